@@ -1,0 +1,88 @@
+"""Builds the ROS messages beside the Python package; everything else about the package stands in pyproject.toml.
+
+CMake does the same work as under colcon, into a staging folder. The wheel then gets the layout of any ROS prefix:
+`share/`, `lib/` and `include/` beside `bin/`, so that a virtual environment with it is a place where ROS tools look.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from setuptools import Distribution, Extension, setup
+from setuptools.command.build_ext import build_ext
+
+NAME = "smart_caption_ros"
+SOURCE = Path(__file__).resolve().parent
+
+
+def ros_prefixes() -> list[str]:
+    """Folders that may hold ROS: the sourced environment, then this interpreter's own (ROS from pip wheels)."""
+    sourced = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    return [prefix for prefix in [*sourced, sys.prefix] if Path(prefix, "share", "ament_index").is_dir()]
+
+
+class BuildMessages(build_ext):
+    """Runs CMake; without ROS it warns and leaves the messages out."""
+
+    def run(self) -> None:
+        prefixes = ros_prefixes()
+        if not any(Path(prefix, "share", "rosidl_default_generators").is_dir() for prefix in prefixes):
+            self.warn("no ROS 2 found: installing without messages and nodes, everything else works")
+        elif self.editable_mode:
+            self.warn("an editable install cannot carry the ROS messages: use `pip install .` for them")
+        else:
+            self._take_in(self._stage(prefixes))
+
+    def _stage(self, prefixes: list[str]) -> Path:
+        build, stage = (Path(self.build_temp).resolve() / name for name in ("cmake", "stage"))
+        shutil.rmtree(stage, ignore_errors=True)
+        # pip's isolated build would hide the Python half of ROS from CMake, so it is named here.
+        packages = [sysconfig.get_path("purelib", vars={"base": prefix}) for prefix in prefixes]
+        environment = os.environ | {
+            "AMENT_PREFIX_PATH": os.pathsep.join(prefixes),
+            "CMAKE_PREFIX_PATH": os.pathsep.join(prefixes),
+            "PYTHONPATH": os.pathsep.join(packages),
+        }
+        configure = [
+            f"-DCMAKE_INSTALL_PREFIX={stage}",
+            f"-DCMAKE_PROJECT_INCLUDE={SOURCE / 'cmake' / 'pip_wheels.cmake'}",
+            f"-DPython3_EXECUTABLE={sys.executable}",
+            "-DCMAKE_BUILD_TYPE=Release",
+            "-DBUILD_TESTING=OFF",
+        ]
+        for command in (
+            ["cmake", "-S", SOURCE, "-B", build, *configure],
+            ["cmake", "--build", build, "--parallel", str(os.cpu_count())],
+            ["cmake", "--install", build],
+        ):
+            subprocess.run(command, check=True, env=environment)
+        return stage
+
+    def _take_in(self, stage: Path) -> None:
+        """Python's half of the messages goes into the package, the rest of the prefix becomes data files."""
+        (staged,) = stage.glob(f"**/*-packages/{NAME}")
+        package = Path(self.build_lib, NAME)
+        for kind in ("msg", "srv"):
+            shutil.copytree(staged / kind, package / kind, dirs_exist_ok=True)
+        for library in staged.glob("*.so"):
+            shutil.copy2(library, package)
+        files: dict[str, list[str]] = {}
+        for path in sorted(stage.rglob("*")):
+            folder = path.parent.relative_to(stage)
+            # Commands (bin) are pip's own work, and the Python package is in the wheel already.
+            if path.is_file() and folder.parts[0] != "bin" and staged.parent not in path.parents:
+                files.setdefault(str(folder), []).append(os.path.relpath(path))
+        self.distribution.data_files = list(files.items())
+
+
+class RosDistribution(Distribution):
+    """With messages the wheel holds compiled code, although setuptools compiles none of it."""
+
+    def has_ext_modules(self) -> bool:
+        return any(Path(prefix, "share", "rosidl_default_generators").is_dir() for prefix in ros_prefixes())
+
+
+setup(cmdclass={"build_ext": BuildMessages}, distclass=RosDistribution)
