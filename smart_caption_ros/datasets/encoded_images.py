@@ -1,0 +1,57 @@
+"""JPEG, PNG and the other picture formats in memory -> pixels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+
+def decode_encoded(data: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Decode the bytes of an image file to uint8 HxWx3 BGR.
+
+    Grey becomes three equal channels, transparency is dropped, 16-bit values are divided by 256, and the
+    orientation stored by a camera (EXIF) is applied.
+
+    Raises:
+        ValueError: one clause that says what is wrong with the bytes.
+    """
+    raw = bytes(data)
+    if not raw:
+        raise ValueError("it is empty")
+    if is_truncated_jpeg(raw):
+        # libjpeg would fill the missing part with grey and call it a picture.
+        raise ValueError(f"the JPEG data is truncated ({len(raw)} bytes)")
+    with quiet_opencv():
+        try:
+            image = cv2.imdecode(np.frombuffer(raw, np.uint8), cv2.IMREAD_COLOR)
+        except cv2.error as error:
+            raise ValueError(f"OpenCV refuses it ({' '.join(str(error.err).split())})") from error
+    if image is None:
+        raise ValueError("it is damaged or not an image in a format that OpenCV reads")
+    return image.astype(np.uint8, copy=False)
+
+
+def is_truncated_jpeg(raw: bytes) -> bool:
+    """Whether the bytes are a JPEG whose last scan has no end marker.
+
+    Marker bytes cannot occur inside the entropy-coded data of a scan, so the last start of a scan (FFDA)
+    must be followed by an end of image (FFD9); bytes that some cameras append after it do no harm.
+    """
+    return raw.startswith(b"\xff\xd8") and raw.rfind(b"\xff\xd9") < max(raw.rfind(b"\xff\xda"), 2)
+
+
+@contextmanager
+def quiet_opencv() -> Iterator[None]:
+    """Keep OpenCV's own log lines off the terminal while we turn a failure into one sentence."""
+    os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # AV_LOG_QUIET; read when FFmpeg is first used
+    previous = cv2.utils.logging.getLogLevel()
+    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    try:
+        yield
+    finally:
+        cv2.utils.logging.setLogLevel(previous)
