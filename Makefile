@@ -1,0 +1,61 @@
+# make demo | test | lint: each makes its virtual environment once and then does its job. `make help` lists all.
+
+PYTHON ?= $(or $(shell command -v python3.11),python3)
+VENV ?= .venv
+SOURCE ?=
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	--constraint requirements/constraints.txt
+SOURCES := CMakeLists.txt package.xml pyproject.toml setup.py \
+	$(shell find smart_caption_ros launch config msg srv cmake scripts -type f -not -name '*.pyc')
+
+# The virtual environment is a ROS prefix of its own: one that the shell has sourced must not mix with it.
+unexport AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
+
+.PHONY: help demo test lint clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo                 caption sample photographs over ROS 2; the result is in demo_output/'
+	@echo 'make demo SOURCE=PATH     the same for a picture, a folder, a video or a ROS bag'
+	@echo 'make test                 run the tests (PYTEST_ARGS="-k name" to choose some)'
+	@echo 'make lint                 check style and types'
+	@echo 'make clean                remove the virtual environment and what was built'
+
+demo: $(VENV)/.demo
+	$(BIN)/smart-caption demo $(if $(SOURCE),--source "$(SOURCE)") --output demo_output
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) build/bdist* build/lib* build/temp* *.egg-info demo_output
+
+# Stamps: .ros is the virtual environment with ROS, .package this package, .demo and .test what these two need besides.
+# New pins make a new environment, so that nothing of the old pins stays behind.
+$(VENV)/.ros: requirements/ros-jazzy.txt requirements/constraints.txt
+	@echo 'Making the virtual environment $(VENV) (once; some minutes) ...'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PIP_INSTALL) --requirement requirements/ros-jazzy.txt setuptools
+	@touch $@
+
+$(VENV)/.package: $(VENV)/.ros $(SOURCES)
+	@echo 'Building the messages and installing the package ...'
+	@rm -rf build/lib*
+	$(PIP_INSTALL) --no-build-isolation --no-deps .
+	@touch $@
+
+$(VENV)/.demo $(VENV)/.test: $(VENV)/.ros pyproject.toml | $(VENV)/.package
+$(VENV)/.demo: EXTRAS := demo
+$(VENV)/.test: EXTRAS := demo,test,training
+$(VENV)/.demo $(VENV)/.test:
+	$(PIP_INSTALL) 'smart_caption_ros[$(EXTRAS)]'
+	@touch $@
