@@ -1,0 +1,162 @@
+"""The bundle: one folder that is a model.
+
+``manifest.json`` describes the folder and lists every other file with its size and sha256. Reading a bundle checks
+all of it, so that whatever runs afterwards may trust it. The format is described in docs/bundles.md.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from smart_caption_ros.captioning.errors import BundleError
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vocabulary.txt"
+
+
+def default_bundle_path() -> Path:
+    """Folder of the bundle that ships with the package."""
+    return Path(__file__).resolve().parent.parent / "bundles" / "default"
+
+
+def sha256_of(path: Path) -> str:
+    """Hexadecimal digest of a file's content."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """What happens to a frame before the vision graph: it is squashed to ``width`` x ``height``, nothing else."""
+
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle whose files have been checked against its manifest; made by :meth:`load`."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    """The manifest as read; see docs/bundles.md for every key."""
+    name: str
+    preprocessing: Preprocessing
+    grid: tuple[int, int]
+    """Rows and columns of the visual tokens, row by row over the frame."""
+    token_width: int
+    beam_size: int
+    max_words: int
+    class_names: tuple[str, ...]
+    vocabulary: Vocabulary
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str] | None = None) -> "Bundle":
+        """Read and check a bundle; without a path, the one that ships with the package.
+
+        Raises:
+            BundleError: one sentence for every way in which a bundle can be wrong.
+        """
+        folder = default_bundle_path() if path is None else Path(path)
+        manifest = _read_manifest(folder)
+        read = _Reader(folder, manifest)
+        version = read.integer("format_version")
+        if version > FORMAT_VERSION:
+            raise BundleError(
+                f"{folder}: bundle format {version} is newer than this package reads ({FORMAT_VERSION}); "
+                "update smart_caption_ros"
+            )
+        bundle = cls(
+            path=folder,
+            manifest=manifest,
+            name=read.value("name", str, "a name", bool),
+            preprocessing=Preprocessing(
+                width=read.integer("preprocessing.width"), height=read.integer("preprocessing.height")
+            ),
+            grid=(read.integer("tokens.rows"), read.integer("tokens.columns")),
+            token_width=read.integer("tokens.width"),
+            beam_size=read.integer("decoding.beam_size"),
+            max_words=read.integer("decoding.max_words"),
+            class_names=tuple(
+                read.value("class_names", list, "a list of names", lambda v: all(isinstance(n, str) for n in v))
+            ),
+            vocabulary=_read_vocabulary(read.checked_file(VOCABULARY)),
+        )
+        for name in dict.fromkeys((VISION_GRAPH, CAPTIONER_GRAPH, *read.file_names())):
+            read.checked_file(name)
+        return bundle
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    if not folder.exists():
+        raise BundleError(f"{folder}: no such bundle; give the folder that `python -m export` wrote")
+    if not folder.is_dir():
+        raise BundleError(f"{folder} is a file; a bundle is the folder that holds {MANIFEST}")
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BundleError(f"{folder} has no {MANIFEST}, so it is not a bundle") from None
+    except OSError as error:
+        raise BundleError(f"{folder / MANIFEST} cannot be read: {error.strerror}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BundleError(f"{folder / MANIFEST} is not JSON ({error}); copy the bundle again") from None
+    if not isinstance(manifest, dict):
+        raise BundleError(f"{folder / MANIFEST} must hold a JSON object, not a {type(manifest).__name__}")
+    return manifest
+
+
+def _read_vocabulary(path: Path) -> Vocabulary:
+    try:
+        return Vocabulary.load(path)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise BundleError(f"{path} is malformed: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Typed access to the manifest, with the key in every complaint."""
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    def value(self, key: str, kind: type, wanted: str, valid: Callable[[Any], bool]) -> Any:
+        value: Any = self.manifest
+        for part in key.split("."):
+            if not isinstance(value, dict) or part not in value:
+                raise BundleError(f"{self.folder / MANIFEST} lacks {key}; export the bundle again")
+            value = value[part]
+        # bool is an int in Python, never in a manifest
+        if not isinstance(value, kind) or isinstance(value, bool) or not valid(value):
+            raise BundleError(f"{self.folder / MANIFEST}: {key} must be {wanted}, not {value!r}")
+        return value
+
+    def integer(self, key: str) -> int:
+        return int(self.value(key, int, "a positive whole number", lambda number: number > 0))
+
+    def file_names(self) -> list[str]:
+        return list(self.value("files", dict, "an object of files", bool))
+
+    def checked_file(self, name: str) -> Path:
+        """Path of a listed file that is there with its size and sha256."""
+        if name not in self.file_names():
+            raise BundleError(f"{self.folder / MANIFEST} does not list {name}; export the bundle again")
+        facts = self.manifest["files"][name]
+        if name != Path(name).name or name in ("", ".", "..", MANIFEST):
+            raise BundleError(f"{self.folder / MANIFEST} lists {name!r}, which is no plain file name in the bundle")
+        if not isinstance(facts, dict) or not {"bytes", "sha256"} <= facts.keys():
+            raise BundleError(f"{self.folder / MANIFEST} lacks the size or sha256 of {name}; export the bundle again")
+        path = self.folder / name
+        if not path.is_file():
+            raise BundleError(f"{path} is missing; copy the whole bundle folder again")
+        size = path.stat().st_size
+        if size != facts["bytes"]:
+            raise BundleError(f"{path} has {size} bytes instead of {facts['bytes']}; copy the bundle again")
+        if sha256_of(path) != facts["sha256"]:
+            raise BundleError(f"{path} was changed after export (its sha256 differs); copy the bundle again")
+        return path

@@ -1,0 +1,186 @@
+"""One object does the work: a frame in, a caption with its evidence out."""
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, Bundle
+from smart_caption_ros.captioning.engines import AUTO, Engine, create_engine
+from smart_caption_ros.captioning.errors import BundleError
+from smart_caption_ros.captioning.vision import Box, DetectedObject, Vision, check_image
+from smart_caption_ros.captioning.vocabulary import join_words
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a caption and what speaks for it."""
+
+    text: str
+    log_probability: float
+    """Natural logarithm, given the words before it."""
+    box_xyxy: Box
+    """The part of the frame attended to most when it was chosen; pixels, exclusive at the right and bottom."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another caption that beam search had finished when the best one was."""
+
+    text: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Where the time of a frame went."""
+
+    preprocess_s: float
+    vision_s: float
+    decode_s: float
+    total_s: float
+    steps: int
+    """Words that beam search decoded, the end token included."""
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What the robot says of a frame."""
+
+    text: str
+    """The sentence, lower case, without a full stop; empty when the model has nothing to say."""
+    words: tuple[Word, ...]
+    """The sentence's tokens: a clitic such as ``'s`` is a word of its own."""
+    score: float
+    """Sum of the log probabilities of the words and of the end token: what beam search ranks by."""
+    confidence: float
+    """Geometric mean of the same probabilities, in [0, 1]: comparable between captions of any length."""
+    alternatives: tuple[Alternative, ...]
+    """Best first."""
+    timing: Timing
+    image_size: tuple[int, int]
+    """Width and height of the frame, pixels."""
+    model: str
+    engine: str
+    objects: tuple[DetectedObject, ...] = field(default=())
+
+
+class Captioner:
+    """Captions frames with the graphs of a bundle. Not thread-safe: give each thread one, or lock."""
+
+    def __init__(self, bundle: Bundle, engine: Engine) -> None:
+        """
+        Raises:
+            EngineError: a graph cannot be loaded.
+            BundleError: a graph is not of the kind that a bundle holds.
+        """
+        self.bundle = bundle
+        self.model = bundle.name
+        self.engine = engine.description
+        self._vision = Vision(bundle, engine)
+        self._graph = engine.load(bundle.path / CAPTIONER_GRAPH)
+        wanted = {"words", "log_probabilities", "scores", "attention"}
+        if self._graph.input_names != ("tokens", "token_mask") or not wanted <= set(self._graph.output_names):
+            raise BundleError(
+                f"{bundle.path / CAPTIONER_GRAPH} maps {self._graph.input_names} to {self._graph.output_names} "
+                f"instead of tokens and token_mask to {', '.join(sorted(wanted))}; export the bundle again"
+            )
+
+    @classmethod
+    def from_bundle(
+        cls, path: str | os.PathLike[str] | None = None, engine: str = AUTO, threads: int | None = None
+    ) -> "Captioner":
+        """Load a bundle and an engine to run it.
+
+        Args:
+            path: folder of the bundle; None takes the one that ships with the package.
+            engine: one of :data:`smart_caption_ros.captioning.engines.ENGINE_NAMES`; ``auto`` takes the fastest
+                that works here.
+            threads: CPU threads; None leaves the choice to the engine.
+
+        Raises:
+            BundleError: the bundle is missing or wrong.
+            EngineError: the engine is unknown or does not work here.
+        """
+        return cls(Bundle.load(path), create_engine(engine, threads))
+
+    def caption(self, image_bgr: np.ndarray) -> Caption:
+        """Say what a frame shows.
+
+        Args:
+            image_bgr: (H, W, 3) uint8, of any size.
+
+        Raises:
+            ValueError: ``image_bgr`` is something else.
+            EngineError: the engine failed.
+        """
+        check_image(image_bgr)
+        height, width = image_bgr.shape[:2]
+        started = time.perf_counter()
+        preprocessed = self._vision.preprocess(image_bgr)
+        seen = time.perf_counter()
+        tokens = self._vision.tokens(preprocessed)
+        decoding = time.perf_counter()
+        found = self.decode(tokens)
+        finished = time.perf_counter()
+        words, log_probabilities = found["words"][0], found["log_probabilities"][0]
+        boxes = self._vision.boxes(width, height)[found["attention"][0, 0].argmax(axis=-1)]
+        best = self._text_tokens(words[0])
+        score = float(found["scores"][0, 0])
+        decoded = self._length(words[0])
+        return Caption(
+            text=join_words(best),
+            words=tuple(
+                Word(text, float(log_probability), (float(x1), float(y1), float(x2), float(y2)))
+                for text, log_probability, (x1, y1, x2, y2) in zip(best, log_probabilities[0], boxes, strict=False)
+            ),
+            score=score,
+            confidence=math.exp(score / decoded),
+            alternatives=tuple(
+                Alternative(join_words(self._text_tokens(beam)), float(beam_score))
+                for beam, beam_score in zip(words[1:], found["scores"][0, 1:], strict=True)
+                if self.bundle.vocabulary.end_id in beam
+            ),
+            timing=Timing(seen - started, decoding - seen, finished - decoding, finished - started, words.shape[1]),
+            image_size=(width, height),
+            model=self.model,
+            engine=self.engine,
+        )
+
+    def decode(self, tokens: np.ndarray, token_mask: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """Beam search over visual tokens, the captioner graph as it is.
+
+        Args:
+            tokens: (B, N, token width) float32.
+            token_mask: (B, N) bool, True where a token is real; None when all are.
+
+        Returns:
+            ``words`` (B, k, T) int64, ``log_probabilities`` (B, k, T), ``scores`` (B, k) and ``attention``
+            (B, k, T, N) float32, beams best first.
+        """
+        if token_mask is None:
+            token_mask = np.ones(tokens.shape[:2], dtype=bool)
+        return self._graph.run({"tokens": tokens, "token_mask": token_mask})
+
+    def caption_batch(self, images_bgr: Sequence[np.ndarray]) -> list[str]:
+        """The sentences of several frames at once, for evaluation; the same sentences as :meth:`caption` gives."""
+        for image_bgr in images_bgr:
+            check_image(image_bgr)
+        preprocessed = np.concatenate([self._vision.preprocess(image_bgr) for image_bgr in images_bgr])
+        found = self.decode(self._vision.tokens(preprocessed))
+        return [join_words(self._text_tokens(words)) for words in found["words"][:, 0]]
+
+    def warm_up(self) -> None:
+        """Caption a grey frame, so that the first real one is not the slow one."""
+        self.caption(np.full((self.bundle.preprocessing.height, self.bundle.preprocessing.width, 3), 127, np.uint8))
+
+    def _text_tokens(self, ids: np.ndarray) -> list[str]:
+        return self.bundle.vocabulary.decode(ids.tolist())
+
+    def _length(self, ids: np.ndarray) -> int:
+        """Decoded words of a beam, the end token included."""
+        ended = np.flatnonzero(ids == self.bundle.vocabulary.end_id)
+        return int(ended[0]) + 1 if ended.size else len(ids)

@@ -1,0 +1,9 @@
+"""What can go wrong before a frame is captioned. Each message is one sentence: what, where, what to do."""
+
+
+class BundleError(Exception):
+    """A bundle is missing, malformed, truncated, tampered with or newer than this package."""
+
+
+class EngineError(Exception):
+    """An inference engine is not there, or cannot load or run a graph."""

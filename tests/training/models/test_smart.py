@@ -1,0 +1,92 @@
+"""SMArT against the published M2 encoder with a plain decoder, run with random weights."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.training.published_smart import load_parity_case
+from training.decode import beam_search
+from training.models.smart import Smart, SmartConfig
+
+CASES = ("smart_2layer_m0", "smart_2layer_m5")
+
+
+@pytest.fixture(params=CASES)
+def parity(request: pytest.FixtureRequest, reference_dir: Path):
+    model, case = load_parity_case(str(reference_dir / "parity" / f"{request.param}.npz"))
+    features = torch.from_numpy(case["features"])
+    rows = torch.arange(features.shape[1])[None]
+    mask = rows < torch.from_numpy(case["counts"])[:, None]
+    return model, case, features, mask
+
+
+@pytest.mark.needs_data
+def test_every_encoder_level_equals_the_published_code(parity) -> None:
+    model, case, features, mask = parity
+    with torch.inference_mode():
+        levels = torch.stack(model.encode_tokens(features, mask), dim=1).numpy()
+    real = np.broadcast_to(mask.numpy()[:, None, :, None], levels.shape)
+    np.testing.assert_allclose(levels[real], case["enc_output"][real], atol=1e-5)
+
+
+@pytest.mark.needs_data
+def test_teacher_forced_log_probabilities_equal_the_published_code(parity) -> None:
+    model, case, features, mask = parity
+    words = torch.from_numpy(case["captions"])
+    with torch.inference_mode():
+        ours = model(features, words[:, None], mask)[:, 0].log_softmax(-1).numpy()
+    real = case["captions"] != model.config.padding_id
+    np.testing.assert_allclose(ours[real], case["tf_logprobs"][real], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize(("beam_size", "prefix"), [(5, "beam"), (3, "beam3")])
+def test_beam_search_equals_the_published_code(parity, beam_size: int, prefix: str) -> None:
+    model, case, features, mask = parity
+    *_, padding, begin, end, max_length = (int(v) for v in case["config"])
+    with torch.inference_mode():
+        found = beam_search(
+            model, features, mask, beam_size=beam_size, max_words=max_length, forbidden=(),
+            begin_id=begin, end_id=end, padding_id=0, early_exit=False,
+        )  # fmt: skip
+    np.testing.assert_array_equal(found.words.numpy(), case[f"{prefix}_tokens"])
+    np.testing.assert_allclose(found.log_probabilities.numpy(), case[f"{prefix}_logprobs"], atol=1e-5)
+
+
+def test_memory_slots_add_two_matrices_of_slots_by_width_a_layer() -> None:
+    def parameters(slots: int) -> int:
+        model = Smart(SmartConfig(vocabulary_size=30, token_width=24, d_model=32, heads=4, d_ff=64, memory_slots=slots))
+        return sum(p.numel() for p in model.parameters())
+
+    assert parameters(7) - parameters(0) == 2 * 2 * 7 * 32
+
+
+def test_an_image_encoded_once_for_its_captions_scores_them_as_if_encoded_for_each() -> None:
+    torch.manual_seed(0)
+    model = Smart(SmartConfig(vocabulary_size=30, token_width=24, d_model=32, heads=4, d_ff=64)).eval()
+    tokens, words = torch.randn(2, 6, 24), torch.randint(4, 30, (2, 5, 7))
+    with torch.inference_mode():
+        together = model(tokens, words)
+        alone = torch.stack([model(tokens, words[:, g : g + 1])[:, 0] for g in range(5)], dim=1)
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+
+
+def test_masked_tokens_do_not_change_what_is_predicted() -> None:
+    torch.manual_seed(0)
+    model = Smart(SmartConfig(vocabulary_size=30, token_width=24, d_model=32, heads=4, d_ff=64)).eval()
+    tokens, words = torch.randn(2, 9, 24), torch.randint(4, 30, (2, 3, 7))
+    mask = torch.arange(9)[None] < torch.tensor([[6], [6]])
+    with torch.inference_mode():
+        padded = model(tokens, words, mask)
+        cut = model(tokens[:, :6], words)
+    torch.testing.assert_close(padded, cut, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("d_model", 30), ("dropout", 1.0), ("memory_slots", -1), ("encoder_layers", 0)]
+)
+def test_a_config_out_of_range_is_refused_by_name(field: str, value: float) -> None:
+    with pytest.raises(ValueError, match=field):
+        SmartConfig(**{"vocabulary_size": 30, "token_width": 24, "d_model": 32, "heads": 4, field: value})

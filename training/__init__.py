@@ -1,0 +1,5 @@
+"""A workstation's tools: models, data, objectives, metrics, and the commands that train and evaluate.
+
+Run from the checkout (``python -m training.train CONFIG``) in an environment with ``.[training]``.
+This package may import :mod:`smart_caption_ros`; never the other way round.
+"""

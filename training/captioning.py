@@ -1,0 +1,68 @@
+"""A trained captioner as one file: backbone, captioner, vocabulary and what is known of them."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
+from training.decode import Hypotheses, beam_search
+from training.models import FAMILIES
+from training.models.mobilenet_v2 import MobileNetV2
+
+
+@dataclass
+class TrainedCaptioner:
+    """What training makes and export takes."""
+
+    family: str
+    captioner: nn.Module
+    backbone: MobileNetV2
+    vocabulary: Vocabulary
+    record: dict[str, Any]
+    """Plain facts: name, experiment, data, scores."""
+
+    def save(self, path: Path) -> None:
+        """Write one safetensors file, atomically."""
+        state = {
+            "family": self.family,
+            "model": asdict(self.captioner.config),
+            "vocabulary": self.vocabulary.words,
+            "record": self.record,
+        }
+        tensors = with_prefix("captioner", self.captioner.state_dict())
+        save_checkpoint(path, {**tensors, **with_prefix("backbone", self.backbone.state_dict())}, state)
+
+    @classmethod
+    def load(cls, path: Path) -> "TrainedCaptioner":
+        """Read what :meth:`save` wrote, in evaluation mode.
+
+        Raises:
+            CheckpointError: the file is missing or malformed.
+        """
+        tensors, state = load_checkpoint(path)
+        family = FAMILIES[state["family"]]
+        captioner = family(family.Config(**state["model"]))
+        captioner.load_state_dict(under_prefix("captioner", tensors))
+        backbone = MobileNetV2()
+        backbone.load_state_dict(under_prefix("backbone", tensors))
+        vocabulary = Vocabulary(tuple(state["vocabulary"]))
+        return cls(state["family"], captioner.eval(), backbone.eval(), vocabulary, state["record"])
+
+    def caption_tokens(self, tokens: torch.Tensor, beam_size: int, max_words: int) -> Hypotheses:
+        """Beam search over visual tokens (B, N, width)."""
+        return beam_search(self.captioner, tokens, beam_size=beam_size, max_words=max_words)  # type: ignore[arg-type]
+
+    def caption_images(self, images_bgr: np.ndarray, beam_size: int, max_words: int) -> Hypotheses:
+        """Beam search over frames, (B, 224, 224, 3) uint8 BGR."""
+        with torch.inference_mode():
+            return self.caption_tokens(self.backbone(torch.from_numpy(images_bgr)), beam_size, max_words)
+
+    def sentences(self, hypotheses: Hypotheses) -> list[list[str]]:
+        """The words of each image's best caption."""
+        return [self.vocabulary.decode(ids) for ids in hypotheses.words[:, 0].tolist()]
+

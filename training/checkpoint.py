@@ -1,0 +1,67 @@
+"""Checkpoints: one safetensors file, its JSON state in the header, written under another name and renamed.
+
+No pickle is written or read. A kill at any moment leaves the last whole file.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+
+class CheckpointError(Exception):
+    """A checkpoint cannot be read; the message names the file and says what to do."""
+
+
+def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
+    """Write atomically: ``path`` is either the old file or the whole new one."""
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
+    contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    save_file(contiguous, unfinished, metadata={"state": json.dumps(state)})
+    unfinished.replace(path)
+
+
+def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and state of :func:`save_checkpoint`.
+
+    Raises:
+        CheckpointError: the file is missing, truncated or not a checkpoint.
+    """
+    try:
+        with safe_open(path, framework="pt") as stream:
+            state = json.loads((stream.metadata() or {})["state"])
+            return {name: stream.get_tensor(name) for name in stream.keys()}, state  # noqa: SIM118
+    except (OSError, SafetensorError, KeyError, json.JSONDecodeError) as error:
+        raise CheckpointError(f"{path} is not a readable checkpoint ({error}); remove it to start afresh") from None
+
+
+def with_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """``tensors`` with ``prefix.`` before every name."""
+    return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
+
+
+def under_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose name begins with ``prefix.``, without it."""
+    return {name[len(prefix) + 1 :]: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """An optimizer's state as named tensors, ``<parameter index>.<name>``."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{index}.{name}": torch.as_tensor(value) for index, values in state.items() for name, value in values.items()
+    }
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put back what :func:`optimizer_tensors` took."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        index, _, name = key.partition(".")
+        state.setdefault(int(index), {})[name] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,0 +1,132 @@
+"""Experiment files: one YAML a run, every choice one line, nothing silently ignored."""
+
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin
+
+import yaml
+
+T = TypeVar("T")
+
+
+class ConfigError(Exception):
+    """An experiment file is malformed; the message names the file, the key and what is expected."""
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Captions and how they become words."""
+
+    dataset: str = "flickr8k"
+    minimum_count: int = 5
+    """Words seen less often in the training split are unknown."""
+    max_words: int = 20
+    """Longer captions are cut; also the longest caption that beam search makes."""
+
+
+@dataclass(frozen=True)
+class PhaseConfig:
+    """A stretch of epochs with settings of its own."""
+
+    name: str
+    epochs: int
+    learning_rate: float
+    """Peak of the captioner's rate: linear warm-up, then a half cosine down to ``final_share`` of it."""
+    warmup_steps: int = 0
+    final_share: float = 0.02
+    images_per_batch: int = 20
+    """Images a step; each brings all its captions and is encoded once."""
+    backbone_learning_rate: float = 0.0
+    """0 keeps the backbone frozen and takes cached features."""
+    label_smoothing: float = 0.0
+    flip: bool = True
+    """Mirror half of the photographs."""
+    crop: float = 1.0
+    """Smallest share of the side that a random crop keeps; 1 is the whole photograph. Fine-tuning only."""
+
+    @property
+    def trains_backbone(self) -> bool:
+        return self.backbone_learning_rate > 0
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """How the dev split is captioned after each epoch."""
+
+    beam_size: int = 5
+    images_per_batch: int = 50
+
+
+@dataclass(frozen=True)
+class ExperimentConfig:
+    """The whole file."""
+
+    name: str
+    backbone: str
+    """File under ``backbones/`` of the data folder, for :mod:`training.backbones`."""
+    phases: list[PhaseConfig]
+    family: str = "smart"
+    model: dict[str, Any] = field(default_factory=dict)
+    """The family's own hyper-parameters."""
+    seed: int = 1
+    precision: str = "auto"
+    """``fp32``, ``bf16`` (autocast), or ``auto``: bf16 where the processor multiplies it natively."""
+    checkpoint_minutes: float = 3.0
+    """Time between checkpoints; one is also written after every epoch."""
+    data: DataConfig = field(default_factory=DataConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+
+
+def load_config(path: Path) -> ExperimentConfig:
+    """Read an experiment file.
+
+    Raises:
+        ConfigError: not YAML, an unknown or missing key, or a value of another type.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML: {error}") from None
+    config = _build(ExperimentConfig, raw, str(path))
+    if config.precision not in ("auto", "fp32", "bf16"):
+        raise ConfigError(f"{path}: precision must be auto, fp32 or bf16, not {config.precision!r}")
+    return config
+
+
+def _build(kind: type[T], raw: Any, where: str) -> T:
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{where}: expected keys and values, found {raw!r}")
+    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
+    for key in raw:
+        if key not in known:
+            raise ConfigError(f"{where}: unknown key {key!r}; known are {', '.join(known)}")
+    values = {}
+    for name, f in known.items():
+        if name in raw:
+            values[name] = _convert(f.type, raw[name], f"{where}: {name}")
+        elif f.default is MISSING and f.default_factory is MISSING:
+            raise ConfigError(f"{where}: {name} is missing")
+    return kind(**values)
+
+
+def _convert(kind: Any, value: Any, where: str) -> Any:
+    if get_origin(kind) is list:
+        if not isinstance(value, list) or not value:
+            raise ConfigError(f"{where}: expected a list, found {value!r}")
+        return [_convert(get_args(kind)[0], item, f"{where}[{index}]") for index, item in enumerate(value)]
+    if hasattr(kind, "__dataclass_fields__"):
+        return _build(kind, value, where)
+    if kind is float and isinstance(value, str):
+        # YAML 1.1 reads 5e-4 as a string, 5.0e-4 as a number.
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    wanted = get_origin(kind) or kind
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        raise ConfigError(f"{where}: expected {wanted.__name__}, found {value!r}")
+    return value

@@ -1,0 +1,1 @@
+"""Captions, images and features for training and evaluation."""

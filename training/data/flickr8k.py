@@ -1,0 +1,78 @@
+"""Flickr8k (Hodosh et al., 2013): images in a zip, captions in a CSV, official splits as lists of file names."""
+
+import csv
+import zipfile
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+SPLITS = ("train", "dev", "test")
+
+
+class DataError(Exception):
+    """A data file is missing or malformed; the message names the file, the place and the reason."""
+
+
+@dataclass(frozen=True)
+class Flickr8k:
+    """The data set in ``root`` (``images_224.zip``, ``captions.csv``, ``train.txt``, ``dev.txt``, ``test.txt``)."""
+
+    root: Path
+
+    def __post_init__(self) -> None:
+        for name in ("images_224.zip", "captions.csv", *(f"{split}.txt" for split in SPLITS)):
+            if not (self.root / name).is_file():
+                raise DataError(f"{self.root / name}: no such file; set SMART_CAPTION_DATA to the folder above flickr8k/")
+
+    def split(self, name: str) -> list[str]:
+        """Image file names of a split, in file order.
+
+        Raises:
+            DataError: unknown split, or an image of it has no caption.
+        """
+        if name not in SPLITS:
+            raise DataError(f"unknown split {name!r}; Flickr8k has {', '.join(SPLITS)}")
+        path = self.root / f"{name}.txt"
+        images = path.read_text(encoding="utf-8").split()
+        for line, image in enumerate(images, 1):
+            if image not in self.captions:
+                raise DataError(f"{path}, line {line}: {image} has no caption in captions.csv")
+        return images
+
+    @cached_property
+    def captions(self) -> dict[str, list[str]]:
+        """Captions of every image, as written."""
+        path = self.root / "captions.csv"
+        captions: dict[str, list[str]] = defaultdict(list)
+        with path.open(encoding="utf-8", newline="") as stream:
+            reader = csv.reader(stream)
+            if next(reader, None) != ["image", "caption"]:
+                raise DataError(f"{path}, line 1: expected the header image,caption")
+            for row in reader:
+                # Captions hold commas; those without quotes around them arrive as more columns.
+                if len(row) < 2 or not (text := ",".join(row[1:]).strip()):
+                    raise DataError(f"{path}, line {reader.line_num}: expected an image and its caption")
+                captions[row[0]].append(text)
+        return dict(captions)
+
+    def read_images(self, names: list[str]) -> np.ndarray:
+        """Decoded photographs, (len(names), 224, 224, 3) uint8 BGR."""
+        return np.stack([self._read_image(name) for name in names])
+
+    def _read_image(self, name: str) -> np.ndarray:
+        try:
+            encoded = self._archive.read(name)
+        except (KeyError, zipfile.BadZipFile) as error:
+            raise DataError(f"{self.root / 'images_224.zip'}: {name} cannot be read ({error})") from None
+        image = cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_COLOR)
+        if image is None:
+            raise DataError(f"{self.root / 'images_224.zip'}: {name} is not an image")
+        return image
+
+    @cached_property
+    def _archive(self) -> zipfile.ZipFile:
+        return zipfile.ZipFile(self.root / "images_224.zip")

@@ -1,0 +1,1 @@
+"""Caption metrics through the COCO toolkit."""

@@ -1,0 +1,289 @@
+"""The training loop: phases of epochs, checkpoints that survive a kill, selection on the dev split."""
+
+import json
+import math
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from training.backbones import load_backbone
+from training.captioning import TrainedCaptioner
+from training.checkpoint import (
+    load_checkpoint,
+    optimizer_tensors,
+    restore_optimizer,
+    save_checkpoint,
+    under_prefix,
+    with_prefix,
+)
+from training.config import ConfigError, ExperimentConfig, PhaseConfig
+from training.data.augmentation import random_view
+from training.data.captions import encode_captions, pad_groups
+from training.data.flickr8k import Flickr8k
+from training.data.grid_features import load_or_extract
+from training.data.tokenizer import build_vocabulary, tokenize
+from training.metrics.coco import score_captions
+from training.models import FAMILIES
+from training.objectives.cross_entropy import cross_entropy
+
+
+class TrainingError(Exception):
+    """Training cannot go on; the message says why and what to do."""
+
+
+@dataclass
+class Progress:
+    """Where a run stands; JSON in the checkpoint."""
+
+    phase: int = 0
+    epoch: int = 0
+    step: int = 0
+    """Steps done in this epoch."""
+    loss_sum: float = 0.0
+    best_cider: float = -1.0
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+def warmup_cosine(step: int, total: int, phase: PhaseConfig) -> float:
+    """Share of the peak rate at ``step`` of ``total``: linear warm-up, then half a cosine to ``final_share``."""
+    if step < phase.warmup_steps:
+        return (step + 1) / phase.warmup_steps
+    done = (step - phase.warmup_steps) / max(1, total - phase.warmup_steps)
+    return phase.final_share + (1 - phase.final_share) * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+
+
+def multiplies_bf16() -> bool:
+    """Whether this processor has bf16 matrix instructions, so that autocast pays."""
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+
+
+class Trainer:
+    """One run of one experiment in one folder; calling :meth:`run` again goes on where it was stopped."""
+
+    def __init__(self, config: ExperimentConfig, data: Path, folder: Path, cache: Path) -> None:
+        """
+        Args:
+            config: the experiment.
+            data: folder with ``flickr8k/`` and ``backbones/``.
+            folder: of the run: ``checkpoint.safetensors``, ``best.safetensors``, ``log.jsonl``.
+            cache: folder for grid features, shared between runs.
+
+        Raises:
+            ConfigError: the folder holds another experiment.
+            DataError, BackboneError: the data is missing or malformed.
+        """
+        self.config, self.folder, self.cache = config, folder, cache
+        folder.mkdir(parents=True, exist_ok=True)
+        self._claim_folder()
+        torch.manual_seed(config.seed)
+        self.dataset = Flickr8k(data / "flickr8k")
+        self.images = {split: self.dataset.split(split) for split in ("train", "dev")}
+        words = {
+            image: [tokenize(caption) for caption in self.dataset.captions[image]]
+            for images in self.images.values()
+            for image in images
+        }
+        self.references = {image: [" ".join(w) for w in words[image]] for image in self.images["dev"]}
+        train_words = [caption for image in self.images["train"] for caption in words[image]]
+        vocabulary = build_vocabulary(train_words, config.data.minimum_count)
+        self.captions = {
+            image: encode_captions(words[image], vocabulary, config.data.max_words) for image in self.images["train"]
+        }
+        backbone = load_backbone(data / "backbones" / config.backbone)
+        family = FAMILIES[config.family]
+        try:
+            model = family.Config(
+                vocabulary_size=len(vocabulary), token_width=backbone.token_width, padding_id=vocabulary.padding_id,
+                **config.model,
+            )  # fmt: skip
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"model: {error}") from None
+        record = {"name": config.name, "backbone": config.backbone, "experiment": asdict(config)}
+        self.trained = TrainedCaptioner(config.family, family(model), backbone, vocabulary, record)
+        self.autocast = config.precision == "bf16" or (config.precision == "auto" and multiplies_bf16())
+        self.progress = Progress()
+        self._features: dict[str, np.ndarray] = {}
+
+    def _claim_folder(self) -> None:
+        """The folder belongs to the experiment that was started in it first."""
+        marker = self.folder / "experiment.json"
+        wanted = json.dumps(asdict(self.config), indent=2)
+        if marker.exists() and marker.read_text(encoding="utf-8") != wanted:
+            raise ConfigError(f"{self.folder} holds a run of another experiment; give another --run folder or remove it")
+        marker.write_text(wanted, encoding="utf-8")
+
+    # -- the loop ------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Train to the end of the last phase.
+
+        Raises:
+            TrainingError: the loss is no longer finite.
+            CheckpointError: the checkpoint of the folder cannot be read.
+        """
+        checkpoint = self.folder / "checkpoint.safetensors"
+        tensors: dict[str, Tensor] = {}
+        if checkpoint.exists():
+            tensors, state = load_checkpoint(checkpoint)
+            self.progress = Progress(**state)
+            self.trained.captioner.load_state_dict(under_prefix("captioner", tensors))
+            self.trained.backbone.load_state_dict(under_prefix("backbone", tensors))
+            torch.set_rng_state(tensors["random.torch"])
+        while self.progress.phase < len(self.config.phases):
+            phase = self.config.phases[self.progress.phase]
+            if phase.trains_backbone:
+                self._features = {}  # they will no longer be this backbone's
+            else:
+                self._load_features()
+            optimizer = self._optimizer(phase)
+            if saved := under_prefix("optimizer", tensors):
+                restore_optimizer(optimizer, saved)
+            tensors = {}
+            while self.progress.epoch < phase.epochs:
+                self._train_epoch(phase, optimizer)
+                self._finish_epoch(phase, optimizer)
+            self.progress.phase, self.progress.epoch = self.progress.phase + 1, 0
+            # The next phase starts with a fresh optimizer: the checkpoint must not carry this one's.
+            self._save(None)
+
+    def _load_features(self) -> None:
+        if not self._features:
+            backbone = self.trained.backbone
+            self._features = {
+                split: load_or_extract(self.cache, self.dataset, images, backbone, flip=split == "train")
+                for split, images in self.images.items()
+            }
+
+    def _optimizer(self, phase: PhaseConfig) -> torch.optim.Optimizer:
+        groups: list[dict[str, Any]] = [
+            {"params": list(self.trained.captioner.parameters()), "peak": phase.learning_rate}
+        ]
+        if phase.trains_backbone:
+            groups.append({"params": list(self.trained.backbone.parameters()), "peak": phase.backbone_learning_rate})
+        return torch.optim.Adam(groups, lr=phase.learning_rate, betas=(0.9, 0.98), eps=1e-9)
+
+    def _train_epoch(self, phase: PhaseConfig, optimizer: torch.optim.Optimizer) -> None:
+        progress, names = self.progress, self.images["train"]
+        steps = math.ceil(len(names) / phase.images_per_batch)
+        # Order and views depend on the seed and the epoch alone, so a resumed epoch sees what it would have seen.
+        random = np.random.default_rng((self.config.seed, progress.phase, progress.epoch))
+        order = self._shuffle(phase.images_per_batch, random)
+        flips = random.random(len(names)) < 0.5 if phase.flip else np.zeros(len(names), bool)
+        self.trained.captioner.train()
+        modules = [self.trained.captioner, *([self.trained.backbone] if phase.trains_backbone else [])]
+        saved = time.monotonic()
+        title = f"{phase.name} {progress.epoch + 1}/{phase.epochs}"
+        with tqdm(total=steps, initial=progress.step, desc=title, unit="step", mininterval=1.0) as bar:
+            while progress.step < steps:
+                start = progress.step * phase.images_per_batch
+                chosen = order[start : start + phase.images_per_batch]
+                share = warmup_cosine(progress.epoch * steps + progress.step, phase.epochs * steps, phase)
+                for group in optimizer.param_groups:
+                    group["lr"] = group["peak"] * share
+                loss = self._loss(phase, chosen, flips)
+                value = loss.item()
+                if not math.isfinite(value):
+                    raise TrainingError(
+                        f"the loss is {value} at {title}, step {progress.step}; the last good checkpoint is kept: "
+                        "lower learning_rate or raise warmup_steps"
+                    )
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                for module in modules:
+                    nn.utils.clip_grad_norm_(module.parameters(), 5.0)
+                optimizer.step()
+                progress.step += 1
+                progress.loss_sum += value
+                bar.update()
+                bar.set_postfix(loss=f"{progress.loss_sum / progress.step:.3f}", refresh=False)
+                if time.monotonic() - saved > self.config.checkpoint_minutes * 60:
+                    self._save(optimizer)
+                    saved = time.monotonic()
+
+    def _shuffle(self, batch: int, random: np.random.Generator) -> np.ndarray:
+        """A random order in which the images of a batch have captions of like length: less padding to compute."""
+        longest = np.array([max(map(len, self.captions[name])) for name in self.images["train"]])
+        order = random.permutation(len(longest))
+        pools = [order[start : start + 20 * batch] for start in range(0, len(order), 20 * batch)]
+        batches = []
+        for pool in pools:
+            pool = pool[np.argsort(longest[pool], kind="stable")]
+            batches += [pool[start : start + batch] for start in range(0, len(pool), batch)]
+        # Only the last batch may be short, and it stays last, so that batch k begins at k * batch.
+        last = batches.pop()
+        return np.concatenate([*(batches[k] for k in random.permutation(len(batches))), last])
+
+    def _loss(self, phase: PhaseConfig, chosen: np.ndarray, flips: np.ndarray) -> Tensor:
+        names = [self.images["train"][index] for index in chosen]
+        vocabulary = self.trained.vocabulary
+        words = pad_groups([self.captions[name] for name in names], vocabulary.padding_id)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
+            if phase.trains_backbone:
+                tokens = self.trained.backbone(torch.from_numpy(self._views(phase, chosen, flips)))
+            else:
+                stored = self._features["train"][chosen, flips[chosen].astype(int)]
+                tokens = torch.from_numpy(stored.astype(np.float32))
+            logits = self.trained.captioner(tokens, words[..., :-1])
+        return cross_entropy(logits, words[..., 1:], vocabulary.padding_id, phase.label_smoothing)
+
+    def _views(self, phase: PhaseConfig, chosen: np.ndarray, flips: np.ndarray) -> np.ndarray:
+        frames = self.dataset.read_images([self.images["train"][index] for index in chosen])
+        place = (self.config.seed, self.progress.phase, self.progress.epoch, self.progress.step)
+        random = np.random.default_rng(place)
+        return np.stack(
+            [random_view(frame, bool(flips[i]), phase.crop, random) for frame, i in zip(frames, chosen, strict=True)]
+        )
+
+    def _finish_epoch(self, phase: PhaseConfig, optimizer: torch.optim.Optimizer) -> None:
+        progress = self.progress
+        scores = self.evaluate(from_features=not phase.trains_backbone)
+        entry = {
+            "phase": phase.name, "epoch": progress.epoch + 1, "loss": round(progress.loss_sum / progress.step, 4),
+            "learning_rate": optimizer.param_groups[0]["lr"], **{k: round(v, 4) for k, v in scores.items()},
+        }  # fmt: skip
+        progress.history.append(entry)
+        tqdm.write("  ".join(f"{key} {value}" for key, value in entry.items()))
+        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps({**entry, "time": time.strftime("%Y-%m-%dT%H:%M:%S")}) + "\n")
+        if scores["cider"] > progress.best_cider:
+            progress.best_cider = scores["cider"]
+            self.trained.record = {**self.trained.record, "dev": entry}
+            self.trained.save(self.folder / "best.safetensors")
+        progress.epoch, progress.step, progress.loss_sum = progress.epoch + 1, 0, 0.0
+        self._save(optimizer)
+
+    def _save(self, optimizer: torch.optim.Optimizer | None) -> None:
+        tensors = {
+            **with_prefix("captioner", self.trained.captioner.state_dict()),
+            **with_prefix("backbone", self.trained.backbone.state_dict()),
+            "random.torch": torch.get_rng_state(),
+        }
+        if optimizer is not None:
+            tensors.update(with_prefix("optimizer", optimizer_tensors(optimizer)))
+        save_checkpoint(self.folder / "checkpoint.safetensors", tensors, asdict(self.progress))
+
+    # -- evaluation ----------------------------------------------------------------------------------------
+
+    def evaluate(self, from_features: bool) -> dict[str, float]:
+        """Scores on the dev split, with the beam that the robot uses."""
+        settings, names = self.config.evaluation, self.images["dev"]
+        self.trained.captioner.eval()
+        captions: dict[str, str] = {}
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
+            for start in tqdm(range(0, len(names), settings.images_per_batch), desc="dev", leave=False):
+                batch = names[start : start + settings.images_per_batch]
+                if from_features:
+                    stored = self._features["dev"][start : start + len(batch), 0]
+                    tokens = torch.from_numpy(stored.astype(np.float32))
+                else:
+                    tokens = self.trained.backbone(torch.from_numpy(self.dataset.read_images(batch)))
+                found = self.trained.caption_tokens(tokens, settings.beam_size, self.config.data.max_words)
+                captions.update(zip(batch, map(" ".join, self.trained.sentences(found)), strict=True))
+        return score_captions(captions, self.references)
+
