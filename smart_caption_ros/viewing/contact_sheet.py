@@ -1,0 +1,72 @@
+"""Many pictures on one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+GAP_PX = 12
+MAX_WIDTH_PX = 2560
+_BACKGROUND_BGR = (38, 34, 32)
+
+
+def contact_sheet(images_bgr: Sequence[NDArray[np.uint8]], columns: int | None = None) -> NDArray[np.uint8]:
+    """Lay pictures out in rows, in their order, each row filling the width.
+
+    The pictures of a row are scaled to one height, whatever their proportions; the last row is no higher
+    than the one before it.
+
+    Args:
+        images_bgr: uint8 HxWx3 each, of any sizes.
+        columns: pictures in a row; None for about as many rows as columns.
+
+    Returns:
+        uint8 HxWx3, at most 2560 wide.
+
+    Raises:
+        ValueError: for no pictures, for less than one column, and for an array that is not a BGR image.
+    """
+    if not images_bgr:
+        raise ValueError("a contact sheet needs at least one picture")
+    if columns is not None and columns < 1:
+        raise ValueError(f"a contact sheet needs at least one column, not {columns}")
+    for image in images_bgr:
+        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
+            raise ValueError(
+                f"expected uint8 arrays of shape (height, width, 3), got {image.dtype} {image.shape}"
+            )
+    columns = min(columns or math.ceil(math.sqrt(len(images_bgr))), len(images_bgr))
+    typical_width = sorted(image.shape[1] for image in images_bgr)[len(images_bgr) // 2]
+    width = min(columns * (typical_width + GAP_PX) + GAP_PX, MAX_WIDTH_PX)
+
+    rows: list[NDArray[np.uint8]] = []
+    last_height = math.inf
+    for start in range(0, len(images_bgr), columns):
+        row, last_height = _row(images_bgr[start : start + columns], width, last_height)
+        rows.append(row)
+    bottom = np.full((GAP_PX, width, 3), _BACKGROUND_BGR, np.uint8)
+    return np.concatenate([*rows, bottom])
+
+
+def _row(images: Sequence[NDArray[np.uint8]], width: int, highest: float) -> tuple[NDArray[np.uint8], float]:
+    """One row with a gap above it, and the exact height of its pictures."""
+    proportions = [image.shape[1] / image.shape[0] for image in images]
+    room = width - GAP_PX * (len(images) + 1)
+    exact_height = min(room / sum(proportions), highest)
+    height = max(1, round(exact_height))
+    row = np.full((GAP_PX + height, width, 3), _BACKGROUND_BGR, np.uint8)
+    left: float = GAP_PX
+    for image, proportion in zip(images, proportions, strict=True):
+        # Rounding the edges and not the widths keeps the right margin where it belongs.
+        right = left + exact_height * proportion
+        start, stop = round(left), min(max(round(right), round(left) + 1), width)
+        shrinks = stop - start < image.shape[1]
+        row[GAP_PX:, start:stop] = cv2.resize(
+            image, (stop - start, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC
+        )
+        left = right + GAP_PX
+    return row, exact_height

@@ -1,0 +1,75 @@
+"""The sheet shows every picture, in order, in tidy rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from smart_caption_ros.viewing import contact_sheet
+
+COLOURS = [(250, 0, 0), (0, 250, 0), (0, 0, 250), (250, 250, 0), (0, 250, 250)]
+
+
+def plain(number: int, height: int, width: int) -> NDArray[np.uint8]:
+    return np.full((height, width, 3), COLOURS[number], np.uint8)
+
+
+def extent(sheet: NDArray[np.uint8], number: int) -> tuple[int, int, int, int]:
+    """Left, top, right, bottom of the pixels of a picture."""
+    rows, columns = np.nonzero((sheet == COLOURS[number]).all(axis=2))
+    return int(columns.min()), int(rows.min()), int(columns.max()) + 1, int(rows.max()) + 1
+
+
+def test_pictures_of_one_size_lie_in_order_on_a_grid() -> None:
+    sheet = contact_sheet([plain(number, 60, 100) for number in range(5)])
+    boxes = [extent(sheet, number) for number in range(5)]
+    assert sheet.shape == (2 * (60 + 12) + 12, 3 * (100 + 12) + 12, 3)
+    assert [box[:2] for box in boxes] == [(12, 12), (124, 12), (236, 12), (12, 84), (124, 84)]
+    assert {(right - left, bottom - top) for left, top, right, bottom in boxes} == {(100, 60)}
+
+
+def test_the_number_of_columns_can_be_given() -> None:
+    sheet = contact_sheet([plain(number, 60, 100) for number in range(3)], columns=1)
+    assert [extent(sheet, number)[1] for number in range(3)] == [12, 84, 156]
+
+
+@settings(deadline=None)
+@given(
+    sizes=st.lists(st.tuples(st.integers(20, 200), st.integers(20, 200)), min_size=1, max_size=5),
+    columns=st.one_of(st.none(), st.integers(1, 6)),
+)
+def test_every_picture_is_shown_in_its_proportions_inside_the_margins(
+    sizes: list[tuple[int, int]], columns: int | None
+) -> None:
+    sheet = contact_sheet([plain(number, *size) for number, size in enumerate(sizes)], columns)
+    for number, (height, width) in enumerate(sizes):
+        left, top, right, bottom = extent(sheet, number)
+        assert left >= 12
+        assert top >= 12
+        assert right <= sheet.shape[1] - 12
+        assert bottom <= sheet.shape[0] - 12
+        # Both sides are rounded to whole pixels.
+        assert abs((right - left) - (bottom - top) * width / height) <= 1 + 0.5 * width / height + 1e-9
+
+
+def test_many_large_pictures_stay_a_picture_that_opens() -> None:
+    sheet = contact_sheet([np.zeros((1080, 1920, 3), np.uint8)] * 30)
+    assert sheet.shape[1] == 2560
+    assert sheet.shape[0] < 2560
+
+
+def test_a_single_picture_is_kept_at_its_size() -> None:
+    image_bgr = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8)
+    np.testing.assert_array_equal(contact_sheet([image_bgr])[12:-12, 12:-12], image_bgr)
+
+
+def test_nothing_to_show_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one picture"):
+        contact_sheet([])
+    with pytest.raises(ValueError, match="at least one column, not 0"):
+        contact_sheet([plain(0, 4, 4)], columns=0)
+    with pytest.raises(ValueError, match="expected uint8 arrays of shape"):
+        contact_sheet([np.zeros((4, 4), np.uint8)])

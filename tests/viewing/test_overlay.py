@@ -1,0 +1,236 @@
+"""What the overlay must keep of the frame, and what it must show."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from smart_caption_ros.viewing import draw_overlay
+
+Box = tuple[float, float, float, float]
+
+
+def caption(
+    words: list[tuple[str, float, Box]], objects: list[tuple[str, float, Box]] | None = None, **fields: Any
+) -> SimpleNamespace:
+    """A caption of (text, probability, box) words and (class, score, box) objects."""
+    log_probabilities = [math.log(probability) for _, probability, _ in words]
+    score = sum(log_probabilities)
+    standard = {
+        "text": " ".join(text for text, _, _ in words),
+        "words": tuple(
+            SimpleNamespace(text=text, log_probability=log_probability, box_xyxy=box)
+            for (text, _, box), log_probability in zip(words, log_probabilities, strict=True)
+        ),
+        "score": score,
+        "confidence": math.exp(score / max(1, len(words))),
+        "objects": tuple(
+            SimpleNamespace(class_name=name, class_id=0, score=score, box_xyxy=box)
+            for name, score, box in objects or []
+        ),
+        "timing": SimpleNamespace(total_s=0.042),
+        "model": "test-model",
+        "engine": "test engine",
+    }
+    return SimpleNamespace(**{**standard, **fields})
+
+
+def noise(height: int, width: int) -> NDArray[np.uint8]:
+    return np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def dog_on_grass(width: int, height: int, **fields: Any) -> SimpleNamespace:
+    left: Box = (0.1 * width, 0.4 * height, 0.3 * width, 0.6 * height)
+    right: Box = (0.6 * width, 0.7 * height, 0.9 * width, 0.9 * height)
+    return caption(
+        [("a", 0.9, left), ("dog", 0.8, left), ("on", 0.5, right), ("grass", 0.1, right)], **fields
+    )
+
+
+def strip_of(overlay: NDArray[np.uint8], image_bgr: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return overlay[image_bgr.shape[0] :]
+
+
+def differing(overlay: NDArray[np.uint8], image_bgr: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """HxW: where the frame was drawn upon."""
+    height, width = image_bgr.shape[:2]
+    return (overlay[:height, :width] != image_bgr).any(axis=2)
+
+
+@pytest.mark.parametrize(("width", "height"), [(224, 224), (640, 480), (480, 640), (1920, 1080), (1280, 90)])
+def test_the_strip_is_added_below_a_frame_of_the_same_width(width: int, height: int) -> None:
+    image_bgr = noise(height, width)
+    overlay = draw_overlay(image_bgr, dog_on_grass(width, height), "camera")
+    assert overlay.dtype == np.uint8
+    assert overlay.shape[1:] == (width, 3)
+    assert 40 <= overlay.shape[0] - height <= max(0.25 * width, 90)
+
+
+def test_the_frame_is_untouched_but_for_the_boxes_and_their_labels() -> None:
+    image_bgr = noise(480, 640)
+    before = image_bgr.copy()
+    overlay = draw_overlay(image_bgr, dog_on_grass(640, 480))
+    np.testing.assert_array_equal(image_bgr, before)
+    drawn = differing(overlay, image_bgr)
+    near_boxes = np.zeros_like(drawn)
+    near_boxes[192 - 30 : 288 + 30, 64:192] = True
+    near_boxes[336 - 30 : 432 + 30, 384:576] = True
+    assert drawn.any()
+    assert not drawn[~near_boxes].any()
+    assert not drawn[200:280, 72:184].any()  # the inside of the dog's box
+
+
+def test_without_content_words_and_objects_the_whole_frame_is_untouched() -> None:
+    image_bgr = noise(120, 160)
+    whole: Box = (0, 0, 160, 120)
+    overlay = draw_overlay(image_bgr, caption([("it", 0.5, whole), ("is", 0.5, whole), ("on", 0.5, whole)]))
+    assert not differing(overlay, image_bgr).any()
+
+
+def test_a_box_is_drawn_in_the_colour_of_its_word_in_the_strip() -> None:
+    image_bgr = np.zeros((480, 640, 3), np.uint8)
+    box: Box = (64, 192, 192, 288)
+    overlay = draw_overlay(image_bgr, caption([("dog", 1.0, box)]))
+    colour = overlay[240, 66]  # on the left edge of the box
+    assert colour.max() > 150
+    assert (strip_of(overlay, image_bgr) == colour).all(axis=2).sum() > 20
+
+
+def test_objects_are_framed_too() -> None:
+    image_bgr = np.full((480, 640, 3), 90, np.uint8)
+    with_object = draw_overlay(image_bgr, caption([], [("person", 0.9, (100, 100, 300, 400))]))
+    drawn = differing(with_object, image_bgr)
+    assert drawn[250, 100:106].any()
+    assert drawn[250, 294:300].any()
+    assert not drawn[110:390, 110:290].any()
+
+
+def test_a_surer_word_has_a_longer_bar_and_brighter_letters() -> None:
+    image_bgr = np.zeros((480, 640, 3), np.uint8)
+
+    def strip(probability: float) -> NDArray[np.int64]:
+        words = [("with", probability, (0.0, 0.0, 1.0, 1.0))]
+        return strip_of(draw_overlay(image_bgr, caption(words, confidence=0.5)), image_bgr).astype(int)
+
+    def coloured(pixels: NDArray[np.int64]) -> int:
+        return int((pixels.max(axis=2) - pixels.min(axis=2) > 60).sum())
+
+    unsure, sure = strip(0.05), strip(0.95)
+    assert coloured(sure) > coloured(unsure)
+    assert sure.max() > unsure.max()
+
+
+def test_the_line_on_top_of_the_strip_is_as_long_as_the_confidence() -> None:
+    image_bgr = np.zeros((480, 640, 3), np.uint8)
+    for confidence in (0.0, 0.25, 0.75, 1.0):
+        overlay = draw_overlay(image_bgr, dog_on_grass(640, 480, confidence=confidence))
+        line = strip_of(overlay, image_bgr)[0].astype(int)
+        assert (line.max(axis=1) - line.min(axis=1) > 60).sum() == round(640 * confidence)
+
+
+def test_a_header_adds_a_line() -> None:
+    image_bgr = noise(100, 400)
+    assert (
+        draw_overlay(image_bgr, dog_on_grass(400, 100), "x").shape[0]
+        > (draw_overlay(image_bgr, dog_on_grass(400, 100)).shape[0])
+    )
+
+
+def test_an_empty_caption_says_so() -> None:
+    image_bgr = noise(240, 320)
+    empty = draw_overlay(image_bgr, caption([]))
+    assert strip_of(empty, image_bgr).max() > 120
+    assert not differing(empty, image_bgr).any()
+
+
+def test_a_caption_with_a_text_and_no_words_is_shown() -> None:
+    image_bgr = noise(240, 320)
+    overlay = draw_overlay(image_bgr, caption([], text="a dog on the grass"))
+    assert (strip_of(overlay, image_bgr) != strip_of(draw_overlay(image_bgr, caption([])), image_bgr)).any()
+
+
+def test_a_very_long_caption_is_wrapped_and_then_cut() -> None:
+    image_bgr = noise(224, 224)
+    box: Box = (0, 0, 32, 32)
+    heights = [
+        draw_overlay(image_bgr, caption([("in", 0.5, box)] * count)).shape[0] for count in (1, 30, 300, 3000)
+    ]
+    assert heights[0] < heights[1] < heights[2] == heights[3]
+
+
+def test_a_word_wider_than_the_frame_is_cut() -> None:
+    image_bgr = noise(224, 224)
+    overlay = draw_overlay(image_bgr, caption([("donaudampfschiff" * 20, 0.5, (0, 0, 50, 50))]))
+    assert overlay.shape[1] == 224
+
+
+def test_a_narrow_frame_keeps_its_place_and_gets_a_readable_strip() -> None:
+    image_bgr = noise(30, 40)
+    overlay = draw_overlay(image_bgr, caption([]))
+    assert overlay.shape[1] == 200
+    np.testing.assert_array_equal(overlay[:30, :40], image_bgr)
+
+
+def test_characters_that_the_font_lacks_do_no_harm() -> None:
+    image_bgr = noise(240, 320)
+    overlay = draw_overlay(image_bgr, caption([("café", 0.5, (0, 0, 9, 9))]), "厨房\n\tkamera\x00")
+    assert overlay.shape[1] == 320
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        (-50.0, -50.0, 1000.0, 1000.0),
+        (50.0, 50.0, 50.0, 50.0),
+        (90.0, 90.0, 10.0, 10.0),
+        (math.nan, 0.0, 10.0, 10.0),
+        (0.0, 0.0, math.inf, 10.0),
+        (400.0, 400.0, 500.0, 500.0),
+    ],
+)
+def test_boxes_that_leave_the_frame_or_are_none_do_no_harm(box: Box) -> None:
+    image_bgr = noise(120, 160)
+    overlay = draw_overlay(image_bgr, caption([("dog", 0.5, box)], [("dog", 0.5, box)]))
+    assert overlay.shape[1:] == (200, 3)
+
+
+def test_words_and_objects_at_one_place_all_keep_a_readable_label() -> None:
+    image_bgr = np.full((480, 640, 3), 90, np.uint8)
+    box: Box = (270, 200, 360, 270)
+    words = [("dog", 1.0, box), ("runs", 1.0, box), ("grass", 1.0, box)]
+    overlay = draw_overlay(image_bgr, caption(words))
+    colours = [overlay[200 + 1 + inset, 300] for inset in (1, 5, 9)]
+    for colour in {tuple(colour) for colour in colours}:
+        assert (overlay[:480] == colour).all(axis=2).sum() > 200
+
+
+@settings(max_examples=40, deadline=None)
+@given(height=st.integers(1, 300), width=st.integers(1, 300), count=st.integers(0, 12))
+def test_any_size_of_frame_gives_an_overlay_that_begins_with_the_frame(
+    height: int, width: int, count: int
+) -> None:
+    image_bgr = noise(height, width)
+    box: Box = (0.0, 0.0, width / 7, height / 7)
+    overlay = draw_overlay(image_bgr, caption([("of", 0.3, box)] * count), "frame")
+    np.testing.assert_array_equal(overlay[:height, :width], image_bgr)
+
+
+def test_a_frame_of_8k_has_letters_in_proportion() -> None:
+    image_bgr = np.zeros((4320, 7680, 3), np.uint8)
+    overlay = draw_overlay(image_bgr, dog_on_grass(7680, 4320), "camera")
+    assert 250 <= overlay.shape[0] - 4320 <= 700
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3), np.float32), np.zeros((0, 4, 3), np.uint8)]
+)
+def test_what_is_not_a_bgr_image_is_refused(array: NDArray[Any]) -> None:
+    with pytest.raises(ValueError, match=r"expected a uint8 array of shape \(height, width, 3\)"):
+        draw_overlay(array, caption([]))
