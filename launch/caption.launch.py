@@ -1,0 +1,93 @@
+"""Starts the caption node: `ros2 launch smart_caption_ros caption.launch.py image_topic:=/camera/image_raw`.
+
+`ros2 launch smart_caption_ros caption.launch.py --show-args` lists the arguments.
+"""
+
+import os
+from pathlib import Path
+
+# ruff: noqa: I001  (the folder launch/ is not the package launch)
+
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import LifecycleNode
+
+PACKAGE = "smart_caption_ros"
+CONFIG = Path(get_package_share_directory(PACKAGE), "config")
+PROFILE_VARIABLE = "FASTRTPS_DEFAULT_PROFILES_FILE"
+
+ARGUMENTS = (
+    DeclareLaunchArgument(
+        "image_topic",
+        default_value="image",
+        description="The camera's sensor_msgs/Image topic; its JPEG twin is <image_topic>/compressed.",
+    ),
+    DeclareLaunchArgument(
+        "caption_topic",
+        default_value="robot/caption",
+        description="Where captions go; <caption_topic>/text and <caption_topic>/image follow it.",
+    ),
+    DeclareLaunchArgument(
+        "bundle",
+        default_value="",
+        description="Folder of the bundle that holds the model; empty: what params_file says.",
+    ),
+    DeclareLaunchArgument(
+        "engine",
+        default_value="",
+        description="Engine that runs the model, or auto; empty: what params_file says.",
+    ),
+    DeclareLaunchArgument(
+        "params_file",
+        default_value=str(CONFIG / "caption.yaml"),
+        description="Parameters of the node.",
+    ),
+    DeclareLaunchArgument(
+        "namespace",
+        default_value="",
+        description="Namespace of the node and of its relative topics.",
+    ),
+    DeclareLaunchArgument(
+        "use_sim_time",
+        default_value="false",
+        choices=["true", "false"],
+        description="Take the time from /clock: for simulations and for bags played with --clock.",
+    ),
+    DeclareLaunchArgument(
+        "log_level",
+        default_value="info",
+        choices=["debug", "info", "warn", "error", "fatal"],
+        description="Least severe messages that are logged.",
+    ),
+)
+
+
+def caption_node(context: LaunchContext) -> list[LifecycleNode]:
+    """The node; it configures and activates itself unless the parameter `autostart` is false."""
+    value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
+    overrides: dict[str, object] = {"use_sim_time": value["use_sim_time"] == "true"}
+    overrides |= {name: value[name] for name in ("bundle", "engine") if value[name]}
+    return [
+        LifecycleNode(
+            package=PACKAGE,
+            executable="caption_node",
+            name="caption_node",
+            namespace=value["namespace"],
+            parameters=[value["params_file"], overrides],
+            remappings=[("image", value["image_topic"]), ("robot/caption", value["caption_topic"])],
+            ros_arguments=["--log-level", value["log_level"]],
+            output="screen",
+        )
+    ]
+
+
+def generate_launch_description() -> LaunchDescription:
+    """What `ros2 launch` runs."""
+    # 1. Shared memory with room for images, unless the user has a profile already.
+    profile = os.environ.get(PROFILE_VARIABLE) or str(CONFIG / "fastdds_shared_memory.xml")
+    # 2. The arguments. 3. The node.
+    return LaunchDescription(
+        [SetEnvironmentVariable(PROFILE_VARIABLE, profile), *ARGUMENTS, OpaqueFunction(function=caption_node)]
+    )

@@ -1,0 +1,154 @@
+"""The camera node: pictures from files, a webcam or a bag, published as a camera driver would.
+
+For trying things out where no camera is at hand: what subscribes to it cannot tell the difference.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from sensor_msgs.msg import Image
+from std_msgs.msg import Header
+
+from smart_caption_ros.datasets import FrameSource, SourceError, open_source
+from smart_caption_ros.datasets.image_messages import encode_image
+from smart_caption_ros.nodes.parameters import CAMERA_NODE_PARAMETERS, Parameters
+from smart_caption_ros.nodes.running import run_node
+
+IMAGE_TOPIC = "image"
+
+_POLL_S = 0.02
+
+
+class CameraNode(Node):
+    """Publishes the frames of a source; docs/running_on_a_robot.md describes its interface."""
+
+    def __init__(self, **node_options: Any) -> None:
+        """Opens the source and starts to publish.
+
+        Args:
+            node_options: passed on to rclpy (namespace, parameter_overrides, context ...).
+
+        Raises:
+            ValueError: a parameter has a wrong value, or the source cannot be opened; one sentence.
+        """
+        super().__init__("camera_node", **node_options)
+        self.exit_status = 0
+        self._settings = Parameters(self, CAMERA_NODE_PARAMETERS)
+        values = self._settings.values
+        try:
+            self._source = open_source(_expanded(values["source"]), topic=values["bag_topic"] or None)
+        except SourceError as error:
+            raise ValueError(str(error)) from error
+        self._reliable: bool = values["reliable"]
+        self._publisher = self.create_publisher(
+            Image,
+            IMAGE_TOPIC,
+            QoSProfile(
+                depth=10 if self._reliable else 1,
+                history=HistoryPolicy.KEEP_LAST,
+                reliability=ReliabilityPolicy.RELIABLE if self._reliable else ReliabilityPolicy.BEST_EFFORT,
+            ),
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        )
+        self._stop = threading.Event()
+        # Reading a frame takes as long as it likes (a webcam, a large file): parameters are served meanwhile.
+        self._player = threading.Thread(target=self._run, name="player", daemon=True)
+        self._player.start()
+
+    def close(self) -> None:
+        """Stops publishing."""
+        self._stop.set()
+        self._player.join(timeout=5.0)  # a webcam that hangs in its driver is left to the end of the process
+
+    def _run(self) -> None:
+        try:
+            self._wait_for_subscribers()
+            published = self._play(self._source)
+            if not self._stop.is_set():
+                self._wait_for_delivery()
+                self.get_logger().info(f"published {published} images of {self._source.description}")
+        except Exception as error:
+            if self.context.ok() and not self._stop.is_set():
+                self.exit_status = 1
+                self.get_logger().error(str(error))
+        self.context.try_shutdown()
+
+    def _play(self, source: FrameSource) -> int:
+        """Publishes to the end of the source, the limit or the end of the node; returns how many images."""
+        values = self._settings.values
+        limit = values["max_frames"] or sys.maxsize
+        published = 0
+        due_s = time.monotonic()
+        self.get_logger().info(
+            f"publishing {source.description} on {self._publisher.topic_name} at {values['rate_hz']:g} Hz"
+        )
+        live = source.known_length is None
+        while True:
+            for frame in source:
+                if live and time.monotonic() < due_s and not self._stop.is_set():
+                    continue  # a camera goes on meanwhile, and what it sees now is old by then
+                fields = encode_image(frame.image_bgr)
+                if self._stop.wait(max(0.0, due_s - time.monotonic())):
+                    return published
+                stamp = self.get_clock().now().to_msg()
+                header = Header(stamp=stamp, frame_id=self._settings.values["frame_id"])
+                self._publisher.publish(Image(header=header, **fields))
+                published += 1
+                # A late frame moves those behind it: nobody wants a burst to make up for it.
+                period_s = 1.0 / self._settings.values["rate_hz"]
+                due_s = max(due_s + period_s, time.monotonic())
+                if published == limit:
+                    return published
+            if not self._settings.values["loop"]:
+                return published
+
+    def _wait_for_subscribers(self) -> None:
+        wanted, timeout_s = (
+            self._settings.values[name] for name in ("wait_for_subscribers", "wait_timeout_s")
+        )
+        end_s = time.monotonic() + timeout_s
+        while (present := self._publisher.get_subscription_count()) < wanted:
+            if time.monotonic() > end_s:
+                raise TimeoutError(
+                    f"{present} of {wanted} subscribers on {self._publisher.topic_name} after {timeout_s:g} s"
+                )
+            if self._stop.wait(_POLL_S):
+                return
+
+    def _wait_for_delivery(self) -> None:
+        """Lets the last image arrive before the publisher goes away."""
+        timeout = Duration(seconds=self._settings.values["wait_timeout_s"])
+        if self._reliable and not self._publisher.wait_for_all_acked(timeout):
+            self.get_logger().warning("some subscribers did not confirm the last images in time")
+        # Best effort asks for no confirmation, and an acknowledged image may still lie in the reader's queue.
+        self._stop.wait(0.5)
+
+
+def _expanded(source: str) -> str:
+    return str(Path(source).expanduser()) if source.startswith("~") else source
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """`smart-caption-camera`: runs the camera node until its source ends, or until SIGINT or SIGTERM.
+
+    Args:
+        args: the command line with its ROS arguments (`--ros-args ...`); None means that of the process.
+
+    Returns:
+        The exit status: 1 when the source could not be opened or read, else 0.
+    """
+    return run_node("smart-caption-camera", CameraNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""Between the captioner's dataclasses and the ROS messages; the only place that knows both."""
+
+from __future__ import annotations
+
+import math
+
+from std_msgs.msg import Header
+
+from smart_caption_ros import captioning
+from smart_caption_ros.msg import (
+    BoundingBox,
+    Caption,
+    CaptionAlternative,
+    CaptionTiming,
+    CaptionWord,
+    DetectedObject,
+)
+
+STATUS_NAMES = {
+    Caption.STATUS_OK: "ok",
+    Caption.STATUS_NOTHING_FOUND: "nothing found",
+    Caption.STATUS_LOW_CONFIDENCE: "low confidence",
+    Caption.STATUS_STALE: "stale",
+    Caption.STATUS_ERROR: "error",
+}
+
+_MS_PER_S = 1000.0
+
+
+def to_message(caption: captioning.Caption, header: Header, *, camera: str, min_confidence: float) -> Caption:
+    """The message for a caption, with the status that it earns.
+
+    Args:
+        caption: what the captioner said.
+        header: the header of the source image; goes into the message as it is.
+        camera: the camera's name.
+        min_confidence: captions below this get STATUS_LOW_CONFIDENCE.
+    """
+    status, status_message = _judge(caption, min_confidence)
+    timing = caption.timing
+    return Caption(
+        header=header,
+        camera=camera,
+        text=caption.text,
+        words=[
+            CaptionWord(text=w.text, log_probability=float(w.log_probability), box=_box(w.box_xyxy))
+            for w in caption.words
+        ],
+        score=float(caption.score),
+        confidence=float(caption.confidence),
+        alternatives=[CaptionAlternative(text=a.text, score=float(a.score)) for a in caption.alternatives],
+        objects=[
+            DetectedObject(
+                class_name=o.class_name, class_id=int(o.class_id), score=float(o.score), box=_box(o.box_xyxy)
+            )
+            for o in caption.objects
+        ],
+        timing=CaptionTiming(
+            preprocess_ms=timing.preprocess_s * _MS_PER_S,
+            vision_ms=timing.vision_s * _MS_PER_S,
+            decode_ms=timing.decode_s * _MS_PER_S,
+            total_ms=timing.total_s * _MS_PER_S,
+            steps=timing.steps,
+        ),
+        model=caption.model,
+        engine=caption.engine,
+        status=status,
+        status_message=status_message,
+    )
+
+
+def answer_without_text(status: int, status_message: str, header: Header, *, camera: str) -> Caption:
+    """The message for an image that was not captioned: a status that says what became of it, and why."""
+    return Caption(header=header, camera=camera, status=status, status_message=status_message)
+
+
+def from_message(message: Caption, image_size: tuple[int, int]) -> captioning.Caption:
+    """The captioner's dataclass for a message, for programs that receive captions and draw them.
+
+    Args:
+        message: a caption as it came from the topic.
+        image_size: (width, height) of the source image in pixels, which the message does not carry.
+    """
+    timing = message.timing
+    return captioning.Caption(
+        text=message.text,
+        words=tuple(captioning.Word(w.text, w.log_probability, _xyxy(w.box)) for w in message.words),
+        score=message.score,
+        confidence=message.confidence,
+        alternatives=tuple(captioning.Alternative(a.text, a.score) for a in message.alternatives),
+        objects=tuple(
+            captioning.DetectedObject(o.class_name, o.class_id, o.score, _xyxy(o.box))
+            for o in message.objects
+        ),
+        timing=captioning.Timing(
+            preprocess_s=timing.preprocess_ms / _MS_PER_S,
+            vision_s=timing.vision_ms / _MS_PER_S,
+            decode_s=timing.decode_ms / _MS_PER_S,
+            total_s=timing.total_ms / _MS_PER_S,
+            steps=timing.steps,
+        ),
+        image_size=image_size,
+        model=message.model,
+        engine=message.engine,
+    )
+
+
+def _judge(caption: captioning.Caption, min_confidence: float) -> tuple[int, str]:
+    if not caption.text:
+        return Caption.STATUS_NOTHING_FOUND, "the model found nothing to say about this image"
+    confidence = caption.confidence
+    # A confidence that is not a number is no confidence.
+    if math.isnan(confidence) or confidence < min_confidence:
+        return (
+            Caption.STATUS_LOW_CONFIDENCE,
+            f"the confidence {confidence:.3f} is below min_confidence ({min_confidence:.3f})",
+        )
+    return Caption.STATUS_OK, ""
+
+
+def _box(xyxy: tuple[float, ...]) -> BoundingBox:
+    x1, y1, x2, y2 = map(float, xyxy)
+    return BoundingBox(x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def _xyxy(box: BoundingBox) -> tuple[float, float, float, float]:
+    return box.x1, box.y1, box.x2, box.y2

@@ -1,0 +1,98 @@
+"""What the caption node publishes: captions, their text twin, and the overlay for whoever watches."""
+
+from __future__ import annotations
+
+import array
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.lifecycle import LifecycleNode
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from sensor_msgs.msg import CompressedImage, Image
+from std_msgs.msg import String
+
+from smart_caption_ros.datasets.image_messages import encode_image
+from smart_caption_ros.msg import Caption
+from smart_caption_ros.nodes.answering import Answer
+from smart_caption_ros.nodes.messages import STATUS_NAMES
+from smart_caption_ros.viewing import draw_overlay
+
+_CAPTION_QOS = QoSProfile(depth=10, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
+
+
+class Outputs:
+    """The publishers on `<topic>`, `<topic>/text`, `<topic>/image` and `<topic>/image/compressed`."""
+
+    def __init__(self, node: LifecycleNode, topic: str) -> None:
+        """Makes the publishers on `node`, which activates and deactivates them with itself.
+
+        Args:
+            node: the node.
+            topic: where captions go; resolved first, so that the other topics follow a remap of it.
+        """
+        self._node = node
+        self.topic: str = node.resolve_topic_name(topic)
+        self._caption, self._text, self._overlay, self._overlay_jpeg = (
+            node.create_lifecycle_publisher(
+                kind, name, qos, qos_overriding_options=QoSOverridingOptions.with_default_policies()
+            )
+            for kind, name, qos in (
+                (Caption, self.topic, _CAPTION_QOS),
+                (String, f"{self.topic}/text", _CAPTION_QOS),
+                (Image, f"{self.topic}/image", qos_profile_sensor_data),
+                (CompressedImage, f"{self.topic}/image/compressed", qos_profile_sensor_data),
+            )
+        )
+
+    def destroy(self) -> None:
+        """Takes the topics away again."""
+        for publisher in (self._caption, self._text, self._overlay, self._overlay_jpeg):
+            self._node.destroy_lifecycle_publisher(publisher)
+
+    def publish(self, answer: Answer) -> None:
+        """Sends the caption, and its text where the caption is good enough to be spoken."""
+        self._caption.publish(answer.message)
+        if answer.message.status == Caption.STATUS_OK:
+            self._text.publish(String(data=answer.message.text))
+
+    def publish_overlay(self, answer: Answer, *, max_side_px: int, jpeg_quality: int) -> None:
+        """Draws and sends the overlay to whoever is subscribed; does nothing for nobody.
+
+        Args:
+            answer: an answer; one without a caption has no overlay.
+            max_side_px: the overlay's longest side; a larger one is scaled down, 0 keeps the size.
+            jpeg_quality: 1 to 100.
+        """
+        watched, watched_jpeg = (p.get_subscription_count() > 0 for p in (self._overlay, self._overlay_jpeg))
+        if not (watched or watched_jpeg) or answer.image_bgr is None or answer.caption is None:
+            return
+        message = answer.message
+        title = [message.camera, "" if message.status == Caption.STATUS_OK else STATUS_NAMES[message.status]]
+        overlay_bgr = _scaled_down(
+            draw_overlay(answer.image_bgr, answer.caption, ": ".join(filter(None, title)) or None),
+            max_side_px,
+        )
+        if watched:
+            self._overlay.publish(Image(header=message.header, **encode_image(overlay_bgr)))
+        if watched_jpeg:
+            encoded, jpeg = cv2.imencode(".jpg", overlay_bgr, [cv2.IMWRITE_JPEG_QUALITY, jpeg_quality])
+            if not encoded:
+                raise RuntimeError("OpenCV could not encode the overlay as JPEG")
+            self._overlay_jpeg.publish(
+                CompressedImage(
+                    header=message.header,
+                    format="bgr8; jpeg compressed bgr8",
+                    data=array.array("B", jpeg.tobytes()),
+                )
+            )
+
+
+def _scaled_down(image_bgr: NDArray[np.uint8], max_side_px: int) -> NDArray[np.uint8]:
+    height, width = image_bgr.shape[:2]
+    scale = max_side_px / max(height, width)
+    if not 0 < scale < 1:
+        return image_bgr
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    return np.asarray(cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA), np.uint8)

@@ -1,0 +1,70 @@
+"""From the start of a node's process to its end: one way for every node of this package."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.node import Node
+from rclpy.utilities import remove_ros_args
+
+
+class RunnableNode(Protocol):
+    """What `run_node` asks of a node beside being an rclpy Node."""
+
+    exit_status: int
+    """The status of the process when the node ends by itself, which it does by shutting its context down."""
+
+    def close(self) -> None:
+        """Stops the node's own threads. Called once, after the last callback; publishing is over by then."""
+
+
+def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[str] | None) -> int:
+    """Runs a node until it ends by itself, or until SIGINT or SIGTERM.
+
+    Args:
+        name: the program's name, for messages on the terminal.
+        make_node: makes the node once rclpy is initialised; raises ValueError for wrong parameters.
+        args: the command line with its ROS arguments; None means that of the process.
+
+    Returns:
+        The exit status: 0 after a signal, the node's own when it ended by itself, 1 when it could not start.
+    """
+    argv = list(sys.argv if args is None else [name, *args])
+    argparse.ArgumentParser(
+        prog=name,
+        usage=f"{name} [--help] [--ros-args [-p NAME:=VALUE] [--params-file FILE] [-r FROM:=TO] ...]",
+        description="A ROS 2 node; its topics, services and parameters are in docs/running_on_a_robot.md.",
+    ).parse_args(remove_ros_args(argv)[1:])
+    # rclpy's own handlers end the spinning. Python's would raise KeyboardInterrupt on top, wherever the code
+    # happens to be, and a terminal and `ros2 launch` together send SIGINT more than once.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    logging.basicConfig(level=logging.WARNING, format=f"{name}: %(message)s")
+    try:
+        rclpy.init(args=argv)
+        node = make_node()
+    except (RuntimeError, ValueError) as error:  # rclpy's errors are RuntimeErrors
+        rclpy.try_shutdown()
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    assert isinstance(node, Node)
+    # Images and lifecycle, services that wait for the engine, and diagnostics must not wait for one another.
+    executor = MultiThreadedExecutor(num_threads=4)
+    executor.add_node(node)
+    try:
+        while executor.context.ok():
+            executor.spin_once()
+    except ExternalShutdownException:
+        pass
+    finally:
+        executor.shutdown()
+        node.close()
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return node.exit_status
