@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .bag import Bag
-from .image_folder import ImageFolder
-from .sample_photographs import SamplePhotographs
-from .source import Frame, FrameSource, SkippedFrame, SourceError
-from .video import Video
-from .webcam import Webcam
+from smart_caption_ros.datasets.bag import Bag
+from smart_caption_ros.datasets.image_folder import ImageFolder
+from smart_caption_ros.datasets.sample_photographs import SamplePhotographs
+from smart_caption_ros.datasets.source import Frame, FrameSource, SkippedFrame, SourceError
+from smart_caption_ros.datasets.video import Video
+from smart_caption_ros.datasets.webcam import Webcam
 
 __all__ = ["Frame", "FrameSource", "SkippedFrame", "SourceError", "open_source"]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .image_messages import ImageMessageError, decode_compressed, decode_image
-from .source import Frame, FrameSource, SourceError
+from smart_caption_ros.datasets.image_messages import ImageMessageError, decode_compressed, decode_image
+from smart_caption_ros.datasets.source import Frame, FrameSource, SourceError
 
 if TYPE_CHECKING:
     from rosbags.rosbag2 import Reader
@@ -102,7 +102,7 @@ class Bag(FrameSource):
                 each for each in reader.connections if each.topic == self._topic and each.msgtype in _DECODERS
             ]
             for index, (connection, recorded_ns, raw) in enumerate(reader.messages(connections=connections)):
-                frame_name = f"{name}#{index}"
+                frame_name = f"{name}#{index:06d}"
                 try:
                     message: Any = typestore.deserialize_cdr(raw, connection.msgtype)
                     image_bgr = _DECODERS[connection.msgtype](message)

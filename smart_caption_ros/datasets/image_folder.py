@@ -10,8 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoded_images import decode_encoded
-from .source import Frame, FrameSource, SkippedFrame, SourceError
+from smart_caption_ros.datasets.encoded_images import decode_encoded
+from smart_caption_ros.datasets.source import Frame, FrameSource, SkippedFrame, SourceError
 
 IMAGE_SUFFIXES = (
     ".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".jp2", ".avif",

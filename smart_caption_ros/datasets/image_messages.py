@@ -24,7 +24,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoded_images import decode_encoded
+from smart_caption_ros.datasets.encoded_images import decode_encoded
 
 
 class ImageMessageError(ValueError):

@@ -6,8 +6,8 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
-from .image_folder import read_image
-from .source import Frame, FrameSource, SourceError
+from smart_caption_ros.datasets.image_folder import read_image
+from smart_caption_ros.datasets.source import Frame, FrameSource, SourceError
 
 _SPEC = "sample:photographs"
 _FILES = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg")

@@ -24,7 +24,7 @@ class Frame:
 
     Attributes:
         image_bgr: uint8 HxWx3, owned by the frame.
-        name: short name of the frame: a file name, or the source's name and the frame number.
+        name: short name of the frame: a file name, or the source's name and "#" and the index in six digits.
         index: position in the source from 0; frames that were skipped count.
         stamp_s: seconds since the epoch (bags, cameras) or since the start (videos); None for photographs.
     """

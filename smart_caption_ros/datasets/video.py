@@ -9,8 +9,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from .encoded_images import quiet_opencv
-from .source import Frame, FrameSource, SourceError
+from smart_caption_ros.datasets.encoded_images import quiet_opencv
+from smart_caption_ros.datasets.source import Frame, FrameSource, SourceError
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class Video(FrameSource):
                 if not ok:
                     break
                 stamp_s = capture.get(cv2.CAP_PROP_POS_MSEC) / 1000.0
-                yield Frame(image_bgr.astype(np.uint8, copy=False), f"{name}#{index}", index, stamp_s)
+                yield Frame(image_bgr.astype(np.uint8, copy=False), f"{name}#{index:06d}", index, stamp_s)
                 index += 1
         finally:
             capture.release()

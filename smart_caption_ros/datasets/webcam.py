@@ -10,8 +10,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from .encoded_images import quiet_opencv
-from .source import Frame, FrameSource, SourceError
+from smart_caption_ros.datasets.encoded_images import quiet_opencv
+from smart_caption_ros.datasets.source import Frame, FrameSource, SourceError
 
 
 class Webcam(FrameSource):
@@ -53,7 +53,7 @@ class Webcam(FrameSource):
                 ok, image_bgr = capture.read()
                 if not ok:
                     raise SourceError(f"camera {self._index} stopped giving frames after {index}")
-                name = f"camera{self._index}#{index}"
+                name = f"camera{self._index}#{index:06d}"
                 yield Frame(image_bgr.astype(np.uint8, copy=False), name, index, time.time())
                 index += 1
         finally:

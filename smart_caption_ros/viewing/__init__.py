@@ -1,6 +1,6 @@
 """Pictures for people: a caption on its frame, and many frames on one sheet."""
 
-from .contact_sheet import contact_sheet
-from .overlay import draw_overlay
+from smart_caption_ros.viewing.contact_sheet import contact_sheet
+from smart_caption_ros.viewing.overlay import draw_overlay
 
 __all__ = ["contact_sheet", "draw_overlay"]

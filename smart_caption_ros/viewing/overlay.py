@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import cv2
@@ -12,7 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from .text import Rgb, font, label, printable, sharpening, shortened, to_bgr, width_of, wrapped
+from smart_caption_ros.captioning.vocabulary import join_words
+from smart_caption_ros.viewing.text import (
+    Rgb,
+    font,
+    label,
+    printable,
+    sharpening,
+    shortened,
+    to_bgr,
+    width_of,
+    wrapped,
+)
 
 MAX_WORD_BOXES = 3
 MAX_LINES = 6
@@ -130,11 +141,14 @@ class _Word:
 def _words_of(caption: CaptionLike) -> list[_Word]:
     if not caption.words:
         return [_Word(text, None, _WHITE, None) for text in printable(caption.text).split()]
-    words = []
+    words: list[_Word] = []
     coloured: dict[str, Rgb] = {}
     for word in caption.words:
         probability = _clipped(math.exp(min(word.log_probability, 0.0)))
         text = printable(word.text)
+        if words and join_words(["word", text]) == f"word{text}":
+            words[-1] = replace(words[-1], text=words[-1].text + text)  # "dog" and "'s" are set as one word
+            continue
         colour, box = _WHITE, None
         if len(coloured) < MAX_WORD_BOXES and _is_content(text) and text not in coloured:
             colour = coloured[text] = _WORD_COLOURS[len(coloured) % len(_WORD_COLOURS)]

@@ -160,7 +160,7 @@ def test_a_video_gives_every_frame_with_its_time_twice_over(video: Path) -> None
         assert [frame.stamp_s for frame in frames] == pytest.approx([number / 10 for number in range(7)])
         for number, frame in enumerate(frames):
             np.testing.assert_allclose(frame.image_bgr.astype(int), picture(number).astype(int), atol=6)
-    assert frames[3].name == "clip.avi#3"
+    assert frames[3].name == "clip.avi#000003"
     assert source.address_of(frames[3]) == f"{video}#3"
 
 
@@ -222,7 +222,7 @@ def test_a_camera_has_no_length_and_says_when_it_stops(monkeypatch: pytest.Monke
     frames = [next(camera) for _ in range(3)]
     with pytest.raises(SourceError, match="camera 0 stopped giving frames after 3"):
         next(camera)
-    assert [frame.name for frame in frames] == ["camera0#0", "camera0#1", "camera0#2"]
+    assert [frame.name for frame in frames] == ["camera0#000000", "camera0#000001", "camera0#000002"]
     assert frames[0].stamp_s is not None
     assert FakeCapture.opened == 1
     next(iter(source))
@@ -319,7 +319,7 @@ def test_the_only_image_topic_of_a_bag_is_picked_and_read(bag: Path) -> None:
     for _ in range(2):
         frames = list(source)
         assert [frame.index for frame in frames] == [0, 2]
-        assert [frame.name for frame in frames] == ["camera_image_raw#0", "camera_image_raw#2"]
+        assert [frame.name for frame in frames] == ["camera_image_raw#000000", "camera_image_raw#000002"]
         assert [frame.stamp_s for frame in frames] == pytest.approx([STAMP_S, STAMP_S + 2], abs=1e-6)
         np.testing.assert_array_equal(frames[1].image_bgr, picture(2))
         assert source.skipped == 1

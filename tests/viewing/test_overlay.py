@@ -143,6 +143,14 @@ def test_a_header_adds_a_line() -> None:
     )
 
 
+def test_a_clitic_is_set_without_a_space_before_it() -> None:
+    image_bgr = noise(240, 320)
+    box: Box = (0, 0, 32, 32)
+    split = draw_overlay(image_bgr, caption([("it", 0.5, box), ("'s", 0.9, box)], confidence=0.5, score=-1.0))
+    whole = draw_overlay(image_bgr, caption([("it's", 0.5, box)], confidence=0.5, score=-1.0))
+    np.testing.assert_array_equal(strip_of(split, image_bgr), strip_of(whole, image_bgr))
+
+
 def test_an_empty_caption_says_so() -> None:
     image_bgr = noise(240, 320)
     empty = draw_overlay(image_bgr, caption([]))
