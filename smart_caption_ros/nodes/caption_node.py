@@ -226,9 +226,7 @@ class CaptionNode(LifecycleNode):
         return captioner
 
     def _unload(self) -> None:
-        if self._captioner is not None:
-            self._captioner.close()
-            self._captioner = None
+        self._captioner = None
         gc.collect()
         if sys.platform == "linux":
             # glibc keeps freed memory for the next time; on a small robot others want it now.

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -34,17 +34,13 @@ def free_domain_id() -> int:
 class NodeProcess:
     """A module run as `python -m MODULE --ros-args ...`, its output in a file."""
 
-    def __init__(
-        self, module: str, ros_args: Sequence[str], log: Path, environment: Mapping[str, str]
-    ) -> None:
-        """Starts the process.
+    def __init__(self, module: str, ros_args: Sequence[str], log: Path) -> None:
+        """Starts the process in the environment of this one.
 
         Args:
             module: the module to run.
             ros_args: what follows `--ros-args`.
             log: file for its output.
-            environment: the whole environment. The ROS wheels mark in it that they have set the library path:
-                it must hold both that mark and the path, or neither.
         """
         self.module = module
         self.log = log
@@ -54,7 +50,6 @@ class NodeProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=dict(environment),
                 # Ctrl-C reaches this process alone, which then ends the other one in order.
                 start_new_session=True,
             )
