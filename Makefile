@@ -1,4 +1,4 @@
-# make demo | test | lint: each makes its virtual environment once and then does its job. `make help` lists all.
+# make demo, test, lint: each makes the virtual environment once and then does its job.
 
 PYTHON ?= $(or $(shell command -v python3.11),python3)
 VENV ?= .venv
@@ -38,11 +38,11 @@ lint: $(VENV)/.test
 clean:
 	rm -rf $(VENV) build/bdist* build/lib* build/temp* *.egg-info demo_output
 
-# Stamps: .ros is the virtual environment with ROS, .package this package, .demo and .test what these two need besides.
-# New pins make a new environment, so that nothing of the old pins stays behind.
+# Stamps: .ros is the virtual environment with ROS, .package this package, .demo and .test what these two
+# need besides. New pins make a new environment, so that nothing of the old ones stays behind.
 $(VENV)/.ros: requirements/ros-jazzy.txt requirements/constraints.txt
 	@echo 'Making the virtual environment $(VENV) (once; some minutes) ...'
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "needs Python 3.11: make PYTHON=...")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(PIP_INSTALL) --requirement requirements/ros-jazzy.txt setuptools
 	@touch $@

@@ -1,7 +1,7 @@
-"""Builds the ROS messages beside the Python package; everything else about the package stands in pyproject.toml.
+"""Builds the ROS messages beside the Python package; all else about the package stands in pyproject.toml.
 
-CMake does the same work as under colcon, into a staging folder. The wheel then gets the layout of any ROS prefix:
-`share/`, `lib/` and `include/` beside `bin/`, so that a virtual environment with it is a place where ROS tools look.
+CMake does the same work as under colcon, into a staging folder. The wheel gets the layout of any ROS prefix,
+`share/`, `lib/` and `include/` beside `bin/`, so ROS tools find the package in the virtual environment.
 """
 
 import os
@@ -11,7 +11,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from setuptools import Distribution, Extension, setup
+from setuptools import Distribution, setup
 from setuptools.command.build_ext import build_ext
 
 NAME = "smart_caption_ros"
@@ -19,31 +19,34 @@ SOURCE = Path(__file__).resolve().parent
 
 
 def ros_prefixes() -> list[str]:
-    """Folders that may hold ROS: the sourced environment, then this interpreter's own (ROS from pip wheels)."""
+    """Folders that may hold ROS: the sourced environment, then this interpreter's own (pip wheels)."""
     sourced = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
     return [prefix for prefix in [*sourced, sys.prefix] if Path(prefix, "share", "ament_index").is_dir()]
 
 
+PREFIXES = ros_prefixes()
+WITH_ROS = any(Path(prefix, "share", "rosidl_default_generators").is_dir() for prefix in PREFIXES)
+
+
 class BuildMessages(build_ext):
-    """Runs CMake; without ROS it warns and leaves the messages out."""
+    """Runs CMake and takes in what it made."""
 
     def run(self) -> None:
-        prefixes = ros_prefixes()
-        if not any(Path(prefix, "share", "rosidl_default_generators").is_dir() for prefix in prefixes):
-            self.warn("no ROS 2 found: installing without messages and nodes, everything else works")
-        elif self.editable_mode:
+        if self.editable_mode:
             self.warn("an editable install cannot carry the ROS messages: use `pip install .` for them")
-        else:
-            self._take_in(self._stage(prefixes))
+        elif WITH_ROS:
+            self._take_in(self._stage())
 
-    def _stage(self, prefixes: list[str]) -> Path:
+    def _stage(self) -> Path:
         build, stage = (Path(self.build_temp).resolve() / name for name in ("cmake", "stage"))
         shutil.rmtree(stage, ignore_errors=True)
+        # Compiled objects are worth keeping, the places of another environment's libraries are not.
+        (build / "CMakeCache.txt").unlink(missing_ok=True)
         # pip's isolated build would hide the Python half of ROS from CMake, so it is named here.
-        packages = [sysconfig.get_path("purelib", vars={"base": prefix}) for prefix in prefixes]
+        packages = [sysconfig.get_path("purelib", vars={"base": prefix}) for prefix in PREFIXES]
         environment = os.environ | {
-            "AMENT_PREFIX_PATH": os.pathsep.join(prefixes),
-            "CMAKE_PREFIX_PATH": os.pathsep.join(prefixes),
+            "AMENT_PREFIX_PATH": os.pathsep.join(PREFIXES),
+            "CMAKE_PREFIX_PATH": os.pathsep.join(PREFIXES),
             "PYTHONPATH": os.pathsep.join(packages),
         }
         configure = [
@@ -82,7 +85,9 @@ class RosDistribution(Distribution):
     """With messages the wheel holds compiled code, although setuptools compiles none of it."""
 
     def has_ext_modules(self) -> bool:
-        return any(Path(prefix, "share", "rosidl_default_generators").is_dir() for prefix in ros_prefixes())
+        return WITH_ROS
 
 
+if not WITH_ROS:
+    print("warning: no ROS 2 found: messages and nodes are left out, everything else works", file=sys.stderr)
 setup(cmdclass={"build_ext": BuildMessages}, distclass=RosDistribution)

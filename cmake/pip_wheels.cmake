@@ -1,7 +1,7 @@
 # Given as -DCMAKE_PROJECT_INCLUDE=cmake/pip_wheels.cmake where ROS comes from pip wheels.
 #
-# The message packages in those wheels export targets whose include path names a folder of the machine that built the
-# wheels. CMake refuses such a path when it generates, so it is dropped here, once everything has been found.
+# The message packages in those wheels export targets whose include path names a folder of the machine that
+# built the wheels. CMake refuses such a path when it generates, so it is dropped once all has been found.
 
 function(drop_missing_include_directories)
   get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)

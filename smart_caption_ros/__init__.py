@@ -2,8 +2,8 @@
 
 from pkgutil import extend_path
 
-# In a checkout the modules come from here and the generated messages (`msg`, `srv`) from the installed package,
-# which this line adds to the places where Python looks for `smart_caption_ros.*`.
+# In a checkout the modules come from here and the generated messages (`msg`, `srv`) from the installed
+# package, which this line adds to the places where Python looks for `smart_caption_ros.*`.
 __path__ = extend_path(__path__, __name__)
 
 __version__ = "0.1.0"

@@ -1,0 +1,41 @@
+"""What all tests share: where the data sets are, what a marked test needs, and how hypothesis runs."""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Processes that a test starts run the checkout's code, as the test itself does, not an installed copy of it.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+
+# A busy machine is no error.
+settings.register_profile("no_deadline", deadline=None)
+settings.load_profile("no_deadline")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of the shared data sets; the test is skipped where there is none."""
+    folder = Path(os.environ.get("SMART_CAPTION_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no data sets at {folder}: set SMART_CAPTION_DATA to their folder")
+    return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "data_dir" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.needs_data)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("needs_ros") and not (
+        find_spec("rclpy") and find_spec("smart_caption_ros.msg")
+    ):
+        pytest.skip("needs ROS 2 and the built messages: run it through `make test`")
+    if item.get_closest_marker("needs_gpu") and not Path("/dev/nvidiactl").exists():
+        pytest.skip("needs an NVIDIA GPU")

@@ -1,0 +1,45 @@
+"""The other way to build: colcon, as in a ROS 2 workspace."""
+
+import json
+import os
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.conftest import Run
+
+COLCON = shutil.which("colcon")
+
+
+@pytest.mark.needs_ros
+@pytest.mark.skipif(COLCON is None, reason="needs colcon on the PATH (pip install colcon-common-extensions)")
+def test_colcon_builds_package_messages_and_commands(tmp_path: Path, source_tree: Path, run: Run) -> None:
+    sourced = [prefix for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
+    prefixes = os.pathsep.join([*sourced, sys.prefix])
+    run(
+        *(str(COLCON), "--log-base", tmp_path / "log", "build", "--base-paths", source_tree),
+        *("--build-base", tmp_path / "build", "--install-base", tmp_path / "install"),
+        *("--cmake-args", f"-DPython3_EXECUTABLE={sys.executable}", "-DBUILD_TESTING=OFF"),
+        f"-DCMAKE_PROJECT_INCLUDE={source_tree / 'cmake' / 'pip_wheels.cmake'}",
+        AMENT_PREFIX_PATH=prefixes,
+        CMAKE_PREFIX_PATH=prefixes,
+        PYTHONPATH=sysconfig.get_path("purelib"),
+    )
+    installed = tmp_path / "install" / "smart_caption_ros"
+    check = (
+        "import json, smart_caption_ros, smart_caption_ros.datasets, smart_caption_ros.srv;"
+        "from smart_caption_ros.msg import Caption;"
+        "print(json.dumps([smart_caption_ros.__file__, smart_caption_ros.__version__, Caption.STATUS_OK]))"
+    )
+    set_up = f". {tmp_path / 'install' / 'setup.sh'} && exec {sys.executable} -c '{check}'"
+    where, version, status = json.loads(run("/bin/sh", "-c", set_up).stdout)
+    assert Path(where).is_relative_to(installed)
+    assert (version, status) == ("0.1.0", 0)
+    for name in ("bin/smart-caption", "bin/smart-caption-node", "lib/smart_caption_ros/caption_node"):
+        assert os.access(installed / name, os.X_OK), name
+    assert (
+        installed / "share" / "ament_index" / "resource_index" / "packages" / "smart_caption_ros"
+    ).is_file()

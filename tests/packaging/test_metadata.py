@@ -1,0 +1,92 @@
+"""One version, and every import declared and pinned."""
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+import tomllib
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import smart_caption_ros
+from tests.packaging.imports import imports_of
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+PACKAGE_XML = ElementTree.parse(ROOT / "package.xml").getroot()
+# Distributions whose module has another name.
+MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL", "pyyaml": "yaml", "scikit-image": "skimage"}
+
+
+def modules(requirements: list[str]) -> set[str]:
+    names = (canonicalize_name(Requirement(requirement).name) for requirement in requirements)
+    return {MODULES.get(name, name.replace("-", "_")) for name in names}
+
+
+def foreign_imports(folder: str) -> set[tuple[str, str]]:
+    """File and top-level module of every import of somebody else's code."""
+    own = {"smart_caption_ros", "training", "export", *sys.stdlib_module_names}
+    return {
+        (path, module.split(".")[0]) for path, module in imports_of(folder) if module.split(".")[0] not in own
+    }
+
+
+def ros_dependencies() -> set[str]:
+    return {str(tag.text) for tag in PACKAGE_XML if tag.tag in ("depend", "exec_depend")}
+
+
+def test_version_is_the_same_everywhere() -> None:
+    newest = re.search(r"^(\d+\.\d+\.\d+)\n-+$", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE)
+    assert newest is not None
+    versions = {
+        "pyproject.toml": PROJECT["version"],
+        "package.xml": PACKAGE_XML.findtext("version"),
+        "__version__": smart_caption_ros.__version__,
+        "CHANGELOG.rst": newest[1],
+    }
+    assert len(set(versions.values())) == 1, versions
+
+
+def test_name_and_licence_are_the_same_for_pip_and_ros() -> None:
+    assert PACKAGE_XML.findtext("name") == PROJECT["name"]
+    assert PACKAGE_XML.findtext("license") == PROJECT["license"]
+    assert "Apache License" in (ROOT / "LICENSE").read_text()
+
+
+def test_robot_side_imports_only_what_it_declares() -> None:
+    declared = modules(PROJECT["dependencies"]) | modules(EXTRAS["bags"]) | modules(EXTRAS["demo"])
+    declared |= ros_dependencies()
+    assert not {
+        (path, module) for path, module in foreign_imports("smart_caption_ros") if module not in declared
+    }
+
+
+@pytest.mark.parametrize("folder", ["training", "export"])
+def test_workstation_imports_only_what_it_declares(folder: str) -> None:
+    declared = modules(PROJECT["dependencies"]) | modules(EXTRAS["training"])
+    assert not {(path, module) for path, module in foreign_imports(folder) if module not in declared}
+
+
+def test_launch_files_import_only_what_package_xml_declares() -> None:
+    assert not {
+        (path, module) for path, module in foreign_imports("launch") if module not in ros_dependencies()
+    }
+
+
+def test_every_dependency_has_a_pin_that_its_range_allows() -> None:
+    lines = (ROOT / "requirements" / "constraints.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if "==" in line)
+    versions = {canonicalize_name(name): version for name, version in pins.items()}
+    for line in [*PROJECT["dependencies"], *(line for extra in EXTRAS.values() for line in extra)]:
+        requirement = Requirement(line)
+        name = canonicalize_name(requirement.name)
+        if name != canonicalize_name(PROJECT["name"]):
+            assert requirement.specifier.contains(versions[name]), line
+
+
+def test_robot_side_asks_for_no_torch() -> None:
+    assert "torch" not in modules(PROJECT["dependencies"] + EXTRAS["demo"] + EXTRAS["bags"])
+    assert "torch" in modules(EXTRAS["training"])

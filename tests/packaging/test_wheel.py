@@ -1,0 +1,104 @@
+"""What pip builds and where it goes: the robot side alone, laid out as a ROS prefix."""
+
+import stat
+import sys
+import zipfile
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tests.packaging.conftest import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def names(wheel: Path) -> set[str]:
+    return set(zipfile.ZipFile(wheel).namelist())
+
+
+@pytest.fixture(scope="session")
+def prefix(names: set[str]) -> set[str]:
+    """The files that go into the prefix, relative to it."""
+    parts = (PurePosixPath(name).parts for name in names)
+    return {"/".join(part[2:]) for part in parts if part[0].endswith(".data") and part[1] == "data"}
+
+
+@pytest.fixture(scope="session")
+def metadata(wheel: Path, names: set[str]) -> Message:
+    (name,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+    return message_from_bytes(zipfile.ZipFile(wheel).read(name))
+
+
+def test_wheel_holds_every_module_of_the_robot_side_and_nothing_else(names: set[str]) -> None:
+    ours = {str(path.relative_to(ROOT)) for path in ROOT.glob("smart_caption_ros/**/*.py")}
+    generated = ("smart_caption_ros/msg/", "smart_caption_ros/srv/")
+    in_prefix = {name for name in names if ".data/" in name}
+    modules = {name for name in names - in_prefix if name.endswith(".py") and not name.startswith(generated)}
+    assert modules == ours
+
+
+def test_wheel_holds_the_bundles_and_the_type_marker(names: set[str]) -> None:
+    files = {
+        str(path.relative_to(ROOT)) for path in ROOT.glob("smart_caption_ros/bundles/**/*") if path.is_file()
+    }
+    assert files | {"smart_caption_ros/py.typed"} <= names
+
+
+def test_wheel_is_below_fifty_megabytes(wheel: Path) -> None:
+    assert wheel.stat().st_size < 50e6
+
+
+def test_wheel_asks_for_no_torch_unless_training_is_wanted(metadata: Message) -> None:
+    requirements = metadata.get_all("Requires-Dist", [])
+    wanted = [line for line in requirements if line.startswith("torch")]
+    assert wanted
+    assert all('extra == "training"' in line for line in wanted)
+
+
+@pytest.mark.needs_ros
+def test_wheel_holds_the_messages_and_their_libraries(names: set[str], prefix: set[str]) -> None:
+    for path in ROOT.glob("[ms][sr][gv]/*.[ms][sr][gv]"):
+        assert f"share/smart_caption_ros/{path.relative_to(ROOT)}" in prefix
+    assert "smart_caption_ros/msg/_caption.py" in names
+    assert "smart_caption_ros/srv/_describe_image.py" in names
+    assert any(name.startswith("smart_caption_ros/") and name.endswith(".so") for name in names)
+    assert "lib/libsmart_caption_ros__rosidl_generator_c.so" in prefix
+
+
+@pytest.mark.needs_ros
+def test_wheel_holds_what_ros_tools_look_for(prefix: set[str]) -> None:
+    share = {
+        str(path.relative_to(ROOT))
+        for folder in ("launch", "config")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    assert any(name.startswith("launch/") for name in share)
+    assert any(name.startswith("config/") for name in share)
+    assert {f"share/smart_caption_ros/{name}" for name in share | {"package.xml"}} <= prefix
+    assert "share/ament_index/resource_index/packages/smart_caption_ros" in prefix
+    assert "share/ament_index/resource_index/rosidl_interfaces/smart_caption_ros" in prefix
+    assert {"lib/smart_caption_ros/caption_node", "lib/smart_caption_ros/camera_node"} <= prefix
+
+
+@pytest.mark.needs_ros
+@pytest.mark.parametrize(
+    ("node", "command"), [("caption_node", "smart-caption-node"), ("camera_node", "smart-caption-camera")]
+)
+def test_installed_node_runs_the_command_of_its_own_prefix(
+    node: str, command: str, wheel: Path, tmp_path: Path, run: Run
+) -> None:
+    run(sys.executable, "-m", "venv", "--without-pip", tmp_path)
+    pip = (sys.executable, "-m", "pip", "--python", tmp_path / "bin" / "python")
+    run(*pip, "install", "--quiet", "--no-index", "--no-deps", wheel)
+    started = tmp_path / "lib" / "smart_caption_ros" / node
+    assert started.stat().st_mode & stat.S_IXUSR
+    real = tmp_path / "bin" / command
+    assert real.stat().st_mode & stat.S_IXUSR
+    real.write_text('#!/bin/sh\necho "$0" "$@"\n')
+    where, *arguments = run(started, "--ros-args", "-p", "name:=a b").stdout.split()
+    assert Path(where).resolve() == real
+    assert arguments == ["--ros-args", "-p", "name:=a", "b"]
