@@ -129,19 +129,16 @@ def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
     row_bytes = width * encoding.channels * dtype.itemsize
     if step < row_bytes:
         raise ImageMessageError(
-            f"wrong step: a row of {width} {message.encoding} pixels takes {row_bytes} bytes, "
-            f"and step is {step}"
+            f"wrong step: a row of {width} {message.encoding} pixels takes {row_bytes} bytes, and step is {step}"
         )
     data = _bytes_of(message.data)
     if data.size < step * height:
         raise ImageMessageError(
-            f"truncated data: {height} rows of {step} bytes are {step * height} bytes, "
-            f"and there are {data.size}"
+            f"truncated data: {height} rows of {step} bytes are {step * height} bytes, and there are {data.size}"
         )
     if data.size > step * height:
         raise ImageMessageError(
-            f"wrong step or height: {height} rows of {step} bytes are {step * height} bytes, "
-            f"and there are {data.size}"
+            f"wrong step or height: {height} rows of {step} bytes are {step * height} bytes, and there are {data.size}"
         )
 
     rows = np.ascontiguousarray(data.reshape(height, step)[:, :row_bytes])
@@ -171,9 +168,7 @@ def decode_compressed(message: CompressedImageMessage) -> NDArray[np.uint8]:
     except ImageMessageError:
         raise
     except ValueError as error:
-        raise ImageMessageError(
-            f"cannot decode the image in the format {message.format!r}: {error}"
-        ) from error
+        raise ImageMessageError(f"cannot decode the image in the format {message.format!r}: {error}") from error
 
 
 def encode_image(image_bgr: NDArray[np.uint8]) -> ImageFields:

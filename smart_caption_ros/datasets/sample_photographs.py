@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from smart_caption_ros.datasets.image_folder import read_image
-from smart_caption_ros.datasets.source import Frame, FrameSource, SourceError
+from smart_caption_ros.datasets.source import Frame, FrameSource, SkippedFrame, SourceError
 
 _SPEC = "sample:photographs"
 _FILES = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg")
@@ -23,9 +23,7 @@ class SamplePhotographs(FrameSource):
         # Found, not imported: the import takes a second, and the files are all that is needed.
         module = importlib.util.find_spec("skimage")
         if module is None or module.origin is None:
-            raise SourceError(
-                "the sample photographs come with scikit-image: pip install 'smart_caption_ros[demo]'"
-            )
+            raise SourceError("the sample photographs come with scikit-image: pip install 'smart_caption_ros[demo]'")
         self._folder = Path(module.origin).parent / "data"
 
     @classmethod
@@ -39,6 +37,9 @@ class SamplePhotographs(FrameSource):
     @property
     def known_length(self) -> int:
         return len(_FILES)
+
+    def address_of(self, frame: Frame | SkippedFrame) -> str:
+        return f"{self.spec}#{frame.name}"
 
     def _frames(self) -> Iterator[Frame]:
         for index, name in enumerate(_FILES):

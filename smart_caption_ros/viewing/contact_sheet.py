@@ -36,9 +36,7 @@ def contact_sheet(images_bgr: Sequence[NDArray[np.uint8]], columns: int | None =
         raise ValueError(f"a contact sheet needs at least one column, not {columns}")
     for image in images_bgr:
         if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
-            raise ValueError(
-                f"expected uint8 arrays of shape (height, width, 3), got {image.dtype} {image.shape}"
-            )
+            raise ValueError(f"expected uint8 arrays of shape (height, width, 3), got {image.dtype} {image.shape}")
     columns = min(columns or math.ceil(math.sqrt(len(images_bgr))), len(images_bgr))
     typical_width = sorted(image.shape[1] for image in images_bgr)[len(images_bgr) // 2]
     width = min(columns * (typical_width + GAP_PX) + GAP_PX, MAX_WIDTH_PX)

@@ -91,9 +91,7 @@ class CaptionLike(Protocol):
     def model(self) -> str: ...
 
 
-def draw_overlay(
-    image_bgr: NDArray[np.uint8], caption: CaptionLike, header: str | None = None
-) -> NDArray[np.uint8]:
+def draw_overlay(image_bgr: NDArray[np.uint8], caption: CaptionLike, header: str | None = None) -> NDArray[np.uint8]:
     """The frame with a strip under it.
 
     The strip shows the caption. A bar under each word is as long as the word's probability is high, and a
@@ -114,9 +112,7 @@ def draw_overlay(
         ValueError: where the array is not uint8 HxWx3 with at least one pixel.
     """
     if image_bgr.dtype != np.uint8 or image_bgr.ndim != 3 or image_bgr.shape[2] != 3 or not image_bgr.size:
-        raise ValueError(
-            f"expected a uint8 array of shape (height, width, 3), got {image_bgr.dtype} {image_bgr.shape}"
-        )
+        raise ValueError(f"expected a uint8 array of shape (height, width, 3), got {image_bgr.dtype} {image_bgr.shape}")
     height, width = image_bgr.shape[:2]
     words = _words_of(caption)
     strip = _strip(max(width, MIN_STRIP_WIDTH_PX), _text_size(width, height), words, caption, header)
@@ -169,9 +165,7 @@ def _text_size(width: int, height: int) -> int:
 # --- the strip -----------------------------------------------------------------------------------------
 
 
-def _strip(
-    width: int, size: int, words: list[_Word], caption: CaptionLike, header: str | None
-) -> NDArray[np.uint8]:
+def _strip(width: int, size: int, words: list[_Word], caption: CaptionLike, header: str | None) -> NDArray[np.uint8]:
     # Small letters are set at twice their size and scaled down: the font engine spaces them in whole pixels.
     scale = sharpening(size)
     size, width = size * scale, width * scale
@@ -192,9 +186,7 @@ def _strip(
 
     top = bar + margin // 2
     header_height = small_line_height if header else 0
-    height = (
-        top + header_height + line_height * len(lines) + small_line_height * len(footer) + round(0.7 * margin)
-    )
+    height = top + header_height + line_height * len(lines) + small_line_height * len(footer) + round(0.7 * margin)
     height += -height % scale
     strip = Image.new("RGB", (width, height), _BACKGROUND)
     draw = ImageDraw.Draw(strip)
@@ -245,9 +237,7 @@ def _facts(caption: CaptionLike) -> list[str]:
     return facts
 
 
-def _draw_bar(
-    draw: ImageDraw.ImageDraw, x: float, y: int, length: float, thickness: int, probability: float
-) -> None:
+def _draw_bar(draw: ImageDraw.ImageDraw, x: float, y: int, length: float, thickness: int, probability: float) -> None:
     left, right = round(x), max(round(x + length) - 1, round(x))
     draw.rectangle((left, y, right, y + thickness - 1), fill=_TRACK)
     filled = left + round(probability * (right - left + 1)) - 1
@@ -303,9 +293,7 @@ def _draw_boxes(picture: NDArray[np.uint8], words: list[_Word], objects: Sequenc
         nested[corners] = nested.get(corners, 0) + 1
         left, top, right, bottom = corners
         if right - left > 2 * inset + 4 and bottom - top > 2 * inset + 4:
-            _frame(
-                picture, (left + inset, top + inset, right - inset, bottom - inset), word.colour, thickness
-            )
+            _frame(picture, (left + inset, top + inset, right - inset, bottom - inset), word.colour, thickness)
         plates.append((corners, label(word.text, size, _DARK, word.colour)))
 
     for corners, plate in plates:
@@ -321,9 +309,7 @@ def _pixels(box_xyxy: tuple[float, ...], width: int, height: int) -> tuple[int, 
     return (left, top, right, bottom) if right - left >= 2 and bottom - top >= 2 else None
 
 
-def _frame(
-    picture: NDArray[np.uint8], corners: tuple[int, int, int, int], colour: Rgb, thickness: int
-) -> None:
+def _frame(picture: NDArray[np.uint8], corners: tuple[int, int, int, int], colour: Rgb, thickness: int) -> None:
     """A frame inside the box with a dark edge, to be seen on any background."""
     left, top, right, bottom = corners
     for inset, shade, width in ((0, _DARK, thickness + 2), (1, colour, thickness)):
@@ -349,9 +335,7 @@ def _place(
     spots = [(round(_clipped(x, 0, width - wide)), y) for x, y in candidates if 0 <= y <= height - tall] or [
         (round(_clipped(left, 0, width - wide)), round(_clipped(top, 0, height - tall)))
     ]
-    x, y = next(
-        (spot for spot in spots if not any(_overlap(spot, tall, wide, other) for other in taken)), spots[0]
-    )
+    x, y = next((spot for spot in spots if not any(_overlap(spot, tall, wide, other) for other in taken)), spots[0])
     picture[y : y + tall, x : x + wide] = plate
     taken.append((x, y, x + wide, y + tall))
 

@@ -23,9 +23,7 @@ def font(size_px: int) -> ImageFont.FreeTypeFont:
     """Pillow's own font in a size (decoding it takes milliseconds, so it is kept)."""
     loaded = ImageFont.load_default(size_px)
     if not isinstance(loaded, ImageFont.FreeTypeFont):
-        raise RuntimeError(
-            "Pillow was built without FreeType; install the wheel: pip install --upgrade Pillow"
-        )
+        raise RuntimeError("Pillow was built without FreeType; install the wheel: pip install --upgrade Pillow")
     return loaded
 
 
@@ -49,9 +47,7 @@ def shortened(text: str, size_px: int, room_px: float) -> str:
     return text + ELLIPSIS
 
 
-def wrapped(
-    items: Sequence[Item], width: Callable[[Item], float], gap_px: float, room_px: float
-) -> list[list[Item]]:
+def wrapped(items: Sequence[Item], width: Callable[[Item], float], gap_px: float, room_px: float) -> list[list[Item]]:
     """Break items into lines no wider than `room_px`; an item wider than that has a line of its own."""
     lines: list[list[Item]] = []
     used = 0.0
@@ -91,7 +87,5 @@ def to_bgr(image: Image.Image, scale: int = 1) -> NDArray[np.uint8]:
     if scale == 1:
         return pixels
     size = (image.width // scale, image.height // scale)
-    smaller: NDArray[np.uint8] = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA).astype(
-        np.uint8, copy=False
-    )
+    smaller: NDArray[np.uint8] = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
     return smaller

@@ -103,9 +103,7 @@ def test_decoding_equals_the_pixel_by_pixel_definition(msg: SimpleNamespace) -> 
     bigendian=st.booleans(),
     padding=st.integers(0, 5),
 )
-def test_float_grey_levels_are_scaled_in_either_byte_order(
-    values: list[float], bigendian: bool, padding: int
-) -> None:
+def test_float_grey_levels_are_scaled_in_either_byte_order(values: list[float], bigendian: bool, padding: int) -> None:
     order = ">" if bigendian else "<"
     rows = [struct.pack(order + "3f", *values[at : at + 3]) + b"\xff" * padding for at in (0, 3)]
     msg = message(encoding="32FC1", step=12 + padding, is_bigendian=int(bigendian), data=b"".join(rows))
@@ -124,9 +122,7 @@ def test_yuv_equals_the_bt601_formula_within_rounding(msg: SimpleNamespace) -> N
             else:
                 u, y, v = pair[1], pair[2 * (column % 2)], pair[3]
             luma, blue, red = 1.164 * (max(y, 16) - 16), u - 128, v - 128
-            expected = np.clip(
-                [luma + 2.018 * blue, luma - 0.391 * blue - 0.813 * red, luma + 1.596 * red], 0, 255
-            )
+            expected = np.clip([luma + 2.018 * blue, luma - 0.391 * blue - 0.813 * red, luma + 1.596 * red], 0, 255)
             np.testing.assert_allclose(decoded[row, column], expected, atol=2)
 
 
@@ -159,9 +155,7 @@ def test_a_mosaic_of_one_colour_gives_that_colour_up_to_the_border(pattern: str)
     blue_green_red = {"b": 10, "g": 120, "r": 230}
     tile = np.array([blue_green_red[each] for each in pattern], np.uint8).reshape(2, 2)
     mosaic = np.tile(tile, (4, 5))
-    decoded = decode_image(
-        message(encoding=f"bayer_{pattern}8", height=8, width=10, step=10, data=mosaic.tobytes())
-    )
+    decoded = decode_image(message(encoding=f"bayer_{pattern}8", height=8, width=10, step=10, data=mosaic.tobytes()))
     assert (decoded == [10, 120, 230]).all()
 
 

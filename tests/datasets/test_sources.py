@@ -408,6 +408,7 @@ def test_the_sample_photographs_are_the_four_of_scikit_image() -> None:
     frames = {Path(frame.name).stem: frame.image_bgr for frame in source}
     assert list(frames) == ["astronaut", "chelsea", "coffee", "rocket"]
     assert len(source) == 4
+    assert source.address_of(next(iter(source))) == "sample:photographs#astronaut.png"
     for name in ("astronaut", "chelsea", "coffee"):
         np.testing.assert_array_equal(frames[name][..., ::-1], getattr(data, name)())
 
