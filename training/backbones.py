@@ -17,6 +17,19 @@ from safetensors.torch import save_file
 
 from training.models.mobilenet_v2 import MobileNetV2
 
+# Where the released files come from, for the manifest of what is trained from them.
+PROVENANCE = {
+    "tf2_mobilenet_v2_1.0_224_ptq.tflite": {
+        "name": "ImageNet, through the MobileNetV2 1.0/224 weights that Google Coral released "
+        "(tf2_mobilenet_v2_1.0_224_ptq.tflite)",
+        "terms": "weights Apache-2.0",
+    },
+    "mobilenetv2_float32.onnx": {
+        "name": "ImageNet, through Keras' MobileNetV2 1.0/224 weights (mobilenetv2_float32.onnx)",
+        "terms": "the file states no licence",
+    },
+}
+
 
 class BackboneError(Exception):
     """A backbone file cannot be read or is not a MobileNetV2; the message says why."""

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
 from training.decode import Hypotheses, beam_search
 from training.models import FAMILIES
 from training.models.mobilenet_v2 import MobileNetV2
+from training.models.smart import Smart
 
 
 @dataclass
@@ -20,7 +20,7 @@ class TrainedCaptioner:
     """What training makes and export takes."""
 
     family: str
-    captioner: nn.Module
+    captioner: Smart
     backbone: MobileNetV2
     vocabulary: Vocabulary
     record: dict[str, Any]
@@ -55,7 +55,7 @@ class TrainedCaptioner:
 
     def caption_tokens(self, tokens: torch.Tensor, beam_size: int, max_words: int) -> Hypotheses:
         """Beam search over visual tokens (B, N, width)."""
-        return beam_search(self.captioner, tokens, beam_size=beam_size, max_words=max_words)  # type: ignore[arg-type]
+        return beam_search(self.captioner, tokens, beam_size=beam_size, max_words=max_words)
 
     def caption_images(self, images_bgr: np.ndarray, beam_size: int, max_words: int) -> Hypotheses:
         """Beam search over frames, (B, 224, 224, 3) uint8 BGR."""
@@ -65,4 +65,3 @@ class TrainedCaptioner:
     def sentences(self, hypotheses: Hypotheses) -> list[list[str]]:
         """The words of each image's best caption."""
         return [self.vocabulary.decode(ids) for ids in hypotheses.words[:, 0].tolist()]
-

@@ -108,9 +108,7 @@ def beam_search(
     history: list[tuple[Tensor, Tensor, Tensor]] = []
     for position in range(max_words):
         ancestry = torch.cat([ancestry, own], dim=2)
-        logits, attention, state = model.step(
-            words, torch.tensor(position, device=device), ancestry, state, encoded
-        )
+        logits, attention, state = model.step(words, torch.tensor(position, device=device), ancestry, state, encoded)
         logits = logits.float()
         if forbidden:
             logits[..., list(forbidden)] = NEVER
@@ -119,25 +117,31 @@ def beam_search(
         history.append((words, chosen, attention.float()))
         if early_exit and bool(ended[:, 0].all()):
             break
-    return read_history(history, torch.cat([ancestry, own], dim=2), scores)
+    steps = [torch.stack(kind) for kind in zip(*history, strict=True)]
+    return read_history(steps[0], steps[1], steps[2], torch.cat([ancestry, own], dim=2), scores)
 
 
-def read_history(history: list[tuple[Tensor, Tensor, Tensor]], ancestry: Tensor, scores: Tensor) -> Hypotheses:
+def read_history(
+    words: Tensor, log_probabilities: Tensor, attention: Tensor, ancestry: Tensor, scores: Tensor
+) -> Hypotheses:
     """Follow each final beam back through the steps.
 
     The cache slot of step t that a beam descends from is the row that step t's attention was computed for; the
     slot of step t + 1 is the row in which step t's word was put.
+
+    Args:
+        words, log_probabilities: (T, B, k), of every step's continuations.
+        attention: (T, B, k, N), of every step's rows.
+        ancestry: (B, k, (T + 1) * k) bool, the last k slots being the final beams themselves.
+        scores: (B, k).
     """
-    steps, beam_size = len(history), ancestry.shape[1]
-    rows = ancestry.unflatten(2, (steps + 1, beam_size)).int().argmax(dim=-1)  # (B, k, T + 1)
-    words = torch.stack([word for word, _, _ in history], dim=1)  # (B, T, k)
-    chosen = torch.stack([log_probability for _, log_probability, _ in history], dim=1)
-    attention = torch.stack([weights for _, _, weights in history], dim=1)  # (B, T, k, N)
-    placed = rows[:, :, 1:].transpose(1, 2)
-    computed = rows[:, :, :-1].transpose(1, 2)[..., None].expand(-1, -1, -1, attention.shape[-1])
+    batch, beam_size = scores.shape
+    rows = ancestry.reshape(batch, beam_size, -1, beam_size).int().argmax(dim=-1)  # (B, k, T + 1)
+    placed = rows[:, :, 1:].permute(2, 0, 1)
+    computed = rows[:, :, :-1].permute(2, 0, 1)[..., None].expand(-1, -1, -1, attention.shape[-1])
     return Hypotheses(
-        words=words.gather(2, placed).transpose(1, 2),
-        log_probabilities=chosen.gather(2, placed).transpose(1, 2),
+        words=words.gather(2, placed).permute(1, 2, 0),
+        log_probabilities=log_probabilities.gather(2, placed).permute(1, 2, 0),
         scores=scores,
-        attention=attention.gather(2, computed).transpose(1, 2),
+        attention=attention.gather(2, computed).permute(1, 2, 0, 3),
     )

@@ -115,7 +115,9 @@ class Trainer:
         marker = self.folder / "experiment.json"
         wanted = json.dumps(asdict(self.config), indent=2)
         if marker.exists() and marker.read_text(encoding="utf-8") != wanted:
-            raise ConfigError(f"{self.folder} holds a run of another experiment; give another --run folder or remove it")
+            raise ConfigError(
+                f"{self.folder} holds a run of another experiment; give another --run folder or remove it"
+            )
         marker.write_text(wanted, encoding="utf-8")
 
     # -- the loop ------------------------------------------------------------------------------------------
@@ -286,4 +288,3 @@ class Trainer:
                 found = self.trained.caption_tokens(tokens, settings.beam_size, self.config.data.max_words)
                 captions.update(zip(batch, map(" ".join, self.trained.sentences(found)), strict=True))
         return score_captions(captions, self.references)
-

@@ -27,8 +27,18 @@ def default_bundle_path() -> Path:
 
 def sha256_of(path: Path) -> str:
     """Hexadecimal digest of a file's content."""
+    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write ``manifest.json`` into a bundle folder: whole, or not at all."""
+    unfinished = folder / f"{MANIFEST}.unfinished"
+    unfinished.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    unfinished.replace(folder / MANIFEST)
 
 
 @dataclass(frozen=True)

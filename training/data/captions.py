@@ -10,9 +10,7 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 
 def encode_captions(captions: Sequence[list[str]], vocabulary: Vocabulary, max_words: int) -> list[list[int]]:
     """Begin token, at most ``max_words - 1`` words, end token, for every caption."""
-    return [
-        [vocabulary.begin_id, *vocabulary.encode(words[: max_words - 1]), vocabulary.end_id] for words in captions
-    ]
+    return [[vocabulary.begin_id, *vocabulary.encode(words[: max_words - 1]), vocabulary.end_id] for words in captions]
 
 
 def pad_groups(groups: Sequence[list[list[int]]], padding_id: int) -> Tensor:

@@ -11,6 +11,10 @@ import cv2
 import numpy as np
 
 SPLITS = ("train", "dev", "test")
+PROVENANCE = {
+    "name": "Flickr8k, official training split: 6,000 photographs, 30,000 captions (Hodosh, Young, Hockenmaier 2013)",
+    "terms": "research use",
+}
 
 
 class DataError(Exception):
@@ -26,7 +30,9 @@ class Flickr8k:
     def __post_init__(self) -> None:
         for name in ("images_224.zip", "captions.csv", *(f"{split}.txt" for split in SPLITS)):
             if not (self.root / name).is_file():
-                raise DataError(f"{self.root / name}: no such file; set SMART_CAPTION_DATA to the folder above flickr8k/")
+                raise DataError(
+                    f"{self.root / name}: no such file; set SMART_CAPTION_DATA to the folder above flickr8k/"
+                )
 
     def split(self, name: str) -> list[str]:
         """Image file names of a split, in file order.

@@ -23,7 +23,12 @@ def fingerprint(backbone: torch.nn.Module) -> str:
 
 
 def load_or_extract(
-    folder: Path, dataset: Flickr8k, images: list[str], backbone: MobileNetV2, flip: bool, batch_size: int = 32
+    folder: Path,
+    dataset: Flickr8k,
+    images: list[str],
+    backbone: MobileNetV2,
+    flip: bool,
+    batch_size: int = 32,
 ) -> np.ndarray:
     """Features of ``images``, extracted at the first call and mapped from ``folder`` afterwards.
 

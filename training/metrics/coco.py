@@ -1,4 +1,4 @@
-"""BLEU-1..4 and CIDEr by pycocoevalcap, on captions that are tokenised already.
+"""BLEU-1..4, ROUGE-L and CIDEr by pycocoevalcap, on captions that are tokenised already.
 
 Both sides are tokenised by the training tokeniser (lower case, no punctuation), so no Java is needed and a run
 can be scored after every epoch.
@@ -9,6 +9,7 @@ import io
 
 from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
+from pycocoevalcap.rouge.rouge import Rouge
 
 
 def score_captions(candidates: dict[str, str], references: dict[str, list[str]]) -> dict[str, float]:
@@ -19,7 +20,7 @@ def score_captions(candidates: dict[str, str], references: dict[str, list[str]])
         references: the human captions of the same images, likewise.
 
     Returns:
-        ``bleu_1`` .. ``bleu_4`` in [0, 1] and ``cider``.
+        ``bleu_1`` .. ``bleu_4``, ``rouge_l`` in [0, 1] and ``cider``.
 
     Raises:
         ValueError: the two do not name the same images.
@@ -29,5 +30,7 @@ def score_captions(candidates: dict[str, str], references: dict[str, list[str]])
     generated = {image: [caption] for image, caption in candidates.items()}
     with contextlib.redirect_stdout(io.StringIO()):  # the toolkit prints its ratio
         bleu, _ = Bleu(4).compute_score(references, generated)
+        rouge, _ = Rouge().compute_score(references, generated)
         cider, _ = Cider().compute_score(references, generated)
-    return {**{f"bleu_{n}": float(value) for n, value in enumerate(bleu, 1)}, "cider": float(cider)}
+    bleus = {f"bleu_{n}": float(value) for n, value in enumerate(bleu, 1)}
+    return {**bleus, "rouge_l": float(rouge), "cider": float(cider)}

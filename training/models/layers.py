@@ -149,9 +149,7 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(d_model, d_ff, dropout)
         self.feed_forward_norm = AddNorm(d_model, dropout)
 
-    def attend_image(
-        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
+    def attend_image(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Cross-attention and feed-forward.
 
         ``x`` is (B, Q, d): every word of every caption or beam of an image is one query among Q, so an image's

@@ -10,14 +10,28 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 # (expansion t, output channels c, repeats n, first stride s): Table 2 of the paper.
-_STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+_STAGES = (
+    (1, 16, 1, 1),
+    (6, 24, 2, 2),
+    (6, 32, 3, 2),
+    (6, 64, 4, 2),
+    (6, 96, 3, 1),
+    (6, 160, 3, 2),
+    (6, 320, 1, 1),
+)
 
 
 class Convolution(nn.Module):
     """Convolution with a folded batch normalisation, then ReLU6 unless ``linear``."""
 
     def __init__(
-        self, inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups: int = 1, linear: bool = False
+        self,
+        inputs: int,
+        outputs: int,
+        kernel: int = 1,
+        stride: int = 1,
+        groups: int = 1,
+        linear: bool = False,
     ) -> None:
         super().__init__()
         same = 0 if stride == 2 or kernel == 1 else kernel // 2

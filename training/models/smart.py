@@ -41,7 +41,15 @@ class SmartConfig:
     padding_id: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("vocabulary_size", "token_width", "d_model", "heads", "d_ff", "encoder_layers", "decoder_layers"):
+        for name in (
+            "vocabulary_size",
+            "token_width",
+            "d_model",
+            "heads",
+            "d_ff",
+            "encoder_layers",
+            "decoder_layers",
+        ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.memory_slots < 0:
@@ -76,6 +84,7 @@ class Smart(nn.Module):
     """The captioner: visual tokens and words in, word logits out."""
 
     Config = SmartConfig
+    positions: Tensor
 
     def __init__(self, config: SmartConfig) -> None:
         super().__init__()
@@ -95,6 +104,10 @@ class Smart(nn.Module):
         self.word_projection = nn.Linear(d, config.vocabulary_size, bias=False)
         nn.init.normal_(self.word_embedding.weight, std=d**-0.5)
         nn.init.xavier_uniform_(self.word_projection.weight)
+
+    def decoder_layers(self) -> list[DecoderLayer]:
+        """The decoder's layers, first to last."""
+        return [layer for layer in self.decoder if isinstance(layer, DecoderLayer)]
 
     def encode_tokens(self, tokens: Tensor, mask: Tensor | None = None) -> list[Tensor]:
         """Every encoder level.
@@ -116,7 +129,7 @@ class Smart(nn.Module):
     def encode(self, tokens: Tensor, mask: Tensor | None = None) -> Encoded:
         """All that can be computed once an image: see :class:`Encoded`. Arguments as :meth:`encode_tokens`."""
         memory = self.encode_tokens(tokens, mask)[-1]
-        projected = [layer.cross_attention.project_keys_values(memory) for layer in self.decoder]
+        projected = [layer.cross_attention.project_keys_values(memory) for layer in self.decoder_layers()]
         return Encoded(
             keys=[keys for keys, _ in projected],
             values=[values for _, values in projected],
@@ -141,7 +154,7 @@ class Smart(nn.Module):
         causal = torch.ones(length, length, dtype=torch.bool, device=words.device).tril()
         # A padded query still sees itself and its past, so no row of the mask is empty.
         x = self.word_embedding(words.flatten(0, 1)) + self.positions[1 : length + 1] * real[..., None]
-        for layer, keys, values in zip(self.decoder, encoded.keys, encoded.values, strict=True):
+        for layer, keys, values in zip(self.decoder_layers(), encoded.keys, encoded.values, strict=True):
             own_keys, own_values = layer.self_attention.project_keys_values(x)
             attended, _ = layer.self_attention.attend(x, own_keys, own_values, causal)
             x = layer.self_norm(x, attended)
@@ -175,7 +188,7 @@ class Smart(nn.Module):
         x = self.word_embedding(words) + self.positions[position + 1]
         visible = ancestry[:, None]
         all_keys, all_values = [], []
-        for index, layer in enumerate(self.decoder):
+        for index, layer in enumerate(self.decoder_layers()):
             own_keys, own_values = layer.self_attention.project_keys_values(x)
             keys = torch.cat([state.keys[index], own_keys], dim=2)
             values = torch.cat([state.values[index], own_values], dim=2)

@@ -45,7 +45,7 @@ def test_teacher_forced_log_probabilities_equal_the_published_code(parity) -> No
 @pytest.mark.parametrize(("beam_size", "prefix"), [(5, "beam"), (3, "beam3")])
 def test_beam_search_equals_the_published_code(parity, beam_size: int, prefix: str) -> None:
     model, case, features, mask = parity
-    *_, padding, begin, end, max_length = (int(v) for v in case["config"])
+    *_, begin, end, max_length = (int(v) for v in case["config"])
     with torch.inference_mode():
         found = beam_search(
             model, features, mask, beam_size=beam_size, max_words=max_length, forbidden=(),

@@ -1,0 +1,121 @@
+"""``python -m export CHECKPOINT BUNDLE``: a trained captioner becomes a bundle, checked against torch."""
+
+import argparse
+import copy
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from export.bundle import ExportError, exporting_commit, write_bundle
+from export.captioner import export_captioner
+from export.storage import round_to_float16, store_as_float16
+from export.verify import compare, synthetic_images
+from export.vision import GRID, IMAGE_SIZE, export_vision
+from smart_caption_ros import __version__
+from smart_caption_ros.captioning import BundleError, EngineError
+from smart_caption_ros.captioning.bundle import FORMAT_VERSION
+from training.backbones import PROVENANCE as BACKBONE_PROVENANCE
+from training.captioning import TrainedCaptioner
+from training.checkpoint import CheckpointError
+from training.data.flickr8k import PROVENANCE as DATA_PROVENANCE
+from training.data.flickr8k import DataError, Flickr8k
+from training.train import data_folder
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m export", description=__doc__)
+    parser.add_argument("checkpoint", type=Path, help="best.safetensors of a run")
+    parser.add_argument("bundle", type=Path, help="folder to write")
+    parser.add_argument("--name", help="name of the bundle (default: the experiment's)")
+    parser.add_argument("--precision", choices=("float16", "float32"), default="float16", help="of stored weights")
+    parser.add_argument("--beam-size", type=int, default=5, choices=range(1, 11), metavar="1..10")
+    parser.add_argument("--replace", action="store_true", help="write over an existing bundle")
+    parser.add_argument("--check-images", type=int, default=100, help="dev photographs to compare with torch")
+    arguments = parser.parse_args()
+    try:
+        run(arguments)
+    except (BundleError, CheckpointError, EngineError, ExportError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Export, check, write.
+
+    Raises:
+        ExportError: the bundle cannot be written, or says something else than torch.
+    """
+    trained = TrainedCaptioner.load(arguments.checkpoint)
+    exact = copy.deepcopy(trained)
+    if arguments.precision == "float16":
+        # Rounded first, so that what is compared with torch, scored and shipped is one and the same model.
+        round_to_float16(trained.captioner)
+        round_to_float16(trained.backbone)
+    max_words = trained.record["experiment"]["data"]["max_words"]
+    vision = export_vision(trained.backbone)
+    captioner = export_captioner(trained.captioner, arguments.beam_size, max_words)
+    if arguments.precision == "float16":
+        store_as_float16(vision)
+        store_as_float16(captioner)
+    facts = describe(trained, arguments.name or trained.record["name"], arguments.beam_size, max_words, arguments)
+    bundle = write_bundle(arguments.bundle, vision, captioner, trained.vocabulary, facts, arguments.replace)
+
+    try:
+        dataset = Flickr8k(data_folder() / "flickr8k")
+        images, what = dataset.read_images(dataset.split("dev")[: arguments.check_images]), "dev photographs"
+    except DataError:
+        images, what = synthetic_images(arguments.check_images, IMAGE_SIZE), "synthetic images"
+    agreement = compare(trained, bundle, images)
+    size = sum(file["bytes"] for file in bundle.manifest["files"].values())
+    print(f"{bundle.path}: {size / 1e6:.1f} MB")
+    print(
+        f"torch and {agreement.engine}: {agreement.identical_captions} of {agreement.images} captions of {what} "
+        f"identical, log probabilities within {agreement.largest_log_probability_difference:.1e}"
+    )
+    if arguments.precision == "float16":
+        unrounded = compare(exact, bundle, images)
+        print(f"unrounded weights give {unrounded.identical_captions} of {unrounded.images} of the same captions")
+    # A tie between two beams may fall either way; more than that is an error of the export.
+    if agreement.identical_captions < 0.99 * agreement.images:
+        raise ExportError(f"{bundle.path} does not say what torch says; do not use it")
+
+
+def describe(
+    trained: TrainedCaptioner, name: str, beam_size: int, max_words: int, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """The manifest's facts (docs/bundles.md)."""
+    experiment = trained.record["experiment"]
+    rows, columns = GRID
+    parameters = sum(p.numel() for module in (trained.captioner, trained.backbone) for p in module.parameters())
+    return {
+        "format_version": FORMAT_VERSION,
+        "name": name,
+        "created": time.strftime("%Y-%m-%d"),
+        "exported_by": {
+            "package": __version__, "commit": exporting_commit(), "onnx": onnx.__version__,
+        },
+        "architecture": {
+            "family": trained.family, "backbone": "MobileNetV2 1.0, 7x7 grid", "parameters": parameters,
+            **asdict(trained.captioner.config),
+        },
+        "trained_on": [DATA_PROVENANCE, BACKBONE_PROVENANCE[experiment["backbone"]]],
+        "training": {"experiment": experiment, "dev": trained.record.get("dev", {})},
+        "preprocessing": {
+            "width": IMAGE_SIZE, "height": IMAGE_SIZE, "channels": "bgr", "dtype": "uint8", "resize": "squash",
+            "interpolation": "area where the frame shrinks, linear where it grows",
+        },
+        "tokens": {"rows": rows, "columns": columns, "width": trained.backbone.token_width},
+        "decoding": {"beam_size": beam_size, "max_words": max_words},
+        "precision": {"stored": arguments.precision, "computed": "float32"},
+        "class_names": [],
+        "scores": {},
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Write a bundle: all of it or none of it."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from smart_caption_ros.captioning.bundle import (
+    CAPTIONER_GRAPH,
+    MANIFEST,
+    VISION_GRAPH,
+    VOCABULARY,
+    Bundle,
+    sha256_of,
+    write_manifest,
+)
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+
+
+class ExportError(Exception):
+    """A bundle cannot be written; the message says why and what to do."""
+
+
+def write_bundle(
+    folder: Path,
+    vision: onnx.ModelProto,
+    captioner: onnx.ModelProto,
+    vocabulary: Vocabulary,
+    facts: dict[str, Any],
+    replace: bool = False,
+) -> Bundle:
+    """Write under a temporary name, check by loading, rename.
+
+    Args:
+        facts: the manifest without ``files``.
+        replace: an existing bundle at ``folder`` gives way.
+
+    Raises:
+        ExportError: ``folder`` exists and ``replace`` is False, or it holds something that is no bundle.
+        BundleError: ``facts`` lack something that a bundle needs.
+    """
+    if folder.exists():
+        if not replace:
+            raise ExportError(f"{folder} exists; give --replace to write over it")
+        if not (folder / MANIFEST).is_file():
+            raise ExportError(f"{folder} exists and is not a bundle; it is left alone")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = folder.with_name(f"{folder.name}.{os.getpid()}.unfinished")
+    unfinished.mkdir()
+    try:
+        (unfinished / VISION_GRAPH).write_bytes(vision.SerializeToString())
+        (unfinished / CAPTIONER_GRAPH).write_bytes(captioner.SerializeToString())
+        vocabulary.save(unfinished / VOCABULARY)
+        files = {
+            name: {"bytes": (unfinished / name).stat().st_size, "sha256": sha256_of(unfinished / name)}
+            for name in (VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY)
+        }
+        write_manifest(unfinished, {**facts, "files": files})
+        Bundle.load(unfinished)
+        if folder.exists():
+            shutil.rmtree(folder)
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return Bundle.load(folder)
+
+
+def exporting_commit() -> str:
+    """The checkout's commit, with ``+`` where it has uncommitted changes; empty outside a checkout."""
+    here = Path(__file__).resolve().parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", str(here), *arguments], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
