@@ -167,7 +167,8 @@ def demo(
     ] = None,
     output: Annotated[Path, typer.Option(help="The folder for what the demo leaves.")] = Path("demo_output"),
     rate: Annotated[float, typer.Option(min=0.1, max=30, help="Frames a second.")] = 2.0,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which the demo gives up.")] = 50.0,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which the demo gives up.")] = 60.0,
+    max_frames: Annotated[int, typer.Option(min=1, help="Frames after which a longer source ends.")] = 60,
 ) -> None:
     """Start a camera node and a caption node, and print the captions that arrive over ROS 2."""
     with _failures_in_a_sentence():
@@ -189,7 +190,7 @@ def demo(
                     "which makes an environment with ROS 2"
                 )
             raise typer.Exit(FAILED) from None
-        raise typer.Exit(run_demo(source, output, rate, timeout))
+        raise typer.Exit(run_demo(source, output, rate_hz=rate, timeout_s=timeout, max_frames=max_frames))
 
 
 @app.command()
