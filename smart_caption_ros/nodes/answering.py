@@ -76,9 +76,7 @@ def answer(
     caption: captioning.Caption | None = None
     decode_s = 0.0
     if captioner is None:
-        message = _without_text(
-            image, policy, Caption.STATUS_ERROR, "no engine is loaded: configure the node first"
-        )
+        message = _without_text(image, policy, Caption.STATUS_ERROR, "no engine is loaded: configure the node first")
     elif policy.max_age_s and age_s is not None and age_s > policy.max_age_s:
         message = _without_text(image, policy, Caption.STATUS_STALE, _stale_reason(age_s, policy.max_age_s))
     else:
@@ -92,9 +90,7 @@ def answer(
             reason = f"the engine failed on this image: {type(error).__name__}: {error}"
             message = _without_text(image, policy, Caption.STATUS_ERROR, reason)
         else:
-            message = to_message(
-                caption, image.header, camera=policy.camera, min_confidence=policy.min_confidence
-            )
+            message = to_message(caption, image.header, camera=policy.camera, min_confidence=policy.min_confidence)
     work_s = clock() - started_s
     message.timing.age_at_start_ms = (age_s or 0.0) * 1000
     message.timing.preprocess_ms += decode_s * 1000

@@ -113,9 +113,7 @@ class CameraNode(Node):
                 return published
 
     def _wait_for_subscribers(self) -> None:
-        wanted, timeout_s = (
-            self._settings.values[name] for name in ("wait_for_subscribers", "wait_timeout_s")
-        )
+        wanted, timeout_s = (self._settings.values[name] for name in ("wait_for_subscribers", "wait_timeout_s"))
         end_s = time.monotonic() + timeout_s
         while (present := self._publisher.get_subscription_count()) < wanted:
             if time.monotonic() > end_s:

@@ -109,9 +109,7 @@ class CaptionNode(LifecycleNode):
             on_change=self._on_parameters_changed,
         )
         self._input = ImageInput(self, IMAGE_TOPIC, self._on_image, self._statistics.count_lost)
-        self.create_service(
-            DescribeImage, "~/describe_image", self._on_describe_image, callback_group=self._describing
-        )
+        self.create_service(DescribeImage, "~/describe_image", self._on_describe_image, callback_group=self._describing)
         self.create_service(
             DescribeLatest, "~/describe_latest", self._on_describe_latest, callback_group=self._describing
         )

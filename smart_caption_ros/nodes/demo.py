@@ -122,22 +122,16 @@ def _run(
         report = DemoReport(output)
         stack.callback(report.close)
         caption_node, camera_node = children = [
-            stack.enter_context(
-                NodeProcess(f"smart_caption_ros.nodes.{name}", arguments, logs / f"{name}.log")
-            )
+            stack.enter_context(NodeProcess(f"smart_caption_ros.nodes.{name}", arguments, logs / f"{name}.log"))
             for name, arguments in (
                 ("caption_node", _caption_node_arguments()),
                 ("camera_node", _camera_node_arguments(source, rate_hz, plan.limit)),
             )
         ]
         listener = stack.enter_context(_Listener(console, plan, report))
-        console.print(
-            f"{plan.description}, at {rate_hz:g} Hz over ROS 2 domain {os.environ['ROS_DOMAIN_ID']}"
-        )
+        console.print(f"{plan.description}, at {rate_hz:g} Hz over ROS 2 domain {os.environ['ROS_DOMAIN_ID']}")
         with console.status("the caption node loads its model ..."):
-            _spin(
-                listener, listener.hears_captions, children, end_s, "the caption node did not start in time"
-            )
+            _spin(listener, listener.hears_captions, children, end_s, "the caption node did not start in time")
         # The camera waits for two subscribers: the caption node and, from now on, this program.
         listener.watch_images()
         _spin(
@@ -208,9 +202,7 @@ class _Listener:
         self._node = Node("demo_listener", context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
-        self._captions = self._node.create_subscription(
-            Caption, _CAPTION_TOPIC, self._on_caption, _LISTENER_QOS
-        )
+        self._captions = self._node.create_subscription(Caption, _CAPTION_TOPIC, self._on_caption, _LISTENER_QOS)
         self._indices: dict[int, int] = {}
         self._images: dict[int, Image] = {}
         self._early: dict[int, tuple[Caption, float]] = {}

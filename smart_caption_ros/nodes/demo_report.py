@@ -51,9 +51,7 @@ class DemoReport:
         write_png(self._overlays / f"{index:04d}_{_file_name(name)}.png", overlay_bgr)
         scale = min(1.0, _SHEET_SIDE_PX / max(overlay_bgr.shape[:2]))
         size = [max(1, round(side * scale)) for side in overlay_bgr.shape[1::-1]]
-        self._thumbnails[index] = np.asarray(
-            cv2.resize(overlay_bgr, size, interpolation=cv2.INTER_AREA), np.uint8
-        )
+        self._thumbnails[index] = np.asarray(cv2.resize(overlay_bgr, size, interpolation=cv2.INTER_AREA), np.uint8)
 
     def close(self) -> None:
         """Gives the lines their name and writes the sheet."""

@@ -89,8 +89,7 @@ def from_message(message: Caption, image_size: tuple[int, int]) -> captioning.Ca
         confidence=message.confidence,
         alternatives=tuple(captioning.Alternative(a.text, a.score) for a in message.alternatives),
         objects=tuple(
-            captioning.DetectedObject(o.class_name, o.class_id, o.score, _xyxy(o.box))
-            for o in message.objects
+            captioning.DetectedObject(o.class_name, o.class_id, o.score, _xyxy(o.box)) for o in message.objects
         ),
         timing=captioning.Timing(
             preprocess_s=timing.preprocess_ms / _MS_PER_S,

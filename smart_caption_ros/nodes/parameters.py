@@ -58,18 +58,14 @@ class ParameterSpec:
 
     def descriptor(self) -> ParameterDescriptor:
         """What `ros2 param describe` shows, and the range that rclpy itself enforces."""
-        descriptor = ParameterDescriptor(
-            description=self.description, read_only=self.changes is Changes.ONLY_AT_START
-        )
+        descriptor = ParameterDescriptor(description=self.description, read_only=self.changes is Changes.ONLY_AT_START)
         constraints = [f"Changes {self.changes.value}."]
         if self.choices is not None:
             constraints.insert(0, f"One of: {', '.join(self.choices)}.")
         descriptor.additional_constraints = " ".join(constraints)
         if self.minimum is not None and self.maximum is not None:
             if isinstance(self.default, int):
-                descriptor.integer_range = [
-                    IntegerRange(from_value=int(self.minimum), to_value=int(self.maximum))
-                ]
+                descriptor.integer_range = [IntegerRange(from_value=int(self.minimum), to_value=int(self.maximum))]
             else:
                 descriptor.floating_point_range = [
                     FloatingPointRange(from_value=float(self.minimum), to_value=float(self.maximum))
@@ -290,8 +286,7 @@ class Parameters:
         if complaints:
             raise ValueError("parameter " + "; ".join(complaints))
         self._values: dict[str, Any] = {
-            spec.name: node.declare_parameter(spec.name, spec.default, spec.descriptor()).value
-            for spec in table
+            spec.name: node.declare_parameter(spec.name, spec.default, spec.descriptor()).value for spec in table
         }
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._take_over)
@@ -309,9 +304,7 @@ class Parameters:
                 continue
             complaint = spec.complaint(parameter.value)
             if complaint is None and spec.changes is Changes.WHILE_UNCONFIGURED and self._is_configured():
-                complaint = (
-                    f"{spec.name} changes only while the node is unconfigured: deactivate it and clean it up"
-                )
+                complaint = f"{spec.name} changes only while the node is unconfigured: deactivate it and clean it up"
             if complaint is not None:
                 return SetParametersResult(successful=False, reason=complaint)
         return SetParametersResult(successful=True)

@@ -1,0 +1,74 @@
+"""A captioner whose answers are known beforehand: it names the shade of grey that a frame is painted in."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, EngineError, Timing, Word
+
+NOTHING_TO_SAY = 0
+UNSURE = 50
+BREAKS_THE_ENGINE = 66
+
+
+class FakeCaptioner:
+    """Takes the place of `smart_caption_ros.captioning.Captioner`."""
+
+    def __init__(
+        self, path: Path | None = None, engine: str = "auto", threads: int | None = None, *, delay_s: float = 0.0
+    ) -> None:
+        self.model = "fake model"
+        self.engine = f"fake engine ({engine}, {threads} threads)"
+        self.bundle = SimpleNamespace(path=path or Path("fake_bundle"))
+        self.delay_s = delay_s
+        self.shades: list[int] = []
+
+    def warm_up(self) -> None:
+        """Nothing to warm."""
+
+    def caption(self, image_bgr: NDArray[np.uint8]) -> Caption:
+        """ "shade <mean value>", after the delay; three shades stand for what can go wrong."""
+        shade = round(float(image_bgr.mean()))
+        self.shades.append(shade)
+        time.sleep(self.delay_s)
+        if shade == BREAKS_THE_ENGINE:
+            raise EngineError("the engine has burnt out")
+        return shade_caption(shade, image_bgr.shape[1], image_bgr.shape[0], self.model, self.engine)
+
+
+def shade_caption(shade: int, width: int, height: int, model: str = "m", engine: str = "e") -> Caption:
+    """What the fake says of a frame painted in `shade`."""
+    texts = [] if shade == NOTHING_TO_SAY else ["shade", str(shade)]
+    log_probability = math.log(0.1 if shade == UNSURE else 0.8)
+    score = log_probability * (len(texts) + 1)
+    return Caption(
+        text=" ".join(texts),
+        words=tuple(Word(text, log_probability, (0.0, 0.0, width / 2, height / 2)) for text in texts),
+        score=score,
+        confidence=math.exp(log_probability),
+        alternatives=(Alternative("another shade", score - 1),),
+        timing=Timing(preprocess_s=0.001, vision_s=0.002, decode_s=0.003, total_s=0.006, steps=3),
+        image_size=(width, height),
+        model=model,
+        engine=engine,
+        objects=(DetectedObject("wall", 7, 0.5, (1.0, 2.0, 3.0, 4.0)),),
+    )
+
+
+def painted(shade: int, width: int = 64, height: int = 48) -> NDArray[np.uint8]:
+    """A frame of one shade, uint8 HxWx3."""
+    return np.full((height, width, 3), shade, np.uint8)
+
+
+def image_fields(shade: int, **changes: Any) -> dict[str, Any]:
+    """Fields of a sensor_msgs/Image of one shade, some of them changed."""
+    from smart_caption_ros.datasets.image_messages import encode_image
+
+    return {**encode_image(painted(shade)), **changes}

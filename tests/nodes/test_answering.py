@@ -1,0 +1,174 @@
+"""Every image message gets an answer: text where that is possible, a status and a sentence where not."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("rclpy", reason="needs ROS 2")
+
+from builtin_interfaces.msg import Time
+from sensor_msgs.msg import CompressedImage, Image
+from smart_caption_ros.msg import Caption
+from std_msgs.msg import Header
+
+from smart_caption_ros.datasets.image_messages import SUPPORTED_ENCODINGS
+from smart_caption_ros.nodes.answering import Policy, answer
+from tests.nodes.fake_captioner import BREAKS_THE_ENGINE, FakeCaptioner, image_fields, painted
+
+pytestmark = pytest.mark.needs_ros
+
+HEADER = Header(stamp=Time(sec=12, nanosec=34), frame_id="eye")
+POLICY = Policy(camera="left", max_age_s=1.0, min_confidence=0.0)
+
+
+def image(shade: int = 100, **changes: Any) -> Image:
+    return Image(header=HEADER, **image_fields(shade, **changes))
+
+
+def depth(values: np.ndarray[Any, Any], encoding: str) -> Image:
+    height, width = values.shape
+    return Image(
+        header=HEADER,
+        height=height,
+        width=width,
+        encoding=encoding,
+        step=width * values.itemsize,
+        data=array.array("B", values.tobytes()),
+    )
+
+
+def ticking(step_s: float) -> Callable[[], float]:
+    ticks = count()
+    return lambda: next(ticks) * step_s
+
+
+def test_an_image_is_captioned_and_its_header_kept() -> None:
+    answered = answer(FakeCaptioner(), image(100), POLICY, age_s=0.25, dropped=3)
+    message = answered.message
+    assert (message.status, message.text, message.status_message) == (Caption.STATUS_OK, "shade 100", "")
+    assert message.header == HEADER
+    assert message.camera == "left"
+    assert message.timing.age_at_start_ms == pytest.approx(250)
+    assert message.timing.dropped_frames == 3
+    assert answered.image_bgr is not None
+    assert (answered.image_bgr == painted(100)).all()
+    assert answered.caption is not None
+
+
+def test_times_count_the_decoding_of_the_message_and_all_of_the_work() -> None:
+    answered = answer(FakeCaptioner(), image(), POLICY, age_s=None, clock=ticking(0.5))
+    timing = answered.message.timing
+    assert answered.work_s == pytest.approx(1.0)
+    assert timing.total_ms == pytest.approx(1000)
+    assert timing.preprocess_ms == pytest.approx(1 + 500), "the engine's own, and half a second for the message"
+    assert timing.age_at_start_ms == 0
+
+
+def test_a_compressed_image_is_captioned() -> None:
+    _, png = cv2.imencode(".png", painted(77))
+    message = CompressedImage(header=HEADER, format="png", data=array.array("B", png.tobytes()))
+    answered = answer(FakeCaptioner(), message, POLICY, age_s=0.0).message
+    assert (answered.status, answered.text, answered.header) == (Caption.STATUS_OK, "shade 77", HEADER)
+
+
+def test_an_old_image_is_stale_and_costs_the_engine_nothing() -> None:
+    captioner = FakeCaptioner()
+    message = answer(captioner, image(), POLICY, age_s=1.5).message
+    assert (message.status, message.text) == (Caption.STATUS_STALE, "")
+    assert message.status_message == "the image is 1.500 s old, and max_age_s is 1"
+    assert message.header == HEADER
+    assert not captioner.shades
+
+
+@pytest.mark.parametrize(("age_s", "max_age_s"), [(0.99, 1.0), (1.0, 1.0), (-5.0, 1.0), (None, 1.0), (1e6, 0.0)])
+def test_young_unstamped_and_unlimited_images_are_not_stale(age_s: float | None, max_age_s: float) -> None:
+    policy = Policy(camera="", max_age_s=max_age_s, min_confidence=0.0)
+    assert answer(FakeCaptioner(), image(), policy, age_s=age_s).message.status == Caption.STATUS_OK
+
+
+def test_an_absurd_age_points_at_the_clock() -> None:
+    message = answer(FakeCaptioner(), image(), POLICY, age_s=86_400.0).message
+    assert message.status == Caption.STATUS_STALE
+    assert "use_sim_time" in message.status_message
+
+
+def test_without_an_engine_the_answer_says_so() -> None:
+    message = answer(None, image(), POLICY, age_s=0.0).message
+    assert message.status == Caption.STATUS_ERROR
+    assert "configure" in message.status_message
+
+
+def test_what_an_engine_throws_becomes_an_answer() -> None:
+    captioner = FakeCaptioner()
+    message = answer(captioner, image(BREAKS_THE_ENGINE), POLICY, age_s=0.0).message
+    assert message.status == Caption.STATUS_ERROR
+    assert message.status_message.endswith("EngineError: the engine has burnt out")
+    assert message.header == HEADER
+    assert answer(captioner, image(100), POLICY, age_s=0.0).message.status == Caption.STATUS_OK
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (image(encoding="klingon8"), ["unknown encoding", "klingon8"]),
+        (image(encoding=""), ["unknown encoding"]),
+        (image(step=100), ["step", "100", "192"]),
+        (image(step=200), ["truncated"]),
+        (image(data=array.array("B", b"\1" * 100)), ["truncated"]),
+        (image(data=array.array("B")), ["truncated"]),
+        (image(data=array.array("B", b"\1" * 99_999)), ["step or height"]),
+        (image(width=0), ["no pixels"]),
+        (image(height=0), ["no pixels"]),
+        (image(width=0, height=0, step=0, data=array.array("B")), ["no pixels"]),
+        (image(width=2**32 - 1, height=2**32 - 1), ["step"]),
+        (depth(np.full((8, 8), np.nan, np.float32), "32FC1"), ["32FC1", "NaN"]),
+        (depth(np.full((8, 8), 4.5, np.float32), "32FC1"), ["32FC1"]),
+        (depth(np.zeros((8, 8), np.uint16), "16UC3"), ["unknown encoding", "16UC3"]),
+        (CompressedImage(header=HEADER, format="jpeg", data=array.array("B", b"not a jpeg")), ["decode"]),
+        (CompressedImage(header=HEADER, format="jpeg"), ["decode"]),
+    ],
+)
+def test_a_malformed_image_gets_an_error_that_names_the_fault(
+    broken: Image | CompressedImage, words: list[str]
+) -> None:
+    captioner = FakeCaptioner()
+    answered = answer(captioner, broken, POLICY, age_s=0.0)
+    message = answered.message
+    assert (message.status, message.text, message.header) == (Caption.STATUS_ERROR, "", HEADER)
+    assert all(word in message.status_message for word in words), message.status_message
+    assert not captioner.shades
+    assert answered.caption is None
+
+
+@pytest.mark.parametrize("encoding", ["mono16", "16UC1"])
+def test_a_16_bit_image_is_captioned_by_its_high_byte(encoding: str) -> None:
+    message = answer(FakeCaptioner(), depth(np.full((8, 8), 100 * 256 + 9, np.uint16), encoding), POLICY, age_s=0.0)
+    assert (message.message.status, message.message.text) == (Caption.STATUS_OK, "shade 100")
+
+
+@given(
+    encoding=st.one_of(st.sampled_from(SUPPORTED_ENCODINGS), st.text(max_size=8)),
+    height=st.integers(0, 12),
+    width=st.integers(0, 12),
+    step=st.integers(0, 60),
+    is_bigendian=st.integers(0, 255),
+    data=st.binary(max_size=700),
+)
+def test_no_image_message_whatever_is_left_without_an_answer(**fields: Any) -> None:
+    fields["encoding"] = fields["encoding"].replace("\0", "")
+    message = answer(
+        FakeCaptioner(), Image(header=HEADER, **{**fields, "data": array.array("B", fields["data"])}), POLICY, age_s=0.0
+    ).message
+    assert message.header == HEADER
+    assert message.status in (Caption.STATUS_OK, Caption.STATUS_NOTHING_FOUND, Caption.STATUS_ERROR)
+    assert bool(message.text) == (message.status == Caption.STATUS_OK)
+    assert bool(message.status_message) == (message.status != Caption.STATUS_OK)

@@ -1,0 +1,184 @@
+"""The caption node inside the test's own process: what can only be seen from within."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2")
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import MultiThreadedExecutor
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import CompressedImage, Image
+from smart_caption_ros.msg import Caption
+
+from smart_caption_ros.captioning import BundleError
+from smart_caption_ros.nodes import outputs
+from smart_caption_ros.nodes.caption_node import CaptionNode
+from smart_caption_ros.nodes.processes import free_domain_id
+from tests.nodes.fake_captioner import FakeCaptioner, image_fields
+
+pytestmark = pytest.mark.needs_ros
+
+
+class Bench:
+    """A caption node and a user's node, spun in a thread; captions that the user received are in `captions`."""
+
+    def __init__(self, context: Context, node: CaptionNode) -> None:
+        self.node = node
+        self.user = Node("user", context=context)
+        self.captions: list[Caption] = []
+        self._images = self.user.create_publisher(Image, "image", 10)
+        self.user.create_subscription(Caption, "robot/caption", self.captions.append, 10)
+        self.executor = MultiThreadedExecutor(num_threads=4, context=context)
+        self.executor.add_node(node)
+        self.executor.add_node(self.user)
+        self._spinning = threading.Thread(target=self._spin, args=[context])
+        self._spinning.start()
+
+    def _spin(self, context: Context) -> None:
+        while context.ok():
+            self.executor.spin_once(timeout_sec=0.1)
+
+    def wait_for(self, condition: Callable[[], Any], what: str) -> None:
+        deadline_s = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < deadline_s, f"no {what}"
+            time.sleep(0.01)
+
+    def caption(self, shade: int) -> Caption:
+        """Publishes frames of a shade until a caption of it comes back."""
+        self.wait_for(lambda: self._images.get_subscription_count(), "subscription to the images")
+        self.captions.clear()
+
+        def answered() -> bool:
+            stamp = self.user.get_clock().now().to_msg()
+            image = Image(**image_fields(shade))
+            image.header.stamp = stamp
+            self._images.publish(image)
+            time.sleep(0.05)
+            return any(caption.text == f"shade {shade}" for caption in self.captions)
+
+        self.wait_for(answered, f"caption of shade {shade}")
+        return self.captions[-1]
+
+    def close(self, context: Context) -> None:
+        context.try_shutdown()
+        self._spinning.join()
+        self.executor.shutdown()
+        self.node.close()
+
+
+@pytest.fixture
+def loaded() -> list[FakeCaptioner]:
+    return []
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch, loaded: list[FakeCaptioner]) -> Iterator[Bench]:
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = Context()
+    rclpy.init(context=context, domain_id=free_domain_id())
+
+    def load(*arguments: Any) -> FakeCaptioner:
+        loaded.append(FakeCaptioner(*arguments))
+        return loaded[-1]
+
+    parameters = [Parameter("autostart", value=False), Parameter("threads", value=3)]
+    node = CaptionNode(load_captioner=load, context=context, parameter_overrides=parameters)
+    bench = Bench(context, node)
+    yield bench
+    bench.close(context)
+
+
+def test_configure_loads_what_the_parameters_say(bench: Bench, loaded: list[FakeCaptioner]) -> None:
+    bench.node.set_parameters([Parameter("bundle", value="~/some_bundle"), Parameter("engine", value="warp")])
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+    (captioner,) = loaded
+    assert captioner.engine == "fake engine (warp, 3 threads)"
+    assert captioner.bundle.path.name == "some_bundle"
+    assert captioner.bundle.path.is_absolute(), "~ is the home folder"
+
+
+def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+
+    def drawing(*arguments: Any) -> Any:
+        drawn.append(arguments)
+        return outputs_draw(*arguments)
+
+    outputs_draw = outputs.draw_overlay
+    monkeypatch.setattr(outputs, "draw_overlay", drawing)
+    bench.node.trigger_configure()
+    bench.node.trigger_activate()
+    bench.caption(100)
+    assert not drawn
+
+    overlays: list[Image] = []
+    jpegs: list[CompressedImage] = []
+    watching = [
+        bench.user.create_subscription(kind, topic, received.append, qos_profile_sensor_data)
+        for kind, topic, received in (
+            (Image, "robot/caption/image", overlays),
+            (CompressedImage, "robot/caption/image/compressed", jpegs),
+        )
+    ]
+
+    def both_seen() -> bool:
+        bench.caption(101)
+        return bool(overlays and jpegs)
+
+    bench.wait_for(both_seen, "overlay")
+    assert overlays[-1].encoding == "bgr8"
+    assert overlays[-1].height > 48, "the frame with a strip under it"
+    assert bytes(jpegs[-1].data[:2]) == b"\xff\xd8"
+    assert len(drawn) >= len(overlays)
+
+    for subscription in watching:
+        bench.user.destroy_subscription(subscription)
+
+    def nobody_is_drawn_for() -> bool:
+        before = len(drawn)
+        bench.caption(102)
+        return len(drawn) == before
+
+    bench.wait_for(nobody_is_drawn_for, "end of drawing")
+
+
+def test_cleanup_lets_go_of_the_engine_and_configure_loads_it_again(bench: Bench, loaded: list[FakeCaptioner]) -> None:
+    node = bench.node
+    for _ in range(2):
+        assert node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+        assert node.trigger_activate() == TransitionCallbackReturn.SUCCESS
+        bench.caption(99)
+        assert node.trigger_deactivate() == TransitionCallbackReturn.SUCCESS
+        assert node.trigger_cleanup() == TransitionCallbackReturn.SUCCESS
+        captioner = weakref.ref(loaded.pop())
+        gc.collect()
+        assert captioner() is None
+
+
+def test_a_failed_configure_leaves_the_node_as_it_was_and_can_be_repeated(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: Any) -> FakeCaptioner:
+        raise BundleError("there is no bundle there")
+
+    good = bench.node._load_captioner
+    monkeypatch.setattr(bench.node, "_load_captioner", refuse)
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
+    monkeypatch.setattr(bench.node, "_load_captioner", good)
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+    assert bench.node.trigger_activate() == TransitionCallbackReturn.SUCCESS
+    assert bench.caption(98).status == Caption.STATUS_OK

@@ -1,0 +1,197 @@
+"""Counts add up, rates follow the last seconds, and the level says what an operator has to know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("rclpy", reason="needs ROS 2")
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from smart_caption_ros.msg import Caption
+
+from smart_caption_ros.nodes.diagnostics import WINDOW_S, NodeState, Statistics, diagnostic_status
+
+pytestmark = pytest.mark.needs_ros
+
+STATE = NodeState(
+    name="caption_node: captions",
+    lifecycle="active",
+    enabled=True,
+    failure="",
+    image_timeout_s=3.0,
+    topic="/image",
+    camera="left",
+    model="smart",
+    bundle="/bundles/smart",
+    engine="fast one",
+)
+
+
+class Clock:
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def statistics(clock: Clock) -> Statistics:
+    return Statistics(clock)
+
+
+def count_answer(statistics: Statistics, status: int = Caption.STATUS_OK, message: str = "") -> None:
+    statistics.count_answer(status, message, latency_s=0.2, work_s=0.1)
+
+
+def report(statistics: Statistics, state: NodeState = STATE) -> tuple[bytes, str, dict[str, str]]:
+    status = diagnostic_status(state, statistics.summary())
+    return status.level, status.message, {value.key: value.value for value in status.values}
+
+
+def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
+    for _ in range(10):
+        clock.now_s += 0.5
+        statistics.count_received()
+    for _ in range(3):
+        statistics.count_dropped()
+    statistics.count_paused()
+    statistics.count_lost(4)
+    for status in (Caption.STATUS_OK, Caption.STATUS_OK, Caption.STATUS_LOW_CONFIDENCE, Caption.STATUS_STALE):
+        count_answer(statistics, status)
+    count_answer(statistics, Caption.STATUS_ERROR, "broken")
+    statistics.count_answer(Caption.STATUS_NOTHING_FOUND, "", latency_s=0.8, work_s=0.4)
+    level, _, values = report(statistics)
+    assert level == DiagnosticStatus.ERROR
+    expected = {
+        "state": "active",
+        "captioning": "on",
+        "model": "smart",
+        "bundle": "/bundles/smart",
+        "engine": "fast one",
+        "image topic": "/image",
+        "images received": "10",
+        "images answered": "6",
+        "answered ok": "2",
+        "answered low confidence": "1",
+        "answered nothing found": "1",
+        "answered stale": "1",
+        "answered error": "1",
+        "images dropped for newer ones": "3",
+        "images lost on the way": "4",
+        "images passed over while off": "1",
+        "images per second": "2.00",
+        "answers per second": "1.20",
+        "mean latency (ms)": "300.0",
+        "longest latency (ms)": "800.0",
+        "mean work (ms)": "150.0",
+        "last error": "broken",
+    }
+    assert values == expected
+
+
+def test_the_status_is_named_after_node_and_camera(statistics: Statistics) -> None:
+    status = diagnostic_status(STATE, statistics.summary())
+    assert (status.name, status.hardware_id) == ("caption_node: captions", "left")
+
+
+def test_all_is_well_while_captions_flow(statistics: Statistics) -> None:
+    statistics.count_received()
+    count_answer(statistics)
+    level, message, _ = report(statistics)
+    assert level == DiagnosticStatus.OK
+    assert message.startswith("captioning")
+
+
+def test_low_confidence_and_nothing_found_are_no_faults(statistics: Statistics) -> None:
+    statistics.count_received()
+    count_answer(statistics, Caption.STATUS_LOW_CONFIDENCE)
+    count_answer(statistics, Caption.STATUS_NOTHING_FOUND)
+    assert report(statistics)[0] == DiagnosticStatus.OK
+
+
+def test_no_images_for_too_long_is_stale(statistics: Statistics, clock: Clock) -> None:
+    statistics.count_received()
+    clock.now_s += 2.9
+    assert report(statistics)[0] == DiagnosticStatus.OK
+    clock.now_s += 0.2
+    level, message, _ = report(statistics)
+    assert level == DiagnosticStatus.STALE
+    assert message == "no image on /image for 3.1 s"
+
+
+def test_the_wait_for_images_counts_from_activation(statistics: Statistics, clock: Clock) -> None:
+    clock.now_s += 60
+    statistics.start()
+    clock.now_s += 1
+    assert report(statistics)[0] == DiagnosticStatus.OK
+
+
+def test_an_error_shows_until_the_window_has_passed(statistics: Statistics, clock: Clock) -> None:
+    count_answer(statistics, Caption.STATUS_ERROR, "unknown encoding")
+    count_answer(statistics)
+    level, message, _ = report(statistics)
+    assert level == DiagnosticStatus.ERROR
+    assert message == "1 of the last 2 images could not be captioned: unknown encoding"
+    clock.now_s += WINDOW_S + 0.1
+    statistics.count_received()
+    level, _, values = report(statistics)
+    assert level == DiagnosticStatus.OK
+    assert values["last error"] == "unknown encoding", "what went wrong last stays readable"
+
+
+def test_stale_images_are_a_warning(statistics: Statistics) -> None:
+    statistics.count_received()
+    count_answer(statistics, Caption.STATUS_STALE, "the image is 2 s old")
+    level, message, _ = report(statistics)
+    assert level == DiagnosticStatus.WARN
+    assert "the image is 2 s old" in message
+
+
+@pytest.mark.parametrize("lifecycle", ["unconfigured", "inactive"])
+def test_a_node_that_is_not_active_is_no_fault(statistics: Statistics, clock: Clock, lifecycle: str) -> None:
+    clock.now_s += 60
+    assert report(statistics, replace(STATE, lifecycle=lifecycle))[:2] == (DiagnosticStatus.OK, lifecycle)
+
+
+def test_an_engine_that_failed_to_load_is_an_error(statistics: Statistics) -> None:
+    state = replace(STATE, lifecycle="unconfigured", failure="there is no bundle")
+    assert report(statistics, state)[:2] == (DiagnosticStatus.ERROR, "there is no bundle")
+
+
+def test_switched_off_is_said_and_is_no_fault(statistics: Statistics) -> None:
+    statistics.count_received()
+    level, message, values = report(statistics, replace(STATE, enabled=False))
+    assert (level, message, values["captioning"]) == (DiagnosticStatus.OK, "captioning is switched off", "off")
+
+
+@given(st.lists(st.tuples(st.floats(0, 3), st.sampled_from(["received", "answered", "dropped"]))))
+def test_totals_never_forget_and_rates_do(events: list[tuple[float, str]]) -> None:
+    clock = Clock()
+    statistics = Statistics(clock)
+    times: list[float] = []
+    for pause_s, event in events:
+        clock.now_s += pause_s
+        if event == "received":
+            statistics.count_received()
+            times.append(clock.now_s)
+        elif event == "answered":
+            count_answer(statistics)
+        else:
+            statistics.count_dropped()
+    summary = statistics.summary()
+    names = [event for _, event in events]
+    assert summary.received == names.count("received")
+    assert sum(summary.answers.values()) == names.count("answered")
+    assert summary.dropped == names.count("dropped")
+    elapsed_s = max(min(WINDOW_S, clock.now_s - 100.0), 1e-9)
+    recent = sum(time_s >= clock.now_s - WINDOW_S for time_s in times)
+    assert summary.received_hz == pytest.approx(recent / elapsed_s)

@@ -1,0 +1,91 @@
+"""The newest item wins, and none disappears uncounted."""
+
+from __future__ import annotations
+
+import threading
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smart_caption_ros.nodes.mailbox import Delivery, Mailbox
+
+
+def test_an_empty_mailbox_has_nothing_to_take() -> None:
+    assert Mailbox[int]().take() is None
+
+
+def test_the_newest_item_wins_and_the_others_are_counted() -> None:
+    mailbox: Mailbox[str] = Mailbox()
+    assert [mailbox.put(item) for item in "abc"] == [True, False, False]
+    assert mailbox.take() == Delivery("c", dropped=2)
+    assert mailbox.take() is None
+
+
+def test_clearing_forgets_the_item_and_the_count() -> None:
+    mailbox: Mailbox[str] = Mailbox()
+    mailbox.put("a")
+    mailbox.put("b")
+    mailbox.clear()
+    assert mailbox.take() is None
+    mailbox.put("c")
+    assert mailbox.take() == Delivery("c", dropped=0)
+
+
+def test_none_is_an_item_like_any_other() -> None:
+    mailbox: Mailbox[None] = Mailbox()
+    assert mailbox.put(None)
+    assert mailbox.take() == Delivery(None, dropped=0)
+
+
+@given(st.lists(st.one_of(st.integers(), st.just("take"))))
+def test_every_item_is_taken_dropped_or_waiting_and_order_is_kept(actions: list[int | str]) -> None:
+    mailbox: Mailbox[int] = Mailbox()
+    put: list[int] = []
+    taken: list[int] = []
+    dropped = 0
+    waiting = False
+    for action in actions:
+        if isinstance(action, int):
+            assert mailbox.put(action) is not waiting
+            put.append(action)
+            waiting = True
+        elif waiting:
+            delivery = mailbox.take()
+            assert delivery is not None
+            assert delivery.item == put[-1]
+            taken.append(delivery.item)
+            dropped += delivery.dropped
+            waiting = False
+        else:
+            assert mailbox.take() is None
+    rest = mailbox.take()
+    if rest is not None:
+        taken.append(rest.item)
+        dropped += rest.dropped
+    assert len(put) == len(taken) + dropped
+
+
+def test_nothing_is_lost_between_two_threads() -> None:
+    mailbox: Mailbox[int] = Mailbox()
+    items, announced = 20_000, threading.Semaphore(0)
+    taken: list[int] = []
+    dropped = 0
+
+    def produce() -> None:
+        for item in range(items):
+            if mailbox.put(item):
+                announced.release()
+        mailbox.put(-1)
+        announced.release()
+
+    producer = threading.Thread(target=produce)
+    producer.start()
+    while not taken or taken[-1] != -1:
+        assert announced.acquire(timeout=60)
+        delivery = mailbox.take()
+        if delivery is not None:
+            taken.append(delivery.item)
+            dropped += delivery.dropped
+    producer.join()
+    assert len(taken) + dropped == items + 1
+    assert taken[:-1] == sorted(taken[:-1])

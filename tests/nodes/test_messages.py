@@ -1,0 +1,103 @@
+"""Between dataclasses and messages nothing gets lost, and every caption gets the status that it earns."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("rclpy", reason="needs ROS 2")
+
+from builtin_interfaces.msg import Time
+from smart_caption_ros.msg import Caption as CaptionMessage
+from std_msgs.msg import Header
+
+from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, Timing, Word
+from smart_caption_ros.nodes.messages import STATUS_NAMES, answer_without_text, from_message, to_message
+from tests.nodes.fake_captioner import NOTHING_TO_SAY, UNSURE, shade_caption
+
+pytestmark = pytest.mark.needs_ros
+
+HEADER = Header(stamp=Time(sec=1_700_000_000, nanosec=123_456_789), frame_id="left_eye")
+
+float32 = st.floats(allow_nan=False, allow_infinity=False, width=32)
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+boxes = st.tuples(float32, float32, float32, float32)
+milliseconds = st.integers(0, 10**6).map(lambda ms: ms / 1000)
+captions = st.builds(
+    Caption,
+    text=texts,
+    words=st.lists(st.builds(Word, texts, float32, boxes), max_size=4).map(tuple),
+    score=float32,
+    confidence=float32,
+    alternatives=st.lists(st.builds(Alternative, texts, float32), max_size=4).map(tuple),
+    timing=st.builds(Timing, milliseconds, milliseconds, milliseconds, milliseconds, st.integers(0, 2**31)),
+    image_size=st.tuples(st.integers(1, 10**4), st.integers(1, 10**4)),
+    model=texts,
+    engine=texts,
+    objects=st.lists(st.builds(DetectedObject, texts, st.integers(-1, 2**31 - 1), float32, boxes), max_size=4).map(
+        tuple
+    ),
+)
+
+
+@given(captions)
+def test_a_caption_comes_back_from_its_message(caption: Caption) -> None:
+    message = to_message(caption, HEADER, camera="left", min_confidence=0.0)
+    back = from_message(message, caption.image_size)
+    assert {**vars(back), "timing": None} == {**vars(caption), "timing": None}
+    assert vars(back.timing) == pytest.approx(vars(caption.timing), abs=1e-3)
+
+
+def test_the_header_and_the_camera_go_into_the_message() -> None:
+    message = to_message(shade_caption(9, 64, 48), HEADER, camera="left", min_confidence=0.0)
+    assert message.header == HEADER
+    assert message.camera == "left"
+
+
+def test_times_are_milliseconds_in_the_message() -> None:
+    timing = to_message(shade_caption(9, 64, 48), HEADER, camera="", min_confidence=0.0).timing
+    assert timing.preprocess_ms == pytest.approx(1.0)
+    assert timing.vision_ms == pytest.approx(2.0)
+    assert timing.decode_ms == pytest.approx(3.0)
+    assert timing.total_ms == pytest.approx(6.0)
+    assert timing.steps == 3
+
+
+@pytest.mark.parametrize(
+    ("shade", "min_confidence", "status", "reason"),
+    [
+        (9, 0.0, CaptionMessage.STATUS_OK, ""),
+        (9, 0.7, CaptionMessage.STATUS_OK, ""),
+        (9, 0.9, CaptionMessage.STATUS_LOW_CONFIDENCE, "0.800 is below min_confidence (0.900)"),
+        (UNSURE, 0.5, CaptionMessage.STATUS_LOW_CONFIDENCE, "0.100 is below min_confidence (0.500)"),
+        (NOTHING_TO_SAY, 0.0, CaptionMessage.STATUS_NOTHING_FOUND, "nothing to say"),
+        (NOTHING_TO_SAY, 1.0, CaptionMessage.STATUS_NOTHING_FOUND, "nothing to say"),
+    ],
+)
+def test_the_status_follows_text_and_confidence(shade: int, min_confidence: float, status: int, reason: str) -> None:
+    caption = shade_caption(shade, 64, 48)
+    message = to_message(caption, HEADER, camera="", min_confidence=min_confidence)
+    assert message.status == status
+    assert reason in message.status_message
+    assert message.text == caption.text
+
+
+def test_a_confidence_that_is_not_a_number_is_low() -> None:
+    caption = Caption(**{**vars(shade_caption(9, 64, 48)), "confidence": math.nan})
+    message = to_message(caption, HEADER, camera="", min_confidence=0.0)
+    assert message.status == CaptionMessage.STATUS_LOW_CONFIDENCE
+
+
+def test_an_answer_without_text_says_why() -> None:
+    message = answer_without_text(CaptionMessage.STATUS_STALE, "too old", HEADER, camera="left")
+    assert (message.header, message.camera, message.status) == (HEADER, "left", CaptionMessage.STATUS_STALE)
+    assert (message.status_message, message.text, len(message.words)) == ("too old", "", 0)
+    assert not message.coverage.valid
+
+
+def test_every_status_has_a_name() -> None:
+    constants = [name for name in dir(CaptionMessage) if name.startswith("STATUS_")]
+    assert sorted(STATUS_NAMES) == sorted(getattr(CaptionMessage, name) for name in constants)
