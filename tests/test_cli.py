@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+import typer
 from numpy.typing import NDArray
 from typer.testing import CliRunner, Result
 
@@ -435,3 +437,29 @@ def test_inspect_prints_the_manifest_as_a_table_and_as_json() -> None:
     assert rows["name"] == manifest["name"]
     assert rows["decoding.beam_size"] == str(manifest["decoding"]["beam_size"])
     assert rows["files.vision.onnx.sha256"] == manifest["files"]["vision.onnx"]["sha256"]
+
+
+# --- the page about it ---------------------------------------------------------------------------------
+
+
+def test_the_documentation_has_every_command_and_option_and_no_other() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "command_line.md").read_text()
+    commands: dict[str, Any] = {}
+
+    def collect(name: str, command: Any) -> None:
+        if hasattr(command, "commands"):
+            for each, inner in command.commands.items():
+                collect(f"{name} {each}", inner)
+        else:
+            commands[name] = command
+
+    collect("smart-caption", typer.main.get_command(cli.app))
+    sections = {
+        title.split(" PATH")[0].split(" [")[0]: text
+        for title, _, text in (section.partition("\n") for section in page.split("\n## ")[1:])
+    }
+    assert set(sections) == set(commands)
+    for name, command in commands.items():
+        options = {option for parameter in command.params for option in parameter.opts if option[:2] == "--"}
+        documented = set(re.findall(r"`(--[a-z-]+)", sections[name]))
+        assert documented == options - {"--help"}, name
