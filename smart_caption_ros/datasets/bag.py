@@ -75,7 +75,7 @@ class Bag(FrameSource):
         if not filled:
             raise SourceError(f"the image topics of the bag {self.spec} hold no messages: {there}")
         if len(filled) > 1:
-            raise SourceError(f"the bag {self.spec} has several image topics; name one of them: {there}")
+            raise SourceError(f"the bag {self.spec} has several image topics; name one as the topic: {there}")
         return filled[0]
 
     @contextmanager
