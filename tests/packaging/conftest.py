@@ -18,9 +18,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def run() -> Run:
     """Runs a command with no checkout on its Python path; a failure shows what the command printed."""
 
-    def run_command(
-        *command: str | Path, check: bool = True, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run_command(*command: str | Path, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
         inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run(
             list(map(str, command)), capture_output=True, text=True, env=inherited | environment, cwd="/"

@@ -18,6 +18,4 @@ def imports_of(folder: str) -> Iterator[tuple[str, str]]:
                 package = ".".join(path.relative_to(ROOT).parts[: -node.level]) if node.level else ""
                 yield name, ".".join(filter(None, [package, node.module]))
                 # `from package import module` imports the module as well.
-                yield from (
-                    (name, ".".join(filter(None, [package, node.module, a.name]))) for a in node.names
-                )
+                yield from ((name, ".".join(filter(None, [package, node.module, a.name]))) for a in node.names)

@@ -40,6 +40,4 @@ def test_colcon_builds_package_messages_and_commands(tmp_path: Path, source_tree
     assert (version, status) == ("0.1.0", 0)
     for name in ("bin/smart-caption", "bin/smart-caption-node", "lib/smart_caption_ros/caption_node"):
         assert os.access(installed / name, os.X_OK), name
-    assert (
-        installed / "share" / "ament_index" / "resource_index" / "packages" / "smart_caption_ros"
-    ).is_file()
+    assert (installed / "share" / "ament_index" / "resource_index" / "packages" / "smart_caption_ros").is_file()

@@ -14,9 +14,7 @@ MESSAGES = sorted(ROOT.glob("msg/*.msg"))
 
 def lines_of(path: Path) -> list[str]:
     """The lines that declare a field or a constant."""
-    return [
-        line for line in path.read_text().splitlines() if line.strip() and not line.startswith(("#", "---"))
-    ]
+    return [line for line in path.read_text().splitlines() if line.strip() and not line.startswith(("#", "---"))]
 
 
 def fields_of(path: Path) -> list[list[str]]:
@@ -37,9 +35,7 @@ def test_interface_and_each_of_its_fields_have_a_comment(path: Path) -> None:
     assert not bare
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in INTERFACES if "float32" in p.read_text()], ids=lambda path: path.name
-)
+@pytest.mark.parametrize("path", [p for p in INTERFACES if "float32" in p.read_text()], ids=lambda path: path.name)
 def test_comment_of_a_number_names_its_unit_or_its_range(path: Path) -> None:
     unit = re.compile(r"\[(pixel|ms|count)|\b0 to 1\b|at most 0|-1 to 1|natural log")
     bare = [line for line in lines_of(path) if line.startswith("float32") and not unit.search(line)]

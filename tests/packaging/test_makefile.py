@@ -9,6 +9,8 @@ import pytest
 from tests.packaging.conftest import Run
 
 STAMPS = (".ros", ".package", ".demo", ".test")
+# Whatever the `make` that runs this test was told.
+DEFAULTS = {"MAKEFLAGS": "", "PYTEST_ARGS": "", "SOURCE": "", "VENV": ".venv"}
 
 
 @pytest.fixture
@@ -25,9 +27,8 @@ def made(source_tree: Path) -> Path:
 
 def would_make(tree: Path, target: str, run: Run, *arguments: str) -> list[str]:
     """The commands that `make` would run, without running them."""
-    return run(
-        "make", "--no-print-directory", "-C", tree, "--just-print", target, *arguments
-    ).stdout.splitlines()
+    make = ("make", "--no-print-directory", "-C", tree, "--just-print", target, *arguments)
+    return run(*make, **DEFAULTS).stdout.splitlines()
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
@@ -67,6 +68,6 @@ class TestMake:
         assert '--source "my photographs/kitchen"' in command
 
     def test_plain_make_explains_itself(self, made: Path, run: Run) -> None:
-        text = run("make", "-C", made).stdout
+        text = run("make", "-C", made, **DEFAULTS).stdout
         for target in ("demo", "test", "lint", "clean"):
             assert f"make {target}" in text

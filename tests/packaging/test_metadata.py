@@ -29,9 +29,7 @@ def modules(requirements: list[str]) -> set[str]:
 def foreign_imports(folder: str) -> set[tuple[str, str]]:
     """File and top-level module of every import of somebody else's code."""
     own = {"smart_caption_ros", "training", "export", *sys.stdlib_module_names}
-    return {
-        (path, module.split(".")[0]) for path, module in imports_of(folder) if module.split(".")[0] not in own
-    }
+    return {(path, module.split(".")[0]) for path, module in imports_of(folder) if module.split(".")[0] not in own}
 
 
 def ros_dependencies() -> set[str]:
@@ -59,9 +57,7 @@ def test_name_and_licence_are_the_same_for_pip_and_ros() -> None:
 def test_robot_side_imports_only_what_it_declares() -> None:
     declared = modules(PROJECT["dependencies"]) | modules(EXTRAS["bags"]) | modules(EXTRAS["demo"])
     declared |= ros_dependencies()
-    assert not {
-        (path, module) for path, module in foreign_imports("smart_caption_ros") if module not in declared
-    }
+    assert not {(path, module) for path, module in foreign_imports("smart_caption_ros") if module not in declared}
 
 
 @pytest.mark.parametrize("folder", ["training", "export"])
@@ -71,9 +67,7 @@ def test_workstation_imports_only_what_it_declares(folder: str) -> None:
 
 
 def test_launch_files_import_only_what_package_xml_declares() -> None:
-    assert not {
-        (path, module) for path, module in foreign_imports("launch") if module not in ros_dependencies()
-    }
+    assert not {(path, module) for path, module in foreign_imports("launch") if module not in ros_dependencies()}
 
 
 def test_every_dependency_has_a_pin_that_its_range_allows() -> None:

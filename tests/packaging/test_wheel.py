@@ -41,9 +41,7 @@ def test_wheel_holds_every_module_of_the_robot_side_and_nothing_else(names: set[
 
 
 def test_wheel_holds_the_bundles_and_the_type_marker(names: set[str]) -> None:
-    files = {
-        str(path.relative_to(ROOT)) for path in ROOT.glob("smart_caption_ros/bundles/**/*") if path.is_file()
-    }
+    files = {str(path.relative_to(ROOT)) for path in ROOT.glob("smart_caption_ros/bundles/**/*") if path.is_file()}
     assert files | {"smart_caption_ros/py.typed"} <= names
 
 

@@ -52,9 +52,7 @@ def test_install_without_ros_warns_and_leaves_out_the_messages(
 
 
 @pytest.mark.needs_ros
-def test_editable_install_says_that_it_carries_no_messages(
-    tmp_path: Path, source_tree: Path, run: Run
-) -> None:
+def test_editable_install_says_that_it_carries_no_messages(tmp_path: Path, source_tree: Path, run: Run) -> None:
     pip = (
         sys.executable,
         "-m",
