@@ -149,7 +149,8 @@ def _words_of(caption: CaptionLike) -> list[_Word]:
         if len(coloured) < MAX_WORD_BOXES and _is_content(text) and text not in coloured:
             colour = coloured[text] = _WORD_COLOURS[len(coloured) % len(_WORD_COLOURS)]
             box = tuple(word.box_xyxy)
-        words.append(_Word(text, probability, _mixed(_FAINT, colour, math.sqrt(probability)), box))
+        brightness = 0.3 + 0.7 * math.sqrt(probability)  # of a doubtful word, too, the colour must be recognised
+        words.append(_Word(text, probability, _mixed(_FAINT, colour, brightness), box))
     return words
 
 

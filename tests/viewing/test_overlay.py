@@ -49,9 +49,7 @@ def noise(height: int, width: int) -> NDArray[np.uint8]:
 def dog_on_grass(width: int, height: int, **fields: Any) -> SimpleNamespace:
     left: Box = (0.1 * width, 0.4 * height, 0.3 * width, 0.6 * height)
     right: Box = (0.6 * width, 0.7 * height, 0.9 * width, 0.9 * height)
-    return caption(
-        [("a", 0.9, left), ("dog", 0.8, left), ("on", 0.5, right), ("grass", 0.1, right)], **fields
-    )
+    return caption([("a", 0.9, left), ("dog", 0.8, left), ("on", 0.5, right), ("grass", 0.1, right)], **fields)
 
 
 def strip_of(overlay: NDArray[np.uint8], image_bgr: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -167,9 +165,7 @@ def test_a_caption_with_a_text_and_no_words_is_shown() -> None:
 def test_a_very_long_caption_is_wrapped_and_then_cut() -> None:
     image_bgr = noise(224, 224)
     box: Box = (0, 0, 32, 32)
-    heights = [
-        draw_overlay(image_bgr, caption([("in", 0.5, box)] * count)).shape[0] for count in (1, 30, 300, 3000)
-    ]
+    heights = [draw_overlay(image_bgr, caption([("in", 0.5, box)] * count)).shape[0] for count in (1, 30, 300, 3000)]
     assert heights[0] < heights[1] < heights[2] == heights[3]
 
 
@@ -221,9 +217,7 @@ def test_words_and_objects_at_one_place_all_keep_a_readable_label() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(height=st.integers(1, 300), width=st.integers(1, 300), count=st.integers(0, 12))
-def test_any_size_of_frame_gives_an_overlay_that_begins_with_the_frame(
-    height: int, width: int, count: int
-) -> None:
+def test_any_size_of_frame_gives_an_overlay_that_begins_with_the_frame(height: int, width: int, count: int) -> None:
     image_bgr = noise(height, width)
     box: Box = (0.0, 0.0, width / 7, height / 7)
     overlay = draw_overlay(image_bgr, caption([("of", 0.3, box)] * count), "frame")
