@@ -358,7 +358,7 @@ def test_several_image_topics_are_listed_and_one_is_named(tmp_path: Path, plugin
                 writer.write(topic, STAMP_S, **image_fields(picture(number)))
         writer.write("/left/image", STAMP_S, **image_fields(picture(0)))
     with pytest.raises(
-        SourceError, match=r"several image topics; name one of them: /left/image \(1\), /right/image \(1\)"
+        SourceError, match=r"several image topics; name one as the topic: /left/image \(1\), /right/image \(1\)"
     ):
         open_source(path)
     for topic in ("/right/image", "right/image"):
