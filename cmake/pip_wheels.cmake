@@ -1,23 +1,30 @@
 # Given as -DCMAKE_PROJECT_INCLUDE=cmake/pip_wheels.cmake where ROS comes from pip wheels.
 #
-# The message packages in those wheels export targets whose include path names a folder of the machine that
-# built the wheels. CMake refuses such a path when it generates, so it is dropped once all has been found.
+# The message generator exports the numpy headers of the building machine as an include path. Those of the machine that
+# built the wheels do not exist here, and our own may lie inside the source tree (.venv): CMake refuses both when it
+# generates. So the former are dropped and the latter kept to this build, once all targets are known.
 
-function(drop_missing_include_directories)
-  get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)
-  foreach(target IN LISTS targets)
+function(mend_include_directories)
+  get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
+  get_property(own DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS imported own)
     get_target_property(directories ${target} INTERFACE_INCLUDE_DIRECTORIES)
     if(NOT directories)
       continue()
     endif()
-    set(kept)
+    set(mended)
     foreach(directory IN LISTS directories)
-      if(directory MATCHES "\\$<" OR EXISTS "${directory}")
-        list(APPEND kept "${directory}")
+      if(directory MATCHES "\\$<")
+        list(APPEND mended "${directory}")
+      elseif(EXISTS "${directory}")
+        if(target IN_LIST own)
+          set(directory "$<BUILD_INTERFACE:${directory}>")
+        endif()
+        list(APPEND mended "${directory}")
       endif()
     endforeach()
-    set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${kept}")
+    set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${mended}")
   endforeach()
 endfunction()
 
-cmake_language(DEFER CALL drop_missing_include_directories)
+cmake_language(DEFER CALL mend_include_directories)

@@ -83,6 +83,13 @@ def test_wheel_holds_what_ros_tools_look_for(prefix: set[str]) -> None:
 
 
 @pytest.mark.needs_ros
+def test_wheel_names_no_folder_of_the_machine_that_built_it(wheel: Path, names: set[str]) -> None:
+    archive = zipfile.ZipFile(wheel)
+    for name in sorted(name for name in names if "/share/" in name):
+        assert sys.prefix not in archive.read(name).decode(), name
+
+
+@pytest.mark.needs_ros
 @pytest.mark.parametrize(
     ("node", "command"), [("caption_node", "smart-caption-node"), ("camera_node", "smart-caption-camera")]
 )
