@@ -38,6 +38,8 @@ class BuildMessages(build_ext):
             self._take_in(self._stage())
 
     def _stage(self) -> Path:
+        if not shutil.which("cmake"):
+            raise SystemExit("building the ROS messages needs cmake and a C++ compiler: apt install cmake g++")
         build, stage = (Path(self.build_temp).resolve() / name for name in ("cmake", "stage"))
         shutil.rmtree(stage, ignore_errors=True)
         # Compiled objects are worth keeping, the places of another environment's libraries are not.
@@ -48,9 +50,10 @@ class BuildMessages(build_ext):
             "AMENT_PREFIX_PATH": os.pathsep.join(PREFIXES),
             "CMAKE_PREFIX_PATH": os.pathsep.join(PREFIXES),
             "PYTHONPATH": os.pathsep.join(packages),
+            "DESTDIR": str(stage),
         }
         configure = [
-            f"-DCMAKE_INSTALL_PREFIX={stage}",
+            f"-DCMAKE_INSTALL_PREFIX={sys.prefix}",
             f"-DCMAKE_PROJECT_INCLUDE={SOURCE / 'cmake' / 'pip_wheels.cmake'}",
             f"-DPython3_EXECUTABLE={sys.executable}",
             "-DCMAKE_BUILD_TYPE=Release",
@@ -62,7 +65,7 @@ class BuildMessages(build_ext):
             ["cmake", "--install", build],
         ):
             subprocess.run(command, check=True, env=environment)
-        return stage
+        return stage / Path(sys.prefix).relative_to("/")
 
     def _take_in(self, stage: Path) -> None:
         """Python's half of the messages goes into the package, the rest of the prefix becomes data files."""
