@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.srv import ChangeState
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -42,6 +43,7 @@ CAPTION_TOPIC = "robot/caption"
 
 _LOG_PERIOD_S = 5.0
 
+ChangeStateCallback = Callable[[ChangeState.Request, ChangeState.Response], ChangeState.Response]
 Transition = Callable[["CaptionNode", LifecycleState], TransitionCallbackReturn]
 
 
@@ -70,6 +72,19 @@ def _transition(callback: Transition) -> Transition:
             return TransitionCallbackReturn.ERROR
 
     return logged
+
+
+def _refusing(change_state: ChangeStateCallback) -> ChangeStateCallback:
+    """Answers a request for a transition that this state does not have: rclpy would end the process over it."""
+
+    def answered(request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
+        try:
+            return change_state(request, response)
+        except RuntimeError:  # rclpy's errors
+            response.success = False
+            return response
+
+    return answered
 
 
 class CaptionNode(LifecycleNode):
@@ -114,6 +129,7 @@ class CaptionNode(LifecycleNode):
             DescribeLatest, "~/describe_latest", self._on_describe_latest, callback_group=self._describing
         )
         self.create_service(SetBool, "~/enable", self._on_enable)
+        self._service_change_state.callback = _refusing(self._service_change_state.callback)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._diagnostics_timer = self._make_diagnostics_timer()
         self.create_timer(1.0, self._follow_transport, clock=self._steady_clock)

@@ -202,7 +202,8 @@ class _Listener:
         self._node = Node("demo_listener", context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
-        self._captions = self._node.create_subscription(Caption, _CAPTION_TOPIC, self._on_caption, _LISTENER_QOS)
+        on_caption: Any = self._on_caption  # rclpy's types know only callbacks without the second argument
+        self._captions = self._node.create_subscription(Caption, _CAPTION_TOPIC, on_caption, _LISTENER_QOS)
         self._indices: dict[int, int] = {}
         self._images: dict[int, Image] = {}
         self._early: dict[int, tuple[Caption, float]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -13,9 +14,6 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import CompressedImage, Image
 
 from smart_caption_ros.nodes.answering import ImageMessage
-
-# Best effort matches any publisher, and whatever waits behind the newest image is out of date.
-_IMAGE_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class ImageInput:
@@ -63,8 +61,11 @@ class ImageInput:
         self._subscription = self._node.create_subscription(
             kind,
             self._raw_topic if kind is Image else self._compressed_topic,
-            self._on_image,
-            _IMAGE_QOS,
+            self._deliver,
+            # Best effort matches any publisher, and whatever waits behind the newest image is out of date.
+            QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
+            # A group that goes with the subscription: an event that comes as it is destroyed blocks its group.
+            callback_group=MutuallyExclusiveCallbackGroup(),
             event_callbacks=SubscriptionEventCallbacks(message_lost=self._count_lost),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
@@ -87,6 +88,10 @@ class ImageInput:
         if self._node.count_publishers(self._compressed_topic):
             return CompressedImage
         return self._kind  # nobody publishes now: the one that did may come back
+
+    def _deliver(self, image: ImageMessage) -> None:
+        if self._subscription is not None:  # else it was closed while this image was on its way
+            self._on_image(image)
 
     def _count_lost(self, event: Any) -> None:
         self._on_lost(event.total_count_change)

@@ -7,8 +7,9 @@ import array
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
@@ -18,8 +19,6 @@ from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import Answer
 from smart_caption_ros.nodes.messages import STATUS_NAMES
 from smart_caption_ros.viewing import draw_overlay
-
-_CAPTION_QOS = QoSProfile(depth=10, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
 
 
 class Outputs:
@@ -36,13 +35,19 @@ class Outputs:
         self.topic: str = node.resolve_topic_name(topic)
         self._caption, self._text, self._overlay, self._overlay_jpeg = (
             node.create_lifecycle_publisher(
-                kind, name, qos, qos_overriding_options=QoSOverridingOptions.with_default_policies()
+                kind,
+                name,
+                # A profile each: rclpy writes the overrides into the one that it is given.
+                QoSProfile(depth=depth, history=HistoryPolicy.KEEP_LAST, reliability=reliability),
+                # A group that goes with the publisher: an event that comes as it is destroyed blocks its group.
+                callback_group=MutuallyExclusiveCallbackGroup(),
+                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )
-            for kind, name, qos in (
-                (Caption, self.topic, _CAPTION_QOS),
-                (String, f"{self.topic}/text", _CAPTION_QOS),
-                (Image, f"{self.topic}/image", qos_profile_sensor_data),
-                (CompressedImage, f"{self.topic}/image/compressed", qos_profile_sensor_data),
+            for kind, name, depth, reliability in (
+                (Caption, self.topic, 10, ReliabilityPolicy.RELIABLE),
+                (String, f"{self.topic}/text", 10, ReliabilityPolicy.RELIABLE),
+                (Image, f"{self.topic}/image", 5, ReliabilityPolicy.BEST_EFFORT),
+                (CompressedImage, f"{self.topic}/image/compressed", 5, ReliabilityPolicy.BEST_EFFORT),
             )
         )
 

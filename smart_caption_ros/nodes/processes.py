@@ -63,6 +63,11 @@ class NodeProcess:
         self.stop()
 
     @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
     def exit_status(self) -> int | None:
         """The exit status; None while it runs."""
         return self._process.poll()

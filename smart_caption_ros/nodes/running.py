@@ -6,10 +6,12 @@ import argparse
 import logging
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import rclpy
+from rclpy.exceptions import InvalidHandle
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 from rclpy.utilities import remove_ros_args
@@ -37,16 +39,17 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
         The exit status: 0 after a signal, the node's own when it ended by itself, 1 when it could not start.
     """
     argv = list(sys.argv if args is None else [name, *args])
-    argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog=name,
         usage=f"{name} [--help] [--ros-args [-p NAME:=VALUE] [--params-file FILE] [-r FROM:=TO] ...]",
         description="A ROS 2 node; its topics, services and parameters are in docs/running_on_a_robot.md.",
-    ).parse_args(remove_ros_args(argv)[1:])
+    )
     # rclpy's own handlers end the spinning. Python's would raise KeyboardInterrupt on top, wherever the code
     # happens to be, and a terminal and `ros2 launch` together send SIGINT more than once.
     signal.signal(signal.SIGINT, lambda *_: None)
     logging.basicConfig(level=logging.WARNING, format=f"{name}: %(message)s")
     try:
+        parser.parse_args(remove_ros_args(argv)[1:])
         rclpy.init(args=argv)
         node = make_node()
     except (RuntimeError, ValueError) as error:  # rclpy's errors are RuntimeErrors
@@ -59,12 +62,21 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
     executor.add_node(node)
     try:
         while executor.context.ok():
-            executor.spin_once()
-    except ExternalShutdownException:
-        pass
+            _spin_once(executor, node)
     finally:
         executor.shutdown()
         node.close()
         node.destroy_node()
         rclpy.try_shutdown()
     return node.exit_status
+
+
+def _spin_once(executor: MultiThreadedExecutor, node: Node) -> None:
+    """Runs what is due; a callback that fails costs that one call and never the node."""
+    try:
+        executor.spin_once()
+    except (ExternalShutdownException, InvalidHandle):
+        pass  # the end, or an event of something that was destroyed as it came
+    except Exception:
+        if executor.context.ok():
+            node.get_logger().error(traceback.format_exc(), throttle_duration_sec=1.0)

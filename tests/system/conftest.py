@@ -1,0 +1,133 @@
+"""Whole processes in a ROS domain of their own, and a user's node beside them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smart_caption_ros.nodes.processes import NodeProcess, free_domain_id
+from smart_caption_ros.nodes.shared_files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+
+TIMEOUT_S = 90.0
+"""How long anything may take on a busy machine; nothing waits longer than it has to."""
+
+
+class Robot:
+    """A ROS domain of its own: node processes, and a node that listens, publishes and calls."""
+
+    def __init__(self, logs: Path) -> None:
+        import rclpy
+        from rclpy.context import Context
+        from rclpy.executors import SingleThreadedExecutor
+        from rclpy.node import Node
+
+        self._logs = logs
+        self._context = Context()
+        rclpy.init(context=self._context)
+        self.node = Node("user", context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._processes: list[NodeProcess] = []
+
+    def start(self, module: str, *ros_args: str) -> NodeProcess:
+        """Starts `python -m MODULE --ros-args ...`; it ends with the test."""
+        log = self._logs / f"{len(self._processes)}_{module.rpartition('.')[2]}.log"
+        self._processes.append(NodeProcess(module, ros_args, log))
+        return self._processes[-1]
+
+    def start_caption_node(self, *ros_args: str, engine: str = "fake") -> NodeProcess:
+        """The caption node with the fake engine, or the slow one."""
+        return self.start(f"tests.system.{engine}_engine_node", *ros_args)
+
+    def wait_for(self, condition: Callable[[], Any], what: str, timeout_s: float = TIMEOUT_S) -> Any:
+        """Spins until the condition holds and returns its value."""
+        deadline_s = time.monotonic() + timeout_s
+        while not (value := condition()):
+            assert time.monotonic() < deadline_s, f"no {what} after {timeout_s:g} s\n{self.log_tails()}"
+            self._executor.spin_once(timeout_sec=0.02)
+        return value
+
+    def spin_for(self, seconds: float) -> None:
+        """Spins for a while, to see that something does not happen."""
+        end_s = time.monotonic() + seconds
+        while time.monotonic() < end_s:
+            self._executor.spin_once(timeout_sec=0.02)
+
+    def listen(self, kind: type, topic: str, qos: Any = 100) -> list[Any]:
+        """A list that grows with every message of the topic."""
+        received: list[Any] = []
+        self.node.create_subscription(kind, topic, received.append, qos)
+        return received
+
+    def publisher(self, kind: type, topic: str, qos: Any = 10, subscribers: int = 1) -> Any:
+        """A publisher that somebody listens to."""
+        publisher = self.node.create_publisher(kind, topic, qos)
+        self.wait_for(lambda: publisher.get_subscription_count() >= subscribers, f"subscriber on {topic}")
+        return publisher
+
+    def call(self, kind: type, name: str, **fields: Any) -> Any:
+        """Calls a service and returns its response."""
+        client = self.node.create_client(kind, name)
+        self.wait_for(client.service_is_ready, f"service {name}")
+        future = client.call_async(kind.Request(**fields))
+        self.wait_for(future.done, f"answer of {name}")
+        self.node.destroy_client(client)
+        return future.result()
+
+    def set_parameter(self, node: str, name: str, value: Any) -> Any:
+        """Sets a parameter of another node; returns whether it was successful, and the reason if not."""
+        from rcl_interfaces.srv import SetParameters
+        from rclpy.parameter import Parameter
+
+        parameter = Parameter(name, value=value).to_parameter_msg()
+        (result,) = self.call(SetParameters, f"{node}/set_parameters", parameters=[parameter]).results
+        return result
+
+    def lifecycle_state(self, node: str = "/caption_node") -> str:
+        """The label of a lifecycle node's state."""
+        from lifecycle_msgs.srv import GetState
+
+        label: str = self.call(GetState, f"{node}/get_state").current_state.label
+        return label
+
+    def change_state(self, transition: str, node: str = "/caption_node") -> bool:
+        """Triggers a transition by its label; returns whether it was successful."""
+        from lifecycle_msgs.msg import Transition
+        from lifecycle_msgs.srv import ChangeState
+
+        transition_message = Transition(id=getattr(Transition, f"TRANSITION_{transition.upper()}"))
+        success: bool = self.call(ChangeState, f"{node}/change_state", transition=transition_message).success
+        return success
+
+    def log_tails(self) -> str:
+        """The end of what every process printed."""
+        return "\n".join(f"--- {process.module}\n{process.log_tail(30)}" for process in self._processes)
+
+    def close(self) -> None:
+        """Ends all processes and the node."""
+        for process in self._processes:
+            process.stop()
+        self._executor.shutdown()
+        self.node.destroy_node()
+        self._context.try_shutdown()
+
+
+@pytest.fixture
+def ros_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A ROS domain that is this test's alone, for this process and those that it starts."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(free_domain_id()))
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "ros_logs"))
+    monkeypatch.setenv(PROFILE_VARIABLE, str(config_file(FAST_DDS_PROFILE)))
+
+
+@pytest.fixture
+def robot(ros_environment: None, tmp_path: Path) -> Iterator[Robot]:
+    """See Robot."""
+    robot = Robot(tmp_path)
+    yield robot
+    robot.close()

@@ -1,0 +1,455 @@
+"""The caption node as a process, as a robot's other nodes see it: topics, services, parameters, signals."""
+
+from __future__ import annotations
+
+import array
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2")
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from lifecycle_msgs.srv import GetState
+from rcl_interfaces.srv import DescribeParameters
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import CompressedImage, Image
+from smart_caption_ros.msg import Caption
+from smart_caption_ros.srv import DescribeImage, DescribeLatest
+from std_msgs.msg import Header, String
+from std_srvs.srv import SetBool
+
+from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.datasets.image_messages import encode_image
+from smart_caption_ros.nodes.shared_files import config_file
+from tests.nodes.fake_captioner import BREAKS_THE_ENGINE, NOTHING_TO_SAY, UNSURE, image_fields, painted
+
+if TYPE_CHECKING:
+    from tests.system.conftest import Robot
+
+pytestmark = pytest.mark.needs_ros
+
+NODE = "smart_caption_ros.nodes.caption_node"
+RELIABLE_INPUT = (
+    "-p",
+    "qos_overrides./image.subscription.reliability:=reliable",
+    "-p",
+    "qos_overrides./image.subscription.depth:=100",
+)
+
+
+class User:
+    """Publishes images and reads the captions of one caption node."""
+
+    def __init__(self, robot: Robot, image_topic: str = "/image", caption_topic: str = "/robot/caption") -> None:
+        self.robot = robot
+        self.captions: list[Caption] = robot.listen(Caption, caption_topic)
+        self.texts: list[String] = robot.listen(String, f"{caption_topic}/text")
+        self._images = robot.publisher(Image, image_topic)
+        robot.wait_for(
+            lambda: robot.node.count_publishers(f"{caption_topic}/text") and self._hears(caption_topic), "captions"
+        )
+
+    def _hears(self, caption_topic: str) -> bool:
+        return all(s.get_publisher_count() for s in self.robot.node.subscriptions if caption_topic in s.topic_name)
+
+    def publish(self, image: Image | None = None, shade: int = 100, frame_id: str = "eye") -> Header:
+        """Publishes an image, stamped now; returns its header."""
+        image = image or Image(**image_fields(shade))
+        image.header = Header(stamp=self.robot.node.get_clock().now().to_msg(), frame_id=frame_id)
+        self._images.publish(image)
+        return image.header
+
+    def answer_to(self, header: Header) -> Caption:
+        """The answer with this header."""
+        caption: Caption = self.robot.wait_for(
+            lambda: next((c for c in self.captions if c.header == header), None), "answer to an image"
+        )
+        return caption
+
+    def ask(self, image: Image | None = None, shade: int = 100) -> Caption:
+        """Publishes an image and waits for the answer to it."""
+        return self.answer_to(self.publish(image, shade))
+
+
+@pytest.fixture
+def user(robot: Robot) -> User:
+    """A user of a caption node with the fake engine."""
+    robot.start_caption_node(*RELIABLE_INPUT)
+    return User(robot)
+
+
+@pytest.fixture
+def diagnostics(robot: Robot) -> list[DiagnosticArray]:
+    return robot.listen(DiagnosticArray, "/diagnostics")
+
+
+def latest(diagnostics: list[DiagnosticArray]) -> DiagnosticStatus | None:
+    return diagnostics[-1].status[0] if diagnostics else None
+
+
+def values(status: DiagnosticStatus) -> dict[str, str]:
+    return {value.key: value.value for value in status.values}
+
+
+def test_captions_arrive_with_the_header_of_their_image(user: User) -> None:
+    for shade in (10, 20, 30):
+        header = user.publish(shade=shade, frame_id=f"eye_{shade}")
+        caption = user.answer_to(header)
+        assert caption.header.frame_id == f"eye_{shade}"
+        assert (caption.status, caption.text) == (Caption.STATUS_OK, f"shade {shade}")
+        assert [word.text for word in caption.words] == ["shade", str(shade)]
+        assert caption.words[0].box.x2 == 32.0
+        assert caption.model == "fake model"
+        assert caption.alternatives[0].text == "another shade"
+        assert caption.objects[0].class_name == "wall"
+        assert not caption.coverage.valid
+        assert caption.timing.vision_ms == pytest.approx(2)
+        assert 0 < caption.timing.age_at_start_ms < 60_000
+    user.robot.wait_for(lambda: len(user.texts) == 3, "text for each caption")
+    assert [text.data for text in user.texts] == ["shade 10", "shade 20", "shade 30"]
+
+
+def test_the_newest_frame_wins_while_the_engine_is_slow(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
+    robot.start_caption_node(*RELIABLE_INPUT, "-p", "max_age_s:=0.0", engine="slow")
+    user = User(robot)
+    headers = []
+    for shade in range(100, 140):
+        headers.append(user.publish(shade=shade))
+        robot.spin_for(0.02)
+    user.answer_to(headers[-1])
+    stamps = [header.stamp for header in headers]
+    answered = [stamps.index(caption.header.stamp) for caption in user.captions]
+    assert answered == sorted(set(answered)), "in order, none twice"
+    assert len(answered) < len(headers) / 2, "a slow engine cannot answer all of them"
+    gaps = np.diff([-1, *answered]) - 1
+    assert [caption.timing.dropped_frames for caption in user.captions] == gaps.tolist(), "every drop is counted"
+    reported = robot.wait_for(
+        lambda: (s := latest(diagnostics)) and (v := values(s))["images answered"] == str(len(answered)) and v,
+        "diagnostics of all answers",
+    )
+    assert int(reported["images received"]) == len(headers)
+    assert int(reported["images dropped for newer ones"]) == len(headers) - len(answered)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_node_cleanly(robot: Robot, number: signal.Signals) -> None:
+    process = robot.start_caption_node()
+    User(robot)
+    os.kill(process.pid, number)
+    robot.wait_for(lambda: process.exit_status is not None, "end of the process")
+    assert process.exit_status == 0
+    assert "Traceback" not in process.log.read_text()
+    assert "Error" not in process.log.read_text()
+
+
+def test_signals_amid_the_work_end_the_node_cleanly(robot: Robot) -> None:
+    process = robot.start_caption_node(engine="slow")
+    user = User(robot)
+    for _ in range(5):
+        user.publish()
+        robot.spin_for(0.05)
+    for _ in range(3):  # a terminal, a launch file and an impatient person
+        os.kill(process.pid, signal.SIGINT)
+        robot.spin_for(0.05)
+    robot.wait_for(lambda: process.exit_status is not None, "end of the process")
+    assert process.exit_status == 0, process.log_tail()
+    assert "Traceback" not in process.log.read_text()
+
+
+def as_image(pixels: np.ndarray[Any, Any], encoding: str) -> Image:
+    height, width = pixels.shape[:2]
+    data = array.array("B", pixels.tobytes())
+    return Image(height=height, width=width, encoding=encoding, step=len(data) // height, data=data)
+
+
+def test_malformed_images_get_a_status_and_a_diagnostic_and_the_node_lives_on(
+    user: User, diagnostics: list[DiagnosticArray]
+) -> None:
+    nan = np.full((8, 8), 0.5, np.float32)
+    nan[3, 3] = np.nan
+    malformed = {
+        "unknown encoding": Image(**image_fields(100, encoding="klingon8")),
+        "wrong step": Image(**image_fields(100, step=100)),
+        "truncated data": Image(**image_fields(100, data=array.array("B", b"\1" * 1000))),
+        "no data at all": Image(**image_fields(100, data=array.array("B"))),
+        "zero width": Image(**image_fields(100, width=0)),
+        "zero height": Image(**image_fields(100, height=0)),
+        "an empty message": Image(),
+        "absurd size": Image(**image_fields(100, width=2**32 - 1, height=2**32 - 1, step=2**32 - 1)),
+        "NaN in 32FC1": as_image(nan, "32FC1"),
+        "metres in 32FC1": as_image(np.full((8, 8), 7.5, np.float32), "32FC1"),
+        "16 bit colour": as_image(np.zeros((8, 8, 3), np.uint16), "16UC3"),
+        "an engine that fails": Image(**image_fields(BREAKS_THE_ENGINE)),
+    }
+    for fault, image in malformed.items():
+        caption = user.ask(image)
+        assert caption.status == Caption.STATUS_ERROR, fault
+        assert caption.status_message, fault
+        assert not caption.text, fault
+    grey = as_image(np.full((8, 8), 100 * 256, np.uint16), "mono16")
+    assert user.ask(grey).text == "shade 100", "16 bit grey is a picture"
+    status = user.robot.wait_for(
+        lambda: (s := latest(diagnostics)) and int(values(s)["answered error"]) == len(malformed) and s,
+        "diagnostics of all faults",
+    )
+    assert status.level == DiagnosticStatus.ERROR
+    assert "the engine has burnt out" in status.message
+    assert "the engine has burnt out" in values(status)["last error"]
+    assert user.ask(shade=9).status == Caption.STATUS_OK
+    user.robot.wait_for(lambda: len(user.texts) == 2, "texts")
+    assert [text.data for text in user.texts] == ["shade 100", "shade 9"], "errors are not spoken"
+
+
+def test_every_kind_of_answer_has_its_status(user: User) -> None:
+    user.robot.set_parameter("/caption_node", "min_confidence", 0.5)
+    assert user.ask(shade=NOTHING_TO_SAY).status == Caption.STATUS_NOTHING_FOUND
+    unsure = user.ask(shade=UNSURE)
+    assert (unsure.status, unsure.text) == (Caption.STATUS_LOW_CONFIDENCE, f"shade {UNSURE}")
+    old = Header(stamp=Time(sec=1_000_000_000), frame_id="eye")
+    image = Image(**image_fields(100), header=old)
+    user._images.publish(image)
+    stale = user.answer_to(old)
+    assert (stale.status, stale.text) == (Caption.STATUS_STALE, "")
+    assert "max_age_s" in stale.status_message
+    unstamped = Header(frame_id="no_clock")
+    user._images.publish(Image(**image_fields(100), header=unstamped))
+    assert user.answer_to(unstamped).status == Caption.STATUS_OK
+    user.robot.wait_for(lambda: user.texts, "text")
+    assert [text.data for text in user.texts] == ["shade 100"]
+
+
+def test_lifecycle_transitions_start_and_stop_the_work(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
+    robot.start_caption_node("-p", "autostart:=false", *RELIABLE_INPUT)
+
+    def reported_state() -> str:
+        status = latest(diagnostics)
+        return values(status)["state"] if status else ""
+
+    assert robot.lifecycle_state() == "unconfigured"
+    robot.wait_for(lambda: reported_state() == "unconfigured", "diagnostics of an unconfigured node")
+    image = Image(**image_fields(100))
+    assert "configure" in robot.call(DescribeImage, "/caption_node/describe_image", image=image).caption.status_message
+    assert not robot.change_state("activate"), "there is nothing to activate yet"
+    for _ in range(2):
+        assert robot.change_state("configure")
+        assert robot.lifecycle_state() == "inactive"
+        assert not robot.node.count_subscribers("/image")
+        described = robot.call(DescribeImage, "/caption_node/describe_image", image=image).caption
+        assert described.text == "shade 100", "a configured node describes what it is given"
+        assert "inactive" in robot.call(DescribeLatest, "/caption_node/describe_latest").caption.status_message
+        assert robot.change_state("activate")
+        user = User(robot)
+        assert user.ask(shade=8).text == "shade 8"
+        assert robot.change_state("deactivate")
+        robot.wait_for(lambda: not robot.node.count_subscribers("/image"), "end of the subscription")
+        assert robot.change_state("cleanup")
+        assert robot.lifecycle_state() == "unconfigured"
+        robot.wait_for(lambda: reported_state() == "unconfigured", "diagnostics")
+        assert values(diagnostics[-1].status[0])["engine"] == ""
+        robot.wait_for(lambda: not robot.node.count_publishers("/robot/caption"), "end of the captions")
+        for subscription in list(robot.node.subscriptions):
+            if subscription.topic_name.startswith("/robot"):
+                robot.node.destroy_subscription(subscription)
+    assert robot.change_state("unconfigured_shutdown")
+    assert robot.lifecycle_state() == "finalized"
+
+
+def test_parameters_change_while_running_and_bad_values_are_refused(user: User) -> None:
+    robot = user.robot
+
+    def set_parameter(name: str, value: Any) -> Any:
+        return robot.set_parameter("/caption_node", name, value)
+
+    assert user.ask(shade=UNSURE).status == Caption.STATUS_OK
+    assert set_parameter("min_confidence", 0.5).successful
+    assert set_parameter("camera", "left eye").successful
+    caption = user.ask(shade=UNSURE)
+    assert (caption.status, caption.camera) == (Caption.STATUS_LOW_CONFIDENCE, "left eye")
+    for name, value, reason in (
+        ("min_confidence", 1.5, "range"),
+        ("min_confidence", "high", "type"),
+        ("image_transport", "telepathy", "one of auto, raw, compressed"),
+        ("overlay_jpeg_quality", 0, "range"),
+        ("bundle", "/elsewhere", "unconfigured"),
+        ("threads", 2, "unconfigured"),
+        ("autostart", False, "read-only"),
+    ):
+        result = set_parameter(name, value)
+        assert not result.successful, name
+        assert reason in result.reason, result.reason
+    assert user.ask(shade=UNSURE).status == Caption.STATUS_LOW_CONFIDENCE, "what was refused changed nothing"
+    (description,) = robot.call(
+        DescribeParameters, "/caption_node/describe_parameters", names=["min_confidence"]
+    ).descriptors
+    assert "STATUS_LOW_CONFIDENCE" in description.description
+    assert description.floating_point_range[0].to_value == 1.0
+
+
+def test_describe_services_answer_and_enable_pauses(user: User, diagnostics: list[DiagnosticArray]) -> None:
+    robot = user.robot
+    nothing_yet = robot.call(DescribeLatest, "/caption_node/describe_latest").caption
+    assert nothing_yet.status == Caption.STATUS_ERROR
+    assert nothing_yet.status_message == "no image has arrived on /image yet"
+    old = Image(**image_fields(55), header=Header(stamp=Time(sec=1), frame_id="archive"))
+    described = robot.call(DescribeImage, "/caption_node/describe_image", image=old).caption
+    assert (described.status, described.text, described.header) == (Caption.STATUS_OK, "shade 55", old.header)
+    broken = Image(**image_fields(55, encoding="no"))
+    assert robot.call(DescribeImage, "/caption_node/describe_image", image=broken).caption.status == 4
+    assert not user.captions, "a service's answer is the caller's alone"
+
+    user.ask(shade=70)
+    assert robot.call(SetBool, "/caption_node/enable", data=False).message == "captioning is off"
+    header = user.publish(shade=71)
+    robot.wait_for(
+        lambda: (s := latest(diagnostics)) and values(s)["images passed over while off"] == "1", "image passed over"
+    )
+    assert all(caption.header != header for caption in user.captions)
+    robot.set_parameter("/caption_node", "max_age_s", 0.0)
+    on_demand = robot.call(DescribeLatest, "/caption_node/describe_latest").caption
+    assert (on_demand.text, on_demand.header) == ("shade 71", header)
+    assert robot.call(SetBool, "/caption_node/enable", data=True).success
+    assert user.ask(shade=72).text == "shade 72"
+
+
+def test_compressed_images_are_taken_where_nobody_publishes_raw_ones(robot: Robot) -> None:
+    robot.start_caption_node("-p", "qos_overrides./image/compressed.subscription.reliability:=reliable")
+    captions = robot.listen(Caption, "/robot/caption")
+    compressed = robot.publisher(CompressedImage, "/image/compressed")
+    robot.wait_for(lambda: robot.node.count_publishers("/robot/caption"), "captions")
+    encoded, jpeg = cv2.imencode(".jpg", painted(120))
+    assert encoded
+
+    def answer() -> Caption | None:
+        header = Header(stamp=robot.node.get_clock().now().to_msg(), frame_id="jpeg_eye")
+        compressed.publish(CompressedImage(header=header, format="jpeg", data=array.array("B", jpeg.tobytes())))
+        robot.spin_for(0.1)
+        return captions[-1] if captions else None
+
+    caption = robot.wait_for(answer, "caption")
+    assert (caption.text, caption.header.frame_id) == ("shade 120", "jpeg_eye")
+    raw = robot.publisher(Image, "/image")
+
+    def answer_to_raw() -> bool:
+        raw.publish(Image(**image_fields(121)))
+        robot.spin_for(0.1)
+        return any(caption.text == "shade 121" for caption in captions)
+
+    robot.wait_for(answer_to_raw, "caption of the raw topic, once it is there")
+
+
+def test_one_remap_moves_all_topics_and_namespaces_apply(robot: Robot) -> None:
+    robot.start_caption_node(
+        *("-r", "__ns:=/left", "-r", "robot/caption:=words", "-r", "image:=/driver/image_raw"),
+        *("-p", "qos_overrides./driver/image_raw.subscription.reliability:=reliable"),
+    )
+    user = User(robot, image_topic="/driver/image_raw", caption_topic="/left/words")
+    assert user.ask(shade=5).text == "shade 5"
+    robot.wait_for(lambda: user.texts, "text")
+    topics = {name for name, _ in robot.node.get_topic_names_and_types()}
+    assert {"/left/words/text", "/left/words/image", "/left/words/image/compressed"} <= topics
+    assert robot.call(GetState, "/left/caption_node/get_state").current_state.label == "active"
+
+
+def test_the_input_is_best_effort_and_the_captions_are_reliable(user: User) -> None:
+    node = user.robot.node
+    (captions,) = node.get_publishers_info_by_topic("/robot/caption")
+    assert captions.qos_profile.reliability == ReliabilityPolicy.RELIABLE
+    assert user.robot.set_parameter("/caption_node", "image_transport", "compressed").successful
+    (images,) = user.robot.wait_for(
+        lambda: node.get_subscriptions_info_by_topic("/image/compressed"), "other subscription"
+    )
+    assert images.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+
+
+def test_no_image_is_reported_as_stale(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
+    robot.start_caption_node("-p", "image_timeout_s:=0.5", "-p", "diagnostics_period_s:=0.2")
+    status = robot.wait_for(
+        lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.STALE and s, "stale diagnostics"
+    )
+    assert "no image on /image for" in status.message
+    assert status.name == "caption_node: captions"
+    assert robot.set_parameter("/caption_node", "diagnostics_period_s", 0.1).successful
+    seen = len(diagnostics)
+    robot.wait_for(lambda: len(diagnostics) > seen + 5, "diagnostics in the new period")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["-p", "bundle:=/no/such/bundle"], "/no/such/bundle"),
+        (["-p", "engine:=perpetuum_mobile"], "perpetuum_mobile"),
+        (["-p", "max_age_s:=-1.0"], "parameter max_age_s must lie between 0 and 3600, not -1.0"),
+        (["-p", "max_age_s:=1"], "parameter max_age_s must be a floating point number"),
+        (["--params-file", "/no/such/file.yaml"], "/no/such/file.yaml"),
+        (["-p", "qos_overrides./image.subscription.reliability:=sometimes"], "sometimes"),
+    ],
+)
+def test_a_node_that_cannot_start_says_why_and_ends_with_status_1(
+    robot: Robot, arguments: list[str], sentence: str
+) -> None:
+    process = robot.start(NODE, *arguments)
+    robot.wait_for(lambda: process.exit_status is not None, "end of the process")
+    log = process.log.read_text()
+    assert process.exit_status == 1, log
+    assert sentence in log
+    assert "Traceback" not in log
+
+
+def test_without_autostart_a_wrong_bundle_leaves_the_node_alive_and_diagnosed(
+    robot: Robot, diagnostics: list[DiagnosticArray]
+) -> None:
+    robot.start(NODE, "-p", "autostart:=false", "-p", "bundle:=/no/such/bundle")
+    assert not robot.change_state("configure")
+    assert robot.lifecycle_state() == "unconfigured"
+    robot.wait_for(
+        lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.ERROR and "/no/such/bundle" in s.message,
+        "diagnostics of the wrong bundle",
+    )
+    assert robot.set_parameter("/caption_node", "bundle", "").successful
+    assert robot.change_state("configure")
+
+
+def test_a_misspelt_parameter_is_pointed_out(robot: Robot) -> None:
+    process = robot.start_caption_node("-p", "max_agr_s:=3.0")
+    robot.wait_for(lambda: "there is no parameter max_agr_s" in process.log.read_text(), "warning")
+
+
+def test_the_real_engine_says_in_the_node_what_it_says_alone(robot: Robot) -> None:
+    photograph = cv2.imread(str(sample_photograph()))
+    assert photograph is not None
+    robot.start(NODE, "--params-file", str(config_file("caption.yaml")), "-p", "max_age_s:=0.0", *RELIABLE_INPUT)
+    user = User(robot)
+    caption = user.ask(Image(**encode_image(photograph)))
+    captioner = Captioner.from_bundle()
+    expected = captioner.caption(photograph)
+    assert caption.status == Caption.STATUS_OK
+    assert caption.text == expected.text
+    assert caption.score == pytest.approx(expected.score, abs=1e-3)
+    assert [word.text for word in caption.words] == [word.text for word in expected.words]
+    assert caption.model == expected.model
+    assert caption.timing.vision_ms > 0
+    assert caption.timing.decode_ms > 0
+
+
+def sample_photograph() -> Path:
+    skimage = pytest.importorskip("skimage", reason="needs the photographs of scikit-image")
+    return Path(skimage.__file__).parent / "data" / "chelsea.png"
+
+
+def test_a_best_effort_user_hears_captions_as_well(user: User) -> None:
+    heard = user.robot.listen(
+        Caption, "/robot/caption", QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+    )
+
+    def one_more() -> bool:
+        user.ask()
+        return bool(heard)
+
+    user.robot.wait_for(one_more, "caption")
