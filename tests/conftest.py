@@ -1,6 +1,8 @@
 """What all tests share: where the data sets are, what a marked test needs, and how hypothesis runs."""
 
 import os
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,6 +28,34 @@ def data_dir() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def reference_dir(data_dir: Path) -> Path:
+    """The folder of small reference cases beside the data sets; the test is skipped where there is none."""
+    folder = data_dir.parent / "reference"
+    if not folder.is_dir():
+        pytest.skip(f"no reference cases at {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random captioner as training saves it."""
+    from tests.tiny_model import tiny_trained
+
+    path = tmp_path_factory.mktemp("tiny") / "best.safetensors"
+    tiny_trained().save(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def tiny_bundle(tiny_checkpoint: Path) -> Path:
+    """The same captioner, exported by the command that a user types."""
+    folder = tiny_checkpoint.parent / "bundle"
+    command = [sys.executable, "-m", "export", str(tiny_checkpoint), str(folder), "--check-images", "4"]
+    subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, "SMART_CAPTION_DATA": "/nowhere"})
+    return folder
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "data_dir" in getattr(item, "fixturenames", ()):
@@ -33,9 +63,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("needs_ros") and not (
-        find_spec("rclpy") and find_spec("smart_caption_ros.msg")
-    ):
+    if item.get_closest_marker("needs_ros") and not (find_spec("rclpy") and find_spec("smart_caption_ros.msg")):
         pytest.skip("needs ROS 2 and the built messages: run it through `make test`")
     if item.get_closest_marker("needs_gpu") and not Path("/dev/nvidiactl").exists():
         pytest.skip("needs an NVIDIA GPU")

@@ -109,9 +109,9 @@ def load_backbone(path: Path) -> MobileNetV2:
             if tuple(convolution.weight.shape) != weight.shape:
                 wanted = tuple(convolution.weight.shape)
                 raise BackboneError(f"{path}: convolution {index} is {weight.shape}, MobileNetV2 has {wanted}")
-            convolution.weight.copy_(torch.from_numpy(np.ascontiguousarray(weight)))
+            convolution.weight.copy_(torch.from_numpy(np.array(weight)))
             assert convolution.bias is not None
-            convolution.bias.copy_(torch.from_numpy(np.ascontiguousarray(bias)))
+            convolution.bias.copy_(torch.from_numpy(np.array(bias)))
     return backbone.eval()
 
 

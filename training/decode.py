@@ -89,7 +89,7 @@ def beam_search(
     Args:
         tokens: (B, N, token_width); mask: (B, N) bool, True where a token is real, None when all are.
         max_words: the longest caption, end token included.
-        forbidden: ids that are never chosen.
+        forbidden: ids that are never chosen; log probabilities are among the words that may be.
         early_exit: stop when every image's best beam has ended. Scores only fall, so nothing can overtake it:
             the best caption is the same; lower beams may then be unfinished.
 

@@ -28,7 +28,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another caption that beam search had finished when the best one was."""
+    """Another caption that beam search had finished (or cut at the longest length) when the best one was."""
 
     text: str
     score: float
@@ -142,7 +142,7 @@ class Captioner:
             alternatives=tuple(
                 Alternative(join_words(self._text_tokens(beam)), float(beam_score))
                 for beam, beam_score in zip(words[1:], found["scores"][0, 1:], strict=True)
-                if self.bundle.vocabulary.end_id in beam
+                if self.bundle.vocabulary.end_id in beam or len(beam) == self.bundle.max_words
             ),
             timing=Timing(seen - started, decoding - seen, finished - decoding, finished - started, words.shape[1]),
             image_size=(width, height),

@@ -1,0 +1,161 @@
+"""Every way in which a bundle can be wrong is refused with one sentence that names the place."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smart_caption_ros.captioning import Bundle, BundleError, default_bundle_path
+
+
+def change_manifest(bundle: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    change(manifest)
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+
+
+def refusal(bundle: Path) -> str:
+    with pytest.raises(BundleError) as caught:
+        Bundle.load(bundle)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    return sentence
+
+
+def test_a_good_bundle_is_read(tiny_bundle: Path) -> None:
+    bundle = Bundle.load(tiny_bundle)
+    assert bundle.name == "tiny"
+    assert bundle.grid == (7, 7)
+    assert (bundle.preprocessing.width, bundle.preprocessing.height) == (224, 224)
+    assert (bundle.beam_size, bundle.max_words) == (5, 12)
+    assert len(bundle.vocabulary) == 60
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    assert "no such bundle" in refusal(tmp_path / "absent")
+
+
+def test_a_file_in_place_of_the_folder_is_named(tiny_bundle: Path) -> None:
+    assert "is a file" in refusal(tiny_bundle / "vision.onnx")
+
+
+def test_a_folder_without_manifest_is_no_bundle(tmp_path: Path) -> None:
+    assert "has no manifest.json" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "", "\x00", "[1, 2]", '"bundle"'])
+def test_a_manifest_that_is_no_json_object_is_refused(bundle_copy: Path, text: str) -> None:
+    (bundle_copy / "manifest.json").write_text(text)
+    assert "manifest.json" in refusal(bundle_copy)
+
+
+def test_a_manifest_in_another_encoding_is_refused(bundle_copy: Path) -> None:
+    (bundle_copy / "manifest.json").write_bytes(b"\xff\xfe{\x00")
+    assert "not JSON" in refusal(bundle_copy)
+
+
+def test_a_newer_format_asks_for_an_update(bundle_copy: Path) -> None:
+    change_manifest(bundle_copy, lambda manifest: manifest.update(format_version=2))
+    assert "newer" in refusal(bundle_copy)
+    assert "update" in refusal(bundle_copy)
+
+
+REQUIRED = (
+    "format_version", "name", "preprocessing.width", "preprocessing.height", "tokens.rows", "tokens.columns",
+    "tokens.width", "decoding.beam_size", "decoding.max_words", "class_names", "files",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", REQUIRED)
+def test_a_missing_key_is_named(bundle_copy: Path, key: str) -> None:
+    def drop(manifest: dict[str, Any]) -> None:
+        *parents, last = key.split(".")
+        for parent in parents:
+            manifest = manifest[parent]
+        del manifest[last]
+
+    change_manifest(bundle_copy, drop)
+    assert key in refusal(bundle_copy)
+
+
+@pytest.mark.parametrize("key", REQUIRED)
+@pytest.mark.parametrize("value", [None, -1, 0, True, 1.5, {}, [1]])
+def test_a_value_of_the_wrong_kind_is_named(bundle_copy: Path, key: str, value: object) -> None:
+    def spoil(manifest: dict[str, Any]) -> None:
+        *parents, last = key.split(".")
+        for parent in parents:
+            manifest = manifest[parent]
+        manifest[last] = value
+
+    change_manifest(bundle_copy, spoil)
+    assert key in refusal(bundle_copy)
+
+
+FILES = ("vision.onnx", "captioner.onnx", "vocabulary.txt")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(bundle_copy: Path, name: str) -> None:
+    (bundle_copy / name).unlink()
+    assert f"{name} is missing" in refusal(bundle_copy)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_truncated_file_is_named_with_both_sizes(bundle_copy: Path, name: str) -> None:
+    content = (bundle_copy / name).read_bytes()
+    (bundle_copy / name).write_bytes(content[:-10])
+    assert str(len(content)) in refusal(bundle_copy)
+    assert str(len(content) - 10) in refusal(bundle_copy)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_with_one_bit_changed_is_named(bundle_copy: Path, name: str) -> None:
+    content = bytearray((bundle_copy / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (bundle_copy / name).write_bytes(content)
+    assert name in refusal(bundle_copy)
+    assert "sha256" in refusal(bundle_copy)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_the_manifest_does_not_list_is_not_trusted(bundle_copy: Path, name: str) -> None:
+    change_manifest(bundle_copy, lambda manifest: manifest["files"].pop(name))
+    assert f"does not list {name}" in refusal(bundle_copy)
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/b", "..", "manifest.json"])
+def test_a_manifest_cannot_point_outside_its_folder(bundle_copy: Path, name: str) -> None:
+    change_manifest(bundle_copy, lambda manifest: manifest["files"].update({name: {"bytes": 1, "sha256": ""}}))
+    assert "no plain file name" in refusal(bundle_copy)
+
+
+def test_a_file_without_digest_is_not_trusted(bundle_copy: Path) -> None:
+    change_manifest(bundle_copy, lambda manifest: manifest["files"]["vision.onnx"].pop("sha256"))
+    assert "sha256 of vision.onnx" in refusal(bundle_copy)
+
+
+@pytest.mark.parametrize(
+    "words", ["", "a\nb\n", "<pad>\n<bos>\n<eos>\n<unk>\na\na\n", "<pad>\n<bos>\n<eos>\n<unk>\na b\n"]
+)
+def test_a_malformed_vocabulary_is_refused(bundle_copy: Path, words: str) -> None:
+    from smart_caption_ros.captioning.bundle import sha256_of
+
+    path = bundle_copy / "vocabulary.txt"
+    path.write_text(words)
+    facts = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
+    change_manifest(bundle_copy, lambda manifest: manifest["files"].update({"vocabulary.txt": facts}))
+    assert "vocabulary.txt is malformed" in refusal(bundle_copy)
+
+
+def test_the_default_bundle_ships_whole_and_says_what_it_was_trained_on_and_how_good_it_is() -> None:
+    bundle = Bundle.load()
+    assert bundle.path == default_bundle_path()
+    assert sum(file.stat().st_size for file in bundle.path.iterdir()) < 45e6
+    assert any("Flickr8k" in source["name"] for source in bundle.manifest["trained_on"])
+    assert all(source["terms"] for source in bundle.manifest["trained_on"])
+    test_scores = bundle.manifest["scores"]["flickr8k_test"]
+    assert test_scores["images"] == 1000
+    assert 0 < test_scores["bleu_4"] < 1
+    assert test_scores["cider"] > 0

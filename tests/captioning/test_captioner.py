@@ -1,0 +1,157 @@
+"""The Captioner against torch, and its face towards callers."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smart_caption_ros.captioning import BundleError, Captioner
+from smart_caption_ros.captioning.bundle import sha256_of
+from training.captioning import TrainedCaptioner
+
+
+@pytest.fixture(scope="module")
+def captioner(tiny_bundle: Path) -> Captioner:
+    return Captioner.from_bundle(tiny_bundle, engine="onnxruntime-cpu", threads=1)
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_checkpoint: Path) -> TrainedCaptioner:
+    from export.storage import round_to_float16
+
+    trained = TrainedCaptioner.load(tiny_checkpoint)
+    round_to_float16(trained.captioner)
+    round_to_float16(trained.backbone)
+    return trained
+
+
+def blobs(seed: int, height: int = 224, width: int = 224) -> np.ndarray:
+    coarse = np.random.default_rng(seed).integers(0, 256, (5, 5, 3), dtype=np.uint8)
+    return cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_words_and_log_probabilities_equal_those_of_torch(
+    captioner: Captioner, trained: TrainedCaptioner, seed: int
+) -> None:
+    image = blobs(seed)
+    expected = trained.caption_images(image[None], beam_size=5, max_words=12)
+    caption = captioner.caption(image)
+    assert [word.text for word in caption.words] == trained.sentences(expected)[0]
+    np.testing.assert_allclose(
+        [word.log_probability for word in caption.words],
+        expected.log_probabilities[0, 0, : len(caption.words)],
+        atol=1e-4,
+    )
+    assert caption.score == pytest.approx(float(expected.scores[0, 0]), abs=1e-3)
+
+
+def test_a_larger_frame_is_squashed_as_opencv_does_it(captioner: Captioner, trained: TrainedCaptioner) -> None:
+    image = blobs(3, 480, 640)
+    squashed = cv2.resize(image, (224, 224), interpolation=cv2.INTER_AREA)
+    with torch.inference_mode():
+        expected = trained.sentences(trained.caption_images(squashed[None], 5, 12))[0]
+    assert [word.text for word in captioner.caption(image).words] == expected
+
+
+@given(height=st.integers(1, 300), width=st.integers(1, 300), seed=st.integers(0, 9))
+@settings(max_examples=20)
+def test_a_frame_of_any_size_gets_a_caption_whose_evidence_lies_in_the_frame(
+    captioner: Captioner, height: int, width: int, seed: int
+) -> None:
+    caption = captioner.caption(blobs(seed, height, width))
+    assert caption.image_size == (width, height)
+    for word in caption.words:
+        x1, y1, x2, y2 = word.box_xyxy
+        assert 0 <= x1 < x2 <= width * 1.0001
+        assert 0 <= y1 < y2 <= height * 1.0001
+        assert word.log_probability <= 0
+    assert caption.text.split() == [word.text for word in caption.words]
+
+
+def test_the_score_is_the_sum_over_words_and_end_and_confidence_their_geometric_mean(captioner: Captioner) -> None:
+    caption = captioner.caption(blobs(1))
+    spoken = sum(word.log_probability for word in caption.words)
+    assert caption.score <= spoken + 1e-5  # the end token can only take away
+    tokens = len(caption.words) + (len(caption.words) < captioner.bundle.max_words)
+    assert caption.confidence == pytest.approx(np.exp(caption.score / tokens))
+    assert 0 <= caption.confidence <= 1
+
+
+def test_alternatives_are_other_finished_captions_best_first(captioner: Captioner) -> None:
+    found = [captioner.caption(blobs(seed)) for seed in range(8)]
+    assert any(caption.alternatives for caption in found)
+    for caption in found:
+        scores = [caption.score, *(alternative.score for alternative in caption.alternatives)]
+        assert scores == sorted(scores, reverse=True)
+        texts = [caption.text, *(alternative.text for alternative in caption.alternatives)]
+        assert len(set(texts)) == len(texts)
+
+
+def test_a_batch_gives_the_sentences_that_single_frames_give(captioner: Captioner) -> None:
+    images = [blobs(seed, 100 + 40 * seed, 300) for seed in range(4)]
+    assert captioner.caption_batch(images) == [captioner.caption(image).text for image in images]
+
+
+def test_captioning_the_same_frame_twice_gives_the_same_caption(captioner: Captioner) -> None:
+    first, second = captioner.caption(blobs(2)), captioner.caption(blobs(2))
+    assert (first.text, first.score, first.words) == (second.text, second.score, second.words)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        np.zeros((4, 4), np.uint8),
+        np.zeros((4, 4, 4), np.uint8),
+        np.zeros((4, 4, 3), np.float32),
+        np.zeros((0, 4, 3), np.uint8),
+        [[0]],
+        None,
+    ],
+)
+def test_what_is_no_frame_is_refused_in_one_sentence(captioner: Captioner, frame: object) -> None:
+    with pytest.raises(ValueError, match="a frame must be"):
+        captioner.caption(frame)  # type: ignore[arg-type]
+
+
+def test_times_add_up(captioner: Captioner) -> None:
+    timing = captioner.caption(blobs(0)).timing
+    assert timing.total_s == pytest.approx(timing.preprocess_s + timing.vision_s + timing.decode_s)
+    assert 1 <= timing.steps <= captioner.bundle.max_words
+
+
+def test_graphs_that_were_swapped_are_refused_before_the_first_frame(bundle_copy: Path) -> None:
+    vision, captioner = bundle_copy / "vision.onnx", bundle_copy / "captioner.onnx"
+    content = vision.read_bytes()
+    vision.write_bytes(captioner.read_bytes())
+    captioner.write_bytes(content)
+    manifest = json.loads((bundle_copy / "manifest.json").read_text())
+    for path in (vision, captioner):
+        manifest["files"][path.name] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
+    (bundle_copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match=r"vision\.onnx maps"):
+        Captioner.from_bundle(bundle_copy)
+
+
+def test_captioning_imports_neither_torch_nor_ros(tiny_bundle: Path) -> None:
+    code = (
+        "import sys, numpy\n"
+        "from smart_caption_ros.captioning import Captioner\n"
+        "Captioner.from_bundle(sys.argv[1]).caption(numpy.zeros((8, 8, 3), numpy.uint8))\n"
+        "assert not {'torch', 'rclpy'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tiny_bundle)], check=True)
+
+
+def test_the_default_bundle_captions_a_photograph_with_words_of_its_own() -> None:
+    captioner = Captioner.from_bundle()
+    data = pytest.importorskip("skimage.data", reason="needs scikit-image's photographs: the demo extra")
+    caption = captioner.caption(cv2.cvtColor(data.astronaut(), cv2.COLOR_RGB2BGR))
+    assert {"woman", "man", "girl", "boy", "person"} & set(caption.text.split())

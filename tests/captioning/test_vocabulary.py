@@ -1,0 +1,53 @@
+"""Words to ids and back, and ids to sentences."""
+
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary, join_words
+
+words = st.text(st.characters(categories=("Ll", "Nd")), min_size=1, max_size=8)
+
+
+@given(st.lists(words, unique=True, max_size=30), st.data())
+def test_known_words_survive_encoding_and_decoding(known: list[str], data: st.DataObject) -> None:
+    vocabulary = Vocabulary((*SPECIAL, *known))
+    sentence = data.draw(st.lists(st.sampled_from(known), max_size=10)) if known else []
+    assert vocabulary.decode(vocabulary.encode(sentence)) == sentence
+
+
+@given(st.lists(words, unique=True, max_size=30))
+def test_a_saved_vocabulary_is_read_back(tmp_path_factory: pytest.TempPathFactory, known: list[str]) -> None:
+    path = tmp_path_factory.mktemp("vocabulary") / "vocabulary.txt"
+    vocabulary = Vocabulary((*SPECIAL, *known))
+    vocabulary.save(path)
+    assert Vocabulary.load(path) == vocabulary
+
+
+def test_decoding_stops_at_the_end_token_and_leaves_special_words_out() -> None:
+    vocabulary = Vocabulary((*SPECIAL, "a", "dog"))
+    assert vocabulary.decode([1, 4, 3, 5, 2, 4]) == ["a", "dog"]
+
+
+def test_an_unknown_word_becomes_the_unknown_id() -> None:
+    assert Vocabulary((*SPECIAL, "dog")).encode(["dog", "cat"]) == [4, 3]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "sentence"),
+    [
+        (["a", "man", "'s", "dog"], "a man's dog"),
+        (["it", "does", "n't", "run"], "it doesn't run"),
+        ([], ""),
+        (["'s"], "'s"),
+    ],
+)
+def test_clitics_are_joined_to_the_word_before_them(tokens: list[str], sentence: str) -> None:
+    assert join_words(tokens) == sentence
+
+
+@pytest.mark.parametrize("bad", [(), ("a",), (*SPECIAL, "a", "a"), (*SPECIAL, ""), (*SPECIAL, "a b")])
+def test_a_malformed_vocabulary_is_refused(bad: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=r"vocabulary"):
+        Vocabulary(bad)

@@ -1,0 +1,51 @@
+"""Beam search as the textbook has it: one image, the whole sequence again for every word, all continuations sorted.
+
+The reference for :mod:`training.decode` and :mod:`export.captioner`; it shares no code with them.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.models.smart import Smart
+
+FORBIDDEN = (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id)
+
+
+@dataclass
+class Beam:
+    """A caption so far."""
+
+    words: list[int] = field(default_factory=list)
+    log_probabilities: list[float] = field(default_factory=list)
+
+    @property
+    def score(self) -> float:
+        return sum(self.log_probabilities)
+
+    @property
+    def ended(self) -> bool:
+        return bool(self.words) and self.words[-1] == Vocabulary.end_id
+
+
+def plain_beam_search(
+    model: Smart, tokens: torch.Tensor, mask: torch.Tensor, beam_size: int, max_words: int
+) -> list[Beam]:
+    """Beams of one image, tokens (N, width) and mask (N,), best first, without early exit."""
+    beams = [Beam()]
+    for _ in range(max_words):
+        continued = [beam for beam in beams if beam.ended]
+        for beam in (beam for beam in beams if not beam.ended):
+            words = torch.tensor([[[Vocabulary.begin_id, *beam.words]]])
+            with torch.no_grad():
+                logits = model(tokens[None], words, mask[None])[0, 0, -1].clone()
+            logits[list(FORBIDDEN)] = -torch.inf  # probabilities are among the words that may be said
+            scores = logits.log_softmax(-1).tolist()
+            continued += [
+                Beam([*beam.words, word], [*beam.log_probabilities, score])
+                for word, score in enumerate(scores)
+                if word not in FORBIDDEN
+            ]
+        beams = sorted(continued, key=lambda beam: -beam.score)[:beam_size]
+    return beams

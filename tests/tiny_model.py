@@ -1,0 +1,40 @@
+"""A captioner small enough to build in a test: random weights, real shapes."""
+
+import torch
+
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from training.captioning import TrainedCaptioner
+from training.models.mobilenet_v2 import MobileNetV2
+from training.models.smart import Smart, SmartConfig
+
+MAX_WORDS = 12
+
+
+def tiny_smart(token_width: int = 24, vocabulary_size: int = 60, seed: int = 0, **changes: float) -> Smart:
+    """A random SMArT whose captions end at different lengths."""
+    torch.manual_seed(seed)
+    options = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 5, **changes}
+    model = Smart(SmartConfig(vocabulary_size=vocabulary_size, token_width=token_width, **options))  # type: ignore[arg-type]
+    with torch.no_grad():
+        # Words that matter to the next word, and beams that end at different steps.
+        model.word_embedding.weight *= 8
+        model.word_projection.weight *= 2
+        model.word_projection.weight[Vocabulary.end_id] *= 1.5
+    return model.eval()
+
+
+def tiny_trained(seed: int = 0) -> TrainedCaptioner:
+    """Backbone of full size with random weights, tiny captioner, words ``w4`` .. ``w59``."""
+    torch.manual_seed(seed)
+    backbone = MobileNetV2().eval()
+    with torch.no_grad():
+        for convolution in backbone.convolutions():
+            torch.nn.init.kaiming_normal_(convolution.weight)
+    words = (*SPECIAL, *(f"w{index}" for index in range(4, 60)))
+    record = {
+        "name": "tiny",
+        "backbone": "mobilenetv2_float32.onnx",
+        "experiment": {"backbone": "mobilenetv2_float32.onnx", "data": {"max_words": MAX_WORDS}},
+    }
+    captioner = tiny_smart(MobileNetV2.token_width, len(words), seed)
+    return TrainedCaptioner("smart", captioner, backbone, Vocabulary(words), record)

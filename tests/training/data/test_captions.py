@@ -1,0 +1,43 @@
+"""Captions to words, words to ids, ids to padded groups."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from training.data.captions import encode_captions, pad_groups
+from training.data.tokenizer import build_vocabulary, tokenize
+
+
+@pytest.mark.parametrize(
+    ("caption", "words"),
+    [
+        ("A child in a pink dress .", ["a", "child", "in", "a", "pink", "dress"]),
+        ('The man\'s dog, "Rex", runs!', ["the", "man", "'s", "dog", "rex", "runs"]),
+        ("  ", []),
+        ("2 dogs", ["2", "dogs"]),
+    ],
+)
+def test_captions_become_lower_case_words_without_punctuation(caption: str, words: list[str]) -> None:
+    assert tokenize(caption) == words
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), max_size=20), st.integers(1, 4))
+def test_the_vocabulary_holds_exactly_the_words_seen_often_enough(captions: list[list[str]], minimum: int) -> None:
+    words = build_vocabulary(captions, minimum).words[len(SPECIAL) :]
+    spoken = [word for caption in captions for word in caption]
+    assert set(words) == {word for word in spoken if spoken.count(word) >= minimum}
+    assert list(words) == sorted(words, key=lambda word: (-spoken.count(word), word))
+
+
+def test_long_captions_are_cut_and_all_are_framed_by_begin_and_end() -> None:
+    vocabulary = Vocabulary((*SPECIAL, "a", "b"))
+    assert encode_captions([["a", "b", "b", "a"], ["x"]], vocabulary, 3) == [[1, 4, 5, 2], [1, 3, 2]]
+
+
+@given(st.lists(st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=7), min_size=1, max_size=5), min_size=1))
+def test_padding_adds_nothing_but_padding(groups: list[list[list[int]]]) -> None:
+    padded = pad_groups(groups, 0)
+    read = [[[i for i in row if i] for row in group if any(row)] for group in padded.tolist()]
+    assert read == groups
+    assert padded.shape[2] == max(len(caption) for group in groups for caption in group)

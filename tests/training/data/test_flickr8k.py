@@ -1,0 +1,70 @@
+"""The Flickr8k reader, and what it refuses."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.training.small_flickr8k import make_data
+from training.data.flickr8k import DataError, Flickr8k
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_data(tmp_path_factory.mktemp("data")) / "flickr8k"
+
+
+@pytest.fixture
+def copy(root: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(root, tmp_path / "flickr8k"))
+
+
+def test_splits_captions_and_images_are_read(root: Path) -> None:
+    dataset = Flickr8k(root)
+    names = dataset.split("dev")
+    assert names == [f"dev_{index}.jpg" for index in range(4)]
+    assert all(len(dataset.captions[name]) == 3 for name in names)
+    assert dataset.read_images(names).shape == (4, 224, 224, 3)
+
+
+def test_captions_may_hold_commas_with_and_without_quotes(copy: Path) -> None:
+    with (copy / "captions.csv").open("a") as stream:
+        stream.write('dev_0.jpg,one, two and three\ndev_0.jpg,"four, five"\n')
+    assert Flickr8k(copy).captions["dev_0.jpg"][-2:] == ["one, two and three", "four, five"]
+
+
+@pytest.mark.parametrize("name", ["images_224.zip", "captions.csv", "dev.txt"])
+def test_a_missing_file_is_named(copy: Path, name: str) -> None:
+    (copy / name).unlink()
+    with pytest.raises(DataError, match=name):
+        Flickr8k(copy)
+
+
+def test_an_empty_caption_is_refused_with_its_line(copy: Path) -> None:
+    with (copy / "captions.csv").open("a") as stream:
+        stream.write("dev_0.jpg, \n")
+    with pytest.raises(DataError, match=r"captions\.csv, line 56"):
+        _ = Flickr8k(copy).captions
+
+
+def test_a_file_without_header_is_refused(copy: Path) -> None:
+    (copy / "captions.csv").write_text("dev_0.jpg,a ball\n")
+    with pytest.raises(DataError, match="header"):
+        _ = Flickr8k(copy).captions
+
+
+def test_an_image_without_caption_is_named_with_the_split(copy: Path) -> None:
+    (copy / "dev.txt").write_text("dev_0.jpg\nnobody.jpg\n")
+    with pytest.raises(DataError, match=r"dev\.txt, line 2: nobody\.jpg"):
+        Flickr8k(copy).split("dev")
+
+
+def test_an_image_that_is_not_in_the_archive_is_named(root: Path) -> None:
+    with pytest.raises(DataError, match=r"nobody\.jpg"):
+        Flickr8k(root).read_images(["nobody.jpg"])
+
+
+def test_the_real_data_has_the_published_sizes(data_dir: Path) -> None:
+    dataset = Flickr8k(data_dir / "flickr8k")
+    assert [len(dataset.split(split)) for split in ("train", "dev", "test")] == [6000, 1000, 1000]
+    assert sum(map(len, dataset.captions.values())) == 40455

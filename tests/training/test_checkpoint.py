@@ -1,0 +1,60 @@
+"""Checkpoints are whole or absent, and strangers' files are refused."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+
+from training.checkpoint import (
+    CheckpointError,
+    load_checkpoint,
+    optimizer_tensors,
+    restore_optimizer,
+    save_checkpoint,
+)
+
+
+def test_tensors_and_state_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    save_checkpoint(path, {"a": torch.arange(3), "b": torch.ones(2, 2).t()}, {"step": 7, "history": [{"x": 1.5}]})
+    tensors, state = load_checkpoint(path)
+    assert torch.equal(tensors["a"], torch.arange(3))
+    assert state == {"step": 7, "history": [{"x": 1.5}]}
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_failed_write_leaves_the_old_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    save_checkpoint(path, {"a": torch.zeros(1)}, {})
+    with pytest.raises(TypeError):
+        save_checkpoint(path, {"a": torch.ones(1)}, {"not": object()})
+    tensors, _ = load_checkpoint(path)
+    assert torch.equal(tensors["a"], torch.zeros(1))
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", pickle.dumps({"a": 1})])
+def test_what_is_no_checkpoint_is_refused_and_never_unpickled(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match="not a readable checkpoint"):
+        load_checkpoint(path)
+
+
+def test_a_restored_optimizer_takes_the_very_same_steps() -> None:
+    torch.manual_seed(0)
+    one, other = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+    first = torch.optim.Adam(one.parameters(), lr=0.1)
+
+    def step(module: torch.nn.Linear, optimizer: torch.optim.Optimizer) -> None:
+        optimizer.zero_grad()
+        module(torch.ones(1, 3)).square().sum().backward()
+        optimizer.step()
+
+    step(one, first)
+    other.load_state_dict(one.state_dict())
+    second = torch.optim.Adam(other.parameters(), lr=0.1)
+    restore_optimizer(second, {name: tensor.clone() for name, tensor in optimizer_tensors(first).items()})
+    step(one, first)
+    step(other, second)
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))

@@ -1,0 +1,54 @@
+"""Experiment files: what is wrong is named with its place."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from training.config import ConfigError, load_config
+
+CONFIGS = sorted((Path(__file__).parents[2] / "training" / "configs").glob("*.yaml"))
+GOOD = {"name": "x", "backbone": "b.onnx", "phases": [{"name": "p", "epochs": 1, "learning_rate": 0.1}]}
+
+
+def written(path: Path, value: object) -> Path:
+    (path / "config.yaml").write_text(value if isinstance(value, str) else yaml.safe_dump(value))
+    return path / "config.yaml"
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_experiment_that_ships_is_well_formed(path: Path) -> None:
+    assert load_config(path).name
+
+
+def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
+    text = "name: x\nbackbone: b\nphases:\n- {name: p, epochs: 1, learning_rate: 5e-4}\n"
+    assert load_config(written(tmp_path, text)).phases[0].learning_rate == 5e-4
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"nmae": "y"}, "unknown key 'nmae'"),
+        ({"phases": []}, "phases: expected a list"),
+        ({"phases": [{"name": "p", "epochs": 1}]}, r"phases\[0\]: learning_rate is missing"),
+        ({"phases": [{"name": "p", "epochs": "two", "learning_rate": 1}]}, r"phases\[0\]: epochs: expected int"),
+        ({"precision": "fp8"}, "precision must be"),
+        ({"seed": True}, "seed: expected int"),
+        ({"data": 3}, "data: expected keys"),
+    ],
+)
+def test_a_malformed_value_is_named(tmp_path: Path, change: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        load_config(written(tmp_path, {**GOOD, **change}))
+
+
+@pytest.mark.parametrize("text", ["", "- 1", "name: [", "3"])
+def test_what_is_no_mapping_is_refused_with_the_file(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"config\.yaml"):
+        load_config(written(tmp_path, text))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"absent\.yaml: No such file"):
+        load_config(tmp_path / "absent.yaml")

@@ -1,0 +1,115 @@
+"""``python -m training.train`` as a user runs it, kills it, and runs it again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.training.small_flickr8k import make_data, write_config
+from training.captioning import TrainedCaptioner
+from training.checkpoint import load_checkpoint
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_data(tmp_path_factory.mktemp("data"))
+
+
+def command(config: Path, run: Path) -> list[str]:
+    return [sys.executable, "-m", "training.train", str(config), "--run", str(run), "--threads", "1"]
+
+
+def environment(data: Path) -> dict[str, str]:
+    return {**os.environ, "SMART_CAPTION_DATA": str(data)}
+
+
+def train(config: Path, run: Path, data: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(config, run), capture_output=True, text=True, env=environment(data), check=False)
+
+
+@pytest.fixture(scope="module")
+def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("finished")
+    done = train(write_config(folder / "config.yaml"), folder / "run", data)
+    assert done.returncode == 0, done.stderr
+    return folder / "run"
+
+
+def test_every_epoch_is_logged_with_loss_and_dev_scores(finished: Path) -> None:
+    log = [json.loads(line) for line in (finished / "log.jsonl").read_text().splitlines()]
+    assert [(entry["phase"], entry["epoch"]) for entry in log] == [("frozen", 1), ("frozen", 2), ("end_to_end", 1)]
+    assert all(entry["loss"] > 0 and "cider" in entry and "bleu_4" in entry for entry in log)
+    assert log[1]["loss"] < log[0]["loss"]
+
+
+def test_the_best_model_by_dev_cider_can_be_loaded_and_says_so(finished: Path) -> None:
+    trained = TrainedCaptioner.load(finished / "best.safetensors")
+    log = [json.loads(line) for line in (finished / "log.jsonl").read_text().splitlines()]
+    assert trained.record["dev"]["cider"] == max(entry["cider"] for entry in log)
+    assert "ball" in trained.vocabulary.words
+
+
+def test_end_to_end_training_changes_the_backbone(finished: Path, data: Path) -> None:
+    from training.backbones import load_backbone
+
+    released = load_backbone(data / "backbones" / "mobilenetv2_float32.onnx").state_dict()
+    tensors, _ = load_checkpoint(finished / "checkpoint.safetensors")
+    assert any(not torch.equal(tensors[f"backbone.{name}"], value) for name, value in released.items())
+
+
+@pytest.mark.parametrize("kill_after_steps", [2, 7])
+def test_a_killed_run_goes_on_bit_for_bit_as_if_never_killed(
+    finished: Path, data: Path, tmp_path: Path, kill_after_steps: int
+) -> None:
+    config, run = write_config(tmp_path / "config.yaml"), tmp_path / "run"
+    process = subprocess.Popen(
+        command(config, run), env=environment(data), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if (run / "checkpoint.safetensors").exists():
+            _, state = load_checkpoint(run / "checkpoint.safetensors")
+            if 3 * state["epoch"] + state["step"] + 6 * state["phase"] >= kill_after_steps:
+                break
+        time.sleep(0.02)
+    assert process.poll() is None, "ended before it was killed"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done = train(config, run, data)
+    assert done.returncode == 0, done.stderr
+    expected, expected_state = load_checkpoint(finished / "checkpoint.safetensors")
+    tensors, state = load_checkpoint(run / "checkpoint.safetensors")
+    assert state == expected_state
+    assert tensors.keys() == expected.keys()
+    assert all(torch.equal(tensors[name], expected[name]) for name in expected)
+
+
+def test_a_run_folder_of_another_experiment_is_refused(finished: Path, data: Path, tmp_path: Path) -> None:
+    done = train(write_config(tmp_path / "config.yaml", seed=2), finished, data)
+    assert done.returncode == 1
+    assert "another experiment" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_missing_data_is_named_with_what_to_do(tmp_path: Path) -> None:
+    done = train(write_config(tmp_path / "config.yaml"), tmp_path / "run", tmp_path)
+    assert done.returncode == 1
+    assert "SMART_CAPTION_DATA" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_exploding_loss_stops_the_run_and_keeps_the_last_good_checkpoint(data: Path, tmp_path: Path) -> None:
+    phase = {"name": "frozen", "epochs": 2, "learning_rate": 1e30, "images_per_batch": 4}
+    done = train(write_config(tmp_path / "config.yaml", phases=[phase]), tmp_path / "run", data)
+    assert done.returncode == 1
+    assert "the loss is" in done.stderr
+    assert "learning_rate" in done.stderr
+    if (tmp_path / "run" / "checkpoint.safetensors").exists():
+        load_checkpoint(tmp_path / "run" / "checkpoint.safetensors")
