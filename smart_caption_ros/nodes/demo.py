@@ -141,7 +141,7 @@ def _run(
             end_s,
             "the camera did not finish",
         )
-        _spin(listener, lambda: listener.unanswered == 0, [caption_node], end_s, "")
+        _spin(listener, listener.is_complete, [caption_node], end_s, "")
         problems = listener.problems()
         if (status := caption_node.stop()) != 0:
             problems.append(f"the caption node ended with status {status}")
@@ -229,15 +229,19 @@ class _Listener:
         """Handles what arrives within a tenth of a second."""
         self._executor.spin_once(timeout_sec=0.1)
 
+    def is_complete(self) -> bool:
+        """Whether no more answers are to be expected: they come in the order of the frames."""
+        return self._expected == 0 or self._expected - 1 in self.answered
+
     @property
-    def unanswered(self) -> int:
-        """Frames without an answer, of those that are known to have been published or to be due."""
-        return max(len(self._plan.names or ()), len(self._indices)) - len(self.answered)
+    def _expected(self) -> int:
+        """Frames that are known to have been published or to be due."""
+        return max(len(self._plan.names or ()), len(self._indices))
 
     def problems(self) -> list[str]:
         """A sentence for each frame that was not captioned."""
         sentences = []
-        for index in range(max(len(self._plan.names or ()), len(self._indices))):
+        for index in range(self._expected):
             name, message = self._plan.name(index), self.answered.get(index)
             if message is None:
                 published = index in self._indices.values()

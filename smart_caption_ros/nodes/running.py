@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import signal
 import sys
@@ -15,6 +16,8 @@ from rclpy.exceptions import InvalidHandle
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 from rclpy.utilities import remove_ros_args
+
+_SPIN_S = 0.5
 
 
 class RunnableNode(Protocol):
@@ -51,32 +54,38 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
     try:
         parser.parse_args(remove_ros_args(argv)[1:])
         rclpy.init(args=argv)
-        node = make_node()
-    except (RuntimeError, ValueError) as error:  # rclpy's errors are RuntimeErrors
-        rclpy.try_shutdown()
-        print(f"{name}: {error}", file=sys.stderr)
-        return 1
-    assert isinstance(node, Node)
-    # Images and lifecycle, services that wait for the engine, and diagnostics must not wait for one another.
-    executor = MultiThreadedExecutor(num_threads=4)
-    executor.add_node(node)
-    try:
-        while executor.context.ok():
+    except RuntimeError as error:  # rclpy's errors are RuntimeErrors
+        return _failed(name, error)
+    with contextlib.ExitStack() as stack:
+        stack.callback(rclpy.try_shutdown)
+        try:
+            node = make_node()
+            assert isinstance(node, Node)
+            stack.callback(node.destroy_node)
+            stack.callback(node.close)
+            # Images and lifecycle, services that wait for the engine, and diagnostics must not wait for one another.
+            executor = MultiThreadedExecutor(num_threads=4)
+            stack.callback(executor.shutdown)
+            executor.add_node(node)
+        except (RuntimeError, ValueError) as error:
+            return _failed(name, error) if rclpy.ok() else 0  # a signal takes ROS away from under a node that starts
+        while rclpy.ok():
             _spin_once(executor, node)
-    finally:
-        executor.shutdown()
-        node.close()
-        node.destroy_node()
-        rclpy.try_shutdown()
     return node.exit_status
+
+
+def _failed(name: str, error: Exception) -> int:
+    print(f"{name}: {error}", file=sys.stderr)
+    return 1
 
 
 def _spin_once(executor: MultiThreadedExecutor, node: Node) -> None:
     """Runs what is due; a callback that fails costs that one call and never the node."""
     try:
-        executor.spin_once()
+        # Not for ever: rclpy may use up the wake-up of a signal a moment before it shuts the context down.
+        executor.spin_once(timeout_sec=_SPIN_S)
     except (ExternalShutdownException, InvalidHandle):
         pass  # the end, or an event of something that was destroyed as it came
     except Exception:
-        if executor.context.ok():
+        if rclpy.ok():
             node.get_logger().error(traceback.format_exc(), throttle_duration_sec=1.0)

@@ -1,0 +1,182 @@
+"""The camera node as a process: what it publishes, how fast, and how it ends."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import cv2
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2")
+
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Image
+
+from smart_caption_ros.datasets import open_source
+from smart_caption_ros.datasets.image_messages import decode_image
+from smart_caption_ros.nodes.processes import NodeProcess
+from tests.nodes.fake_captioner import painted
+
+if TYPE_CHECKING:
+    from tests.system.conftest import Robot
+
+pytestmark = pytest.mark.needs_ros
+
+CAMERA = "smart_caption_ros.nodes.camera_node"
+EVERYTHING = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+SHADES = (10, 20, 30)
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """A folder of three pictures, each of one shade."""
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for shade in SHADES:
+        cv2.imwrite(str(folder / f"{shade}.png"), painted(shade))
+    return folder
+
+
+def parameters(source: Path | str, **values: object) -> list[str]:
+    given = {"source": f'"{source}"', "reliable": True, "wait_for_subscribers": 1, **values}
+    return [part for name, value in given.items() for part in ("-p", f"{name}:={str(value).replace('True', 'true')}")]
+
+
+def shades(images: list[Image]) -> list[int]:
+    return [round(float(decode_image(image).mean())) for image in images]
+
+
+def ends(robot: Robot, process: NodeProcess) -> int:
+    """The exit status of a process that ends by itself."""
+    robot.wait_for(lambda: process.exit_status is not None, "end of the process")
+    return process.stop()
+
+
+def test_every_picture_arrives_once_and_in_order_and_the_node_ends(robot: Robot, photos: Path) -> None:
+    images = robot.listen(Image, "/image", EVERYTHING)
+    process = robot.start(CAMERA, *parameters(photos, loop="false", rate_hz=50.0, frame_id="left_eye"))
+    before = robot.node.get_clock().now()
+    assert ends(robot, process) == 0
+    robot.wait_for(lambda: len(images) == 3, "three images")
+    assert shades(images) == [10, 20, 30]
+    assert {image.header.frame_id for image in images} == {"left_eye"}
+    stamps = [image.header.stamp.sec * 10**9 + image.header.stamp.nanosec for image in images]
+    assert stamps == sorted(set(stamps)), "each its own stamp"
+    assert stamps[0] > before.nanoseconds
+    assert "Traceback" not in process.log.read_text()
+
+
+def test_it_starts_again_at_the_end_unless_told_otherwise(robot: Robot, photos: Path) -> None:
+    images = robot.listen(Image, "/image", EVERYTHING)
+    process = robot.start(CAMERA, *parameters(photos, rate_hz=100.0, loop="true"))
+    robot.wait_for(lambda: len(images) >= 8, "pictures of the third round")
+    assert shades(images[:8]) == [10, 20, 30, 10, 20, 30, 10, 20]
+    assert process.exit_status is None
+    assert robot.set_parameter("/camera_node", "loop", False).successful
+    assert ends(robot, process) == 0
+
+
+def test_the_limit_ends_it_in_the_middle(robot: Robot, photos: Path) -> None:
+    images = robot.listen(Image, "/image", EVERYTHING)
+    process = robot.start(CAMERA, *parameters(photos, rate_hz=100.0, max_frames=5))
+    assert ends(robot, process) == 0
+    robot.wait_for(lambda: len(images) == 5, "five images")
+
+
+def test_the_rate_is_kept_and_changes_while_running(robot: Robot, photos: Path) -> None:
+    images = robot.listen(Image, "/image", EVERYTHING)
+    robot.start(CAMERA, *parameters(photos, rate_hz=5.0))
+
+    def periods_s(some: list[Image]) -> list[float]:
+        stamps = [image.header.stamp.sec + image.header.stamp.nanosec * 1e-9 for image in some]
+        return sorted(after - before for before, after in itertools.pairwise(stamps))
+
+    robot.wait_for(lambda: len(images) >= 8, "images")
+    assert periods_s(images[:8])[3] == pytest.approx(0.2, abs=0.05), "the median, on a busy machine"
+    assert robot.set_parameter("/camera_node", "rate_hz", 50.0).successful
+    assert not robot.set_parameter("/camera_node", "rate_hz", 0.0).successful
+    changed = len(images) + 2
+    robot.wait_for(lambda: len(images) >= changed + 21, "images at the new rate")
+    assert periods_s(images[changed : changed + 21])[10] == pytest.approx(0.02, abs=0.01)
+
+
+def test_it_waits_for_subscribers_before_the_first_picture(robot: Robot, photos: Path) -> None:
+    arguments = parameters(photos, rate_hz=100.0, loop="false", wait_for_subscribers=2)
+    process = robot.start(CAMERA, *arguments)
+    first = robot.listen(Image, "/image", EVERYTHING)
+    robot.wait_for(lambda: robot.node.count_publishers("/image"), "camera")
+    robot.spin_for(0.5)
+    assert not first
+    second = robot.listen(Image, "/image", EVERYTHING)
+    assert ends(robot, process) == 0
+    robot.wait_for(lambda: len(first) == len(second) == 3, "all images at both")
+
+
+def test_waiting_for_nobody_ends_with_a_sentence(robot: Robot, photos: Path) -> None:
+    process = robot.start(CAMERA, *parameters(photos, wait_timeout_s=0.2))
+    assert ends(robot, process) == 1
+    assert "0 of 1 subscribers on /image after 0.2 s" in process.log.read_text()
+    assert "Traceback" not in process.log.read_text()
+
+
+def test_as_a_camera_driver_does_it_offers_best_effort_unless_told_otherwise(robot: Robot, photos: Path) -> None:
+    robot.start(CAMERA, *parameters(photos, reliable="false", wait_for_subscribers=0, rate_hz=20.0))
+    info = robot.wait_for(lambda: robot.node.get_publishers_info_by_topic("/image"), "camera")
+    assert info[0].qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+    images = robot.listen(Image, "/image", QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT))
+    robot.wait_for(lambda: images, "image")
+
+
+def test_photographs_arrive_as_they_are(robot: Robot) -> None:
+    pytest.importorskip("skimage", reason="needs the photographs of scikit-image")
+    images = robot.listen(Image, "/image", EVERYTHING)
+    process = robot.start(CAMERA, *parameters("sample:photographs", loop="false", rate_hz=20.0))
+    assert ends(robot, process) == 0
+    expected = [frame.image_bgr for frame in open_source("sample:photographs")]
+    robot.wait_for(lambda: len(images) == len(expected), "photographs")
+    for image, picture in zip(images, expected, strict=True):
+        assert (decode_image(image) == picture).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (parameters("/no/such/place"), "there is no file or folder /no/such/place"),
+        (parameters("sample:holidays"), "sample:holidays"),
+        (["-p", "source:=0"], "parameter source must be a string, not 0"),
+        (parameters("sample:photographs", rate_hz=0.0), "parameter rate_hz must lie between 0.01 and 240, not 0.0"),
+        (parameters("sample:photographs", bag_topic="/camera"), "is not a ROS 2 bag"),
+    ],
+)
+def test_a_camera_that_cannot_start_says_why_and_ends_with_status_1(
+    robot: Robot, arguments: list[str], sentence: str
+) -> None:
+    process = robot.start(CAMERA, *arguments)
+    assert ends(robot, process) == 1
+    assert sentence in process.log.read_text()
+    assert "Traceback" not in process.log.read_text()
+
+
+def test_a_folder_of_broken_pictures_ends_with_a_sentence(robot: Robot, tmp_path: Path) -> None:
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    for name in ("a.png", "b.jpg"):
+        (folder / name).write_bytes(b"this is no picture")
+    process = robot.start(CAMERA, *parameters(folder, wait_for_subscribers=0))
+    assert ends(robot, process) == 1
+    assert "no frame could be read" in process.log.read_text()
+    assert "Traceback" not in process.log.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("waiting", [0, 1])
+def test_a_signal_ends_the_camera_cleanly(robot: Robot, photos: Path, number: signal.Signals, waiting: int) -> None:
+    process = robot.start(CAMERA, *parameters(photos, wait_for_subscribers=waiting, rate_hz=0.1))
+    robot.wait_for(lambda: robot.node.count_publishers("/image"), "camera")
+    os.kill(process.pid, number)
+    assert ends(robot, process) == 0
+    assert "Traceback" not in process.log.read_text()

@@ -1,0 +1,140 @@
+"""The demo as people start it, with the model that ships with the package."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2")
+
+from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.datasets import open_source
+from tests.nodes.fake_captioner import painted
+
+pytestmark = [pytest.mark.needs_ros, pytest.mark.usefixtures("ros_environment")]
+
+COMMAND = [sys.executable, "-c", "from smart_caption_ros.cli import main; main()", "demo"]
+TIMEOUT_S = "240"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, "--timeout", TIMEOUT_S, *arguments], capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    noise = np.random.default_rng(1).integers(0, 255, (80, 100, 3), np.uint8)
+    cv2.imwrite(str(folder / "noise.png"), noise)
+    cv2.imwrite(str(folder / "grey.jpg"), painted(120))
+    return folder
+
+
+def test_the_demo_captions_every_photograph_and_leaves_its_files(tmp_path: Path) -> None:
+    pytest.importorskip("skimage", reason="needs the photographs of scikit-image")
+    output = tmp_path / "demo_output"
+    done = run("--output", str(output), "--rate", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    source = open_source("sample:photographs")
+    frames = list(source)
+    captioner = Captioner.from_bundle()
+    expected = [captioner.caption(frame.image_bgr) for frame in frames]
+    records = [json.loads(line) for line in (output / "captions.jsonl").read_text().splitlines()]
+    assert [record["text"] for record in records] == [caption.text for caption in expected]
+    assert [record["image"] for record in records] == [source.address_of(frame) for frame in frames]
+    for record, caption, frame in zip(records, expected, frames, strict=True):
+        assert record["status"] == "ok"
+        assert record["score"] == pytest.approx(caption.score, abs=1e-2)
+        assert [word[0] for word in record["words"]] == [word.text for word in caption.words]
+        assert record["latency_ms"] >= record["timing_ms"]["total"] > 0
+        assert float(record["stamp"]) == pytest.approx(time.time(), abs=3600)
+        assert {"objects", "nouns", "coverage", "model", "engine"} <= record.keys()
+        printed = next(line for line in done.stdout.splitlines() if line.startswith(frame.name))
+        assert caption.text in printed
+        assert re.search(r"score -?\d+\.\d\d .*latency \d+ ms", printed)
+    assert len({record["stamp"] for record in records}) == 4
+
+    overlays = sorted((output / "overlays").iterdir())
+    assert [path.name for path in overlays] == [
+        f"{index:04d}_{Path(frame.name).stem}.png" for index, frame in enumerate(frames)
+    ]
+    for path, frame in zip(overlays, frames, strict=True):
+        overlay = cv2.imread(str(path))
+        assert overlay is not None
+        assert overlay.shape[0] > frame.image_bgr.shape[0], "a strip with the caption"
+        assert overlay.shape[1] == frame.image_bgr.shape[1]
+    assert cv2.imread(str(output / "contact_sheet.png")) is not None
+    assert sorted(path.name for path in output.iterdir()) == ["captions.jsonl", "contact_sheet.png", "overlays"]
+
+
+def test_any_folder_can_be_the_source(photos: Path, tmp_path: Path) -> None:
+    done = run("--source", str(photos), "--output", str(tmp_path / "out"), "--rate", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = [json.loads(line) for line in (tmp_path / "out" / "captions.jsonl").read_text().splitlines()]
+    assert [Path(record["image"]).name for record in records] == ["grey.jpg", "noise.png"]
+
+
+def test_a_frame_without_an_answer_fails_the_demo_and_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for index in range(30):  # far more a second than any processor captions: the newest wins, the others are dropped
+        cv2.imwrite(str(folder / f"{index:02d}.png"), painted(100 + index, 32, 32))
+    code = (
+        "import sys; from pathlib import Path; from smart_caption_ros.nodes.demo import run_demo; "
+        f"sys.exit(run_demo({str(folder)!r}, Path({str(tmp_path / 'out')!r}), rate_hz=240.0, timeout_s=20.0))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 1, done.stdout
+    unanswered = re.findall(r"(\d\d)\.png was not answered", done.stderr)
+    assert unanswered
+    answered = [Path(path.name).stem[-2:] for path in (tmp_path / "out" / "overlays").iterdir()]
+    assert sorted(unanswered + answered) == [f"{index:02d}" for index in range(30)]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--source", "/no/such/place"], "there is no file or folder /no/such/place"),
+        (["--output", "/proc/demo_output"], "demo_output"),
+        (["--timeout", "1", "--rate", "0.1"], "allow more time, or fewer frames"),
+    ],
+)
+def test_what_cannot_work_is_said_at_once(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+    done = run("--output", str(tmp_path / "out"), *arguments)
+    assert done.returncode == 1
+    assert sentence in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_ends_its_nodes(number: signal.Signals, tmp_path: Path) -> None:
+    arguments = ["--output", str(tmp_path / "out"), "--rate", "0.1", "--timeout", TIMEOUT_S]
+    with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, text=True, start_new_session=True) as demo:
+        deadline_s = time.monotonic() + 120
+        while len(children := children_of(demo.pid)) < 2:
+            assert time.monotonic() < deadline_s, "the demo has no children"
+            assert demo.poll() is None
+            time.sleep(0.05)
+        os.kill(demo.pid, number)
+        assert demo.wait(120) == 130
+    for child in children:
+        assert not Path(f"/proc/{child}").exists()
