@@ -18,6 +18,8 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from smart_caption_ros.captioning.engines import ENGINE_NAMES
+
 
 class Changes(enum.Enum):
     """When a parameter may be given another value."""
@@ -108,6 +110,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "auto",
         "Engine that runs the model; auto takes the fastest that works here.",
         Changes.WHILE_UNCONFIGURED,
+        choices=ENGINE_NAMES,
     ),
     ParameterSpec(
         "threads",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
+import os
 import signal
 import sys
 import traceback
@@ -16,6 +17,8 @@ from rclpy.exceptions import InvalidHandle
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 from rclpy.utilities import remove_ros_args
+
+from smart_caption_ros.nodes.shared_files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 
 _SPIN_S = 0.5
 
@@ -51,6 +54,8 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
     # happens to be, and a terminal and `ros2 launch` together send SIGINT more than once.
     signal.signal(signal.SIGINT, lambda *_: None)
     logging.basicConfig(level=logging.WARNING, format=f"{name}: %(message)s")
+    # Whole images between processes of one machine, also where no launch file sees to it.
+    os.environ.setdefault(PROFILE_VARIABLE, str(config_file(FAST_DDS_PROFILE)))
     try:
         parser.parse_args(remove_ros_args(argv)[1:])
         rclpy.init(args=argv)
