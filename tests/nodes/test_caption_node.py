@@ -106,10 +106,12 @@ def bench(monkeypatch: pytest.MonkeyPatch, loaded: list[FakeCaptioner]) -> Itera
 
 
 def test_configure_loads_what_the_parameters_say(bench: Bench, loaded: list[FakeCaptioner]) -> None:
-    bench.node.set_parameters([Parameter("bundle", value="~/some_bundle"), Parameter("engine", value="warp")])
+    bench.node.set_parameters(
+        [Parameter("bundle", value="~/some_bundle"), Parameter("engine", value="onnxruntime-cpu")]
+    )
     assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
     (captioner,) = loaded
-    assert captioner.engine == "fake engine (warp, 3 threads)"
+    assert captioner.engine == "fake engine (onnxruntime-cpu, 3 threads)"
     assert captioner.bundle.path.name == "some_bundle"
     assert captioner.bundle.path.is_absolute(), "~ is the home folder"
 

@@ -19,6 +19,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.srv import GetState
 from rcl_interfaces.srv import DescribeParameters
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
@@ -63,8 +64,12 @@ class User:
         """Publishes an image, stamped now; returns its header."""
         image = image or Image(**image_fields(shade))
         image.header = Header(stamp=self.robot.node.get_clock().now().to_msg(), frame_id=frame_id)
-        self._images.publish(image)
+        self.publish_as_it_is(image)
         return image.header
+
+    def publish_as_it_is(self, image: Image) -> None:
+        """Publishes an image with the header that it has."""
+        self._images.publish(image)
 
     def answer_to(self, header: Header) -> Caption:
         """The answer with this header."""
@@ -214,15 +219,40 @@ def test_every_kind_of_answer_has_its_status(user: User) -> None:
     assert (unsure.status, unsure.text) == (Caption.STATUS_LOW_CONFIDENCE, f"shade {UNSURE}")
     old = Header(stamp=Time(sec=1_000_000_000), frame_id="eye")
     image = Image(**image_fields(100), header=old)
-    user._images.publish(image)
+    user.publish_as_it_is(image)
     stale = user.answer_to(old)
     assert (stale.status, stale.text) == (Caption.STATUS_STALE, "")
     assert "max_age_s" in stale.status_message
     unstamped = Header(frame_id="no_clock")
-    user._images.publish(Image(**image_fields(100), header=unstamped))
+    user.publish_as_it_is(Image(**image_fields(100), header=unstamped))
     assert user.answer_to(unstamped).status == Caption.STATUS_OK
     user.robot.wait_for(lambda: user.texts, "text")
     assert [text.data for text in user.texts] == ["shade 100"]
+
+
+def test_age_follows_the_simulated_clock(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
+    robot.start_caption_node("-p", "use_sim_time:=true", *RELIABLE_INPUT)
+    user = User(robot)
+    robot.wait_for(lambda: len(diagnostics) > 1, "diagnostics although the clock stands still")
+    clock = robot.publisher(Clock, "/clock")
+
+    def answer_at_100_s(image_sec: int, nanosec: int) -> Caption:
+        header = Header(stamp=Time(sec=image_sec, nanosec=nanosec), frame_id="simulated")
+
+        def answer() -> Caption | None:
+            clock.publish(Clock(clock=Time(sec=100)))
+            robot.spin_for(0.1)  # the clock has to arrive before the image
+            user.publish_as_it_is(Image(**image_fields(100), header=header))
+            robot.spin_for(0.1)
+            return next((c for c in user.captions if c.header == header and c.timing.age_at_start_ms > 0), None)
+
+        caption: Caption = robot.wait_for(answer, "answer")
+        return caption
+
+    fresh = answer_at_100_s(99, 500_000_000)
+    assert (fresh.status, fresh.timing.age_at_start_ms) == (Caption.STATUS_OK, pytest.approx(500))
+    stale = answer_at_100_s(90, 0)
+    assert (stale.status, stale.timing.age_at_start_ms) == (Caption.STATUS_STALE, pytest.approx(10_000))
 
 
 def test_lifecycle_transitions_start_and_stop_the_work(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
