@@ -42,7 +42,7 @@ class CameraNode(Node):
             ValueError: a parameter has a wrong value, or the source cannot be opened; one sentence.
         """
         super().__init__("camera_node", **node_options)
-        self.exit_status = 0
+        self.exit_status: int | None = None
         self._settings = Parameters(self, CAMERA_NODE_PARAMETERS)
         values = self._settings.values
         try:
@@ -77,11 +77,10 @@ class CameraNode(Node):
             if not self._stop.is_set():
                 self._wait_for_delivery()
                 self.get_logger().info(f"published {published} images of {self._source.description}")
+            self.exit_status = 0
         except Exception as error:
-            if self.context.ok() and not self._stop.is_set():
-                self.exit_status = 1
-                self.get_logger().error(str(error))
-        self.context.try_shutdown()
+            self.get_logger().error(str(error))
+            self.exit_status = 1
 
     def _play(self, source: FrameSource) -> int:
         """Publishes to the end of the source, the limit or the end of the node; returns how many images."""

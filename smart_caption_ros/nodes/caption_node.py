@@ -101,7 +101,7 @@ class CaptionNode(LifecycleNode):
             ValueError: a parameter has a wrong value; one sentence.
         """
         super().__init__("caption_node", **node_options)
-        self.exit_status = 0
+        self.exit_status: int | None = None
         self._load_captioner = load_captioner
         self._captioner: Captioner | None = None
         self._outputs: Outputs | None = None
@@ -199,7 +199,8 @@ class CaptionNode(LifecycleNode):
         self.get_logger().error(failure)
 
     def close(self) -> None:
-        """Waits for the image in work and frees the engine; the node is of no use afterwards."""
+        """Answers the image in work and frees the engine; the node is of no use afterwards."""
+        self._input.close()
         self._mailbox.clear()
         self._worker.submit(self._unload)
         self._worker.shutdown()
@@ -214,7 +215,6 @@ class CaptionNode(LifecycleNode):
         for trigger in (self.trigger_configure, self.trigger_activate):
             if trigger() != TransitionCallbackReturn.SUCCESS:
                 self.exit_status = 1
-                self.context.try_shutdown()
                 return
 
     def _stop(self) -> None:
@@ -267,8 +267,7 @@ class CaptionNode(LifecycleNode):
                 jpeg_quality=values["overlay_jpeg_quality"],
             )
         except Exception as error:
-            if self.context.ok():  # else the process is ending, and nobody listens any more
-                self.get_logger().error(f"cannot publish the answer: {error}")
+            self.get_logger().error(f"cannot publish the answer: {error}")
 
     def _answer(self, image: ImageMessage, *, dropped: int = 0, any_age: bool = False) -> Answer:
         values = self._settings.values

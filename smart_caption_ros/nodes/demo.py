@@ -9,14 +9,11 @@ import contextlib
 import itertools
 import json
 import os
-import signal
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import rclpy
@@ -37,6 +34,7 @@ from smart_caption_ros.nodes.demo_report import CAPTIONS_FILE, OVERLAY_FOLDER, S
 from smart_caption_ros.nodes.messages import STATUS_NAMES, from_message
 from smart_caption_ros.nodes.processes import NodeProcess, free_domain_id
 from smart_caption_ros.nodes.shared_files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+from smart_caption_ros.nodes.signals import EndSignals
 from smart_caption_ros.viewing import draw_overlay
 
 DEFAULT_SOURCE = "sample:photographs"
@@ -88,10 +86,10 @@ def run_demo(
     console, errors = Console(soft_wrap=True, highlight=False), Console(stderr=True, soft_wrap=True)
     try:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(_sigterm_as_interrupt())
+            signals = stack.enter_context(EndSignals())
             logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="smart_caption_demo_")))
             stack.enter_context(_environment(logs))
-            _run(console, source or DEFAULT_SOURCE, output, rate_hz, timeout_s, max_frames, logs)
+            _run(console, source or DEFAULT_SOURCE, output, rate_hz, timeout_s, max_frames, logs, signals)
     except (DemoError, SourceError, OSError) as error:
         errors.print(f"[red]demo:[/red] {escape(str(error))}")
         return 1
@@ -109,9 +107,10 @@ def _run(
     timeout_s: float,
     max_frames: int,
     logs: Path,
+    signals: EndSignals,
 ) -> None:
     end_s = time.monotonic() + timeout_s
-    plan = _plan(console, source, max_frames)
+    plan = _plan(console, source, max_frames, signals)
     needed_s = len(plan.names or ()) / rate_hz
     if needed_s > timeout_s:
         raise DemoError(
@@ -128,7 +127,7 @@ def _run(
                 ("camera_node", _camera_node_arguments(source, rate_hz, plan.limit)),
             )
         ]
-        listener = stack.enter_context(_Listener(console, plan, report))
+        listener = stack.enter_context(_Listener(console, plan, report, signals))
         console.print(f"{plan.description}, at {rate_hz:g} Hz over ROS 2 domain {os.environ['ROS_DOMAIN_ID']}")
         with console.status("the caption node loads its model ..."):
             _spin(listener, listener.hears_captions, children, end_s, "the caption node did not start in time")
@@ -153,11 +152,14 @@ def _run(
     )
 
 
-def _plan(console: Console, spec: str, max_frames: int) -> _Plan:
+def _plan(console: Console, spec: str, max_frames: int, signals: EndSignals) -> _Plan:
     source = open_source(spec)
     if source.known_length is None:
         return _Plan(source.description, None, (), max_frames)
-    frames = [(frame.name, source.address_of(frame)) for frame in itertools.islice(source, max_frames)]
+    frames = []
+    for frame in itertools.islice(source, max_frames):
+        frames.append((frame.name, source.address_of(frame)))
+        signals.raise_if_arrived()
     if source.known_length > max_frames:
         console.print(f"{source.description}: the demo takes the first {max_frames} of {source.known_length}")
     names, addresses = zip(*frames, strict=True)
@@ -192,10 +194,11 @@ def _camera_node_arguments(source: str, rate_hz: float, limit: int) -> list[str]
 class _Listener:
     """Subscribes to captions and images, brings together what has one stamp, prints and reports it."""
 
-    def __init__(self, console: Console, plan: _Plan, report: DemoReport) -> None:
+    def __init__(self, console: Console, plan: _Plan, report: DemoReport, signals: EndSignals) -> None:
         self._console = console
         self._plan = plan
         self._report = report
+        self._signals = signals
         self._context = Context()
         # Ctrl-C is the demo's: it has children to end.
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
@@ -226,7 +229,8 @@ class _Listener:
         self._node.create_subscription(Image, _IMAGE_TOPIC, self._on_image, _LISTENER_QOS)
 
     def spin_once(self) -> None:
-        """Handles what arrives within a tenth of a second."""
+        """Handles what arrives within a tenth of a second; raises KeyboardInterrupt after a signal."""
+        self._signals.raise_if_arrived()
         self._executor.spin_once(timeout_sec=0.1)
 
     def is_complete(self) -> bool:
@@ -325,20 +329,3 @@ def _environment(logs: Path) -> Iterator[None]:
     finally:
         for name in os.environ.keys() - before.keys():
             del os.environ[name]
-
-
-@contextlib.contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends the demo as Ctrl-C does, so that no child is left behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
