@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("rclpy", reason="needs ROS 2")
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import CompressedImage, Image

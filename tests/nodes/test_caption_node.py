@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs ROS 2")
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 import rclpy
 from rclpy.context import Context

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("rclpy", reason="needs ROS 2")
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from smart_caption_ros.msg import Caption

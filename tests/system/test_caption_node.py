@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="needs ROS 2")
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="needs ROS 2")
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.datasets import open_source

@@ -1,0 +1,118 @@
+"""From the start of a node to its end, in the test's own process."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2")
+
+from rclpy.node import Node
+
+from smart_caption_ros.nodes.processes import free_domain_id
+from smart_caption_ros.nodes.running import run_node
+
+pytestmark = pytest.mark.needs_ros
+
+
+@pytest.fixture(autouse=True)
+def _domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(free_domain_id()))
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+
+
+class Ticking(Node):
+    """Calls `tick` of a subclass a hundred times a second."""
+
+    def __init__(self) -> None:
+        super().__init__("ticking")
+        self.exit_status: int | None = None
+        self.ticks = 0
+        self.closed = 0
+        self.create_timer(0.01, self._tick)
+
+    def _tick(self) -> None:
+        self.ticks += 1
+        self.tick()
+
+    def tick(self) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def run(node_type: type[Ticking]) -> tuple[int, Ticking]:
+    made: list[Ticking] = []
+
+    def make() -> Any:
+        made.append(node_type())
+        return made[-1]
+
+    status = run_node("test_running", make, [])
+    return status, made[0]
+
+
+def test_the_process_ends_with_the_status_that_the_node_sets() -> None:
+    class Ending(Ticking):
+        def tick(self) -> None:
+            self.exit_status = 7
+
+    status, node = run(Ending)
+    assert (status, node.closed) == (7, 1)
+
+
+def test_a_callback_that_fails_does_not_end_the_node() -> None:
+    class Failing(Ticking):
+        def tick(self) -> None:
+            if self.ticks <= 3:
+                raise RuntimeError("a mistake of ours")
+            self.exit_status = 0
+
+    status, node = run(Failing)
+    assert status == 0
+    assert node.ticks > 3
+
+
+def test_a_signal_ends_it_with_status_0() -> None:
+    class Interrupted(Ticking):
+        def tick(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    status, node = run(Interrupted)
+    assert (status, node.closed) == (0, 1)
+
+
+def test_a_node_that_cannot_be_made_is_a_sentence_and_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+    def make() -> Any:
+        raise ValueError("this parameter is wrong")
+
+    assert run_node("test_running", make, []) == 1
+    assert capsys.readouterr().err == "test_running: this parameter is wrong\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--ros-args", "--params-file", "/no/such/file"], "/no/such/file"),
+        (["--ros-args", "-r", "not a remap"], "not a remap"),
+        (["--ros-args", "--no-such-option"], "--no-such-option"),
+    ],
+)
+def test_wrong_ros_arguments_are_a_sentence_and_status_1(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def never() -> Any:
+        raise AssertionError("the node is made although the arguments are wrong")
+
+    assert run_node("test_running", never, arguments) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_arguments_that_nobody_reads_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        run_node("test_running", lambda: pytest.fail("made"), ["--bundle", "x"])
+    assert "unrecognized arguments: --bundle x" in capsys.readouterr().err
