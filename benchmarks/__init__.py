@@ -1,0 +1,1 @@
+"""Speed and quality, as JSON with versions, hardware and seed."""

@@ -1,0 +1,111 @@
+"""Image to caption on the CPU: the bundle, and torch with the same weights as the alternative.
+
+    python -m benchmarks.latency [--bundle FOLDER] [--checkpoint FILE] [--json FILE]
+
+Frames are captioned one at a time. The variants take turns on every frame, so that a busy moment hits all alike.
+Without a checkpoint only the bundle is measured.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from benchmarks.environment import describe_environment
+from smart_caption_ros.captioning import BundleError, Captioner, EngineError
+
+Variant = Callable[[np.ndarray], object]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=__doc__.splitlines()[0])
+    parser.add_argument("--bundle", type=Path, help="default: the bundle that ships")
+    parser.add_argument("--checkpoint", type=Path, help="best.safetensors that the bundle was exported from")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--size", default="640x480", help="of the frames")
+    parser.add_argument("--rounds", type=int, default=10, help="times that each frame is captioned")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    width, height = (int(side) for side in arguments.size.split("x"))
+    try:
+        captioner = Captioner.from_bundle(arguments.bundle, engine="onnxruntime-cpu", threads=arguments.threads)
+    except (BundleError, EngineError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    variants: dict[str, Variant] = {"bundle_onnxruntime": captioner.caption}
+    if arguments.checkpoint:
+        variants["torch_eager"] = torch_variant(arguments.checkpoint, captioner, arguments.threads)
+    frames = sample_frames(width, height)
+    result = {
+        **describe_environment(seed=0),
+        "model": captioner.model,
+        "frames": f"{len(frames)} photographs of scikit-image at {width}x{height}",
+        "threads": arguments.threads,
+        "beam_size": captioner.bundle.beam_size,
+        "variants": measure(variants, frames, arguments.rounds),
+    }
+    print(json.dumps(result, indent=2))
+    if arguments.json:
+        unfinished = arguments.json.with_name(f"{arguments.json.name}.unfinished")
+        unfinished.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        unfinished.replace(arguments.json)
+    return 0
+
+
+def sample_frames(width: int, height: int) -> list[np.ndarray]:
+    """The demo's photographs, (height, width, 3) uint8 BGR."""
+    from smart_caption_ros.datasets import open_source
+
+    return [cv2.resize(frame.image_bgr, (width, height)) for frame in open_source("sample:photographs")]
+
+
+def torch_variant(checkpoint: Path, captioner: Captioner, threads: int) -> Variant:
+    """The same model in torch: cached keys and values, the same beam search, early exit."""
+    import torch
+
+    from training.captioning import TrainedCaptioner
+
+    torch.set_num_threads(threads)
+    trained = TrainedCaptioner.load(checkpoint)
+
+    def caption(image_bgr: np.ndarray) -> object:
+        squashed = cv2.resize(image_bgr, (224, 224), interpolation=cv2.INTER_AREA)
+        found = trained.caption_images(squashed[None], captioner.bundle.beam_size, captioner.bundle.max_words)
+        return trained.sentences(found)
+
+    return caption
+
+
+def measure(variants: dict[str, Variant], frames: list[np.ndarray], rounds: int) -> dict[str, dict[str, float]]:
+    """Wall and CPU milliseconds a frame: medians, and the 5th and 95th percentile of the wall time."""
+    for run in variants.values():
+        run(frames[0])
+    wall: dict[str, list[float]] = {name: [] for name in variants}
+    cpu: dict[str, list[float]] = {name: [] for name in variants}
+    for _ in range(rounds):
+        for frame in frames:
+            for name, run in variants.items():
+                started, used = time.perf_counter(), time.process_time()
+                run(frame)
+                wall[name].append((time.perf_counter() - started) * 1e3)
+                cpu[name].append((time.process_time() - used) * 1e3)
+    return {
+        name: {
+            "wall_ms_median": round(statistics.median(wall[name]), 2),
+            "wall_ms_p5": round(float(np.percentile(wall[name], 5)), 2),
+            "wall_ms_p95": round(float(np.percentile(wall[name], 95)), 2),
+            "cpu_ms_median": round(statistics.median(cpu[name]), 2),
+            "frames": len(wall[name]),
+        }
+        for name in variants
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
