@@ -1,6 +1,5 @@
 """Words to ids and back, and ids to sentences."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
