@@ -6,7 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from tqdm import tqdm
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.captioning.bundle import write_manifest
 from training.data.coco import read_captions, read_objects, read_results
-from training.data.flickr8k import SPLITS, DataError, Flickr8k
+from training.data.flickr8k import DataError, Flickr8k
+from training.data.karpathy import Karpathy
 from training.evaluation_report import as_document, as_table
 from training.metrics.bootstrap import Bootstrap
 from training.metrics.chair import Synonyms
@@ -64,6 +65,8 @@ class Model:
 def main() -> int:
     arguments = _parser().parse_args()
     try:
+        if arguments.json and not arguments.json.parent.is_dir():
+            raise DataError(f"{arguments.json} cannot be written: no such folder")
         task = _task(arguments)
         chair_data = _chair_data(arguments)
         models = _models(arguments, task)
@@ -89,15 +92,18 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--engine", default="auto", help="of the bundles (default: the fastest that works here)")
     what.add_argument("--captions", type=Path, nargs="+", default=[], help="COCO result files")
     against = parser.add_argument_group("against what")
-    against.add_argument("--dataset", choices=("flickr8k",), help="default where no --references are given")
-    against.add_argument("--split", choices=SPLITS, help="of the data set (default: dev)")
+    against.add_argument("--dataset", choices=("flickr8k",), help="default without --karpathy and --references")
+    against.add_argument(
+        "--split", help="train, dev (default) or test; of Karpathy's: train, restval, val (default), test"
+    )
+    against.add_argument("--karpathy", type=Path, help="COCO by Karpathy's splits, dataset_coco.json, as the data set")
     against.add_argument("--references", type=Path, help="COCO caption annotations, in place of a data set")
     against.add_argument("--images", type=Path, help="folder of their images, to run bundles on")
     against.add_argument("--instances", type=Path, nargs="+", default=[], help="COCO instances, for CHAIR")
     against.add_argument("--chair-synonyms", type=Path, help="default: lexicon/chair_synonyms.txt of the data folder")
     against.add_argument(
         "--document-frequencies", type=Path,
-        help="COCO caption annotations that CIDEr-D counts in (default: Flickr8k's train split, else the references)",
+        help="COCO caption annotations that CIDEr-D counts in (default: the data set's train split, else the references)",
     )  # fmt: skip
     statistics = parser.add_argument_group("statistics and output")
     statistics.add_argument("--resamples", type=_positive, default=1000, help="of the bootstrap (default: 1000)")
@@ -118,57 +124,73 @@ def _positive(text: str) -> int:
 
 
 def _task(arguments: argparse.Namespace) -> Task:
-    if arguments.references is None:
+    if arguments.references and (arguments.dataset or arguments.karpathy or arguments.split):
+        raise UsageError("give --references or a data set and its split, not both")
+    if arguments.karpathy and arguments.dataset:
+        raise UsageError("give --karpathy or --dataset, not both")
+    if not arguments.references and not arguments.karpathy:
         if arguments.images:
-            raise UsageError("--images goes with --references")
-        dataset, split = Flickr8k(data_folder() / "flickr8k"), arguments.split or "dev"
-        return _with_frequencies(
-            arguments,
-            Task(
-                name=f"flickr8k_{split}",
-                references={image: dataset.captions[image] for image in dataset.split(split)},
-                read_image=lambda image: dataset.read_images([image])[0],
-                frequency_captions=[dataset.captions[image] for image in dataset.split("train")],
-                frequencies_from="flickr8k train",
-            ),
+            raise UsageError("--images goes with --references or --karpathy")
+        task = _flickr8k_task(arguments.split or "dev")
+    else:
+        if arguments.images is None and (arguments.bundle or not arguments.captions):
+            raise UsageError("a bundle needs --images, the folder of the images that the captions are of")
+        task = _coco_task(arguments)
+    if not task.references:
+        raise DataError(f"{arguments.references or arguments.karpathy}: no caption in {task.name}")
+    if arguments.document_frequencies is None:
+        return task
+    counted = list(read_captions(arguments.document_frequencies).captions.values())
+    if not counted:
+        raise DataError(f"{arguments.document_frequencies}: no caption in it")
+    return replace(task, frequency_captions=counted, frequencies_from=arguments.document_frequencies.name)
+
+
+def _flickr8k_task(split: str) -> Task:
+    dataset = Flickr8k(data_folder() / "flickr8k")
+    return Task(
+        name=f"flickr8k_{split}",
+        references={image: dataset.captions[image] for image in dataset.split(split)},
+        read_image=lambda image: dataset.read_images([image])[0],
+        frequency_captions=[dataset.captions[image] for image in dataset.split("train")],
+        frequencies_from="flickr8k train",
+    )
+
+
+def _coco_task(arguments: argparse.Namespace) -> Task:
+    if arguments.karpathy:
+        karpathy, split = Karpathy.load(arguments.karpathy), arguments.split or "val"
+        return Task(
+            name=f"karpathy_{split}",
+            references={image: karpathy.captions[image] for image in karpathy.split(split)},
+            read_image=_image_reader(arguments.images, karpathy.files),
+            frequency_captions=[karpathy.captions[image] for image in karpathy.split("train")] or None,
+            frequencies_from="karpathy train" if karpathy.split("train") else "the references",
         )
-    if arguments.dataset or arguments.split:
-        raise UsageError("give --references or a data set, not both")
-    if arguments.images is None and not arguments.captions:
-        raise UsageError("a bundle needs --images, the folder of the images that the references name")
     annotations = read_captions(arguments.references)
-    if not annotations.captions:
-        raise DataError(f"{arguments.references}: no caption in it")
+    return Task(
+        name=arguments.references.stem,
+        references=annotations.captions,
+        read_image=_image_reader(arguments.images, annotations.file_names),
+        frequency_captions=None,
+        frequencies_from="the references",
+    )
+
+
+def _image_reader(folder: Path | None, files: Mapping[str, str]) -> Callable[[str], np.ndarray] | None:
+    if folder is None:
+        return None
 
     def read_image(image: str) -> np.ndarray:
-        if image not in annotations.file_names:
-            raise DataError(f"{arguments.references}: image {image} has no file_name")
-        path = arguments.images / annotations.file_names[image]
+        if image not in files:
+            raise DataError(f"image {image} has captions but no file_name")
+        path = folder / files[image]
         found = cv2.imread(str(path), cv2.IMREAD_COLOR) if path.is_file() else None
         if found is None:
             raise DataError(f"{path}, image {image}: {'not an image' if path.is_file() else 'no such file'}")
         return found
 
-    return _with_frequencies(
-        arguments,
-        Task(
-            name=arguments.references.stem,
-            references=annotations.captions,
-            read_image=read_image if arguments.images else None,
-            frequency_captions=None,
-            frequencies_from="the references",
-        ),
-    )
-
-
-def _with_frequencies(arguments: argparse.Namespace, task: Task) -> Task:
-    path = arguments.document_frequencies
-    if path is None:
-        return task
-    captions = list(read_captions(path).captions.values())
-    if not captions:
-        raise DataError(f"{path}: no caption in it")
-    return Task(task.name, task.references, task.read_image, captions, path.name)
+    return read_image
 
 
 def _chair_data(arguments: argparse.Namespace) -> ChairData | None:
@@ -187,8 +209,6 @@ def _models(arguments: argparse.Namespace, task: Task) -> dict[str, Model]:
     """Models by a name of their own each, files first: they are refused before any bundle runs."""
     found = [(path.stem, Model(str(path), read_results(path))) for path in arguments.captions]
     bundles = arguments.bundle or ([] if arguments.captions else [None])
-    if bundles and task.read_image is None:
-        raise UsageError("a bundle needs --images, the folder of the images that the references name")
     if arguments.record and not bundles:
         raise UsageError("--record goes with a bundle")
     captioners = [Captioner.from_bundle(path, engine=arguments.engine) for path in bundles]
@@ -245,8 +265,12 @@ def _evaluate(
     print(f"CIDEr-D counts documents in {task.frequencies_from}")
     for sentence in left_out:
         print(f"warning: {sentence}", file=sys.stderr)
-    document: dict[str, Any] = {"dataset": task.name, "document_frequencies": task.frequencies_from, "left_out": left_out}
-    document.update(as_document(evaluation, bootstrap, captions))
+    document: dict[str, Any] = {
+        "dataset": task.name,
+        "document_frequencies": task.frequencies_from,
+        "left_out": left_out,
+        **as_document(evaluation, bootstrap, captions),
+    }
     sections: dict[str, dict[str, Any]] = document["models"]
     for name, model in models.items():
         sections[name].update(source=model.source, **model.facts)

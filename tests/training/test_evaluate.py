@@ -151,6 +151,25 @@ def test_a_bundle_and_a_result_file_meet_on_coco_photographs(data: Path, coco: P
     assert models[name]["per_image"]["2"]["caption"] == Captioner.from_bundle(tiny_bundle).caption(frame).text
 
 
+def test_karpathys_splits_are_a_data_set(data: Path, coco: Path, tiny_bundle: Path) -> None:
+    images = [
+        {
+            "cocoid": image,
+            "filename": f"{image}.png",
+            "split": split,
+            "sentences": [{"raw": t} for t in CAPTIONS[image]],
+        }
+        for image, split in ((1, "test"), (2, "test"), (3, "train"))
+    ]
+    (coco / "dataset_coco.json").write_text(json.dumps({"images": images}))
+    out = coco / "out.json"
+    options = ["--karpathy", coco / "dataset_coco.json", "--split", "test", "--images", coco]
+    document = scored(evaluate(data, *options, "--bundle", tiny_bundle, "--json", out), out)
+    assert document["dataset"] == "karpathy_test"
+    assert document["document_frequencies"] == "karpathy train"
+    assert document["images"] == 2
+
+
 def test_java_that_fails_is_not_the_end(data: Path, coco: Path, tmp_path: Path) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
@@ -176,6 +195,7 @@ def test_java_that_fails_is_not_the_end(data: Path, coco: Path, tmp_path: Path) 
         (["--bundle", "nowhere", "--references", "captions.json", "--images", "."], 1, "no such bundle"),
         (["--bundle", "nowhere", "--references", "captions.json"], 2, "needs --images"),
         (["--captions", "good.json", "--references", "captions.json", "--split", "dev"], 2, "not both"),
+        (["--split", "nonsense"], 1, "unknown split 'nonsense'"),
         (["--captions", "good.json", "--references", "captions.json", "--record"], 2, "--record goes with a bundle"),
         (["--captions", "good.json", "--references", "captions.json", "--resamples", "0"], 2, "--resamples"),
         (["--captions", "good.json", "--references", "captions.json", "--json", "no/out.json"], 1, "cannot be written"),
