@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     against.add_argument("--chair-synonyms", type=Path, help="default: lexicon/chair_synonyms.txt of the data folder")
     against.add_argument(
         "--document-frequencies", type=Path,
-        help="COCO caption annotations that CIDEr-D counts in (default: the data set's train split, else the references)",
+        help="COCO caption annotations that CIDEr-D counts in (default: the train split, else the references)",
     )  # fmt: skip
     statistics = parser.add_argument_group("statistics and output")
     statistics.add_argument("--resamples", type=_positive, default=1000, help="of the bootstrap (default: 1000)")

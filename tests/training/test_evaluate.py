@@ -1,10 +1,10 @@
 """``python -m training.evaluate`` as a user runs it."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import Bundle, Captioner
+from tests.training.metrics.needs_java import fake_java
 from tests.training.small_flickr8k import make_data
 from training.data.flickr8k import Flickr8k
+from training.evaluate import main
 
 SYNONYMS = "dog, puppy\ncat\nperson, man\n"
 CAPTIONS = {
@@ -56,26 +58,50 @@ def coco(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def evaluate(data: Path, *options: str | Path, java: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run the command; without Java unless asked for, which is what most tests are not about."""
-    environment = {**os.environ, "SMART_CAPTION_DATA": str(data)}
-    if not java:
-        environment = {key: value for key, value in environment.items() if key != "JAVA_HOME"} | {"PATH": "/nowhere"}
-    command = [sys.executable, "-m", "training.evaluate", *map(str, options)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
 
 
-def scored(done: subprocess.CompletedProcess[str], path: Path) -> dict[str, Any]:
+class Command:
+    """The command, run in this process and without Java, which most of these tests are not about."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *options: str | Path) -> Done:
+        self.monkeypatch.setattr(sys, "argv", ["evaluate", *map(str, options)])
+        self.capsys.readouterr()
+        try:
+            status = main()
+        except SystemExit as error:  # argparse's
+            status = int(error.code or 0)
+        return Done(status, *self.capsys.readouterr())
+
+
+@pytest.fixture
+def evaluate(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    return Command(monkeypatch, capsys)
+
+
+def scored(done: Done, path: Path) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     document: dict[str, Any] = json.loads(path.read_text())
     return document
 
 
 def test_a_bundle_is_scored_on_a_split_with_what_it_said_of_each_image(
-    data: Path, tiny_bundle: Path, tmp_path: Path
+    evaluate: Command, data: Path, tiny_bundle: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.json"
-    done = evaluate(data, "--bundle", tiny_bundle, "--dataset", "flickr8k", "--split", "dev", "--json", out)
+    done = evaluate("--bundle", tiny_bundle, "--dataset", "flickr8k", "--split", "dev", "--json", out)
     document = scored(done, out)
     (name, model), *_ = document["models"].items()
     captioner, dataset = Captioner.from_bundle(tiny_bundle), Flickr8k(data / "flickr8k")
@@ -92,11 +118,11 @@ def test_a_bundle_is_scored_on_a_split_with_what_it_said_of_each_image(
 
 
 def test_recorded_scores_are_in_the_manifest_of_a_bundle_that_still_loads(
-    data: Path, tiny_bundle: Path, tmp_path: Path
+    evaluate: Command, tiny_bundle: Path, tmp_path: Path
 ) -> None:
     bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
     out = tmp_path / "out.json"
-    document = scored(evaluate(data, "--bundle", bundle, "--split", "test", "--record", "--json", out), out)
+    document = scored(evaluate("--bundle", bundle, "--split", "test", "--record", "--json", out), out)
     recorded = Bundle.load(bundle).manifest["scores"]["flickr8k_test"]
     (model,) = document["models"].values()
     assert recorded["cider"] == round(model["scores"]["cider"], 4)
@@ -104,10 +130,10 @@ def test_recorded_scores_are_in_the_manifest_of_a_bundle_that_still_loads(
     assert {"tokeniser", "beam_size", "engine", "date"} <= recorded.keys()
 
 
-def test_result_files_stand_side_by_side_with_paired_differences(data: Path, coco: Path) -> None:
+def test_result_files_stand_side_by_side_with_paired_differences(evaluate: Command, coco: Path) -> None:
     out = coco / "out.json"
     options = ["--captions", coco / "poor.json", coco / "good.json", "--references", coco / "captions.json"]
-    done = evaluate(data, *options, "--instances", coco / "instances.json", "--json", out, "--seed", "3")
+    done = evaluate(*options, "--instances", coco / "instances.json", "--json", out, "--seed", "3")
     document = scored(done, out)
     poor, good = document["models"]["poor"], document["models"]["good"]
     assert document["images"] == 3
@@ -124,24 +150,24 @@ def test_result_files_stand_side_by_side_with_paired_differences(data: Path, coc
     assert 0 <= good["self_bleu"] <= 1
     assert "CHAIR-i (low is good)" in done.stdout
     assert "paired by image" in done.stdout
-    again = scored(evaluate(data, *options, "--json", out, "--seed", "3"), out)
+    again = scored(evaluate(*options, "--json", out, "--seed", "3"), out)
     assert again["models"]["good"]["intervals"]["cider"] == good["intervals"]["cider"]
     assert "give COCO instances" in again["not_available"]["chair_i"]
 
 
-def test_what_is_not_scored_is_said(data: Path, coco: Path) -> None:
+def test_what_is_not_scored_is_said(evaluate: Command, coco: Path) -> None:
     (coco / "some.json").write_text(json.dumps([{"image_id": i, "caption": "a dog"} for i in (1, 2, 99)]))
     out = coco / "out.json"
-    done = evaluate(data, "--captions", coco / "some.json", "--references", coco / "captions.json", "--json", out)
+    done = evaluate("--captions", coco / "some.json", "--references", coco / "captions.json", "--json", out)
     assert scored(done, out)["images"] == 2
     assert "1 of 3 captions of some have no references" in done.stderr
     assert "1 of 3 images with references have no caption of some" in done.stderr
 
 
-def test_a_bundle_and_a_result_file_meet_on_coco_photographs(data: Path, coco: Path, tiny_bundle: Path) -> None:
+def test_a_bundle_and_a_result_file_meet_on_coco_photographs(evaluate: Command, coco: Path, tiny_bundle: Path) -> None:
     out = coco / "out.json"
     done = evaluate(
-        data, "--bundle", tiny_bundle, "--captions", coco / "good.json", "--references", coco / "captions.json",
+        "--bundle", tiny_bundle, "--captions", coco / "good.json", "--references", coco / "captions.json",
         "--images", coco, "--json", out,
     )  # fmt: skip
     models = scored(done, out)["models"]
@@ -151,7 +177,7 @@ def test_a_bundle_and_a_result_file_meet_on_coco_photographs(data: Path, coco: P
     assert models[name]["per_image"]["2"]["caption"] == Captioner.from_bundle(tiny_bundle).caption(frame).text
 
 
-def test_karpathys_splits_are_a_data_set(data: Path, coco: Path, tiny_bundle: Path) -> None:
+def test_karpathys_splits_are_a_data_set(evaluate: Command, coco: Path, tiny_bundle: Path) -> None:
     images = [
         {
             "cocoid": image,
@@ -164,25 +190,25 @@ def test_karpathys_splits_are_a_data_set(data: Path, coco: Path, tiny_bundle: Pa
     (coco / "dataset_coco.json").write_text(json.dumps({"images": images}))
     out = coco / "out.json"
     options = ["--karpathy", coco / "dataset_coco.json", "--split", "test", "--images", coco]
-    document = scored(evaluate(data, *options, "--bundle", tiny_bundle, "--json", out), out)
+    document = scored(evaluate(*options, "--bundle", tiny_bundle, "--json", out), out)
     assert document["dataset"] == "karpathy_test"
     assert document["document_frequencies"] == "karpathy train"
     assert document["images"] == 2
 
 
-def test_java_that_fails_is_not_the_end(data: Path, coco: Path, tmp_path: Path) -> None:
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho 'Error: broken' >&2\nexit 1\n")
-    java.chmod(0o755)
-    environment = {**os.environ, "SMART_CAPTION_DATA": str(data), "JAVA_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-m", "training.evaluate", "--captions", coco / "good.json",
-         "--references", coco / "captions.json"],
-        capture_output=True, text=True, env=environment, check=False,
-    )  # fmt: skip
+def test_java_that_fails_is_not_the_end(
+    evaluate: Command, coco: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_java(tmp_path / "java", "echo 'Error: broken' >&2; exit 1", monkeypatch)
+    done = evaluate("--captions", coco / "good.json", "--references", coco / "captions.json")
     assert done.returncode == 0, done.stderr
     assert "PTB tokeniser not available: the PTB tokeniser failed: Error: broken" in done.stdout
+
+
+def test_the_command_is_a_module_that_says_its_options() -> None:
+    command = [sys.executable, "-m", "training.evaluate", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "--references" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -202,14 +228,14 @@ def test_java_that_fails_is_not_the_end(data: Path, coco: Path, tmp_path: Path) 
     ],
 )
 def test_wrong_options_and_files_end_in_a_sentence(
-    data: Path, coco: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], status: int, complaint: str
+    evaluate: Command, coco: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], status: int, complaint: str
 ) -> None:
     (coco / "stray.json").write_text(json.dumps([{"image_id": 99, "caption": "a dog"}]))
     instances = json.loads((coco / "instances.json").read_text())
     two = {**instances, "images": instances["images"][:2], "annotations": instances["annotations"][:2]}
     (coco / "two.json").write_text(json.dumps(two))
     monkeypatch.chdir(coco)
-    done = evaluate(data, *options)
+    done = evaluate(*options)
     assert done.returncode == status
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr
