@@ -1,0 +1,105 @@
+"""COCO's JSON files, right and wrong."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from training.data.coco import read_captions, read_objects, read_results
+from training.data.flickr8k import DataError
+
+
+def write(path: Path, content: Any) -> Path:
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+INSTANCES = {
+    "images": [{"id": 7}, {"id": 8}],
+    "categories": [{"id": 1, "name": "person"}, {"id": 18, "name": "dog"}],
+    "annotations": [{"image_id": 7, "category_id": 18}, {"image_id": 7, "category_id": 18}],
+}
+
+
+def test_captions_are_grouped_by_image(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "captions.json",
+        {
+            "images": [{"id": 7, "file_name": "000007.jpg"}],
+            "annotations": [
+                {"id": 1, "image_id": 7, "caption": "A dog."},
+                {"id": 2, "image_id": "seven", "caption": "A cat."},
+                {"id": 3, "image_id": 7, "caption": "One dog"},
+            ],
+        },
+    )
+    read = read_captions(path)
+    assert read.captions == {"7": ["A dog.", "One dog"], "seven": ["A cat."]}
+    assert read.file_names == {"7": "000007.jpg"}
+
+
+def test_results_may_be_empty_sentences(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.json", [{"image_id": 7, "caption": "a dog"}, {"image_id": 8, "caption": ""}])
+    assert read_results(path) == {"7": "a dog", "8": ""}
+
+
+def test_objects_are_the_classes_of_each_image_of_several_files(tmp_path: Path) -> None:
+    one = write(tmp_path / "one.json", INSTANCES)
+    two = write(tmp_path / "two.json", {**INSTANCES, "images": [{"id": 9}], "annotations": []})
+    assert read_objects([one, two]) == {"7": {"dog"}, "8": set(), "9": set()}
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("{", "is not JSON"),
+        ([], "is an object, not a list"),
+        ({"images": []}, "list of annotations"),
+        ({"annotations": [{"image_id": 7, "caption": " "}]}, "entry 0, image 7: caption is missing or empty"),
+        ({"annotations": [{"caption": "a dog"}]}, "entry 0: no image_id"),
+    ],
+)
+def test_wrong_caption_files_are_refused_with_file_place_and_reason(
+    tmp_path: Path, content: Any, complaint: str
+) -> None:
+    with pytest.raises(DataError, match=rf"captions\.json.*{complaint}"):
+        read_captions(write(tmp_path / "captions.json", content))
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ({"annotations": []}, "is a list, not an object"),
+        ([], "no caption"),
+        (["a dog"], "entry 0: no image_id"),
+        ([{"image_id": 7}], "entry 0, image 7: caption is missing"),
+        ([{"image_id": 7, "caption": "a"}] * 2, "entry 1: a second caption for image 7"),
+    ],
+)
+def test_wrong_result_files_are_refused_with_file_place_and_reason(
+    tmp_path: Path, content: Any, complaint: str
+) -> None:
+    with pytest.raises(DataError, match=rf"results\.json.*{complaint}"):
+        read_results(write(tmp_path / "results.json", content))
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"annotations": [{"image_id": 9, "category_id": 1}]}, "image 9 is not among"),
+        ({"annotations": [{"image_id": 7, "category_id": 2}]}, "annotation 0, image 7: unknown category 2"),
+        ({"categories": [{"id": 1}]}, "lacks 'name'"),
+        ({"images": None}, "list of images"),
+    ],
+)
+def test_wrong_instance_files_are_refused_with_file_place_and_reason(
+    tmp_path: Path, changes: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(DataError, match=rf"instances\.json.*{complaint}"):
+        read_objects([write(tmp_path / "instances.json", {**INSTANCES, **changes})])
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nowhere\.json: no such file"):
+        read_captions(tmp_path / "nowhere.json")

@@ -1,0 +1,241 @@
+"""``python -m training.evaluate`` as a user runs it."""
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from smart_caption_ros.captioning import Bundle, Captioner
+from tests.training.metrics.needs_java import fake_java
+from tests.training.small_flickr8k import make_data
+from training.data.flickr8k import Flickr8k
+from training.evaluate import main
+
+SYNONYMS = "dog, puppy\ncat\nperson, man\n"
+CAPTIONS = {
+    1: ["a dog runs on the grass", "a brown dog is running"],
+    2: ["a cat sits", "the cat sits down"],
+    3: ["a man"],
+}
+RESULTS = {
+    "poor": {1: "A dog.", 2: "A dog and a man.", 3: "a man stands"},
+    "good": {1: "a dog runs on grass", 2: "a cat sits down", 3: "A man."},
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_data(tmp_path_factory.mktemp("data"))
+    (root / "lexicon").mkdir()
+    (root / "lexicon" / "chair_synonyms.txt").write_text(SYNONYMS)
+    return root
+
+
+@pytest.fixture
+def coco(tmp_path: Path) -> Path:
+    """A folder with COCO files: annotations, instances, results of two models, photographs."""
+    annotations = [{"image_id": image, "caption": text} for image, texts in CAPTIONS.items() for text in texts]
+    images = [{"id": image, "file_name": f"{image}.png"} for image in CAPTIONS]
+    instances = {
+        "images": images,
+        "categories": [{"id": 1, "name": "person"}, {"id": 17, "name": "cat"}, {"id": 18, "name": "dog"}],
+        "annotations": [{"image_id": image, "category_id": category} for image, category in ((1, 18), (2, 17), (3, 1))],
+    }
+    documents: dict[str, Any] = {"captions": {"images": images, "annotations": annotations}, "instances": instances}
+    for name, said in RESULTS.items():
+        documents[name] = [{"image_id": image, "caption": caption} for image, caption in said.items()]
+    for name, document in documents.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(document))
+    for image in CAPTIONS:
+        cv2.imwrite(str(tmp_path / f"{image}.png"), np.full((60 + image, 80, 3), 40 * image, np.uint8))
+    return tmp_path
+
+
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class Command:
+    """The command, run in this process and without Java, which most of these tests are not about."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *options: str | Path) -> Done:
+        self.monkeypatch.setattr(sys, "argv", ["evaluate", *map(str, options)])
+        self.capsys.readouterr()
+        try:
+            status = main()
+        except SystemExit as error:  # argparse's
+            status = int(error.code or 0)
+        return Done(status, *self.capsys.readouterr())
+
+
+@pytest.fixture
+def evaluate(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    return Command(monkeypatch, capsys)
+
+
+def scored(done: Done, path: Path) -> dict[str, Any]:
+    assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads(path.read_text())
+    return document
+
+
+def test_a_bundle_is_scored_on_a_split_with_what_it_said_of_each_image(
+    evaluate: Command, data: Path, tiny_bundle: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.json"
+    done = evaluate("--bundle", tiny_bundle, "--dataset", "flickr8k", "--split", "dev", "--json", out)
+    document = scored(done, out)
+    (name, model), *_ = document["models"].items()
+    captioner, dataset = Captioner.from_bundle(tiny_bundle), Flickr8k(data / "flickr8k")
+    assert name == captioner.model
+    assert model["beam_size"] == captioner.bundle.beam_size
+    for image in dataset.split("dev"):
+        assert model["per_image"][image]["caption"] == captioner.caption(dataset.read_images([image])[0]).text
+    assert document["document_frequencies"] == "flickr8k train"
+    assert {"bleu_4", "rouge_l", "cider", "cider_d"} <= model["scores"].keys()
+    assert "spaCy" in document["tokeniser"]
+    assert "install a Java runtime" in document["not_available"]["meteor"]
+    assert "not available" in done.stdout
+    assert name in done.stdout
+
+
+def test_recorded_scores_are_in_the_manifest_of_a_bundle_that_still_loads(
+    evaluate: Command, tiny_bundle: Path, tmp_path: Path
+) -> None:
+    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
+    out = tmp_path / "out.json"
+    document = scored(evaluate("--bundle", bundle, "--split", "test", "--record", "--json", out), out)
+    recorded = Bundle.load(bundle).manifest["scores"]["flickr8k_test"]
+    (model,) = document["models"].values()
+    assert recorded["cider"] == round(model["scores"]["cider"], 4)
+    assert recorded["images"] == 2
+    assert {"tokeniser", "beam_size", "engine", "date"} <= recorded.keys()
+
+
+def test_result_files_stand_side_by_side_with_paired_differences(evaluate: Command, coco: Path) -> None:
+    out = coco / "out.json"
+    options = ["--captions", coco / "poor.json", coco / "good.json", "--references", coco / "captions.json"]
+    done = evaluate(*options, "--instances", coco / "instances.json", "--json", out, "--seed", "3")
+    document = scored(done, out)
+    poor, good = document["models"]["poor"], document["models"]["good"]
+    assert document["images"] == 3
+    assert document["bootstrap"] == {"resamples": 1000, "confidence": 0.95, "seed": 3}
+    assert good["scores"]["cider"] > poor["scores"]["cider"]
+    difference = good["differences"]["cider"]
+    assert difference["difference"] == pytest.approx(good["scores"]["cider"] - poor["scores"]["cider"])
+    assert difference["interval"][0] <= difference["difference"] <= difference["interval"][1]
+    assert poor["scores"]["chair_i"] == pytest.approx(2 / 4)
+    assert poor["scores"]["chair_s"] == pytest.approx(1 / 3)
+    assert poor["per_image"]["2"]["chair_i"] == 1
+    assert good["scores"]["chair_i"] == 0
+    assert poor["vocabulary_size"] == 5
+    assert 0 <= good["self_bleu"] <= 1
+    assert "CHAIR-i (low is good)" in done.stdout
+    assert "paired by image" in done.stdout
+    again = scored(evaluate(*options, "--json", out, "--seed", "3"), out)
+    assert again["models"]["good"]["intervals"]["cider"] == good["intervals"]["cider"]
+    assert "give COCO instances" in again["not_available"]["chair_i"]
+
+
+def test_what_is_not_scored_is_said(evaluate: Command, coco: Path) -> None:
+    (coco / "some.json").write_text(json.dumps([{"image_id": i, "caption": "a dog"} for i in (1, 2, 99)]))
+    out = coco / "out.json"
+    done = evaluate("--captions", coco / "some.json", "--references", coco / "captions.json", "--json", out)
+    assert scored(done, out)["images"] == 2
+    assert "1 of 3 captions of some have no references" in done.stderr
+    assert "1 of 3 images with references have no caption of some" in done.stderr
+
+
+def test_a_bundle_and_a_result_file_meet_on_coco_photographs(evaluate: Command, coco: Path, tiny_bundle: Path) -> None:
+    out = coco / "out.json"
+    done = evaluate(
+        "--bundle", tiny_bundle, "--captions", coco / "good.json", "--references", coco / "captions.json",
+        "--images", coco, "--json", out,
+    )  # fmt: skip
+    models = scored(done, out)["models"]
+    name = Captioner.from_bundle(tiny_bundle).model
+    assert list(models) == ["good", name]
+    frame = cv2.imread(str(coco / "2.png"))
+    assert models[name]["per_image"]["2"]["caption"] == Captioner.from_bundle(tiny_bundle).caption(frame).text
+
+
+def test_karpathys_splits_are_a_data_set(evaluate: Command, coco: Path, tiny_bundle: Path) -> None:
+    images = [
+        {
+            "cocoid": image,
+            "filename": f"{image}.png",
+            "split": split,
+            "sentences": [{"raw": t} for t in CAPTIONS[image]],
+        }
+        for image, split in ((1, "test"), (2, "test"), (3, "train"))
+    ]
+    (coco / "dataset_coco.json").write_text(json.dumps({"images": images}))
+    out = coco / "out.json"
+    options = ["--karpathy", coco / "dataset_coco.json", "--split", "test", "--images", coco]
+    document = scored(evaluate(*options, "--bundle", tiny_bundle, "--json", out), out)
+    assert document["dataset"] == "karpathy_test"
+    assert document["document_frequencies"] == "karpathy train"
+    assert document["images"] == 2
+
+
+def test_java_that_fails_is_not_the_end(
+    evaluate: Command, coco: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_java(tmp_path / "java", "echo 'Error: broken' >&2; exit 1", monkeypatch)
+    done = evaluate("--captions", coco / "good.json", "--references", coco / "captions.json")
+    assert done.returncode == 0, done.stderr
+    assert "PTB tokeniser not available: the PTB tokeniser failed: Error: broken" in done.stdout
+
+
+def test_the_command_is_a_module_that_says_its_options() -> None:
+    command = [sys.executable, "-m", "training.evaluate", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "--references" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "complaint"),
+    [
+        (["--captions", "nowhere.json", "--references", "captions.json"], 1, "nowhere.json: no such file"),
+        (["--captions", "captions.json", "--references", "captions.json"], 1, "is a list, not an object"),
+        (["--captions", "stray.json", "--references", "captions.json"], 1, "no image has a caption of stray"),
+        (["--captions", "good.json", "--references", "captions.json", "--instances", "two.json"], 1, "1 of 3 images"),
+        (["--bundle", "nowhere", "--references", "captions.json", "--images", "."], 1, "no such bundle"),
+        (["--bundle", "nowhere", "--references", "captions.json"], 2, "needs --images"),
+        (["--captions", "good.json", "--references", "captions.json", "--split", "dev"], 2, "not both"),
+        (["--split", "nonsense"], 1, "unknown split 'nonsense'"),
+        (["--captions", "good.json", "--references", "captions.json", "--record"], 2, "--record goes with a bundle"),
+        (["--captions", "good.json", "--references", "captions.json", "--resamples", "0"], 2, "--resamples"),
+        (["--captions", "good.json", "--references", "captions.json", "--json", "no/out.json"], 1, "cannot be written"),
+    ],
+)
+def test_wrong_options_and_files_end_in_a_sentence(
+    evaluate: Command, coco: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], status: int, complaint: str
+) -> None:
+    (coco / "stray.json").write_text(json.dumps([{"image_id": 99, "caption": "a dog"}]))
+    instances = json.loads((coco / "instances.json").read_text())
+    two = {**instances, "images": instances["images"][:2], "annotations": instances["annotations"][:2]}
+    (coco / "two.json").write_text(json.dumps(two))
+    monkeypatch.chdir(coco)
+    done = evaluate(*options)
+    assert done.returncode == status
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr

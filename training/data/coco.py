@@ -1,0 +1,126 @@
+"""COCO's JSON files: caption annotations, instance annotations, and results (an image id and a caption each)."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from training.data.flickr8k import DataError
+
+
+@dataclass(frozen=True)
+class CocoCaptions:
+    """Captions of an annotation file; image ids are strings."""
+
+    captions: dict[str, list[str]]
+    """As written, of every image that has any."""
+    file_names: dict[str, str]
+    """Of the images that the file describes."""
+
+
+def read_captions(path: Path) -> CocoCaptions:
+    """Read ``captions_*.json``: ``images`` (``id``, ``file_name``) and ``annotations`` (``image_id``, ``caption``).
+
+    Raises:
+        DataError: not such a file, or an annotation without image id or caption.
+    """
+    document = _read_object(path, "annotations")
+    captions: dict[str, list[str]] = defaultdict(list)
+    for place, entry in enumerate(document["annotations"]):
+        captions[_image_id(path, place, entry)].append(_caption(path, place, entry))
+    file_names = {
+        str(image["id"]): str(image["file_name"])
+        for image in document.get("images", [])
+        if isinstance(image, dict) and {"id", "file_name"} <= image.keys()
+    }
+    return CocoCaptions(dict(captions), file_names)
+
+
+def read_results(path: Path) -> dict[str, str]:
+    """Read a result file, a list of ``{"image_id": ..., "caption": ...}``: the caption of each image id, as written.
+
+    A caption may be empty: a model that says nothing is scored for it.
+
+    Raises:
+        DataError: not such a file, or a second caption for an image.
+    """
+    entries = _read(path)
+    if not isinstance(entries, list):
+        raise DataError(f"{path}: a COCO result file is a list, not {_kind(entries)}")
+    captions: dict[str, str] = {}
+    for place, entry in enumerate(entries):
+        image = _image_id(path, place, entry)
+        if not isinstance(entry.get("caption"), str):
+            raise DataError(f"{path}, entry {place}, image {image}: caption is missing or no text")
+        if image in captions:
+            raise DataError(f"{path}, entry {place}: a second caption for image {image}")
+        captions[image] = entry["caption"]
+    if not captions:
+        raise DataError(f"{path}: no caption in it")
+    return captions
+
+
+def read_objects(paths: Iterable[Path]) -> dict[str, set[str]]:
+    """Read ``instances_*.json``: names of the classes annotated in each image that the files describe.
+
+    Raises:
+        DataError: not such files, or an instance of an unknown class or image.
+    """
+    objects: dict[str, set[str]] = {}
+    for path in paths:
+        document = _read_object(path, "images", "annotations", "categories")
+        try:
+            names = {category["id"]: str(category["name"]) for category in document["categories"]}
+            objects.update({str(image["id"]): set() for image in document["images"]})
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{path}: an image or category lacks {error}") from None
+        for place, entry in enumerate(document["annotations"]):
+            image = _image_id(path, place, entry)
+            if image not in objects:
+                raise DataError(f"{path}, annotation {place}: image {image} is not among the file's images")
+            if entry.get("category_id") not in names:
+                raise DataError(
+                    f"{path}, annotation {place}, image {image}: unknown category {entry.get('category_id')!r}"
+                )
+            objects[image].add(names[entry["category_id"]])
+    return objects
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not JSON ({error})") from None
+
+
+def _read_object(path: Path, *lists: str) -> dict[str, Any]:
+    document = _read(path)
+    if not isinstance(document, dict):
+        raise DataError(f"{path}: a COCO annotation file is an object, not {_kind(document)}")
+    for key in lists:
+        if not isinstance(document.get(key), list):
+            raise DataError(f"{path}: a COCO annotation file has a list of {key}; this one has none")
+    return document
+
+
+def _kind(value: object) -> str:
+    return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "a single value"
+
+
+def _image_id(path: Path, place: int, entry: Any) -> str:
+    if not isinstance(entry, dict) or not isinstance(entry.get("image_id"), int | str):
+        raise DataError(f"{path}, entry {place}: no image_id")
+    return str(entry["image_id"])
+
+
+def _caption(path: Path, place: int, entry: dict[str, Any]) -> str:
+    caption = entry.get("caption")
+    if not isinstance(caption, str) or not caption.strip():
+        raise DataError(f"{path}, entry {place}, image {entry['image_id']}: caption is missing or empty")
+    return caption

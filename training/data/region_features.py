@@ -1,0 +1,236 @@
+"""Bottom-up features (Anderson et al. 2018) in the formats in which they are published, read image by image.
+
+Nothing but the rows of the image that is asked for is read: files may be larger than memory. Open a store in the
+process that reads it.
+"""
+
+import base64
+import binascii
+import mmap
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from training.data.flickr8k import DataError
+
+MAX_REGIONS = 50
+WIDTH = 2048
+TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
+
+
+@dataclass(frozen=True)
+class Regions:
+    """What a detector saw in an image: up to ``max_regions`` regions in file order."""
+
+    features: np.ndarray
+    """(n, width) float32."""
+    boxes_xyxy: np.ndarray | None
+    """(n, 4) float32, as the file has them; None where it has none."""
+    class_probabilities: np.ndarray | None
+    """(n, classes) float32; None where the file has none."""
+
+
+class RegionFeatures(Protocol):
+    """A store of features by image id."""
+
+    def __contains__(self, image: str) -> bool: ...
+
+    def read(self, image: str) -> Regions:
+        """
+        Raises:
+            DataError: the image is missing, or its features are malformed; names the file, the id and the reason.
+        """
+        ...
+
+
+def open_features(path: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> RegionFeatures:
+    """Open a store by what it is: an HDF5 file, a ``.tsv`` file, or a folder of ``.npz`` files.
+
+    Args:
+        path: of the store.
+        width: of a feature.
+        max_regions: read of an image; the rest is left out, in file order.
+
+    Raises:
+        DataError: no such file, or of no known format.
+    """
+    if path.is_dir():
+        return NpzFeatures(path, width, max_regions)
+    if not path.is_file():
+        raise DataError(f"{path}: no such feature file or folder")
+    if path.suffix == ".tsv":
+        return TsvFeatures(path, width, max_regions)
+    if path.suffix in (".h5", ".hdf5", ".hdf"):
+        return Hdf5Features(path, width, max_regions)
+    raise DataError(f"{path}: unknown feature format; known are .hdf5 (.h5), .tsv and a folder of .npz files")
+
+
+def check_images(store: RegionFeatures, images: Iterable[str], path: Path) -> None:
+    """
+    Raises:
+        DataError: an image has no features; says how many lack them and names one.
+    """
+    if missing := [image for image in images if image not in store]:
+        raise DataError(f"{path}: no features of {len(missing)} images, for example image {missing[0]}")
+
+
+class Hdf5Features:
+    """Datasets ``<image id>_features``, and where the file has them ``_boxes`` and ``_cls_prob``."""
+
+    def __init__(self, path: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
+        try:
+            import h5py
+        except ImportError:
+            raise DataError(f"{path}: reading HDF5 needs h5py; `pip install h5py`") from None
+        self.path, self.width, self.max_regions = path, width, max_regions
+        try:
+            self._file = h5py.File(path, "r")
+        except OSError as error:
+            raise DataError(f"{path} is not an HDF5 file, or cut short ({error})") from None
+
+    def __contains__(self, image: str) -> bool:
+        return f"{image}_features" in self._file
+
+    def read(self, image: str) -> Regions:
+        return _checked(
+            f"{self.path}, image {image}", self.width,
+            self._rows(image, "features"), self._rows(image, "boxes"), self._rows(image, "cls_prob"),
+        )  # fmt: skip
+
+    def _rows(self, image: str, kind: str) -> np.ndarray | None:
+        dataset = self._file.get(f"{image}_{kind}")
+        if dataset is None:
+            return None
+        try:
+            return np.asarray(dataset[: self.max_regions])
+        except (OSError, ValueError, TypeError) as error:
+            raise DataError(f"{self.path}, image {image}: {kind} cannot be read ({error})") from None
+
+
+class NpzFeatures:
+    """A folder with ``<image id>.npz`` each: ``features`` or ``x``, and where there are any ``boxes`` or ``bbox``."""
+
+    def __init__(self, folder: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
+        self.folder, self.width, self.max_regions = folder, width, max_regions
+
+    def __contains__(self, image: str) -> bool:
+        return self._path(image).is_file()
+
+    def read(self, image: str) -> Regions:
+        path = self._path(image)
+        where = f"{path}, image {image}"
+        if not path.is_file():
+            raise DataError(f"{where}: no such file")
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                found = {
+                    kind: next((np.asarray(arrays[key][: self.max_regions]) for key in keys if key in arrays), None)
+                    for kind, keys in (
+                        ("features", ("features", "x")), ("boxes", ("boxes", "bbox")), ("classes", ("cls_prob",)),
+                    )
+                }  # fmt: skip
+        except (OSError, ValueError, EOFError, IndexError, zipfile.BadZipFile) as error:
+            raise DataError(f"{where}: not an npz file, or cut short ({error})") from None
+        return _checked(where, self.width, found["features"], found["boxes"], found["classes"])
+
+    def _path(self, image: str) -> Path:
+        return self.folder / f"{image}.npz"
+
+
+class TsvFeatures:
+    """Lines of ``image_id image_w image_h num_boxes boxes features``, the last two base64 of float32 rows.
+
+    Opening scans the file once for the place of each image's line.
+    """
+
+    def __init__(self, path: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
+        self.path, self.width, self.max_regions = path, width, max_regions
+        if not path.stat().st_size:
+            raise DataError(f"{path} is empty")
+        with self._mapped() as content:
+            self._lines = self._index(content)
+
+    def _index(self, content: mmap.mmap) -> dict[str, tuple[int, int]]:
+        lines: dict[str, tuple[int, int]] = {}
+        start, number = 0, 0
+        while start < len(content):
+            number += 1
+            newline = content.find(b"\n", start)
+            end = len(content) if newline < 0 else newline
+            if end > start:
+                tab = content.find(b"\t", start, end)
+                if tab < 0:
+                    raise DataError(f"{self.path}, line {number}: no tab; expected {', '.join(TSV_FIELDS)}")
+                image = content[start:tab].decode(errors="replace")
+                if image in lines:
+                    raise DataError(f"{self.path}, line {number}: image {image} is in the file twice")
+                lines[image] = (start, end)
+            start = end + 1
+        return lines
+
+    @contextmanager
+    def _mapped(self) -> Iterator[mmap.mmap]:
+        with self.path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            yield content
+
+    def __contains__(self, image: str) -> bool:
+        return image in self._lines
+
+    def read(self, image: str) -> Regions:
+        where = f"{self.path}, image {image}"
+        if image not in self._lines:
+            raise DataError(f"{where}: it has no features")
+        start, end = self._lines[image]
+        with self._mapped() as content:
+            fields = content[start:end].rstrip(b"\r").split(b"\t")
+        if len(fields) != len(TSV_FIELDS):
+            raise DataError(f"{where}: {len(fields)} fields instead of {len(TSV_FIELDS)} ({', '.join(TSV_FIELDS)})")
+        if not fields[3].isdigit() or not (count := int(fields[3])):
+            raise DataError(f"{where}: num_boxes is {fields[3].decode(errors='replace')!r}")
+        boxes = self._decode(where, "boxes", fields[4], count)
+        features = self._decode(where, "features", fields[5], count)
+        return _checked(where, self.width, features[: self.max_regions], boxes[: self.max_regions], None)
+
+    def _decode(self, where: str, name: str, field: bytes, count: int) -> np.ndarray:
+        try:
+            values = np.frombuffer(base64.b64decode(field, validate=True), dtype="<f4")
+            return values.reshape(count, -1)
+        except (binascii.Error, ValueError) as error:
+            raise DataError(f"{where}: {name} are not base64 of {count} float32 rows ({error})") from None
+
+
+def _checked(where: str, width: int, features: Any, boxes: Any, class_probabilities: Any) -> Regions:
+    """Regions of which everything that a model relies on has been checked."""
+    if features is None:
+        raise DataError(f"{where}: it has no features")
+    features = _finite(where, "features", features)
+    if features.ndim != 2 or not len(features):
+        raise DataError(f"{where}: features have the shape {features.shape} instead of (regions, {width})")
+    if features.shape[1] != width:
+        raise DataError(f"{where}: features are {features.shape[1]} wide instead of {width}")
+    if boxes is not None:
+        boxes = _finite(where, "boxes", boxes)
+        if boxes.shape != (len(features), 4):
+            raise DataError(f"{where}: boxes have the shape {boxes.shape} instead of ({len(features)}, 4)")
+    if class_probabilities is not None:
+        class_probabilities = _finite(where, "class probabilities", class_probabilities)
+        if class_probabilities.ndim != 2 or len(class_probabilities) != len(features):
+            raise DataError(
+                f"{where}: class probabilities have the shape {class_probabilities.shape} for {len(features)} regions"
+            )
+    return Regions(features, boxes, class_probabilities)
+
+
+def _finite(where: str, name: str, values: np.ndarray) -> np.ndarray:
+    try:
+        numbers = np.asarray(values, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise DataError(f"{where}: {name} are no numbers") from None
+    if not np.isfinite(numbers).all():
+        raise DataError(f"{where}: {name} contain NaN or infinity")
+    return numbers

@@ -1,0 +1,67 @@
+"""The COCO toolkit's Java programs, run so that none of them can hang an evaluation."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+HOW_TO_GET_JAVA = "install a Java runtime, e.g. `apt install default-jre-headless`, or set JAVA_HOME"
+
+
+class JavaError(Exception):
+    """A Java program of the toolkit does not run here; the message says why."""
+
+
+def find_java() -> str | None:
+    """Path of the ``java`` command: of ``JAVA_HOME`` where that is set, else on the ``PATH``; None without one."""
+    home = os.environ.get("JAVA_HOME")
+    if home and (command := shutil.which("java", path=str(Path(home) / "bin"))):
+        return command
+    return shutil.which("java")
+
+
+def toolkit_folder(part: str) -> Path:
+    """Folder of a part of pycocoevalcap (``tokenizer``, ``meteor``, ``spice``), where its jar files are."""
+    found = find_spec("pycocoevalcap")
+    assert found is not None
+    assert found.submodule_search_locations is not None
+    return Path(next(iter(found.submodule_search_locations))) / part
+
+
+def run_java(program: str, arguments: Sequence[str], folder: Path, lines: Sequence[str], limit_s: float) -> list[str]:
+    """Give a Java program lines and take the lines that it answers.
+
+    All input is written and all output read at once, so neither side ever waits for the other, and a program that
+    has not ended after ``limit_s`` seconds is killed.
+
+    Args:
+        program: what to call it in a complaint.
+        arguments: after ``java``.
+        folder: to run it in.
+
+    Raises:
+        JavaError: no Java, the program failed, or it took too long.
+    """
+    java = find_java()
+    if java is None:
+        raise JavaError(f"no Java here; {HOW_TO_GET_JAVA}")
+    command = [java, "-Dfile.encoding=UTF-8", *arguments]
+    try:
+        done = subprocess.run(
+            command,
+            input="".join(f"{line}\n" for line in lines).encode(),
+            capture_output=True,
+            cwd=folder,
+            timeout=limit_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise JavaError(f"{program} was ended after {limit_s:.0f} s without an answer") from None
+    except OSError as error:
+        raise JavaError(f"{java} cannot be run: {error.strerror}") from None
+    if done.returncode:
+        complaint = done.stderr.decode(errors="replace").strip().splitlines()
+        raise JavaError(f"{program} failed: {complaint[-1] if complaint else f'status {done.returncode}'}")
+    return done.stdout.decode().split("\n")[:-1]
