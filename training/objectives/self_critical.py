@@ -12,6 +12,7 @@ maximised is the reward of what the robot would say.) The gradient passes throug
 to the very probabilities, dropout and all, by which the words were chosen.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,10 @@ from training.objectives.objective import Outcome, TrainingCaptions
 
 if TYPE_CHECKING:
     from training.config import PhaseConfig
+
+
+Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Images (B,) and words (B, k, T) -> (B, k), as :meth:`training.objectives.cider_d.CiderD.score`."""
 
 
 def self_critical_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
@@ -46,12 +51,11 @@ class SelfCritical:
 
     def __init__(self, captions: TrainingCaptions, phase: "PhaseConfig") -> None:
         self._beam_size, self._max_words = phase.beam_size, captions.max_words
-        self.reward = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
+        corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
+        self.reward: Reward = corpus.score
 
     def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray) -> Outcome:
-        found = beam_search(
-            captioner, tokens, beam_size=self._beam_size, max_words=self._max_words, early_exit=False
-        )
-        scores = self.reward.score(images, found.words.cpu().numpy())
+        found = beam_search(captioner, tokens, beam_size=self._beam_size, max_words=self._max_words, early_exit=False)
+        scores = self.reward(images, found.words.cpu().numpy())
         rewards = torch.from_numpy(scores).to(found.log_probabilities)
         return Outcome(self_critical_loss(found.log_probabilities, rewards), float(scores.mean()))

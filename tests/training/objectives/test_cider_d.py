@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.cider.cider_scorer import CiderScorer
@@ -44,6 +44,7 @@ corpora = st.lists(st.lists(captions, min_size=1, max_size=4), min_size=1, max_s
 
 
 @given(corpus=corpora, data=st.data(), end=st.booleans(), width=st.integers(1, 10))
+@settings(max_examples=40)
 def test_rewards_equal_the_toolkits_cider_with_frequencies_of_the_corpus(
     corpus: Corpus, data: st.DataObject, end: bool, width: int
 ) -> None:
@@ -89,15 +90,15 @@ def test_an_image_without_captions_is_named() -> None:
 
 @pytest.fixture(scope="module")
 def large() -> tuple[Corpus, np.ndarray, np.ndarray]:
-    """1,000 images with five captions of natural length and word frequency; 50 images x 5 beams."""
+    """150 images with five captions of natural length and word frequency; 50 images x 5 beams."""
     random = np.random.default_rng(0)
     share = 1 / np.arange(1, 3001)
 
     def caption() -> list[int]:
         return (random.choice(3000, p=share / share.sum(), size=random.integers(6, 18)) + 4).tolist()
 
-    corpus = [[caption() for _ in range(5)] for _ in range(1000)]
-    images = random.permutation(1000)[:50]
+    corpus = [[caption() for _ in range(5)] for _ in range(150)]
+    images = random.permutation(150)[:50]
     beams = [[corpus[image][k][: random.integers(3, 16)] + caption()[:3] for k in range(5)] for image in images]
     return corpus, images, padded(beams, 20)
 

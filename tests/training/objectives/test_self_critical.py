@@ -126,7 +126,7 @@ def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -
     model = tiny_smart(memory_slots=3)
     torch.manual_seed(0)
     tokens, images = torch.randn(3, 6, 24), np.array([4, 0, 2])
-    allowed = tuple(range(4, 60)) + (Vocabulary.end_id,)
+    allowed = (*range(4, 60), Vocabulary.end_id)
     reward = CiderD.from_words(words, Vocabulary(WORDS), end_token=True)
     loss, rewards = torch.zeros(()), []
     for row, image in enumerate(images):
@@ -150,7 +150,7 @@ def test_steps_along_the_gradient_raise_the_reward() -> None:
     tokens, images = torch.randn(2, 6, 24), np.array([0, 1])
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     rewards = []
-    for _ in range(40):
+    for _ in range(30):
         outcome = criticise(model, tokens, images)
         optimizer.zero_grad()
         outcome.loss.backward()
