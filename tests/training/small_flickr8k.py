@@ -70,7 +70,7 @@ def write_config(path: Path, **changes: object) -> Path:
             },
             {
                 "name": "self_critical", "objective": "self_critical", "epochs": 2, "learning_rate": 1e-3,
-                "schedule": "constant", "images_per_batch": 4, "beam_size": 3, "from_best": True,
+                "schedule": "constant", "images_per_batch": 4, "beam_size": 3,
             },
         ],
         **changes,

@@ -47,19 +47,20 @@ def test_a_frozen_phase_after_fine_tuning_trains_on_features_of_the_fine_tuned_b
 
 
 def test_a_phase_may_start_from_the_best_model_backbone_included(data: Path, tmp_path: Path) -> None:
-    # The last two phases have no step that changes anything: the model is that of the best epoch.
-    ruin = {**END_TO_END, "learning_rate": 0.3, "backbone_learning_rate": 0.01, "name": "ruin"}
+    # The second phase spoils both halves; the third, at rate 0, shows what it started from.
+    spoil = {**END_TO_END, "learning_rate": 0.3, "backbone_learning_rate": 0.01, "name": "spoil"}
     still = {**SCST, "learning_rate": 0.0, "from_best": True}
-    trainer = trained(tmp_path, data, {**XE, "epochs": 3, "learning_rate": 1e-2}, ruin, still)
-    history = trainer.progress.history
-    best = max(history[:3], key=lambda entry: entry["cider"])
-    assert history[3]["cider"] < best["cider"]
-    assert history[4]["cider"] == best["cider"]
+    learn = {**XE, "epochs": 8, "learning_rate": 3e-3, "warmup_steps": 5, "images_per_batch": 2}
+    trainer = trained(tmp_path, data, learn, spoil, still)
     kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
+    assert kept.record["dev"]["phase"] == "frozen"
+    assert trainer.progress.history[-1]["cider"] == kept.record["dev"]["cider"]
     for part in ("captioner", "backbone"):
         expected = getattr(kept, part).state_dict()
         found = getattr(trainer.trained, part).state_dict()
         assert all(torch.equal(found[name], value) for name, value in expected.items())
+    # Features of the spoilt backbone were not even computed, those of the released one were found again.
+    assert len(list((tmp_path / "features").iterdir())) == 2
 
 
 def test_patience_ends_a_phase_and_the_next_one_begins(data: Path, tmp_path: Path) -> None:
