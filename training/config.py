@@ -6,6 +6,9 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import yaml
 
+from training.objectives import OBJECTIVES
+from training.schedules import SCHEDULES
+
 T = TypeVar("T")
 
 
@@ -31,9 +34,13 @@ class PhaseConfig:
     name: str
     epochs: int
     learning_rate: float
-    """Peak of the captioner's rate: linear warm-up, then a half cosine down to ``final_share`` of it."""
+    """Of the captioner; ``schedule`` multiplies it. With ``noam`` 1.0 gives the paper's rule."""
+    schedule: str = "cosine"
+    """``cosine`` (warm-up, then half a cosine down to ``final_share``), ``noam`` or ``constant``."""
     warmup_steps: int = 0
     final_share: float = 0.02
+    objective: str = "cross_entropy"
+    """``cross_entropy`` or ``self_critical``."""
     images_per_batch: int = 20
     """Images a step; each brings all its captions and is encoded once."""
     backbone_learning_rate: float = 0.0
@@ -43,6 +50,25 @@ class PhaseConfig:
     """Mirror half of the photographs."""
     crop: float = 1.0
     """Smallest share of the side that a random crop keeps; 1 is the whole photograph. Fine-tuning only."""
+    beam_size: int = 5
+    """Captions that self-critical training tries for an image."""
+    reward_end_token: bool = True
+    """Whether the reward counts the end as a word, so that broken-off captions do not pay. M2's code: false."""
+    patience: int = 0
+    """The phase ends after so many epochs without a better dev CIDEr; 0: never."""
+    from_best: bool = False
+    """Start from the best model of the phases before, by dev CIDEr, not from where the last one ended."""
+
+    def __post_init__(self) -> None:
+        for key, known in (("objective", OBJECTIVES), ("schedule", SCHEDULES)):
+            if getattr(self, key) not in known:
+                raise ValueError(f"{key} must be one of {', '.join(known)}, not {getattr(self, key)!r}")
+        if self.schedule == "noam" and self.warmup_steps < 1:
+            raise ValueError("schedule noam needs warmup_steps (10000 in the paper)")
+        if self.objective == "self_critical" and self.beam_size < 2:
+            raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
+        if self.patience < 0:
+            raise ValueError(f"patience must not be negative, not {self.patience}")
 
     @property
     def trains_backbone(self) -> bool:
@@ -89,9 +115,20 @@ def load_config(path: Path) -> ExperimentConfig:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not YAML: {error}") from None
-    config = _build(ExperimentConfig, raw, str(path))
+    return parse_config(raw, str(path))
+
+
+def parse_config(raw: Any, where: str) -> ExperimentConfig:
+    """An experiment from plain keys and values, what is not said by default.
+
+    Raises:
+        ConfigError: as :func:`load_config`; the message begins with ``where``.
+    """
+    config = _build(ExperimentConfig, raw, where)
     if config.precision not in ("auto", "fp32", "bf16"):
-        raise ConfigError(f"{path}: precision must be auto, fp32 or bf16, not {config.precision!r}")
+        raise ConfigError(f"{where}: precision must be auto, fp32 or bf16, not {config.precision!r}")
+    if config.phases[0].from_best:
+        raise ConfigError(f"{where}: phases[0]: from_best: no phase comes before it")
     return config
 
 
@@ -108,7 +145,10 @@ def _build(kind: type[T], raw: Any, where: str) -> T:
             values[name] = _convert(f.type, raw[name], f"{where}: {name}")
         elif f.default is MISSING and f.default_factory is MISSING:
             raise ConfigError(f"{where}: {name} is missing")
-    return kind(**values)
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def _convert(kind: Any, value: Any, where: str) -> Any:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.models.smart import DecoderState, Encoded
@@ -91,10 +92,10 @@ def beam_search(
         max_words: the longest caption, end token included.
         forbidden: ids that are never chosen; log probabilities are among the words that may be.
         early_exit: stop when every image's best beam has ended. Scores only fall, so nothing can overtake it:
-            the best caption is the same; lower beams may then be unfinished.
+            the best caption is the same; lower beams may then be unfinished. Without it every beam is finished.
 
     Returns:
-        :class:`Hypotheses` with T at most ``max_words``.
+        :class:`Hypotheses` with T at most ``max_words``, without early exit ``max_words`` itself.
     """
     encoded = model.encode(tokens, mask)
     state = model.initial_state(encoded)
@@ -115,10 +116,19 @@ def beam_search(
         words, parents, chosen, scores, ended = select(logits, scores, ended, end_id, padding_id)
         ancestry = ancestry.gather(1, parents[..., None].expand_as(ancestry))
         history.append((words, chosen, attention.float()))
-        if early_exit and bool(ended[:, 0].all()):
+        if bool((ended[:, 0] if early_exit else ended).all()):
             break
     steps = [torch.stack(kind) for kind in zip(*history, strict=True)]
-    return read_history(steps[0], steps[1], steps[2], torch.cat([ancestry, own], dim=2), scores)
+    found = read_history(steps[0], steps[1], steps[2], torch.cat([ancestry, own], dim=2), scores)
+    if early_exit or len(history) == max_words:
+        return found
+    rest = max_words - len(history)  # nothing but padding would have followed
+    return Hypotheses(
+        words=functional.pad(found.words, (0, rest), value=padding_id),
+        log_probabilities=functional.pad(found.log_probabilities, (0, rest)),
+        scores=found.scores,
+        attention=functional.pad(found.attention, (0, 0, 0, rest)),
+    )
 
 
 def read_history(

@@ -4,6 +4,7 @@ import json
 import math
 import time
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,16 @@ from training.checkpoint import (
     under_prefix,
     with_prefix,
 )
-from training.config import ConfigError, ExperimentConfig, PhaseConfig
+from training.config import ConfigError, ExperimentConfig, PhaseConfig, parse_config
 from training.data.augmentation import random_view
-from training.data.captions import encode_captions, pad_groups
 from training.data.flickr8k import Flickr8k
 from training.data.grid_features import load_or_extract
 from training.data.tokenizer import build_vocabulary, tokenize
 from training.metrics.coco import score_captions
 from training.models import FAMILIES
-from training.objectives.cross_entropy import cross_entropy
+from training.objectives import OBJECTIVES
+from training.objectives.objective import Objective, Outcome, TrainingCaptions
+from training.schedules import SCHEDULES
 
 
 class TrainingError(Exception):
@@ -46,16 +48,14 @@ class Progress:
     step: int = 0
     """Steps done in this epoch."""
     loss_sum: float = 0.0
+    reward_sum: float | None = None
+    """None where the objective has no reward."""
     best_cider: float = -1.0
+    phase_cider: float = -1.0
+    """Best of this phase."""
+    stale_epochs: int = 0
+    """Epochs of this phase since ``phase_cider``."""
     history: list[dict[str, Any]] = field(default_factory=list)
-
-
-def warmup_cosine(step: int, total: int, phase: PhaseConfig) -> float:
-    """Share of the peak rate at ``step`` of ``total``: linear warm-up, then half a cosine to ``final_share``."""
-    if step < phase.warmup_steps:
-        return (step + 1) / phase.warmup_steps
-    done = (step - phase.warmup_steps) / max(1, total - phase.warmup_steps)
-    return phase.final_share + (1 - phase.final_share) * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
 
 def multiplies_bf16() -> bool:
@@ -90,11 +90,9 @@ class Trainer:
             for image in images
         }
         self.references = {image: [" ".join(w) for w in words[image]] for image in self.images["dev"]}
-        train_words = [caption for image in self.images["train"] for caption in words[image]]
-        vocabulary = build_vocabulary(train_words, config.data.minimum_count)
-        self.captions = {
-            image: encode_captions(words[image], vocabulary, config.data.max_words) for image in self.images["train"]
-        }
+        train_words = [words[image] for image in self.images["train"]]
+        vocabulary = build_vocabulary(chain.from_iterable(train_words), config.data.minimum_count)
+        self.captions = TrainingCaptions(train_words, vocabulary, config.data.max_words)
         backbone = load_backbone(data / "backbones" / config.backbone)
         family = FAMILIES[config.family]
         try:
@@ -113,12 +111,19 @@ class Trainer:
     def _claim_folder(self) -> None:
         """The folder belongs to the experiment that was started in it first."""
         marker = self.folder / "experiment.json"
-        wanted = json.dumps(asdict(self.config), indent=2)
-        if marker.exists() and marker.read_text(encoding="utf-8") != wanted:
+        if not marker.exists():
+            marker.write_text(json.dumps(asdict(self.config), indent=2), encoding="utf-8")
+        elif not self._is_mine(marker):
             raise ConfigError(
                 f"{self.folder} holds a run of another experiment; give another --run folder or remove it"
             )
-        marker.write_text(wanted, encoding="utf-8")
+
+    def _is_mine(self, marker: Path) -> bool:
+        """Compared as experiments: a run that began before an option existed has it by default."""
+        try:
+            return parse_config(json.loads(marker.read_text(encoding="utf-8")), str(marker)) == self.config
+        except (ConfigError, json.JSONDecodeError):
+            return False
 
     # -- the loop ------------------------------------------------------------------------------------------
 
@@ -143,16 +148,32 @@ class Trainer:
                 self._features = {}  # they will no longer be this backbone's
             else:
                 self._load_features()
+            objective = OBJECTIVES[phase.objective](self.captions, phase)
             optimizer = self._optimizer(phase)
             if saved := under_prefix("optimizer", tensors):
                 restore_optimizer(optimizer, saved)
             tensors = {}
-            while self.progress.epoch < phase.epochs:
-                self._train_epoch(phase, optimizer)
+            while self.progress.epoch < phase.epochs and not self._stopped_early(phase):
+                self._train_epoch(phase, objective, optimizer)
                 self._finish_epoch(phase, optimizer)
-            self.progress.phase, self.progress.epoch = self.progress.phase + 1, 0
-            # The next phase starts with a fresh optimizer: the checkpoint must not carry this one's.
-            self._save(None)
+            self._finish_phase()
+
+    def _stopped_early(self, phase: PhaseConfig) -> bool:
+        return 0 < phase.patience <= self.progress.stale_epochs
+
+    def _finish_phase(self) -> None:
+        progress = self.progress
+        progress.phase, progress.epoch = progress.phase + 1, 0
+        progress.phase_cider, progress.stale_epochs = -1.0, 0
+        if progress.phase < len(self.config.phases) and self.config.phases[progress.phase].from_best:
+            # Before the checkpoint, so that it holds what the phase starts from: the file of the best may change
+            # in the phase's first epoch, and a resumed run must not start from that.
+            tensors, _ = load_checkpoint(self.folder / "best.safetensors")
+            self.trained.captioner.load_state_dict(under_prefix("captioner", tensors))
+            self.trained.backbone.load_state_dict(under_prefix("backbone", tensors))
+            self._features = {}  # of a backbone that may be another now
+        # The next phase starts with a fresh optimizer: the checkpoint must not carry this one's.
+        self._save(None)
 
     def _load_features(self) -> None:
         if not self._features:
@@ -170,7 +191,7 @@ class Trainer:
             groups.append({"params": list(self.trained.backbone.parameters()), "peak": phase.backbone_learning_rate})
         return torch.optim.Adam(groups, lr=phase.learning_rate, betas=(0.9, 0.98), eps=1e-9)
 
-    def _train_epoch(self, phase: PhaseConfig, optimizer: torch.optim.Optimizer) -> None:
+    def _train_epoch(self, phase: PhaseConfig, objective: Objective, optimizer: torch.optim.Optimizer) -> None:
         progress, names = self.progress, self.images["train"]
         steps = math.ceil(len(names) / phase.images_per_batch)
         # Order and views depend on the seed and the epoch alone, so a resumed epoch sees what it would have seen.
@@ -185,32 +206,38 @@ class Trainer:
             while progress.step < steps:
                 start = progress.step * phase.images_per_batch
                 chosen = order[start : start + phase.images_per_batch]
-                share = warmup_cosine(progress.epoch * steps + progress.step, phase.epochs * steps, phase)
+                done, total = progress.epoch * steps + progress.step, phase.epochs * steps
+                share = SCHEDULES[phase.schedule](done, total, phase, self.trained.captioner.config.d_model)
                 for group in optimizer.param_groups:
                     group["lr"] = group["peak"] * share
-                loss = self._loss(phase, chosen, flips)
-                value = loss.item()
+                outcome = self._outcome(phase, objective, chosen, flips)
+                value = outcome.loss.item()
                 if not math.isfinite(value):
                     raise TrainingError(
                         f"the loss is {value} at {title}, step {progress.step}; the last good checkpoint is kept: "
                         "lower learning_rate or raise warmup_steps"
                     )
                 optimizer.zero_grad(set_to_none=True)
-                loss.backward()
+                outcome.loss.backward()
                 for module in modules:
                     nn.utils.clip_grad_norm_(module.parameters(), 5.0)
                 optimizer.step()
                 progress.step += 1
                 progress.loss_sum += value
+                figures = {"loss": progress.loss_sum / progress.step}
+                if outcome.reward is not None:
+                    progress.reward_sum = (progress.reward_sum or 0.0) + outcome.reward
+                    figures["reward"] = progress.reward_sum / progress.step
                 bar.update()
-                bar.set_postfix(loss=f"{progress.loss_sum / progress.step:.3f}", refresh=False)
+                bar.set_postfix({name: f"{value:.3f}" for name, value in figures.items()}, refresh=False)
                 if time.monotonic() - saved > self.config.checkpoint_minutes * 60:
                     self._save(optimizer)
                     saved = time.monotonic()
 
     def _shuffle(self, batch: int, random: np.random.Generator) -> np.ndarray:
         """A random order in which the images of a batch have captions of like length: less padding to compute."""
-        longest = np.array([max(map(len, self.captions[name])) for name in self.images["train"]])
+        cut = self.captions.max_words - 1
+        longest = np.array([min(cut, max(map(len, captions))) for captions in self.captions.words])
         order = random.permutation(len(longest))
         pools = [order[start : start + 20 * batch] for start in range(0, len(order), 20 * batch)]
         batches = []
@@ -221,18 +248,14 @@ class Trainer:
         last = batches.pop()
         return np.concatenate([*(batches[k] for k in random.permutation(len(batches))), last])
 
-    def _loss(self, phase: PhaseConfig, chosen: np.ndarray, flips: np.ndarray) -> Tensor:
-        names = [self.images["train"][index] for index in chosen]
-        vocabulary = self.trained.vocabulary
-        words = pad_groups([self.captions[name] for name in names], vocabulary.padding_id)
+    def _outcome(self, phase: PhaseConfig, objective: Objective, chosen: np.ndarray, flips: np.ndarray) -> Outcome:
         with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
             if phase.trains_backbone:
                 tokens = self.trained.backbone(torch.from_numpy(self._views(phase, chosen, flips)))
             else:
                 stored = self._features["train"][chosen, flips[chosen].astype(int)]
                 tokens = torch.from_numpy(stored.astype(np.float32))
-            logits = self.trained.captioner(tokens, words[..., :-1])
-        return cross_entropy(logits, words[..., 1:], vocabulary.padding_id, phase.label_smoothing)
+            return objective(self.trained.captioner, tokens, chosen)
 
     def _views(self, phase: PhaseConfig, chosen: np.ndarray, flips: np.ndarray) -> np.ndarray:
         frames = self.dataset.read_images([self.images["train"][index] for index in chosen])
@@ -249,6 +272,8 @@ class Trainer:
             "phase": phase.name, "epoch": progress.epoch + 1, "loss": round(progress.loss_sum / progress.step, 4),
             "learning_rate": optimizer.param_groups[0]["lr"], **{k: round(v, 4) for k, v in scores.items()},
         }  # fmt: skip
+        if progress.reward_sum is not None:
+            entry["reward"] = round(progress.reward_sum / progress.step, 4)
         progress.history.append(entry)
         tqdm.write("  ".join(f"{key} {value}" for key, value in entry.items()))
         with (self.folder / "log.jsonl").open("a", encoding="utf-8") as stream:
@@ -257,7 +282,11 @@ class Trainer:
             progress.best_cider = scores["cider"]
             self.trained.record = {**self.trained.record, "dev": entry}
             self.trained.save(self.folder / "best.safetensors")
-        progress.epoch, progress.step, progress.loss_sum = progress.epoch + 1, 0, 0.0
+        improved = scores["cider"] > progress.phase_cider
+        progress.stale_epochs = 0 if improved else progress.stale_epochs + 1
+        progress.phase_cider = max(progress.phase_cider, scores["cider"])
+        progress.epoch, progress.step = progress.epoch + 1, 0
+        progress.loss_sum, progress.reward_sum = 0.0, None
         self._save(optimizer)
 
     def _save(self, optimizer: torch.optim.Optimizer | None) -> None:

@@ -68,6 +68,10 @@ def write_config(path: Path, **changes: object) -> Path:
                 "name": "end_to_end", "epochs": 1, "learning_rate": 1e-4, "backbone_learning_rate": 1e-5,
                 "images_per_batch": 4, "crop": 0.8,
             },
+            {
+                "name": "self_critical", "objective": "self_critical", "epochs": 2, "learning_rate": 1e-3,
+                "schedule": "constant", "images_per_batch": 4, "beam_size": 3,
+            },
         ],
         **changes,
     }  # fmt: skip

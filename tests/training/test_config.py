@@ -11,6 +11,10 @@ CONFIGS = sorted((Path(__file__).parents[2] / "training" / "configs").glob("*.ya
 GOOD = {"name": "x", "backbone": "b.onnx", "phases": [{"name": "p", "epochs": 1, "learning_rate": 0.1}]}
 
 
+def phase(**changes: object) -> dict[str, object]:
+    return {"phases": [{"name": "p", "epochs": 1, "learning_rate": 0.1, **changes}]}
+
+
 def written(path: Path, value: object) -> Path:
     (path / "config.yaml").write_text(value if isinstance(value, str) else yaml.safe_dump(value))
     return path / "config.yaml"
@@ -36,6 +40,12 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
         ({"precision": "fp8"}, "precision must be"),
         ({"seed": True}, "seed: expected int"),
         ({"data": 3}, "data: expected keys"),
+        (phase(objective="reinforce"), r"phases\[0\]: objective must be one of cross_entropy, self_critical"),
+        (phase(schedule="linear"), r"phases\[0\]: schedule must be one of constant, cosine, noam"),
+        (phase(schedule="noam"), r"phases\[0\]: schedule noam needs warmup_steps"),
+        (phase(objective="self_critical", beam_size=1), r"phases\[0\]: beam_size must be at least 2"),
+        (phase(patience=-1), r"phases\[0\]: patience must not be negative"),
+        (phase(from_best=True), r"phases\[0\]: from_best: no phase comes before it"),
     ],
 )
 def test_a_malformed_value_is_named(tmp_path: Path, change: dict[str, object], complaint: str) -> None:

@@ -1,7 +1,17 @@
 """Cross-entropy with teacher forcing, the first stage of SMArT's training (Sec. III-C)."""
 
+from typing import TYPE_CHECKING
+
+import numpy as np
 from torch import Tensor
 from torch.nn import functional
+
+from training.data.captions import encode_captions, pad_groups
+from training.models.smart import Smart
+from training.objectives.objective import Outcome, TrainingCaptions
+
+if TYPE_CHECKING:
+    from training.config import PhaseConfig
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, padding_id: int, label_smoothing: float = 0.0) -> Tensor:
@@ -21,3 +31,17 @@ def cross_entropy(logits: Tensor, targets: Tensor, padding_id: int, label_smooth
         ignore_index=padding_id,
         label_smoothing=label_smoothing,
     )
+
+
+class CrossEntropy:
+    """Every human caption of an image is a target; the image is encoded once for all of them."""
+
+    def __init__(self, captions: TrainingCaptions, phase: "PhaseConfig") -> None:
+        self._padding_id = captions.vocabulary.padding_id
+        self._label_smoothing = phase.label_smoothing
+        self._captions = [encode_captions(words, captions.vocabulary, captions.max_words) for words in captions.words]
+
+    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray) -> Outcome:
+        words = pad_groups([self._captions[image] for image in images], self._padding_id).to(tokens.device)
+        logits = captioner(tokens, words[..., :-1])
+        return Outcome(cross_entropy(logits, words[..., 1:], self._padding_id, self._label_smoothing))

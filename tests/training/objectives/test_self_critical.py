@@ -1,0 +1,166 @@
+"""The gradient of self-critical training, against finite differences and against code that shares none with it."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from tests.plain_beam_search import plain_beam_search
+from tests.tiny_model import tiny_smart
+from training.config import PhaseConfig
+from training.decode import beam_search
+from training.models.smart import Smart
+from training.objectives.cider_d import CiderD
+from training.objectives.objective import TrainingCaptions
+from training.objectives.self_critical import SelfCritical, self_critical_loss
+
+WORDS = (*SPECIAL, *(f"w{index}" for index in range(4, 60)))
+# What may be said in the exact case: the end token, 4 and 5. At most three words: 1 + 2 + 4 + 8 captions.
+ALPHABET = (Vocabulary.end_id, 4, 5)
+LONGEST = 3
+FORBIDDEN = tuple(word for word in range(16) if word not in ALPHABET)
+
+
+def all_captions() -> Tensor:
+    """(15, LONGEST), padded after the end token."""
+    rows = []
+    for words in product(ALPHABET, repeat=LONGEST):
+        if Vocabulary.end_id in words:
+            end = words.index(Vocabulary.end_id)
+            words = (*words[: end + 1], *[0] * (LONGEST - end - 1))
+        rows.append(words)
+    return torch.tensor(sorted(set(rows)))
+
+
+def exact_case() -> tuple[Smart, Tensor, Tensor, Tensor]:
+    """Model in double precision, tokens (1, N, width), every caption (15, T), its CIDEr-D (15,)."""
+    model = tiny_smart(token_width=6, vocabulary_size=16, d_model=8, heads=2, d_ff=8, memory_slots=2).double()
+    with torch.no_grad():
+        model.word_projection.weight *= 0.3  # nothing is certain
+    corpus = [[[4, 5], [5, 5, 4]], [[4, 4], [7]], [[8, 5]]]
+    captions = all_captions()
+    rewards = CiderD(corpus, end_token=True).score(np.array([0]), captions.numpy()[None])[0]
+    assert len(np.unique(rewards.round(6))) > 5
+    torch.manual_seed(1)
+    return model, torch.randn(1, 4, 6).double(), captions, torch.from_numpy(rewards)
+
+
+def log_probabilities(model: Smart, tokens: Tensor, captions: Tensor, allowed: tuple[int, ...]) -> Tensor:
+    """(n, T) by teacher forcing, among the allowed words, 0 after the end token."""
+    begin = torch.full((len(captions), 1), Vocabulary.begin_id)
+    logits = model(tokens, torch.cat([begin, captions[:, :-1]], dim=1)[None])[0]
+    outside = torch.ones(logits.shape[-1], dtype=torch.bool)
+    outside[list(allowed)] = False
+    logs = logits.masked_fill(outside, -torch.inf).log_softmax(-1)
+    return logs.gather(-1, captions[..., None])[..., 0].masked_fill(captions == 0, 0.0)
+
+
+def gradient(model: Smart, loss: Tensor) -> Tensor:
+    parts = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+    return torch.cat([
+        (torch.zeros_like(p) if part is None else part).flatten()
+        for part, p in zip(parts, model.parameters(), strict=True)
+    ])  # fmt: skip
+
+
+def test_over_all_samples_the_gradient_is_that_of_the_expected_reward_by_finite_differences() -> None:
+    model, tokens, captions, rewards = exact_case()
+    k = 2
+
+    def expected_reward() -> Tensor:
+        probabilities = log_probabilities(model, tokens, captions, ALPHABET).sum(-1).exp()
+        assert probabilities.sum().item() == pytest.approx(1.0, abs=1e-12)
+        return (probabilities * rewards).sum()
+
+    logs = log_probabilities(model, tokens, captions, ALPHABET)
+    probabilities = logs.detach().sum(-1).exp()
+    # Every pair of samples, weighted with its probability: the expectation, exactly.
+    mean = torch.zeros((), dtype=torch.float64)
+    for pair in product(range(len(captions)), repeat=k):
+        chosen = list(pair)
+        loss = self_critical_loss(logs[chosen][None], rewards[chosen][None])
+        mean = mean + probabilities[chosen].prod() * loss
+    found = gradient(model, mean)
+    random = torch.Generator().manual_seed(0)
+    flat = torch.nn.utils.parameters_to_vector(model.parameters()).detach()
+    for _ in range(5):
+        direction = torch.randn(len(flat), generator=random, dtype=torch.float64)
+        step = 1e-5
+        values = []
+        for sign in (1, -1):
+            torch.nn.utils.vector_to_parameters(flat + sign * step * direction, model.parameters())
+            with torch.no_grad():
+                values.append(expected_reward().item())
+        torch.nn.utils.vector_to_parameters(flat, model.parameters())
+        difference = (values[0] - values[1]) / (2 * step)
+        assert abs(difference) > 1e-3
+        assert (found @ direction).item() == pytest.approx(-(k - 1) / (k * LONGEST) * difference, rel=1e-6, abs=1e-9)
+
+
+def test_when_the_beams_are_all_captions_the_gradient_is_that_of_their_weighted_log_probabilities() -> None:
+    model, tokens, captions, rewards = exact_case()
+    found = beam_search(
+        model, tokens, beam_size=len(captions), max_words=LONGEST, forbidden=FORBIDDEN, early_exit=False
+    )
+    order = [captions.tolist().index(words) for words in found.words[0].tolist()]
+    assert sorted(order) == list(range(len(captions)))
+    own = gradient(model, self_critical_loss(found.log_probabilities, rewards[order][None]))
+    logs = log_probabilities(model, tokens, captions, ALPHABET).sum(-1)
+    weights = (rewards - rewards.mean()) / (len(captions) * LONGEST)
+    # Beam search holds its scores in single precision.
+    torch.testing.assert_close(own, gradient(model, -(weights * logs).sum()), rtol=1e-4, atol=1e-6)
+
+
+def objective(beam_size: int = 4, max_words: int = 8, count: int = 6) -> tuple[SelfCritical, list[list[list[str]]]]:
+    random = np.random.default_rng(0)
+    words = [[[f"w{w}" for w in random.integers(4, 60, 6)] for _ in range(3)] for _ in range(count)]
+    phase = PhaseConfig("scst", 1, 5e-6, objective="self_critical", beam_size=beam_size)
+    return SelfCritical(TrainingCaptions(words, Vocabulary(WORDS), max_words), phase), words
+
+
+def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -> None:
+    criticise, words = objective()
+    model = tiny_smart(memory_slots=3)
+    torch.manual_seed(0)
+    tokens, images = torch.randn(3, 6, 24), np.array([4, 0, 2])
+    allowed = (*range(4, 60), Vocabulary.end_id)
+    reward = CiderD.from_words(words, Vocabulary(WORDS), end_token=True)
+    loss, rewards = torch.zeros(()), []
+    for row, image in enumerate(images):
+        beams = plain_beam_search(model, tokens[row], torch.ones(6, dtype=torch.bool), 4, 8)
+        found = torch.tensor([beam.words + [0] * (8 - len(beam.words)) for beam in beams])
+        r = torch.from_numpy(reward.score(np.array([image]), found.numpy()[None])[0]).float()
+        rewards.append(r)
+        logs = log_probabilities(model, tokens[row : row + 1], found, allowed).sum(-1)
+        loss = loss - ((r - r.mean()) * logs).sum() / (4 * 8 * len(images))
+    outcome = criticise(model, tokens, images)
+    assert outcome.reward == pytest.approx(torch.stack(rewards).mean().item(), abs=1e-6)
+    assert torch.stack(rewards).std(dim=1).max() > 1e-2
+    torch.testing.assert_close(outcome.loss, loss, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(gradient(model, outcome.loss), gradient(model, loss), rtol=1e-3, atol=1e-6)
+
+
+def test_steps_along_the_gradient_raise_the_reward() -> None:
+    criticise, _ = objective(count=2)
+    model = tiny_smart(dropout=0.1).train()
+    torch.manual_seed(0)
+    tokens, images = torch.randn(2, 6, 24), np.array([0, 1])
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    rewards = []
+    for _ in range(30):
+        outcome = criticise(model, tokens, images)
+        optimizer.zero_grad()
+        outcome.loss.backward()
+        optimizer.step()
+        rewards.append(outcome.reward)
+    assert np.mean(rewards[-5:]) > 2 * np.mean(rewards[:5])
+
+
+def test_equal_rewards_teach_nothing() -> None:
+    logs = torch.randn(2, 3, 4, requires_grad=True)
+    self_critical_loss(logs, torch.full((2, 3), 0.7)).backward()
+    assert logs.grad is not None
+    assert logs.grad.abs().max() < 1e-7

@@ -1,0 +1,79 @@
+"""What a run does between its phases."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.training.small_flickr8k import make_data, write_config
+from training.captioning import TrainedCaptioner
+from training.config import load_config
+from training.data.flickr8k import Flickr8k
+from training.data.grid_features import load_or_extract
+from training.trainer import Trainer
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_data(tmp_path_factory.mktemp("data"))
+
+
+def trained(folder: Path, data: Path, *phases: dict[str, object], **changes: object) -> Trainer:
+    config = load_config(write_config(folder / "config.yaml", phases=list(phases), **changes))
+    trainer = Trainer(config, data, folder / "run", folder / "features")
+    trainer.run()
+    return trainer
+
+
+XE = {"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6}
+END_TO_END = {**XE, "name": "end_to_end", "backbone_learning_rate": 1e-3}
+SCST = {**XE, "name": "self_critical", "objective": "self_critical", "beam_size": 2, "schedule": "constant"}
+
+
+def test_a_frozen_phase_after_fine_tuning_trains_on_features_of_the_fine_tuned_backbone(
+    data: Path, tmp_path: Path
+) -> None:
+    trainer = trained(tmp_path, data, XE, END_TO_END, SCST)
+    stores = set((tmp_path / "features").iterdir())
+    assert len(stores) == 4  # train and dev, of the released and of the fine-tuned backbone
+    dataset = Flickr8k(data / "flickr8k")
+    names = dataset.split("train")
+    features = load_or_extract(tmp_path / "features", dataset, names, trainer.trained.backbone, flip=True)
+    assert set((tmp_path / "features").iterdir()) == stores
+    with torch.inference_mode():
+        fresh = trainer.trained.backbone(torch.from_numpy(dataset.read_images(names)))
+    np.testing.assert_allclose(features[:, 0], fresh.numpy(), atol=2e-3, rtol=2e-3)
+
+
+def test_a_phase_may_start_from_the_best_model_backbone_included(data: Path, tmp_path: Path) -> None:
+    # The second phase spoils both halves; the third, at rate 0, shows what it started from.
+    spoil = {**END_TO_END, "learning_rate": 0.3, "backbone_learning_rate": 0.01, "name": "spoil"}
+    still = {**SCST, "learning_rate": 0.0, "from_best": True}
+    learn = {**XE, "epochs": 8, "learning_rate": 3e-3, "warmup_steps": 5, "images_per_batch": 2}
+    trainer = trained(tmp_path, data, learn, spoil, still)
+    kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
+    assert kept.record["dev"]["phase"] == "frozen"
+    assert trainer.progress.history[-1]["cider"] == kept.record["dev"]["cider"]
+    for part in ("captioner", "backbone"):
+        expected = getattr(kept, part).state_dict()
+        found = getattr(trainer.trained, part).state_dict()
+        assert all(torch.equal(found[name], value) for name, value in expected.items())
+    # Features of the spoilt backbone were not even computed, those of the released one were found again.
+    assert len(list((tmp_path / "features").iterdir())) == 2
+
+
+def test_patience_ends_a_phase_and_the_next_one_begins(data: Path, tmp_path: Path) -> None:
+    still = {**XE, "learning_rate": 0.0, "epochs": 9, "patience": 2}
+    trainer = trained(tmp_path, data, still, {**still, "name": "again", "patience": 1})
+    epochs = [(entry["phase"], entry["epoch"]) for entry in trainer.progress.history]
+    assert epochs == [("frozen", 1), ("frozen", 2), ("frozen", 3), ("again", 1), ("again", 2)]
+
+
+def test_a_run_that_began_before_an_option_existed_goes_on(data: Path, tmp_path: Path) -> None:
+    trained(tmp_path, data, XE)
+    marker = tmp_path / "run" / "experiment.json"
+    text = marker.read_text()
+    marker.write_text(text.replace('"patience": 0,', ""))
+    assert marker.read_text() != text
+    assert trained(tmp_path, data, XE).progress.phase == 1

@@ -1,0 +1,49 @@
+"""What a training phase asks of an objective, and what every objective is made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.models.smart import Smart
+
+if TYPE_CHECKING:
+    from training.config import PhaseConfig
+
+
+@dataclass(frozen=True)
+class TrainingCaptions:
+    """The human captions of the training split."""
+
+    words: Sequence[Sequence[list[str]]]
+    """For each image its captions, as words."""
+    vocabulary: Vocabulary
+    max_words: int
+    """Longest caption that is learned or made, end token included."""
+
+
+class Outcome(NamedTuple):
+    """Of one batch."""
+
+    loss: Tensor
+    """() float32."""
+    reward: float | None = None
+    """Mean reward of the captions that were tried, where the objective has one."""
+
+
+class Objective(Protocol):
+    """Made once a phase, called once a batch."""
+
+    def __init__(self, captions: TrainingCaptions, phase: "PhaseConfig") -> None: ...
+
+    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray) -> Outcome:
+        """
+        Args:
+            captioner: in training mode.
+            tokens: (B, N, width) visual tokens.
+            images: (B,) integers, which images of the training split they are.
+        """
+        ...

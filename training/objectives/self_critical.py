@@ -1,0 +1,61 @@
+"""Self-critical training on beams, the second stage of SMArT's training (Sec. III-C, Eq. 9), as M2's code has it.
+
+The k hypotheses of one beam search, made with dropout on, are the samples of an image; CIDEr-D is their reward r,
+the mean of the k rewards is the baseline b:
+
+    loss = - mean over images and beams of  (r - b) * (1 / T) sum over steps of log p(word)
+
+T is the longest length for every caption, ended or not, so it scales the step and favours no length. For samples
+drawn from the model the expectation of the gradient is (k - 1) / (k T) times that of the negative expected reward:
+the baseline holds a k-th of a sample's own reward. (Beams are not drawn, they are the most probable: what is
+maximised is the reward of what the robot would say.) The gradient passes through the search itself, so it belongs
+to the very probabilities, dropout and all, by which the words were chosen.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from training.decode import beam_search
+from training.models.smart import Smart
+from training.objectives.cider_d import CiderD
+from training.objectives.objective import Outcome, TrainingCaptions
+
+if TYPE_CHECKING:
+    from training.config import PhaseConfig
+
+
+Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Images (B,) and words (B, k, T) -> (B, k), as :meth:`training.objectives.cider_d.CiderD.score`."""
+
+
+def self_critical_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
+    """REINFORCE with the mean of an image's rewards as baseline.
+
+    Args:
+        log_probabilities: (B, k, T) of the words, 0 after the end token.
+        rewards: (B, k), constants.
+
+    Returns:
+        () of the log probabilities' type.
+    """
+    advantages = rewards - rewards.mean(dim=1, keepdim=True)
+    return -(advantages.detach()[..., None] * log_probabilities).mean()
+
+
+class SelfCritical:
+    """Beam search, reward and loss of a batch."""
+
+    def __init__(self, captions: TrainingCaptions, phase: "PhaseConfig") -> None:
+        self._beam_size, self._max_words = phase.beam_size, captions.max_words
+        corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
+        self.reward: Reward = corpus.score
+
+    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray) -> Outcome:
+        found = beam_search(captioner, tokens, beam_size=self._beam_size, max_words=self._max_words, early_exit=False)
+        scores = self.reward(images, found.words.cpu().numpy())
+        rewards = torch.from_numpy(scores).to(found.log_probabilities)
+        return Outcome(self_critical_loss(found.log_probabilities, rewards), float(scores.mean()))
