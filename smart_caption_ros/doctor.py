@@ -88,6 +88,8 @@ def _libraries() -> list[Check]:
         _library("OpenCV", "cv2", "opencv-python-headless"),
         _library("Pillow", "PIL", "Pillow"),
         _library("ONNX Runtime", "onnxruntime"),
+        _library("SciPy", "scipy"),
+        _library("spaCy", "spacy"),
         _library("rosbags", "rosbags.rosbag2", "smart_caption_ros[bags]", "reads ROS 2 bags"),
         _library("scikit-image", "skimage", "smart_caption_ros[demo]", "has the sample photographs"),
     ]
