@@ -180,7 +180,7 @@ def train(data: Path, *, sentences: int, seed: int, log: Console) -> tuple[Langu
     chosen = captions + chance.sample(written, min(len(written), sentences - sentences // 2))
     chance.shuffle(chosen)
 
-    tagger = nlp.add_pipe("morphologizer", name="tagger", config={"model": NETWORK})
+    tagger: Any = nlp.add_pipe("morphologizer", name="tagger", config={"model": NETWORK})
     for part in sorted({part for sentence in written for _, part in sentence if part}):
         tagger.add_label(f"POS={part}")
     optimizer = nlp.initialize(lambda: [to_example(nlp, sentence) for sentence in chosen[:100]])
@@ -193,7 +193,7 @@ def train(data: Path, *, sentences: int, seed: int, log: Console) -> tuple[Langu
         nlp.update(examples, sgd=optimizer, drop=0.1, losses=losses)
         if (step + 1) % 100 == 0:
             log.print(f"step {step + 1} of {steps}: loss {losses.pop('tagger'):.0f}")
-    lemmatizer = nlp.add_pipe("lemmatizer", config={"mode": "rule"})
+    lemmatizer: Any = nlp.add_pipe("lemmatizer", config={"mode": "rule"})
     lemmatizer.initialize(lookups=lemma_tables([*written, *captions]))
     scores = {
         "brown": noun_scores(nlp, read_brown(corpora / "brown.zip", held_out=True)),

@@ -65,7 +65,7 @@ class NounFinder:
             import spacy
         except ImportError as error:
             raise CoverageError(f"noun coverage needs spaCy ({error}): pip install spacy") from error
-        chosen = default_pipeline_path() if pipeline is None else pipeline
+        chosen = pipeline if isinstance(pipeline, str) else Path(pipeline or default_pipeline_path())
         try:
             # what needs time and says nothing about nouns stays out
             nlp = spacy.load(chosen, exclude=["ner", "parser", "senter"])
