@@ -1,6 +1,6 @@
 """How long noun coverage takes for a caption, with everything loaded.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.noun_coverage --output noun_coverage.json
+    OMP_NUM_THREADS=1 python -m benchmarks.noun_coverage --json noun_coverage.json
 
 Scores the annotated captions of the tests against ten classes of objects each. Prints and writes milliseconds a caption
 (wall clock, and the process' own time, which other work on the machine does not lengthen) and the seconds that loading
@@ -8,8 +8,6 @@ took.
 """
 
 import json
-import os
-import platform
 import time
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +15,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from benchmarks.environment import describe_environment
 from smart_caption_ros.coverage import NounCoverage
 
 CAPTIONS = Path(__file__).resolve().parents[1] / "tests" / "coverage" / "annotated_captions.txt"
@@ -52,9 +51,7 @@ def measure(repeats: int, pipeline: str | None) -> dict[str, object]:
         "load_s": round(load_s, 3),
         **_summary("wall_ms", wall_ms),
         **_summary("process_ms", process_ms),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "cpus": os.cpu_count(),
+        "environment": describe_environment(seed=0),
     }
 
 
@@ -64,7 +61,7 @@ def _summary(name: str, values: list[float]) -> dict[str, float]:
 
 @main.command()
 def command(
-    output: Annotated[Path | None, typer.Option(help="The JSON file to write.")] = None,
+    output: Annotated[Path | None, typer.Option("--json", help="The JSON file to write.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="How often every caption is scored.")] = 3,
     pipeline: Annotated[str | None, typer.Option(help="A spaCy pipeline; the one shipped by default.")] = None,
 ) -> None:
