@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from smart_caption_ros.captioning import Captioner
+    from smart_caption_ros.coverage import CoverageResult
     from smart_caption_ros.describing import Answer
     from smart_caption_ros.doctor import Check
 
@@ -38,6 +39,8 @@ app = typer.Typer(
 )
 bundle_app = typer.Typer(help="Look into a bundle, the folder that is a model.", no_args_is_help=True)
 app.add_typer(bundle_app, name="bundle")
+coverage_app = typer.Typer(help="How much of what is there a caption names.", no_args_is_help=True)
+app.add_typer(coverage_app, name="coverage")
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 BundleArgument = Annotated[
@@ -289,6 +292,70 @@ def _rows(manifest: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{key}", str(value)
 
 
+# --- coverage ------------------------------------------------------------------------------------------
+
+
+@coverage_app.command()
+def score(
+    caption: Annotated[str, typer.Option(help="The sentence.")],
+    classes: Annotated[str, typer.Option(help="The classes of the objects that are there, with commas between.")],
+    as_json: JsonOption = False,
+    pipeline: Annotated[
+        str | None, typer.Option(help="Name or folder of a spaCy pipeline; the one shipped by default.")
+    ] = None,
+    word_vectors: Annotated[Path | None, typer.Option(help="A GloVe text file; the table shipped by default.")] = None,
+    synonyms: Annotated[
+        Path | None, typer.Option(help="A list of synonyms as published with CHAIR; they count as the class then.")
+    ] = None,
+    minimum_similarity: Annotated[float, typer.Option(min=0, max=1, help="Count lower similarities as 0.")] = 0.0,
+    class_counts: Annotated[
+        bool, typer.Option("--class-counts", help="Count every object, also of the same class.")
+    ] = False,
+) -> None:
+    """Score a caption against the objects that are there, and print which noun was assigned to which class."""
+    with _failures_in_a_sentence():
+        from smart_caption_ros.coverage import CoverageOptions, NounCoverage
+
+        options = CoverageOptions(
+            minimum_similarity=minimum_similarity, synonyms=synonyms is not None, class_counts=class_counts
+        )
+        coverage = NounCoverage.load(pipeline, word_vectors, synonyms=synonyms, options=options)
+        names = [name.strip() for name in classes.split(",") if name.strip()]
+        result = coverage.score(caption, names)
+        if as_json:
+            print(json.dumps(result.to_json(), indent=2))
+        else:
+            _print_coverage(result)
+
+
+def _print_coverage(result: CoverageResult) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("class", "noun", "similarity", box=None, pad_edge=False)
+    nouns = {match.class_index: match for match in result.matches}
+    for index, name in zip(result.class_indices, result.classes, strict=True):
+        match = nouns.get(index)
+        table.add_row(
+            Text(_printable(name)),
+            Text(_printable(match.noun.text) if match else "-"),
+            f"{match.similarity:.3f}" if match else "-",
+        )
+    console = _console()
+    if result.classes:
+        console.print(table)
+    for label, value in (("coverage", result.coverage), ("noun support", result.noun_support)):
+        console.print(f"{label}: {'undefined' if value is None else f'{value:.3f}'}")
+    for label, words in (
+        ("missed classes", result.missed_classes),
+        ("unsupported nouns", result.unsupported_nouns),
+        ("nouns without a word vector", result.out_of_vocabulary_nouns),
+        ("classes without a word vector", result.out_of_vocabulary_classes),
+    ):
+        if words:
+            console.print(Text(f"{label}: {_printable(', '.join(words))}"), soft_wrap=True)
+
+
 # --- the terminal --------------------------------------------------------------------------------------
 
 
@@ -309,8 +376,9 @@ def _failures_in_a_sentence() -> Iterator[None]:
         raise typer.Exit(FAILED) from error
     except Exception as error:
         from smart_caption_ros.captioning import BundleError, EngineError
+        from smart_caption_ros.coverage import CoverageError
 
-        if not isinstance(error, (BundleError, EngineError)):
+        if not isinstance(error, (BundleError, EngineError, CoverageError)):
             raise
         _complain(str(error))
         raise typer.Exit(FAILED) from error

@@ -88,6 +88,8 @@ def _libraries() -> list[Check]:
         _library("OpenCV", "cv2", "opencv-python-headless"),
         _library("Pillow", "PIL", "Pillow"),
         _library("ONNX Runtime", "onnxruntime"),
+        _library("SciPy", "scipy", "scipy", "assigns nouns to objects"),
+        _library("spaCy", "spacy", "spacy", "finds the nouns of captions"),
         _library("rosbags", "rosbags.rosbag2", "smart_caption_ros[bags]", "reads ROS 2 bags"),
         _library("scikit-image", "skimage", "smart_caption_ros[demo]", "has the sample photographs"),
     ]

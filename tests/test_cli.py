@@ -296,7 +296,8 @@ def test_version() -> None:
 
 
 def test_importing_the_command_line_loads_nothing_heavy() -> None:
-    code = "import sys, smart_caption_ros.cli; print(*{'numpy', 'cv2', 'onnxruntime', 'rclpy'} & set(sys.modules))"
+    heavy = {"numpy", "cv2", "onnxruntime", "rclpy", "scipy", "spacy"}
+    code = f"import sys, smart_caption_ros.cli; print(*{heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
 
@@ -437,6 +438,52 @@ def test_inspect_prints_the_manifest_as_a_table_and_as_json() -> None:
     assert rows["name"] == manifest["name"]
     assert rows["decoding.beam_size"] == str(manifest["decoding"]["beam_size"])
     assert rows["files.vision.onnx.sha256"] == manifest["files"]["vision.onnx"]["sha256"]
+
+
+# --- coverage ------------------------------------------------------------------------------------------
+
+
+def test_coverage_of_a_caption_is_printed_as_a_table() -> None:
+    result = run("coverage", "score", "--caption", "two dogs on a table", "--classes", "chair, dog,giraffe")
+    assert result.exit_code == 0, result.stderr
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert rows[0] == ["class", "noun", "similarity"]
+    assert rows[1][:2] == ["chair", "table"]
+    assert rows[2] == ["dog", "dogs", "1.000"]
+    assert rows[3] == ["giraffe", "-", "-"]
+    assert rows[4] == ["coverage:", f"{(1 + float(rows[1][2])) / 3:.3f}"]
+    assert "missed classes: chair, giraffe" in result.stdout
+    assert "classes without a word vector: giraffe" in result.stdout
+
+
+def test_coverage_as_json_has_every_figure() -> None:
+    record = json.loads(run("coverage", "score", "--caption", "a dog", "--classes", "dog,dog,cup", "--json").stdout)
+    assert (record["coverage"], record["noun_support"], record["classes"]) == (0.5, 1.0, ["dog", "cup"])
+    assert record["matches"][0]["noun"]["lemma"] == "dog"
+    counted = run(
+        "coverage", "score", "--caption", "a dog", "--classes", "dog,dog,cup", "--json", "--class-counts"
+    ).stdout
+    assert json.loads(counted)["coverage"] == pytest.approx(1 / 3)
+
+
+def test_coverage_of_nothing_is_undefined() -> None:
+    result = run("coverage", "score", "--caption", "", "--classes", "")
+    assert (result.exit_code, result.stdout) == (0, "coverage: undefined\nnoun support: undefined\n")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("--word-vectors", "nowhere.txt", "nowhere.txt: no such file of word vectors"),
+        ("--pipeline", "xx_nothing", "the spaCy pipeline 'xx_nothing' cannot be loaded"),
+        ("--synonyms", "nowhere.txt", "nowhere.txt: the list of synonyms cannot be read"),
+    ],
+)
+def test_what_coverage_cannot_read_is_one_sentence(option: str, value: str, sentence: str) -> None:
+    result = run("coverage", "score", "--caption", "a dog", "--classes", "dog", option, value)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"smart-caption: {sentence}")
+    assert result.stderr.count("\n") == 1
 
 
 # --- the page about it ---------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ def test_ros_is_imported_in_the_nodes_alone() -> None:
     ("room", "above"),
     [
         ("captioning", {"datasets", "viewing", "nodes", "cli", "doctor"}),
+        ("coverage", {"captioning", "datasets", "viewing", "nodes", "cli", "doctor"}),
         ("datasets", {"captioning", "viewing", "nodes", "cli", "doctor"}),
         ("viewing", {"datasets", "nodes", "cli", "doctor"}),
         ("nodes", {"cli", "doctor"}),
@@ -57,7 +58,7 @@ def test_room_imports_no_room_above_it(room: str, above: set[str]) -> None:
     assert not users_of(f"smart_caption_ros/{room}", rooms)
 
 
-@pytest.mark.parametrize("module", ["captioning", "datasets", "viewing", "cli"])
+@pytest.mark.parametrize("module", ["captioning", "coverage", "datasets", "viewing", "cli"])
 def test_importing_what_needs_no_ros_loads_neither_torch_nor_rclpy(module: str) -> None:
     loaded = f"import smart_caption_ros.{module}, sys; print(sorted({{'rclpy', 'torch'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True)
