@@ -1,8 +1,10 @@
-"""What a figure was measured on."""
+"""What a figure was measured on, and how it is reported."""
 
+import json
 import os
 import platform
 import time
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -33,3 +35,13 @@ def processor() -> str:
     except OSError:
         return platform.processor() or "unknown"
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def report(result: Mapping[str, object], path: Path | None) -> None:
+    """Print a result as JSON and, with a ``path``, write it there: whole, or not at all."""
+    text = json.dumps(result, indent=2)
+    print(text)
+    if path is not None:
+        unfinished = path.with_name(f"{path.name}.unfinished")
+        unfinished.write_text(f"{text}\n", encoding="utf-8")
+        unfinished.replace(path)

@@ -7,7 +7,6 @@ Without a checkpoint only the bundle is measured.
 """
 
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -17,7 +16,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from benchmarks.environment import describe_environment
+from benchmarks.environment import describe_environment, report
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 
 Variant = Callable[[np.ndarray], object]
@@ -50,11 +49,7 @@ def main() -> int:
         "beam_size": captioner.bundle.beam_size,
         "variants": measure(variants, frames, arguments.rounds),
     }
-    print(json.dumps(result, indent=2))
-    if arguments.json:
-        unfinished = arguments.json.with_name(f"{arguments.json.name}.unfinished")
-        unfinished.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-        unfinished.replace(arguments.json)
+    report(result, arguments.json)
     return 0
 
 

@@ -7,7 +7,6 @@ Scores the annotated captions of the tests against ten classes of objects each. 
 took.
 """
 
-import json
 import time
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +14,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from benchmarks.environment import describe_environment
+from benchmarks.environment import describe_environment, report
 from smart_caption_ros.coverage import NounCoverage
 
 CAPTIONS = Path(__file__).resolve().parents[1] / "tests" / "coverage" / "annotated_captions.txt"
@@ -66,12 +65,7 @@ def command(
     pipeline: Annotated[str | None, typer.Option(help="A spaCy pipeline; the one shipped by default.")] = None,
 ) -> None:
     """Measure, print and write."""
-    text = json.dumps(measure(repeats, pipeline), indent=2)
-    print(text)
-    if output is not None:
-        unfinished = output.with_name(output.name + ".unfinished")
-        unfinished.write_text(text + "\n", encoding="utf-8")
-        unfinished.replace(output)
+    report(measure(repeats, pipeline), output)
 
 
 if __name__ == "__main__":

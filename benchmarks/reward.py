@@ -7,7 +7,6 @@ sentences into n-grams, which it does anew for every reward.
 """
 
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from pycocoevalcap.cider.cider_scorer import CiderScorer
 
-from benchmarks.environment import describe_environment
+from benchmarks.environment import describe_environment, report
 from training.objectives.cider_d import CiderD
 
 IMAGES, BEAMS, CORPUS, CAPTIONS_AN_IMAGE, WORDS, MAX_WORDS = 50, 5, 3000, 5, 3000, 20
@@ -30,11 +29,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     result = {**describe_environment(arguments.seed), **measure(arguments.rounds, arguments.seed)}
-    print(json.dumps(result, indent=2))
-    if arguments.json:
-        unfinished = arguments.json.with_name(f"{arguments.json.name}.unfinished")
-        unfinished.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-        unfinished.replace(arguments.json)
+    report(result, arguments.json)
     return 0
 
 

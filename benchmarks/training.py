@@ -8,7 +8,6 @@ forward (with beam search and reward), backward, clipping and Adam.
 """
 
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.environment import describe_environment
+from benchmarks.environment import describe_environment, report
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.config import ConfigError, ExperimentConfig, PhaseConfig, load_config
 from training.models import FAMILIES
@@ -69,11 +68,7 @@ def main() -> int:
             for name, phase in sorted(phases.items())
         },
     }
-    print(json.dumps(result, indent=2))
-    if arguments.json:
-        unfinished = arguments.json.with_name(f"{arguments.json.name}.unfinished")
-        unfinished.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-        unfinished.replace(arguments.json)
+    report(result, arguments.json)
     return 0
 
 
