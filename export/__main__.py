@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 
 from export.bundle import ExportError, exporting_commit, write_bundle
@@ -16,14 +17,15 @@ from export.storage import round_to_float16, store_as_float16
 from export.verify import compare, synthetic_images
 from export.vision import GRID, IMAGE_SIZE, export_vision
 from smart_caption_ros import __version__
-from smart_caption_ros.captioning import BundleError, EngineError
+from smart_caption_ros.captioning import Bundle, BundleError, Captioner, EngineError
 from smart_caption_ros.captioning.bundle import FORMAT_VERSION
+from smart_caption_ros.captioning.engines import create_engine
 from training.backbones import PROVENANCE as BACKBONE_PROVENANCE
 from training.captioning import TrainedCaptioner
 from training.checkpoint import CheckpointError
 from training.data.flickr8k import PROVENANCE as DATA_PROVENANCE
 from training.data.flickr8k import DataError, Flickr8k
-from training.train import data_folder
+from training.data.folder import data_folder
 
 
 def main() -> int:
@@ -63,26 +65,38 @@ def run(arguments: argparse.Namespace) -> None:
         store_as_float16(vision)
         store_as_float16(captioner)
     facts = describe(trained, arguments.name or trained.record["name"], arguments.beam_size, max_words, arguments)
-    bundle = write_bundle(arguments.bundle, vision, captioner, trained.vocabulary, facts, arguments.replace)
+    images, what = check_images(arguments.check_images)
 
-    try:
-        dataset = Flickr8k(data_folder() / "flickr8k")
-        images, what = dataset.read_images(dataset.split("dev")[: arguments.check_images]), "dev photographs"
-    except DataError:
-        images, what = synthetic_images(arguments.check_images, IMAGE_SIZE), "synthetic images"
-    agreement = compare(trained, bundle, images)
+    def says_what_torch_says(bundle: Bundle) -> None:
+        robot = Captioner(bundle, create_engine())
+        captions = [robot.caption(image) for image in images]
+        agreement = compare(trained, images, captions, bundle.beam_size, bundle.max_words)
+        print(
+            f"torch and {robot.engine}: {agreement.identical_captions} of {agreement.images} captions of {what} "
+            f"identical, log probabilities within {agreement.largest_log_probability_difference:.1e}"
+        )
+        if arguments.precision == "float16":
+            unrounded = compare(exact, images, captions, bundle.beam_size, bundle.max_words)
+            print(f"unrounded weights give {unrounded.identical_captions} of {unrounded.images} of the same captions")
+        # A tie between two beams may fall either way; more than that is an error of the export.
+        if agreement.identical_captions < 0.99 * agreement.images:
+            raise ExportError("the exported graphs do not say what torch says; no bundle was written")
+
+    bundle = write_bundle(
+        arguments.bundle, vision, captioner, trained.vocabulary, facts,
+        check=says_what_torch_says, replace=arguments.replace,
+    )  # fmt: skip
     size = sum(file["bytes"] for file in bundle.manifest["files"].values())
     print(f"{bundle.path}: {size / 1e6:.1f} MB")
-    print(
-        f"torch and {agreement.engine}: {agreement.identical_captions} of {agreement.images} captions of {what} "
-        f"identical, log probabilities within {agreement.largest_log_probability_difference:.1e}"
-    )
-    if arguments.precision == "float16":
-        unrounded = compare(exact, bundle, images)
-        print(f"unrounded weights give {unrounded.identical_captions} of {unrounded.images} of the same captions")
-    # A tie between two beams may fall either way; more than that is an error of the export.
-    if agreement.identical_captions < 0.99 * agreement.images:
-        raise ExportError(f"{bundle.path} does not say what torch says; do not use it")
+
+
+def check_images(count: int) -> tuple[np.ndarray, str]:
+    """Frames to compare on, (count, 224, 224, 3) uint8, and what they are."""
+    try:
+        dataset = Flickr8k(data_folder() / "flickr8k")
+        return dataset.read_images(dataset.split("dev")[:count]), "dev photographs"
+    except DataError:
+        return synthetic_images(count, IMAGE_SIZE), "synthetic images"
 
 
 def describe(

@@ -1,8 +1,10 @@
 """Write a bundle: all of it or none of it."""
 
+import dataclasses
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +32,16 @@ def write_bundle(
     captioner: onnx.ModelProto,
     vocabulary: Vocabulary,
     facts: dict[str, Any],
+    *,
+    check: Callable[[Bundle], None],
     replace: bool = False,
 ) -> Bundle:
-    """Write under a temporary name, check by loading, rename.
+    """Write under a temporary name, check, rename.
 
     Args:
         facts: the manifest without ``files``.
-        replace: an existing bundle at ``folder`` gives way.
+        check: is shown the bundle under its temporary name; whatever it raises leaves ``folder`` as it was.
+        replace: an existing bundle at ``folder`` gives way, once the new one has passed.
 
     Raises:
         ExportError: ``folder`` exists and ``replace`` is False, or it holds something that is no bundle.
@@ -59,13 +64,16 @@ def write_bundle(
             for name in (VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY)
         }
         write_manifest(unfinished, {**facts, "files": files})
-        Bundle.load(unfinished)
+        bundle = Bundle.load(unfinished)
+        check(bundle)
+        outgoing = folder.with_name(f"{folder.name}.{os.getpid()}.replaced")
         if folder.exists():
-            shutil.rmtree(folder)
+            folder.rename(outgoing)
         unfinished.rename(folder)
+        shutil.rmtree(outgoing, ignore_errors=True)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    return Bundle.load(folder)
+    return dataclasses.replace(bundle, path=folder)
 
 
 def exporting_commit() -> str:

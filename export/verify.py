@@ -1,13 +1,12 @@
 """Hold a bundle against the torch model that it was exported from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
-import torch
 
-from smart_caption_ros.captioning import Bundle, Captioner
-from smart_caption_ros.captioning.engines import create_engine
+from smart_caption_ros.captioning import Caption
 from training.captioning import TrainedCaptioner
 
 
@@ -19,7 +18,6 @@ class Agreement:
     identical_captions: int
     largest_log_probability_difference: float
     """Over the words of identical captions, natural logarithm."""
-    engine: str
 
 
 def synthetic_images(count: int, size: int, seed: int = 0) -> np.ndarray:
@@ -29,22 +27,23 @@ def synthetic_images(count: int, size: int, seed: int = 0) -> np.ndarray:
     return np.stack([cv2.resize(image, (size, size), interpolation=cv2.INTER_CUBIC) for image in coarse])
 
 
-def compare(trained: TrainedCaptioner, bundle: Bundle, images_bgr: np.ndarray, engine: str = "auto") -> Agreement:
-    """Caption frames with torch and with the bundle.
+def compare(
+    trained: TrainedCaptioner, images_bgr: np.ndarray, captions: Sequence[Caption], beam_size: int, max_words: int
+) -> Agreement:
+    """Hold what a bundle said of frames against what torch says.
 
     Args:
         images_bgr: (B, 224, 224, 3) uint8.
+        captions: of the same frames, by the bundle.
+        beam_size, max_words: of the bundle.
     """
-    captioner = Captioner(bundle, create_engine(engine))
     identical, largest = 0, 0.0
-    for image in images_bgr:
-        with torch.inference_mode():
-            expected = trained.caption_images(image[None], bundle.beam_size, bundle.max_words)
+    for image, caption in zip(images_bgr, captions, strict=True):
+        expected = trained.caption_images(image[None], beam_size, max_words)
         words = trained.sentences(expected)[0]
-        caption = captioner.caption(image)
         if [word.text for word in caption.words] == words:
             identical += 1
             ours = np.array([word.log_probability for word in caption.words])
             theirs = expected.log_probabilities[0, 0, : len(words)].numpy()
             largest = max(largest, float(np.abs(ours - theirs).max(initial=0.0)))
-    return Agreement(len(images_bgr), identical, largest, captioner.engine)
+    return Agreement(len(images_bgr), identical, largest)
