@@ -20,12 +20,12 @@ from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.captioning.bundle import write_manifest
 from training.data.coco import read_captions, read_objects, read_results
 from training.data.flickr8k import DataError, Flickr8k
+from training.data.folder import data_folder
 from training.data.karpathy import Karpathy
 from training.evaluation_report import as_document, as_table
 from training.metrics.bootstrap import Bootstrap
 from training.metrics.chair import Synonyms
 from training.metrics.scoring import ChairData, Evaluation, score_models
-from training.train import data_folder
 
 BATCH = 16
 EXAMPLES = """examples:

@@ -30,6 +30,7 @@ from spacy.util import fix_random_seed, minibatch
 
 from smart_caption_ros.coverage.nouns import default_pipeline_path
 from training.data.flickr8k import DataError, Flickr8k
+from training.data.folder import data_folder
 from training.data.tagged_corpora import Sentence, label_caption, read_brown, read_conll, unambiguous_words
 
 NETWORK = {
@@ -205,8 +206,8 @@ def train(data: Path, *, sentences: int, seed: int, log: Console) -> tuple[Langu
 @main.command()
 def command(
     data: Annotated[
-        Path, typer.Option(envvar="SMART_CAPTION_DATA", help="Folder of the data sets (flickr8k/, lexicon/, ...).")
-    ] = Path("../shared/data"),
+        Path, typer.Option(default_factory=data_folder, help="Folder of the data sets (flickr8k/, lexicon/, ...).")
+    ],
     output: Annotated[Path, typer.Option(help="Folder for the pipeline; an older one is replaced.")] = OUTPUT,
     sentences: Annotated[
         int, typer.Option(min=200, help="Sentences to train with, once each; half of them captions.")

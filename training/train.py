@@ -1,7 +1,6 @@
 """Train a captioner: ``python -m training.train CONFIG [--run FOLDER]``. Start it again to go on after a kill."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -11,14 +10,8 @@ from training.backbones import BackboneError
 from training.checkpoint import CheckpointError
 from training.config import ConfigError, load_config
 from training.data.flickr8k import DataError
+from training.data.folder import CHECKOUT, data_folder
 from training.trainer import Trainer, TrainingError
-
-CHECKOUT = Path(__file__).resolve().parent.parent
-
-
-def data_folder() -> Path:
-    """``SMART_CAPTION_DATA``, else ``../shared/data`` beside the checkout."""
-    return Path(os.environ.get("SMART_CAPTION_DATA", CHECKOUT.parent / "shared" / "data"))
 
 
 def main() -> int:

@@ -18,6 +18,7 @@ from smart_caption_ros.coverage.class_names import normalise
 from smart_caption_ros.coverage.errors import CoverageError
 from smart_caption_ros.coverage.word_vectors import default_table_path, read_glove, write_table
 from training.data.flickr8k import DataError, Flickr8k
+from training.data.folder import data_folder
 
 OUTPUT = default_table_path()
 STAND_INS = {"refrigerator": "fridge"}
@@ -40,10 +41,10 @@ def caption_vocabulary(data: Path) -> set[str]:
 @main.command()
 def command(
     glove: Annotated[Path, typer.Argument(help="A GloVe text file.")],
-    output: Annotated[Path, typer.Option(help="The table to write.")] = OUTPUT,
     data: Annotated[
-        Path, typer.Option(envvar="SMART_CAPTION_DATA", help="Folder of the data sets (flickr8k/, detectors/, ...).")
-    ] = Path("../shared/data"),
+        Path, typer.Option(default_factory=data_folder, help="Folder of the data sets (flickr8k/, detectors/, ...).")
+    ],
+    output: Annotated[Path, typer.Option(help="The table to write.")] = OUTPUT,
 ) -> None:
     """Write the table and say what is in it."""
     try:
