@@ -1,6 +1,6 @@
 """From a frame to visual tokens: resizing on the host, everything else in the bundle's vision graph."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -21,17 +21,6 @@ class DetectedObject:
     score: float
     box_xyxy: Box
     """Pixels of the given frame, exclusive at the right and bottom."""
-
-
-@dataclass(frozen=True)
-class VisualInput:
-    """What the captioner gets to see of a frame."""
-
-    tokens: np.ndarray
-    """(1, N, width) float32"""
-    boxes_xyxy: np.ndarray
-    """(N, 4) float32 pixels of the given frame: the part of it that each token stands for."""
-    objects: tuple[DetectedObject, ...] = field(default=())
 
 
 def check_image(image_bgr: np.ndarray) -> None:
