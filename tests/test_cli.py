@@ -371,7 +371,7 @@ def test_the_demo_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, module: 
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     for name in [
-        name for name in sys.modules if name.split(".")[0] == "rclpy" or name.startswith(f"{cli.__package__}.n")
+        name for name in sys.modules if name.split(".")[0] == "rclpy" or name.startswith("smart_caption_ros.nodes")
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, module, raising=False)

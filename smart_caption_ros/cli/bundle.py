@@ -1,0 +1,74 @@
+"""`smart-caption bundle`: look into the folder that is a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import typer
+
+from smart_caption_ros.cli.terminal import (
+    FAILED,
+    BundleArgument,
+    JsonOption,
+    complain,
+    console,
+    failures_in_a_sentence,
+    printable,
+)
+
+
+def inspect(path: BundleArgument = None, as_json: JsonOption = False) -> None:
+    """Print what a bundle says of itself: its manifest."""
+    with failures_in_a_sentence():
+        from smart_caption_ros.captioning import Bundle
+
+        bundle = Bundle.load(path)
+        if as_json:
+            print(json.dumps(dict(bundle.manifest), indent=2))
+            return
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table("", "", box=None, pad_edge=False, show_header=False)
+        table.add_row("path", Text(printable(str(bundle.path))))
+        for key, value in _rows(bundle.manifest):
+            table.add_row(Text(key, style="bold"), Text(value))
+        console().print(table)
+
+
+def verify(path: BundleArgument = None, as_json: JsonOption = False) -> None:
+    """Check every file of a bundle against its manifest; the exit status is 1 where one does not fit."""
+    with failures_in_a_sentence():
+        from smart_caption_ros.captioning import Bundle, BundleError
+
+        try:
+            bundle = Bundle.load(path)
+        except BundleError as error:
+            if as_json:
+                print(json.dumps({"ok": False, "error": str(error)}))
+            else:
+                complain(str(error))
+            raise typer.Exit(FAILED) from None
+        files = list(bundle.manifest["files"])
+        if as_json:
+            print(json.dumps({"ok": True, "bundle": str(bundle.path), "name": bundle.name, "files": files}))
+            return
+        for name in files:
+            print(f"ok  {name}")
+        print(f"{bundle.name}: all {len(files)} files are as they were exported")
+
+
+def _rows(manifest: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """A manifest as flat rows: nested keys joined by dots, long lists cut."""
+    for key, value in manifest.items():
+        if isinstance(value, Mapping):
+            yield from _rows(value, f"{prefix}{key}.")
+        elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+            yield from _rows({str(number): each for number, each in enumerate(value, 1)}, f"{prefix}{key}.")
+        elif isinstance(value, list):
+            shown = ", ".join(str(each) for each in value[:8]) or "(none)"
+            yield f"{prefix}{key}", f"{shown}, ... ({len(value)} in all)" if len(value) > 8 else shown
+        else:
+            yield f"{prefix}{key}", str(value)

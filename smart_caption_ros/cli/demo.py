@@ -1,0 +1,43 @@
+"""`smart-caption demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from smart_caption_ros.cli.terminal import FAILED, complain, failures_in_a_sentence
+
+
+def demo(
+    source: Annotated[
+        str | None,
+        typer.Option(help="An image, folder, video, bag or camera index; scikit-image's photographs by default."),
+    ] = None,
+    output: Annotated[Path, typer.Option(help="The folder for what the demo leaves.")] = Path("demo_output"),
+    rate: Annotated[float, typer.Option(min=0.1, max=30, help="Frames a second.")] = 2.0,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which the demo gives up.")] = 60.0,
+    max_frames: Annotated[int, typer.Option(min=1, help="Frames after which a longer source ends.")] = 60,
+) -> None:
+    """Start a camera node and a caption node, and print the captions that arrive over ROS 2."""
+    with failures_in_a_sentence():
+        try:
+            from smart_caption_ros.nodes.demo import run_demo
+        except ModuleNotFoundError as error:
+            missing = error.name or ""
+            if missing in ("smart_caption_ros.msg", "smart_caption_ros.srv"):
+                complain(
+                    "the demo needs the messages of this package, which were not built: ROS 2 was not there "
+                    "when it was installed; install it again in the environment with ROS 2: pip install ."
+                )
+            elif missing.split(".")[0] in ("smart_caption_ros", "numpy", "cv2"):
+                raise
+            else:
+                complain(
+                    f"the demo needs ROS 2, and there is no module {missing}: "
+                    "source /opt/ros/jazzy/setup.bash, or run `make demo` in a checkout, "
+                    "which makes an environment with ROS 2"
+                )
+            raise typer.Exit(FAILED) from None
+        raise typer.Exit(run_demo(source, output, rate_hz=rate, timeout_s=timeout, max_frames=max_frames))
