@@ -1,0 +1,50 @@
+"""The ablation trains every value with every seed and compares them on the dev split."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.training.small_flickr8k import make_data, write_config
+
+PHASES = [{"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6}]
+
+
+def ablation(config: Path, *arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks.ablation", str(config), *arguments],
+        capture_output=True, text=True, env={**os.environ, "SMART_CAPTION_DATA": str(data)},
+    )  # fmt: skip
+
+
+def test_every_value_is_trained_with_every_seed_and_a_second_call_trains_nothing_anew(tmp_path: Path) -> None:
+    config, output = write_config(tmp_path / "config.yaml", phases=PHASES), tmp_path / "ablation.json"
+    arguments = ["--vary", "model.memory_slots=0,4", "--seeds", "1", "--runs", str(tmp_path / "runs")]
+    arguments += ["--json", str(output)]
+    data = make_data(tmp_path / "data")
+    first = ablation(config, *arguments, data=data)
+    assert first.returncode == 0, first.stderr
+    result = json.loads(output.read_text())
+    assert [entry["value"] for entry in result["results"]] == [0, 4]
+    assert all([run["seed"] for run in entry["runs"]] == [1] for entry in result["results"])
+    assert all(0 <= entry["cider"]["mean"] <= 10 for entry in result["results"])
+    logs = {log: log.read_text() for log in (tmp_path / "runs").rglob("log.jsonl")}
+    assert len(logs) == 2
+    assert ablation(config, *arguments, data=data).returncode == 0
+    assert {log: log.read_text() for log in logs} == logs
+
+
+@pytest.mark.parametrize(
+    ("vary", "sentence"),
+    [("model.memory_slots", "--vary wants"), ("speed=1,2", "unknown key 'speed'")],
+)
+def test_a_malformed_choice_is_refused_before_anything_is_trained(tmp_path: Path, vary: str, sentence: str) -> None:
+    config = write_config(tmp_path / "config.yaml", phases=PHASES)
+    refused = ablation(config, "--vary", vary, "--runs", str(tmp_path / "runs"), data=tmp_path)
+    assert refused.returncode == 1
+    assert sentence in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not list(tmp_path.rglob("*.safetensors"))
