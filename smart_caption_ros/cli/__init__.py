@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from smart_caption_ros import __version__
-from smart_caption_ros.cli import bundle, coverage, demo, describe, doctor
+from smart_caption_ros.cli import bundle, coverage, coverage_benchmark, demo, describe, doctor
 from smart_caption_ros.cli.terminal import PROGRAM
 
 app = typer.Typer(
@@ -29,6 +29,8 @@ bundle_app.command()(bundle.verify)
 app.add_typer(bundle_app, name="bundle")
 
 coverage_app = typer.Typer(help="How much of what is there a caption names.", no_args_is_help=True)
+coverage_app.command()(coverage_benchmark.acvr)
+coverage_app.command()(coverage_benchmark.coco)
 coverage_app.command()(coverage.score)
 app.add_typer(coverage_app, name="coverage")
 

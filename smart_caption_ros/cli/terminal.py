@@ -43,8 +43,10 @@ def failures_in_a_sentence() -> Iterator[None]:
     except Exception as error:
         from smart_caption_ros.captioning import BundleError, EngineError
         from smart_caption_ros.coverage import CoverageError
+        from smart_caption_ros.datasets import SourceError
+        from smart_caption_ros.kept_captions import KeptCaptionsError
 
-        if not isinstance(error, (BundleError, EngineError, CoverageError)):
+        if not isinstance(error, (BundleError, EngineError, CoverageError, SourceError, KeptCaptionsError)):
             raise
         complain(str(error))
         raise typer.Exit(FAILED) from error

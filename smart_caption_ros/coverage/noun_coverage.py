@@ -89,12 +89,15 @@ class NounCoverage:
         Raises:
             ValueError: a class name is empty.
         """
+        return self.score_nouns(self.finder.nouns(caption), classes)
+
+    def score_nouns(self, nouns: Sequence[Noun], classes: Sequence[str]) -> CoverageResult:
+        """As :meth:`score`, for the nouns of a caption that is scored more than once."""
         names = [normalise(name) for name in classes]
         if not all(names):
             raise ValueError(f"class {names.index('') + 1} of {len(names)} has an empty name")
         places = list(range(len(names))) if self.options.class_counts else sorted(_first_places(names).values())
-        nouns = self.finder.nouns(caption)
-        counted = nouns if self.options.class_counts else _first_of_each(nouns)
+        counted = tuple(nouns) if self.options.class_counts else _first_of_each(nouns)
         return evaluate(
             nouns,
             counted,

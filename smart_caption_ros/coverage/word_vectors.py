@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.cache import cache_folder
 from smart_caption_ros.coverage.errors import CoverageError
 
 _VECTORS, _WORDS, _SOURCE = "vectors.npy", "words.txt", "source.json"
@@ -131,7 +132,7 @@ def _read_table(path: Path) -> WordVectors:
 def _map_text(path: Path) -> WordVectors:
     stat = path.stat()
     source = {"size": stat.st_size, "modified_ns": stat.st_mtime_ns}
-    places = [path.with_name(path.name + ".converted"), _cache_folder() / f"{path.name}.{stat.st_size}.converted"]
+    places = [path.with_name(path.name + ".converted"), cache_folder() / f"{path.name}.{stat.st_size}.converted"]
     for folder in places:
         if _is_conversion_of(folder, source):
             return _open_conversion(folder, path)
@@ -144,10 +145,6 @@ def _map_text(path: Path) -> WordVectors:
             continue
         return _open_conversion(folder, path)
     raise CoverageError(f"{path}: the converted word vectors cannot be written beside it or in the cache: {reason}")
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "smart_caption_ros"
 
 
 def _is_conversion_of(folder: Path, source: dict[str, int]) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from PIL import ExifTags, Image
 
 
 def decode_encoded(data: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -34,6 +36,23 @@ def decode_encoded(data: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
     if image is None:
         raise ValueError("it is damaged or not an image in a format that OpenCV reads")
     return image.astype(np.uint8, copy=False)
+
+
+def size_of_image(path: Path) -> tuple[int, int]:
+    """Width and height that `decode_encoded` would give, from the head of the file alone.
+
+    Raises:
+        ValueError: one clause that says what is wrong with the file.
+    """
+    try:
+        with Image.open(path) as image:
+            # A PNG without EXIF would be decoded whole in search of it.
+            exif = image.getexif() if image.format != "PNG" or "exif" in image.info else {}
+            turned = exif.get(ExifTags.Base.Orientation) in (5, 6, 7, 8)
+            return image.size[::-1] if turned else image.size
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is damaged or not an image"
+        raise ValueError(reason) from error
 
 
 def is_truncated_jpeg(raw: bytes) -> bool:
