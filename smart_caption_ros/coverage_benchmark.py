@@ -6,7 +6,6 @@ Frames are read, captioned, scored and forgotten one at a time.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +26,6 @@ from smart_caption_ros.datasets.ground_truth import (
     plain_number,
 )
 from smart_caption_ros.kept_captions import KeptCaptions
-
-logger = logging.getLogger(__name__)
 
 GALLERY_FRAMES = 6
 
@@ -52,8 +49,13 @@ class Captions(Protocol):
             SourceError: the frame's image cannot be read.
         """
 
-    def finish(self, complete: bool, oddities: Oddities) -> None:
-        """All frames of a pass were asked for; ``complete``: none was skipped on purpose."""
+    @property
+    def reused(self) -> int:
+        """How many of them were there already, from an earlier run."""
+
+    @property
+    def unused(self) -> Sequence[str]:
+        """Names of the frames that have a caption and were not asked for."""
 
 
 class GivenCaptions:
@@ -67,10 +69,12 @@ class GivenCaptions:
 
     def __init__(self, path: Path, sequences: Sequence[str]) -> None:
         self.label = path.name
+        self.reused = 0
         self.source = str(path)
         self._sequences = sequences
-        self._texts = {self._key(name): text for name, text in _read_captions(path).items()}
-        self._unused = dict.fromkeys(self._texts)
+        texts = _read_captions(path)
+        self._texts = {self._key(name): text for name, text in texts.items()}
+        self._unused = {self._key(name): name for name in texts}
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -81,9 +85,9 @@ class GivenCaptions:
         self._unused.pop(key, None)
         return self._texts.get(key)
 
-    def finish(self, complete: bool, oddities: Oddities) -> None:
-        for sequence, name in self._unused if complete else ():
-            oddities.add(Oddity.CAPTION_WITHOUT_FRAME, f"{sequence}/{name}")
+    @property
+    def unused(self) -> Sequence[str]:
+        return list(self._unused.values())
 
     def _key(self, name: str) -> tuple[str, str]:
         sequence, slash, frame = name.rpartition("/")
@@ -103,7 +107,7 @@ class ModelCaptions:
         self.label = captioner.model
         self.source = str(captioner.bundle.path)
         self.reused = 0
-        """Captions that were there already."""
+        self.unused: Sequence[str] = ()
         self._captioner = captioner
         self._kept = kept
         self._fresh = fresh
@@ -129,10 +133,6 @@ class ModelCaptions:
         text = self._captioner.caption(frame.read_image()).text
         self._kept.keep(self._model, image, text)
         return text
-
-    def finish(self, complete: bool, oddities: Oddities) -> None:
-        if self.reused:
-            logger.warning("%s: %d captions were kept from an earlier run", self.label, self.reused)
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,9 @@ def run(
             for gallery in (best, worst):
                 gallery.offer(ScoredFrame(frame, large, caption, result))
     oddities = ground_truth.oddities
-    captions.finish(every == 1, oddities)
+    # Of every Nth frame, those between have captions with good reason.
+    for name in captions.unused if every == 1 else ():
+        oddities.add(Oddity.CAPTION_WITHOUT_FRAME, name)
     if not scored:
         found = "; ".join(oddities.sentences())
         raise SourceError(f"{ground_truth.spec}: no frame could be scored" + (f": {found}" if found else ""))
@@ -227,9 +229,17 @@ class _Gallery:
 def _split(best: _Gallery, worst: _Gallery) -> tuple[tuple[ScoredFrame, ...], tuple[ScoredFrame, ...]]:
     """The best and the worst, best and worst first; where there are few frames, none is both."""
     frames = {scored.frame.name: scored for gallery in (best, worst) for scored in gallery.frames.values()}
-    ordered = sorted(frames.values(), key=lambda scored: -(scored.result.coverage or 0.0))
+    size = {name: len(scored.result.classes) for name, scored in frames.items()}
+
+    def coverage(name: str) -> float:
+        return frames[name].result.coverage or 0.0
+
+    ordered = sorted(frames, key=lambda name: (-coverage(name), -size[name]))
     middle = (len(ordered) + 1) // 2
-    return tuple(ordered[:middle][:GALLERY_FRAMES]), tuple(ordered[middle:][::-1][:GALLERY_FRAMES])
+    lowest = sorted(ordered[middle:], key=lambda name: (coverage(name), -size[name]))
+    return tuple(frames[name] for name in ordered[:middle][:GALLERY_FRAMES]), tuple(
+        frames[name] for name in lowest[:GALLERY_FRAMES]
+    )
 
 
 def to_json(outcome: Outcome) -> dict[str, Any]:

@@ -164,6 +164,8 @@ def _benchmark(
     with _progress(passes * ground_truth.count(options.every)) as advance:
         for captions in _captions(ground_truth, options):
             outcomes.append(coverage_benchmark.run(ground_truth, captions, coverage, options.every, advance))
+            if captions.reused:
+                complain(f"{captions.label}: {captions.reused} captions were kept from an earlier run")
     labels = _labels(outcomes)
     for label, outcome in zip(labels, outcomes, strict=True):
         for sentence in outcome.oddities.sentences():
@@ -201,9 +203,7 @@ def _labels(outcomes: Sequence[Outcome]) -> list[str]:
     """Names of the columns; bundles of one name are told apart by their folders."""
     names = [outcome.label for outcome in outcomes]
     return [
-        f"{name} ({outcome.captions.get('bundle', outcome.captions.get('captions'))})"
-        if names.count(name) > 1
-        else name
+        name if names.count(name) == 1 else f"{name} ({outcome.source})"
         for name, outcome in zip(names, outcomes, strict=True)
     ]
 

@@ -188,8 +188,8 @@ class AcvrSequences(GroundTruth):
         mask_name = _mask_name(record)
         mask = _Mask(folder / mask_name if mask_name else None)
         mask_address = f"{folder.name}/{mask_name}"
-        if mask.is_missing:
-            self.oddities.add(Oddity.MISSING_MASK, mask_address if mask_name else name)
+        if mask_name and mask.is_missing:
+            self.oddities.add(Oddity.MISSING_MASK, mask_address)
         elif mask.size is not None and mask.size != size:
             self.oddities.add(Oddity.MASK_OF_ANOTHER_SIZE, name)
             return None

@@ -68,8 +68,8 @@ class Oddities:
         return bool(self._met)
 
     def sentences(self) -> list[str]:
-        """One for each oddity: "3 frames without an image (the first: 000000/12)"."""
-        return [f"{count} {oddity.value} (the first: {first})" for oddity, (count, first) in self._in_order()]
+        """One for each oddity: "frames without an image: 3 (the first: 000000/12)"."""
+        return [f"{oddity.value}: {count} (the first: {first})" for oddity, (count, first) in self._in_order()]
 
     def to_json(self) -> dict[str, Any]:
         return {oddity.value: {"count": count, "first": first} for oddity, (count, first) in self._in_order()}

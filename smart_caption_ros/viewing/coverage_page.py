@@ -16,6 +16,7 @@ from smart_caption_ros.coverage.matching import CoverageResult
 from smart_caption_ros.coverage.report import AREA_THRESHOLDS, CoverageReport
 
 PICTURE_WIDTH_PX = 560
+LABEL_PX = 17
 _JPEG_QUALITY = 80
 _CLASSES_SHOWN = 40
 _NEAR_MISSES_SHOWN = 15
@@ -44,7 +45,9 @@ class Drawing:
     colour: str
     label: str
     """Empty where a larger object of the class has it."""
+    label_x: float
     label_y: float
+    """Baseline."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class Picture:
     drawings: tuple[Drawing, ...]
     caption: tuple[Span, ...]
     coverage: float
+    noun_support: float | None
     missed: tuple[str, ...]
 
 
@@ -114,9 +118,10 @@ def picture(
         data_uri="data:image/jpeg;base64," + base64.b64encode(data.tobytes()).decode("ascii"),
         width=size[0],
         height=size[1],
-        drawings=_drawings(objects, colours, scale),
+        drawings=_drawings(objects, colours, scale, size[1]),
         caption=_spans(caption, result, colours),
         coverage=result.coverage or 0.0,
+        noun_support=result.noun_support,
         missed=result.missed_classes,
     )
 
@@ -150,29 +155,54 @@ def coverage_page(title: str, facts: Mapping[str, str], columns: Sequence[Column
         plot=_plot([column.report for column in columns]),
         classes=_class_rows(columns, colours),
         near_misses=_NEAR_MISSES_SHOWN,
+        label_px=LABEL_PX,
         classes_shown=_CLASSES_SHOWN,
         grey=_GREY,
     )
 
 
-def _drawings(objects: Sequence[BoxedObject], colours: Mapping[str, str], scale: float) -> tuple[Drawing, ...]:
-    """Large objects first, so that no object hides a smaller one; named ones over the others."""
+def _drawings(
+    objects: Sequence[BoxedObject], colours: Mapping[str, str], scale: float, height: int
+) -> tuple[Drawing, ...]:
+    """Named objects over the others, and of these and those the smaller over the larger."""
 
     def area(each: BoxedObject) -> float:
         left, top, right, bottom = each.box_xyxy
         return (right - left) * (bottom - top)
 
     labelled: set[str] = set()
+    taken: list[tuple[float, float, float]] = []
     drawings = []
     for each in sorted(objects, key=lambda each: (each.class_name in colours, -area(each))):
         left, top, right, bottom = (scale * value for value in each.box_xyxy)
         label = "" if each.class_name in labelled else each.class_name
         labelled.add(each.class_name)
-        # Above the box, or inside it where there is no room.
-        label_y = top - 5 if top > 20 else top + 16
+        x = left + 4
+        y = _free_line(x, label, [top - 5, top + LABEL_PX, bottom - 6, bottom + LABEL_PX], taken, height)
+        if label:
+            taken.append((x, y, _length_px(label)))
         colour = colours.get(each.class_name, _GREY)
-        drawings.append(Drawing(left, top, right - left, bottom - top, colour, label, label_y))
+        drawings.append(Drawing(left, top, right - left, bottom - top, colour, label, x, y))
     return tuple(drawings)
+
+
+def _free_line(
+    x: float, label: str, lines: Sequence[float], taken: Sequence[tuple[float, float, float]], height: int
+) -> float:
+    """The first of the baselines that is inside the picture and on which the label hides no other."""
+    inside = [y for y in lines if LABEL_PX <= y <= height - 3] or [min(max(lines[0], LABEL_PX), height - 3)]
+    for y in inside:
+        if not any(
+            abs(y - other_y) < LABEL_PX and x < other_x + length and other_x < x + _length_px(label)
+            for other_x, other_y, length in taken
+        ):
+            return y
+    return inside[0]
+
+
+def _length_px(label: str) -> float:
+    """About as long as the label will be: the reader's browser has the font."""
+    return 0.6 * LABEL_PX * len(label)
 
 
 def _spans(caption: str, result: CoverageResult, colours: Mapping[str, str]) -> tuple[Span, ...]:

@@ -52,6 +52,12 @@ def test_wheel_holds_the_tagger_and_the_word_vectors_of_coverage(names: set[str]
     assert files <= names
 
 
+def test_wheel_holds_the_templates_of_reports(names: set[str]) -> None:
+    templates = {str(path.relative_to(ROOT)) for path in ROOT.glob("smart_caption_ros/viewing/templates/*")}
+    assert templates
+    assert templates <= names
+
+
 def test_wheel_is_below_fifty_megabytes(wheel: Path) -> None:
     assert wheel.stat().st_size < 50e6
 

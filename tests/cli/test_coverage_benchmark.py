@@ -1,0 +1,384 @@
+"""`smart-caption coverage acvr` and `coverage coco`: figures by hand, broken roots, and runs that are stopped."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from smart_caption_ros import cli
+from smart_caption_ros.coverage import NounCoverage
+from tests.acvr_sequence import Drawn, write_rooms, write_sequence
+from tests.coverage.conftest import EXAMPLE_VECTORS
+
+COUCH = Drawn("sofa", 1, 1, (0, 0, 49, 39))  # 20 % of the image
+CUP = Drawn("cup", 2, 2, (60, 60, 69, 79))  # 2 %
+LAPTOP = Drawn("laptop", 3, 3, (10, 10, 39, 29))  # 6 %
+TABLE = Drawn("diningtable", 4, 4, (20, 20, 69, 69))  # 25 %
+SMALL_CUP = Drawn("cup", 5, 5, (80, 80, 89, 89))  # 1 %, and so not above 1 %
+CAPTIONS = {
+    "000000/000000": "a cup on a table near a sofa",
+    "000000/000001": "a table",
+    "000001/000000": "a table",
+    "000001/000001": "",
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "smart_caption_ros"
+
+
+def write_root(root: Path, **options: Any) -> Path:
+    """Two sequences of two frames; the last has no objects."""
+    write_sequence(root / "000000", {0: [COUCH, CUP], 1: [LAPTOP]}, **options)
+    write_sequence(root / "000001", {0: [TABLE, SMALL_CUP], 1: []}, **options)
+    return root
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_root(tmp_path / "root")
+
+
+@pytest.fixture
+def captions(tmp_path: Path) -> Path:
+    (tmp_path / "captions.json").write_text(json.dumps(CAPTIONS))
+    return tmp_path / "captions.json"
+
+
+@pytest.fixture(scope="session")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("vectors") / "vectors.txt"
+    path.write_text(EXAMPLE_VECTORS)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def load_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """spaCy takes a second or two to load, and every command asks for it."""
+    monkeypatch.setattr(NounCoverage, "load", load)
+
+
+load = lru_cache(NounCoverage.load)
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli.app, ["coverage", *(str(argument) for argument in arguments)])
+
+
+def figures(*arguments: str | Path) -> dict[str, Any]:
+    """What the command writes as JSON."""
+    output = Path(os.environ["XDG_CACHE_HOME"]).parent / "out.json"
+    result = run(*arguments, "--json", output)
+    assert result.exit_code == 0, result.output
+    content: dict[str, Any] = json.loads(output.read_text())
+    return content
+
+
+@pytest.mark.parametrize("options", [{}, {"with_boxes": False, "mask_bits": 16}], ids=["boxes", "masks"])
+def test_the_figures_of_a_small_root_worked_out_by_hand(
+    tmp_path: Path, captions: Path, vectors: Path, options: dict[str, Any]
+) -> None:
+    content = figures(
+        "acvr", write_root(tmp_path / "root", **options), "--captions", captions, "--word-vectors", vectors
+    )
+    # cup and couch: (1 + 0.96) / 2; couch alone: 0.96; laptop and table: 0.28; dining table and table: 0.96.
+    assert content["coverage"] == {
+        "0.01": pytest.approx((0.98 + 0.28 + 0.96) / 3, abs=1e-6),
+        "0.03": pytest.approx((0.96 + 0.28 + 0.96) / 3, abs=1e-6),
+        "0.05": pytest.approx((0.96 + 0.28 + 0.96) / 3, abs=1e-6),
+        "0.1": pytest.approx(0.96, abs=1e-6),
+    }
+    assert content["frames"] == {"0.01": 3, "0.03": 3, "0.05": 3, "0.1": 2}
+    # All nouns of the first caption, none of the second, the one of the third; the fourth has none.
+    assert content["noun_support"] == pytest.approx(2 / 3, abs=1e-6)
+    assert (content["noun_support_frames"], content["scored_frames"]) == (3, 4)
+    first, second = content["sequences"].values()
+    assert first["coverage"]["0.01"] == pytest.approx((0.98 + 0.28) / 2, abs=1e-6)
+    assert first["frames"] == {"0.01": 2, "0.03": 2, "0.05": 2, "0.1": 1}
+    assert second["coverage"]["0.1"] == pytest.approx(0.96, abs=1e-6)
+    assert second["noun_support"] == 1
+    assert list(content["classes"]) == ["laptop", "couch", "cup", "dining table"]
+    assert content["classes"]["laptop"] == {"frames": 1, "named": 0, "missed": 1, "similarity": 0.28}
+    assert content["near_misses"] == [{"class": "laptop", "noun": "table", "frames": 1, "similarity": 0.28}]
+    assert content["skipped"] == {}
+
+
+def test_the_table_shows_sequences_all_and_what_was_missed(root: Path, captions: Path, vectors: Path) -> None:
+    result = run("acvr", root, "--captions", captions, "--word-vectors", vectors)
+    rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "000000 captions.json 0.630 (2) 0.620 (2) 0.620 (2) 0.960 (1) 0.500 (2)" in rows
+    assert "all captions.json 0.740 (3) 0.733 (3) 0.733 (3) 0.960 (2) 0.667 (3)" in rows
+    assert "laptop 1 1" in rows
+    assert "laptop table 1 0.280" in rows
+    assert result.stderr == ""
+
+
+def test_every_second_frame(root: Path, captions: Path, vectors: Path) -> None:
+    content = figures("acvr", root, "--captions", captions, "--word-vectors", vectors, "--every", "2")
+    assert content["scored_frames"] == 2
+    assert content["coverage"]["0.01"] == pytest.approx((0.98 + 0.96) / 2, abs=1e-6)
+    assert content["every"] == 2
+
+
+def test_several_files_of_captions_are_set_side_by_side(root: Path, captions: Path, tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    other = tmp_path / "more" / "captions.json"
+    other.write_text(json.dumps(dict.fromkeys(CAPTIONS, "a sofa")))
+    page = tmp_path / "report.html"
+    content = figures("acvr", root, "--captions", captions, "--captions", other, "--html", page)
+    labels = [f"captions.json ({path})" for path in (captions, other)]
+    assert [each["label"] for each in content["results"]] == labels
+    alone = figures("acvr", root, "--captions", other)
+    assert content["results"][1]["coverage"] == alone["coverage"]
+    assert all(label in page.read_text() for label in labels)
+
+
+def test_captions_that_do_not_fit_the_frames_are_counted(root: Path, tmp_path: Path) -> None:
+    # Padding does not matter; one frame has no caption, and one caption no frame.
+    given = {"0/0": "a cup", "000000/1": "a laptop", "1/000001": "a wall", "7/3": "a dog"}
+    (tmp_path / "given.json").write_text(json.dumps(given))
+    result = run("acvr", root, "--captions", tmp_path / "given.json", "--json", tmp_path / "out.json")
+    assert "frames without a given caption: 1 (the first: 000001/000000)" in result.stderr
+    assert "given captions of frames that are not there: 1 (the first: 7/3)" in result.stderr
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert content["scored_frames"] == 3
+    assert content["skipped"]["frames without a given caption"] == {"count": 1, "first": "000001/000000"}
+
+
+def test_detections_take_the_place_of_the_labels(root: Path, captions: Path, vectors: Path, tmp_path: Path) -> None:
+    chair = {"bbox": [0, 0, 49, 39], "label_probs": [0.1, 0.9]}
+    lists = {"000000": [[chair], []], "000001": [[], [chair]]}
+    (tmp_path / "found").mkdir()
+    for sequence, detections in lists.items():
+        content = {"classes": ["none", "cup"], "detections": detections}
+        (tmp_path / "found" / f"{sequence}.json").write_text(json.dumps(content))
+    common = ("acvr", root, "--captions", captions, "--word-vectors", vectors)
+    content = figures(*common, "--detections", tmp_path / "found")
+    assert content["coverage"]["0.1"] == 0.5  # named in the first frame, and not in the last
+    assert content["frames"]["0.1"] == 2
+    assert content["objects"].startswith("detections in")
+    strict = figures(*common, "--detections", tmp_path / "found", "--detection-score", "0.95")
+    assert strict["frames"]["0.01"] == 0
+    assert strict["coverage"]["0.01"] is None
+    one = figures(*common, "--detections", tmp_path / "found" / "000001.json")
+    assert list(one["sequences"]) == ["000001"]
+    assert one["skipped"] == {
+        "sequences without detections": {"count": 1, "first": "000000"},
+        "given captions of frames that are not there": {"count": 2, "first": "000000/000000"},
+    }
+
+
+def test_coco_files_are_scored_with_the_captions_of_cocos_results(tmp_path: Path, vectors: Path) -> None:
+    cv2.imwrite(str(tmp_path / "000007.png"), np.full((100, 100, 3), 90, np.uint8))
+    instances = {
+        "images": [{"id": 7, "file_name": "000007.png", "width": 100, "height": 100}],
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 3, "bbox": [0, 0, 50, 40]}],
+        "categories": [{"id": 3, "name": "couch"}],
+    }
+    (tmp_path / "instances.json").write_text(json.dumps(instances))
+    (tmp_path / "results.json").write_text(json.dumps([{"image_id": 7, "caption": "a sofa"}]))
+    content = figures(
+        "coco", tmp_path / "instances.json", "--images", tmp_path, "--captions", tmp_path / "results.json",
+        "--word-vectors", vectors,
+    )  # fmt: skip
+    assert content["coverage"] == dict.fromkeys(("0.01", "0.03", "0.05", "0.1"), 0.96)
+    assert list(content["sequences"]) == ["instances"]
+
+
+def test_the_report_shows_the_frames(root: Path, captions: Path, vectors: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    result = run("acvr", root, "--captions", captions, "--word-vectors", vectors, "--html", page)
+    assert result.exit_code == 0
+    text = page.read_text()
+    assert text.count("data:image/jpeg;base64,") == 3  # each of the frames that count, and none twice
+    assert "0.740" in text
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+# --- what is refused, and what is left out -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (["acvr"], 2, "Give the folder that holds <sequence>/labels.json"),
+        (["acvr", "nowhere"], 1, "nowhere: no such folder"),
+        (["acvr", "ROOT", "--captions", "CAPTIONS", "--bundle", "b"], 2, "Give bundles or captions, not both"),
+        (["acvr", "ROOT", "--engine", "steam"], 2, "'steam' is not one of"),
+        (["acvr", "ROOT", "--json", "nowhere/out.json"], 2, "There is no folder nowhere"),
+        (["acvr", "ROOT", "--bundle", "nowhere"], 1, "nowhere: no such bundle"),
+        (["acvr", "ROOT", "--captions", "nowhere"], 1, "nowhere: the captions cannot be read"),
+        (["acvr", "ROOT", "--captions", "ROOT/000000/labels.json"], 1, "holds no captions: expected"),
+        (["acvr", "ROOT", "--captions", "ROOT/000000/0.png"], 1, "the captions are not JSON"),
+        (["acvr", "ROOT", "--captions", "CAPTIONS", "--detections", "nowhere"], 1, "no such file or folder"),
+        (["acvr", "ROOT", "--keep", "ROOT/000000/0.png"], 1, "captions cannot be kept there"),
+        (["coco", "nowhere.json", "--images", "ROOT"], 1, "nowhere.json cannot be read"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_in_a_sentence(
+    root: Path, captions: Path, arguments: list[str], status: int, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    places = {"ROOT": str(root), "CAPTIONS": str(captions)}
+    result = run(*(each.replace("ROOT", places["ROOT"]).replace("CAPTIONS", places["CAPTIONS"]) for each in arguments))
+    assert result.exit_code == status
+    assert sentence in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_root_of_which_nothing_is_left_says_why(root: Path, captions: Path) -> None:
+    for image in root.glob("*/rgb_*.png"):
+        image.unlink()
+    result = run("acvr", root, "--captions", captions)
+    assert result.exit_code == 1
+    assert "no frame could be scored" in result.stderr
+    assert "frames without an image: 4 (the first: 000000/000000)" in result.stderr
+
+
+def test_bad_labels_in_one_sequence_are_refused(root: Path, captions: Path) -> None:
+    (root / "000001" / "labels.json").write_text("{")
+    result = run("acvr", root, "--captions", captions)
+    assert result.exit_code == 1
+    assert "000001/labels.json is not JSON as expected" in result.stderr
+
+
+def test_what_is_left_out_is_told_and_the_rest_is_scored(root: Path, captions: Path, tmp_path: Path) -> None:
+    (root / "000002").mkdir()
+    cv2.imwrite(str(root / "000000" / "1.png"), np.zeros((50, 50), np.uint8))
+    (root / "000001" / "rgb_000000.png").unlink()
+    result = run("acvr", root, "--captions", captions, "--json", tmp_path / "out.json")
+    assert result.exit_code == 0
+    for sentence in (
+        "folders without labels.json: 1 (the first: 000002)",
+        "frames without an image: 1 (the first: 000001/000000)",
+        "frames whose mask has another size than the image: 1 (the first: 000000/000001)",
+    ):
+        assert sentence in result.stderr
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert content["frames"]["0.01"] == 1
+    assert sum(each["count"] for each in content["skipped"].values()) == 5  # with the two captions that had no frame
+
+
+# --- with a model --------------------------------------------------------------------------------------
+
+
+def kept_texts(path: Path) -> list[str]:
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+            return [text for (text,) in database.execute("SELECT text FROM captions")]
+    except sqlite3.OperationalError:  # not made yet
+        return []
+
+
+def test_bundles_side_by_side_caption_each_frame_once(tiny_bundle: Path, tmp_path: Path, cache: Path) -> None:
+    write_rooms(tmp_path / "root")
+    other = Path(shutil.copytree(tiny_bundle, tmp_path / "other"))
+    manifest = json.loads((other / "manifest.json").read_text())
+    (other / "manifest.json").write_text(json.dumps({**manifest, "name": "renamed"}))
+    command = ("acvr", tmp_path / "root", "--every", "4", "--bundle", tiny_bundle, "--bundle", other)
+    content = figures(*command)
+    first, second = content["results"]
+    assert (first["label"], second["label"]) == ("tiny", "renamed")
+    assert first["coverage"] == second["coverage"]
+    assert first["scored_frames"] == 4
+    assert len(kept_texts(cache / "captions.sqlite")) == 8
+    again = run(*command)
+    assert "tiny: 4 captions were kept from an earlier run" in again.stderr
+    anew = run(*command, "--fresh")
+    assert "were kept" not in anew.stderr
+
+
+def test_a_changed_image_is_captioned_again(tiny_bundle: Path, tmp_path: Path) -> None:
+    write_rooms(tmp_path / "root")
+    command = ("acvr", tmp_path / "root" / "000000", "--every", "4", "--bundle", tiny_bundle)
+    run(*command)
+    os.utime(tmp_path / "root" / "000000" / "rgb_000012.png", ns=(1, 1))
+    assert "tiny: 1 captions were kept" in run(*command).stderr
+
+
+def test_an_image_that_turns_out_damaged_is_counted(tiny_bundle: Path, tmp_path: Path) -> None:
+    write_rooms(tmp_path / "root")
+    image = tmp_path / "root" / "000000" / "rgb_000000.png"
+    image.write_bytes(image.read_bytes()[:200])  # the head, with the size, is whole
+    result = run("acvr", tmp_path / "root" / "000000", "--every", "4", "--bundle", tiny_bundle)
+    assert result.exit_code == 0
+    assert "frames whose image cannot be read: 1 (the first: 000000/000000)" in result.stderr
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(tiny_bundle: Path, tmp_path: Path, cache: Path) -> None:
+    write_rooms(tmp_path / "root")
+    command = ["coverage", "acvr", str(tmp_path / "root"), "--bundle", str(tiny_bundle)]
+    slow = (
+        "import sys, time\n"
+        "from smart_caption_ros.captioning import Captioner\n"
+        "from smart_caption_ros.cli import main\n"
+        "caption = Captioner.caption\n"
+        "Captioner.caption = lambda self, image: (time.sleep(0.3), caption(self, image))[1]\n"
+        "main()"
+    )
+    running = subprocess.Popen([sys.executable, "-c", slow, *command], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while len(kept_texts(cache / "captions.sqlite")) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL
+    kept = len(kept_texts(cache / "captions.sqlite"))
+    assert 4 <= kept < 16
+    resumed = run(*command[1:], "--json", tmp_path / "resumed.json")
+    assert f"tiny: {kept} captions were kept from an earlier run" in resumed.stderr
+    run(*command[1:], "--json", tmp_path / "whole.json", "--keep", tmp_path / "other.sqlite")
+    assert json.loads((tmp_path / "resumed.json").read_text()) == json.loads((tmp_path / "whole.json").read_text())
+
+
+# --- size ----------------------------------------------------------------------------------------------
+
+GROWTH = """
+import json, resource, sys
+from pathlib import Path
+from smart_caption_ros import coverage_benchmark
+from smart_caption_ros.coverage import NounCoverage
+from smart_caption_ros.datasets.acvr import AcvrSequences
+
+data = AcvrSequences(Path(sys.argv[1]))
+captions = coverage_benchmark.GivenCaptions(Path(sys.argv[2]), tuple(data.lengths))
+peaks = []
+def progress():
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+outcome = coverage_benchmark.run(data, captions, NounCoverage.load(), 1, progress)
+print(json.dumps({"frames": outcome.report.overall.scored_frames, "growth_mb": peaks[-1] - peaks[1000]}))
+"""
+
+
+def test_twenty_one_thousand_frames_need_no_more_memory_than_one_thousand(tmp_path: Path) -> None:
+    write_sequence(tmp_path / "one", {0: []}, (8, 8))
+    captions = {}
+    for sequence in range(4):
+        folder = tmp_path / "root" / f"{sequence:06d}"
+        folder.mkdir(parents=True)
+        labels = {}
+        for number in range(5250):
+            os.link(tmp_path / "one" / "rgb_000000.png", folder / f"{number}.png")
+            chair = {"class": "chair", "mask_id": 1, "bounding_box": [0, 0, number % 8, 7]}
+            labels[f"{number:06d}"] = {"_metadata": {}, "000001": chair}
+            captions[f"{sequence}/{number}"] = f"a dog and {number % 3} chairs"
+        (folder / "labels.json").write_text(json.dumps(labels))
+    (tmp_path / "captions.json").write_text(json.dumps(captions))
+    command = [sys.executable, "-c", GROWTH, str(tmp_path / "root"), str(tmp_path / "captions.json")]
+    measured = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert measured["frames"] == 21_000
+    assert measured["growth_mb"] < 10
