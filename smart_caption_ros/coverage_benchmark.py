@@ -61,17 +61,16 @@ class Captions(Protocol):
 class GivenCaptions:
     """Captions of a file: an object ``{"<sequence>/<frame>": "text"}``, or COCO's list of results.
 
-    Numbers may be padded or not; where there is one sequence, its name may be left out.
+    Numbers may be padded or not. A name without a sequence stands for that frame of any.
 
     Raises:
         CoverageError: the file cannot be read or holds something else.
     """
 
-    def __init__(self, path: Path, sequences: Sequence[str]) -> None:
+    def __init__(self, path: Path) -> None:
         self.label = path.name
-        self.reused = 0
         self.source = str(path)
-        self._sequences = sequences
+        self.reused = 0
         texts = _read_captions(path)
         self._texts = {self._key(name): text for name, text in texts.items()}
         self._unused = {self._key(name): name for name in texts}
@@ -82,6 +81,8 @@ class GivenCaptions:
 
     def caption(self, frame: GroundTruthFrame) -> str | None:
         key = self._key(frame.name)
+        if key not in self._texts:
+            key = ("", key[1])
         self._unused.pop(key, None)
         return self._texts.get(key)
 
@@ -89,10 +90,9 @@ class GivenCaptions:
     def unused(self) -> Sequence[str]:
         return list(self._unused.values())
 
-    def _key(self, name: str) -> tuple[str, str]:
-        sequence, slash, frame = name.rpartition("/")
-        if not slash and len(self._sequences) == 1:
-            sequence = self._sequences[0]
+    @staticmethod
+    def _key(name: str) -> tuple[str, str]:
+        sequence, _, frame = name.rpartition("/")
         return plain_number(sequence), plain_number(frame)
 
 

@@ -162,7 +162,7 @@ def _benchmark(
     outcomes = []
     passes = len(options.caption_files or options.bundles or [None])
     with _progress(passes * ground_truth.count(options.every)) as advance:
-        for captions in _captions(ground_truth, options):
+        for captions in _captions(options):
             outcomes.append(coverage_benchmark.run(ground_truth, captions, coverage, options.every, advance))
             if captions.reused:
                 complain(f"{captions.label}: {captions.reused} captions were kept from an earlier run")
@@ -181,7 +181,7 @@ def _benchmark(
         _write(html, _page(labels, outcomes, facts))
 
 
-def _captions(ground_truth: GroundTruth, options: _Options) -> Iterator[Captions]:
+def _captions(options: _Options) -> Iterator[Captions]:
     """The columns of the table one after another, so that one model is loaded at a time."""
     from smart_caption_ros.captioning import Captioner
     from smart_caption_ros.coverage_benchmark import GivenCaptions, ModelCaptions
@@ -189,7 +189,7 @@ def _captions(ground_truth: GroundTruth, options: _Options) -> Iterator[Captions
 
     if options.caption_files:
         # All are read now: a bad one is to be found before the good ones are scored.
-        yield from [GivenCaptions(file, tuple(ground_truth.lengths)) for file in options.caption_files]
+        yield from [GivenCaptions(file) for file in options.caption_files]
         return
     kept = KeptCaptions(options.keep or default_kept_captions_path())
     try:

@@ -32,7 +32,8 @@ class _Image:
 
 
 class CocoInstances(GroundTruth):
-    """Each file is a sequence, called by its stem; its frames are its images in the order of their ids.
+    """Each file is a sequence, called by its stem; its frames are its images, called by their ids and in
+    that order.
 
     The folder may hold more images than the files list. Objects marked as a crowd count: they are there.
 
@@ -62,11 +63,11 @@ class CocoInstances(GroundTruth):
         return {name: len(images) for name, images in self._sequences.items()}
 
     def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:
-        for index, image in enumerate(self._sequences[sequence].values()):
+        for index, (number, image) in enumerate(self._sequences[sequence].items()):
             if index % every:
                 continue
             path = self._images_folder / image.file_name
-            name = f"{sequence}/{Path(image.file_name).stem}"
+            name = f"{sequence}/{number}"
             if not path.is_file():
                 self.oddities.add(Oddity.FRAME_WITHOUT_IMAGE, name)
                 continue
@@ -79,11 +80,11 @@ class CocoInstances(GroundTruth):
                 self.oddities.add(Oddity.IMAGE_OF_ANOTHER_SIZE, name)
                 continue
             made = (
-                self._object(class_name, number, box, size, f"{name}, annotation {number}")
-                for class_name, number, box in image.objects
+                self._object(class_name, annotation, box, size, f"{name}, annotation {annotation}")
+                for class_name, annotation, box in image.objects
             )
             objects: tuple[GroundTruthObject, ...] = tuple(each for each in made if each is not None)
-            yield GroundTruthFrame(sequence, Path(image.file_name).stem, index, path, *size, objects)
+            yield GroundTruthFrame(sequence, str(number), index, path, *size, objects)
 
 
 def _read_instances(path: Path, oddities: Oddities) -> dict[int, _Image]:
@@ -95,10 +96,11 @@ def _read_instances(path: Path, oddities: Oddities) -> dict[int, _Image]:
     parts = [content.get(key) if isinstance(content, dict) else None for key in ("images", "annotations", "categories")]
     if not all(isinstance(part, list) for part in parts):
         raise SourceError(f"{path} is no list of COCO instances: it must hold images, annotations and categories")
+    # What is no object has nothing that is looked for, and counts as malformed below.
     listed, annotations, categories = (
-        [each for each in part if isinstance(each, dict)] for part in parts if isinstance(part, list)
+        [each if isinstance(each, dict) else {} for each in part] for part in parts if isinstance(part, list)
     )
-    names = {each.get("id"): str(each["name"]) for each in categories if isinstance(each.get("name"), str)}
+    names = {each.get("id"): each.get("name") for each in categories if isinstance(each.get("id"), int)}
     images: dict[int, _Image] = {}
     for image in listed:
         number, file_name = image.get("id"), image.get("file_name")
@@ -112,13 +114,15 @@ def _read_instances(path: Path, oddities: Oddities) -> dict[int, _Image]:
         number, category, owner = (annotation.get(key) for key in ("id", "category_id", "image_id"))
         where = f"{path.stem}, annotation {number!r}"
         box = four_numbers(annotation.get("bbox"))
-        if not isinstance(number, int) or box is None:
+        if not all(isinstance(each, int) for each in (number, category, owner)) or box is None:
             oddities.add(Oddity.MALFORMED_OBJECT, where)
-        elif owner not in images:
+            continue
+        name = names.get(category)
+        if owner not in images:
             oddities.add(Oddity.OBJECT_WITHOUT_FRAME, where)
-        elif category not in names:
+        elif not isinstance(name, str) or not name.strip():
             oddities.add(Oddity.UNKNOWN_CLASS, f"{where}, category {category!r}")
         else:
             left, top, width, height = box
-            images[owner].objects.append((names[category], number, (left, top, left + width, top + height)))
+            images[owner].objects.append((name, number, (left, top, left + width, top + height)))
     return dict(sorted(images.items()))

@@ -355,7 +355,7 @@ from smart_caption_ros.coverage import NounCoverage
 from smart_caption_ros.datasets.acvr import AcvrSequences
 
 data = AcvrSequences(Path(sys.argv[1]))
-captions = coverage_benchmark.GivenCaptions(Path(sys.argv[2]), tuple(data.lengths))
+captions = coverage_benchmark.GivenCaptions(Path(sys.argv[2]))
 peaks = []
 def progress():
     peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)

@@ -39,13 +39,13 @@ def written(folder: Path, instances: Any, name: str = "instances_small.json") ->
 def test_images_come_by_their_ids_with_exclusive_boxes(tmp_path: Path) -> None:
     data = CocoInstances([written(tmp_path, content())], tmp_path)
     first, second = data.frames()
-    assert (first.name, first.width, first.height) == ("instances_small/000007", 20, 10)
+    assert (first.name, first.width, first.height) == ("instances_small/7", 20, 10)
     assert [(each.class_name, each.instance_id, each.box_xyxy) for each in first.objects] == [
         ("cup", 70, (1, 2, 11, 7)),
         ("person", 71, (0.5, 0, 4.75, 10)),
     ]
     assert first.objects[0].area_share == 0.25
-    assert (second.frame, second.objects) == ("000008", ())
+    assert (second.frame, second.objects) == ("8", ())
     assert not data.oddities
 
 
@@ -53,7 +53,7 @@ def test_several_files_are_several_sequences(tmp_path: Path) -> None:
     paths = [written(tmp_path, content(), name) for name in ("b.json", "a.json")]
     data = CocoInstances(paths, tmp_path)
     assert data.lengths == {"b": 2, "a": 2}
-    assert [frame.name for frame in data.frames(2)] == ["b/000007", "a/000007"]
+    assert [frame.name for frame in data.frames(2)] == ["b/7", "a/7"]
 
 
 def test_what_is_amiss_is_left_out_and_counted(tmp_path: Path) -> None:
@@ -63,23 +63,29 @@ def test_what_is_amiss_is_left_out_and_counted(tmp_path: Path) -> None:
         {"id": 10, "file_name": "nowhere.png", "width": 20, "height": 10},
         {"id": 7, "file_name": "000007.png", "width": 20, "height": 10},
         {"id": 11},
+        "000012.png",
     ]
     instances["annotations"] += [
         {"id": 72, "image_id": 7, "category_id": 99, "bbox": [1, 2, 10, 5]},
         {"id": 73, "image_id": 700, "category_id": 1, "bbox": [1, 2, 10, 5]},
         {"id": 74, "image_id": 7, "category_id": 1, "bbox": [1, 2, 10]},
         {"id": 75, "image_id": 7, "category_id": 1, "bbox": [30, 2, 10, 5]},
+        {"id": 76, "image_id": [7], "category_id": 1, "bbox": [1, 2, 10, 5]},
+        {"id": 77, "image_id": 7, "category_id": {}, "bbox": [1, 2, 10, 5]},
+        {"id": 78, "image_id": 7, "category_id": 2, "bbox": [1, 2, 10, 5]},
+        75,
     ]
+    instances["categories"] += [{"id": 2, "name": " "}, {"id": [3], "name": "dog"}]
     data = CocoInstances([written(tmp_path, instances)], tmp_path)
     assert [len(frame.objects) for frame in data.frames()] == [2, 0]
     assert {name: each["count"] for name, each in data.oddities.to_json().items()} == {
-        Oddity.MALFORMED_FRAME.value: 1,
+        Oddity.MALFORMED_FRAME.value: 2,
         Oddity.REPEATED_FRAME.value: 1,
         Oddity.IMAGE_OF_ANOTHER_SIZE.value: 1,
         Oddity.FRAME_WITHOUT_IMAGE.value: 1,
-        Oddity.UNKNOWN_CLASS.value: 1,
+        Oddity.UNKNOWN_CLASS.value: 2,
         Oddity.OBJECT_WITHOUT_FRAME.value: 1,
-        Oddity.MALFORMED_OBJECT.value: 1,
+        Oddity.MALFORMED_OBJECT.value: 4,
         Oddity.BOX_OUTSIDE.value: 1,
     }
 
