@@ -18,7 +18,7 @@ def default_kept_captions_path() -> Path:
 
 
 class KeptCaptions:
-    """A small SQLite file: captions by model and image. Each is on disk, or not at all, when :meth:`keep` returns.
+    """A small SQLite file: captions by model and image. What :meth:`keep` was given is in it when it returns.
 
     Several processes may use one file at once. A process that is killed loses nothing that it had kept.
 

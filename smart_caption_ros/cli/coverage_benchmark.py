@@ -170,7 +170,6 @@ def _benchmark(
     for label, outcome in zip(labels, outcomes, strict=True):
         for sentence in outcome.oddities.sentences():
             complain(sentence if len(outcomes) == 1 else f"{label}: {sentence}")
-    _print_outcomes(labels, outcomes)
     if json_file is not None:
         results = [
             {"label": label, **coverage_benchmark.to_json(each)} for label, each in zip(labels, outcomes, strict=True)
@@ -179,6 +178,7 @@ def _benchmark(
         _write(json_file, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     if html is not None:
         _write(html, _page(labels, outcomes, facts))
+    _print_outcomes(labels, outcomes)  # after the files, which a closed pipe (`| head`) would prevent
 
 
 def _captions(options: _Options) -> Iterator[Captions]:

@@ -114,7 +114,7 @@ def _read_instances(path: Path, oddities: Oddities) -> dict[int, _Image]:
         number, category, owner = (annotation.get(key) for key in ("id", "category_id", "image_id"))
         where = f"{path.stem}, annotation {number!r}"
         box = four_numbers(annotation.get("bbox"))
-        if not all(isinstance(each, int) for each in (number, category, owner)) or box is None:
+        if not (isinstance(number, int) and isinstance(category, int) and isinstance(owner, int)) or box is None:
             oddities.add(Oddity.MALFORMED_OBJECT, where)
             continue
         name = names.get(category)

@@ -16,7 +16,7 @@ from smart_caption_ros.coverage.matching import CoverageResult
 from smart_caption_ros.coverage.report import AREA_THRESHOLDS, CoverageReport
 
 PICTURE_WIDTH_PX = 560
-LABEL_PX = 17
+_LABEL_PX = 17  # on a picture as wide as that
 _JPEG_QUALITY = 80
 _CLASSES_SHOWN = 40
 _NEAR_MISSES_SHOWN = 15
@@ -67,6 +67,7 @@ class Picture:
     data_uri: str
     width: int
     height: int
+    label_px: float
     drawings: tuple[Drawing, ...]
     caption: tuple[Span, ...]
     coverage: float
@@ -111,6 +112,7 @@ def picture(
     encoded, data = cv2.imencode(".jpg", image_bgr, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
     if not encoded:
         raise ValueError(f"OpenCV could not encode {name} as JPEG")
+    label_px = _LABEL_PX * size[0] / PICTURE_WIDTH_PX
     named = [match for match in result.matches if match.class_name not in result.missed_classes]
     colours = {match.class_name: _COLOURS[number % len(_COLOURS)] for number, match in enumerate(named)}
     return Picture(
@@ -118,7 +120,8 @@ def picture(
         data_uri="data:image/jpeg;base64," + base64.b64encode(data.tobytes()).decode("ascii"),
         width=size[0],
         height=size[1],
-        drawings=_drawings(objects, colours, scale, size[1]),
+        label_px=label_px,
+        drawings=_drawings(objects, colours, scale, size, label_px),
         caption=_spans(caption, result, colours),
         coverage=result.coverage or 0.0,
         noun_support=result.noun_support,
@@ -155,14 +158,17 @@ def coverage_page(title: str, facts: Mapping[str, str], columns: Sequence[Column
         plot=_plot([column.report for column in columns]),
         classes=_class_rows(columns, colours),
         near_misses=_NEAR_MISSES_SHOWN,
-        label_px=LABEL_PX,
         classes_shown=_CLASSES_SHOWN,
         grey=_GREY,
     )
 
 
 def _drawings(
-    objects: Sequence[BoxedObject], colours: Mapping[str, str], scale: float, height: int
+    objects: Sequence[BoxedObject],
+    colours: Mapping[str, str],
+    scale: float,
+    size: tuple[int, int],
+    label_px: float,
 ) -> tuple[Drawing, ...]:
     """Named objects over the others, and of these and those the smaller over the larger."""
 
@@ -177,32 +183,25 @@ def _drawings(
         left, top, right, bottom = (scale * value for value in each.box_xyxy)
         label = "" if each.class_name in labelled else each.class_name
         labelled.add(each.class_name)
-        x = left + 4
-        y = _free_line(x, label, [top - 5, top + LABEL_PX, bottom - 6, bottom + LABEL_PX], taken, height)
+        # About as long as it will be: the reader's browser has the font.
+        length = 0.62 * label_px * len(label)
+        x = max(min(left + label_px / 4, size[0] - length), 0.0)
+        lines = [top - 0.3 * label_px, top + label_px, bottom - 0.35 * label_px, bottom + label_px]
+        inside = [y for y in lines if label_px <= y <= size[1] - 2] or [min(max(lines[0], label_px), size[1] - 2)]
+        free = (
+            y
+            for y in inside
+            if not any(
+                abs(y - other_y) < label_px and x < other_x + other_length and other_x < x + length
+                for other_x, other_y, other_length in taken
+            )
+        )
+        y = next(free, inside[0])
         if label:
-            taken.append((x, y, _length_px(label)))
+            taken.append((x, y, length))
         colour = colours.get(each.class_name, _GREY)
         drawings.append(Drawing(left, top, right - left, bottom - top, colour, label, x, y))
     return tuple(drawings)
-
-
-def _free_line(
-    x: float, label: str, lines: Sequence[float], taken: Sequence[tuple[float, float, float]], height: int
-) -> float:
-    """The first of the baselines that is inside the picture and on which the label hides no other."""
-    inside = [y for y in lines if LABEL_PX <= y <= height - 3] or [min(max(lines[0], LABEL_PX), height - 3)]
-    for y in inside:
-        if not any(
-            abs(y - other_y) < LABEL_PX and x < other_x + length and other_x < x + _length_px(label)
-            for other_x, other_y, length in taken
-        ):
-            return y
-    return inside[0]
-
-
-def _length_px(label: str) -> float:
-    """About as long as the label will be: the reader's browser has the font."""
-    return 0.6 * LABEL_PX * len(label)
 
 
 def _spans(caption: str, result: CoverageResult, colours: Mapping[str, str]) -> tuple[Span, ...]:
