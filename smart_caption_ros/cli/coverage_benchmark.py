@@ -182,15 +182,16 @@ def _benchmark(
 
 
 def _captions(options: _Options) -> Iterator[Captions]:
-    """The columns of the table one after another, so that one model is loaded at a time."""
-    from smart_caption_ros.captioning import Captioner
+    """The columns of the table; a bad file or bundle is found before the good ones are scored for hours."""
+    from smart_caption_ros.captioning import Bundle, Captioner
     from smart_caption_ros.coverage_benchmark import GivenCaptions, ModelCaptions
     from smart_caption_ros.kept_captions import KeptCaptions, default_kept_captions_path
 
     if options.caption_files:
-        # All are read now: a bad one is to be found before the good ones are scored.
         yield from [GivenCaptions(file) for file in options.caption_files]
         return
+    for folder in options.bundles or ():
+        Bundle.load(folder)
     kept = KeptCaptions(options.keep or default_kept_captions_path())
     try:
         for bundle in options.bundles or (None,):
@@ -256,7 +257,7 @@ def _print_outcomes(labels: Sequence[str], outcomes: Sequence[Outcome]) -> None:
             near.add_row(Text(printable(miss.class_name)), Text(printable(miss.noun)), str(miss.frames), similarity)
         for listed in (missed, near):
             if listed.row_count:
-                listed.columns[0].header = f"{listed.columns[0].header}{of_whom}"
+                listed.columns[0].header = Text(f"{listed.columns[0].header}{of_whom}")
                 terminal.print()
                 terminal.print(listed)
 

@@ -62,7 +62,7 @@ def acvr_class(name: str) -> str | None:
 @dataclass(frozen=True)
 class _Frame:
     key: str
-    """As it stands in labels.json, or as its image is called where it has no label."""
+    """As it stands in labels.json; six digits where it has no label."""
     start: int | None
     """Where in the text of labels.json its record begins; None where it has no label."""
     image_name: str | None
@@ -102,7 +102,7 @@ class AcvrSequences(GroundTruth):
         if (root / LABELS).is_file():
             return {root.resolve().name: root}
         try:
-            entries = sorted(root.iterdir(), key=natural_order)
+            entries = sorted(root.iterdir(), key=lambda entry: (natural_order(entry), entry.name))
         except OSError as error:
             raise SourceError(f"{root} cannot be read: {error.strerror}") from None
         folders = [entry for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
@@ -141,12 +141,10 @@ class AcvrSequences(GroundTruth):
         except ValueError as error:
             raise SourceError(f"{labels} is not JSON as expected ({error}); repair it or take {folder} away") from None
         images = _number_images(folder, mask_names, oddities)
-        numbers = sorted(labelled.keys() | images.keys())
         frames = {}
-        for number in numbers:
-            image_name = images.get(number)
-            key, position = labelled.get(number) or (Path(image_name or "").stem, None)
-            frames[number] = _Frame(key, position, image_name)
+        for number in sorted(labelled.keys() | images.keys()):
+            key, position = labelled.get(number, (f"{number:06d}", None))
+            frames[number] = _Frame(key, position, images.get(number))
         return text, frames
 
     def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:

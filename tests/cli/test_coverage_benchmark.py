@@ -303,6 +303,16 @@ def test_bundles_side_by_side_caption_each_frame_once(tiny_bundle: Path, tmp_pat
     assert "were kept" not in anew.stderr
 
 
+def test_a_bad_bundle_is_refused_before_the_good_one_has_captioned(
+    tiny_bundle: Path, tmp_path: Path, cache: Path
+) -> None:
+    write_rooms(tmp_path / "root")
+    result = run("acvr", tmp_path / "root", "--bundle", tiny_bundle, "--bundle", tmp_path / "nowhere")
+    assert result.exit_code == 1
+    assert "nowhere: no such bundle" in result.stderr
+    assert kept_texts(cache / "captions.sqlite") == []
+
+
 def test_a_changed_image_is_captioned_again(tiny_bundle: Path, tmp_path: Path) -> None:
     write_rooms(tmp_path / "root")
     command = ("acvr", tmp_path / "root" / "000000", "--every", "4", "--bundle", tiny_bundle)

@@ -50,6 +50,7 @@ def test_the_nth_list_belongs_to_the_nth_frame_and_replaces_its_objects(root: Pa
     assert [[each.class_name for each in frame.objects] for frame in frames] == [
         ["chair"], [], ["dining table", "television"], [], ["chair"], [],
     ]  # fmt: skip
+    assert [frame.name for frame in frames[2:4]] == ["000000/000002", "000001/000000"]
     assert frames[0].objects[0].box_xyxy == (10, 20, 40, 70)
     assert frames[0].objects[0].area_share == 0.15
     assert [frame.objects[0].class_name for frame in data.frames(2) if frame.objects] == ["chair", "dining table"]
