@@ -118,6 +118,13 @@ def test_the_figures_of_a_small_root_worked_out_by_hand(
     assert content["skipped"] == {}
 
 
+def test_the_documentation_has_every_key_of_the_json(root: Path, captions: Path, vectors: Path) -> None:
+    content = figures("acvr", root, "--captions", captions, "--word-vectors", vectors)
+    page = (Path(__file__).resolve().parents[2] / "docs" / "coverage.md").read_text()
+    for part in (content, *content["sequences"].values(), *content["classes"].values(), *content["near_misses"]):
+        assert not [key for key in part if f'"{key}"' not in page]
+
+
 def test_the_table_shows_sequences_all_and_what_was_missed(root: Path, captions: Path, vectors: Path) -> None:
     result = run("acvr", root, "--captions", captions, "--word-vectors", vectors)
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
