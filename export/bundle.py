@@ -4,17 +4,18 @@ import dataclasses
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import onnx
 
+from export.storage import share_weights
 from smart_caption_ros.captioning.bundle import (
-    CAPTIONER_GRAPH,
     MANIFEST,
     VISION_GRAPH,
     VOCABULARY,
+    WEIGHTS,
     Bundle,
     sha256_of,
     write_manifest,
@@ -28,8 +29,7 @@ class ExportError(Exception):
 
 def write_bundle(
     folder: Path,
-    vision: onnx.ModelProto,
-    captioner: onnx.ModelProto,
+    graphs: Mapping[str, onnx.ModelProto],
     vocabulary: Vocabulary,
     facts: dict[str, Any],
     *,
@@ -39,6 +39,7 @@ def write_bundle(
     """Write under a temporary name, check, rename.
 
     Args:
+        graphs: by their file names. The captioner's share one file of weights, which are moved out of them.
         facts: the manifest without ``files``.
         check: is shown the bundle under its temporary name; whatever it raises leaves ``folder`` as it was.
         replace: an existing bundle at ``folder`` gives way, once the new one has passed.
@@ -56,12 +57,13 @@ def write_bundle(
     unfinished = folder.with_name(f"{folder.name}.{os.getpid()}.unfinished")
     unfinished.mkdir()
     try:
-        (unfinished / VISION_GRAPH).write_bytes(vision.SerializeToString())
-        (unfinished / CAPTIONER_GRAPH).write_bytes(captioner.SerializeToString())
+        share_weights([graph for name, graph in graphs.items() if name != VISION_GRAPH], unfinished / WEIGHTS)
+        for name, graph in graphs.items():
+            (unfinished / name).write_bytes(graph.SerializeToString())
         vocabulary.save(unfinished / VOCABULARY)
         files = {
             name: {"bytes": (unfinished / name).stat().st_size, "sha256": sha256_of(unfinished / name)}
-            for name in (VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY)
+            for name in (*graphs, WEIGHTS, VOCABULARY)
         }
         write_manifest(unfinished, {**facts, "files": files})
         bundle = Bundle.load(unfinished)
