@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, Bundle
-from smart_caption_ros.captioning.engines import AUTO, Engine, create_engine
-from smart_caption_ros.captioning.errors import BundleError
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
+from smart_caption_ros.captioning.engines import AUTO, Engine, load_with, run_batch
+from smart_caption_ros.captioning.errors import BundleError, EngineError
 from smart_caption_ros.captioning.vision import Box, DetectedObject, Vision, check_image
 from smart_caption_ros.captioning.vocabulary import join_words
 
@@ -71,21 +71,28 @@ class Caption:
 class Captioner:
     """Captions frames with the graphs of a bundle. Not thread-safe: give each thread one, or lock."""
 
-    def __init__(self, bundle: Bundle, engine: Engine) -> None:
+    def __init__(self, bundle: Bundle, engine: Engine, graph: str | None = None) -> None:
         """
+        Args:
+            graph: the bundle's file with the captioner; None takes the one that suits the engine best.
+
         Raises:
-            EngineError: a graph cannot be loaded.
+            EngineError: a graph cannot be loaded, or the bundle has none that the engine can run.
             BundleError: a graph is not of the kind that a bundle holds.
         """
         self.bundle = bundle
         self.model = bundle.name
         self.engine = engine.description
+        self.graph = graph or _suitable_graph(bundle, engine)
         self._vision = Vision(bundle, engine)
-        self._graph = engine.load(bundle.path / CAPTIONER_GRAPH)
+        self._graph = engine.load(bundle.path / self.graph)
+        modes = {VISION_GRAPH: self._vision.mode, self.graph: self._graph.mode}
+        self.engine_choice = "; ".join([self.engine, *(f"{name}: {mode}" for name, mode in modes.items() if mode)])
+        """What runs the graphs and how; from :meth:`from_bundle` also why."""
         wanted = {"words", "log_probabilities", "scores", "attention"}
         if self._graph.input_names != ("tokens", "token_mask") or not wanted <= set(self._graph.output_names):
             raise BundleError(
-                f"{bundle.path / CAPTIONER_GRAPH} maps {self._graph.input_names} to {self._graph.output_names} "
+                f"{bundle.path / self.graph} maps {self._graph.input_names} to {self._graph.output_names} "
                 f"instead of tokens and token_mask to {', '.join(sorted(wanted))}; export the bundle again"
             )
 
@@ -105,7 +112,10 @@ class Captioner:
             BundleError: the bundle is missing or wrong.
             EngineError: the engine is unknown or does not work here.
         """
-        return cls(Bundle.load(path), create_engine(engine, threads))
+        bundle = Bundle.load(path)
+        captioner, reason = load_with(engine, threads, lambda created: cls(bundle, created))
+        captioner.engine_choice = f"{captioner.engine_choice}; {reason}"
+        return captioner
 
     def caption(self, image_bgr: np.ndarray) -> Caption:
         """Say what a frame shows.
@@ -163,7 +173,7 @@ class Captioner:
         """
         if token_mask is None:
             token_mask = np.ones(tokens.shape[:2], dtype=bool)
-        return self._graph.run({"tokens": tokens, "token_mask": token_mask})
+        return run_batch(self._graph, {"tokens": tokens, "token_mask": token_mask})
 
     def caption_batch(self, images_bgr: Sequence[np.ndarray]) -> list[str]:
         """The sentences of several frames at once, for evaluation; the same sentences as :meth:`caption` gives."""
@@ -184,3 +194,13 @@ class Captioner:
         """Decoded words of a beam, the end token included."""
         ended = np.flatnonzero(ids == self.bundle.vocabulary.end_id)
         return int(ended[0]) + 1 if ended.size else len(ids)
+
+
+def _suitable_graph(bundle: Bundle, engine: Engine) -> str:
+    for name in engine.captioner_graphs:
+        if bundle.holds(name):
+            return name
+    raise EngineError(
+        f"{engine.description} runs {' or '.join(engine.captioner_graphs)}, which {bundle.path} lacks; "
+        "export the bundle again, or choose the engine onnxruntime-cpu"
+    )

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
-from smart_caption_ros.captioning.engines import Engine
+from smart_caption_ros.captioning.engines import Engine, run_batch
 from smart_caption_ros.captioning.errors import BundleError
 
 Box = tuple[float, float, float, float]
@@ -48,6 +48,7 @@ class Vision:
         self._size = (bundle.preprocessing.width, bundle.preprocessing.height)
         self._rows, self._columns = bundle.grid
         self._graph = engine.load(bundle.path / VISION_GRAPH)
+        self.mode = self._graph.mode
         if self._graph.input_names != ("image_bgr",) or "tokens" not in self._graph.output_names:
             raise BundleError(
                 f"{bundle.path / VISION_GRAPH} maps {self._graph.input_names} to {self._graph.output_names} "
@@ -64,7 +65,7 @@ class Vision:
 
     def tokens(self, preprocessed: np.ndarray) -> np.ndarray:
         """(B, height, width, 3) uint8 -> (B, N, token width) float32."""
-        return self._graph.run({"image_bgr": preprocessed})["tokens"]
+        return run_batch(self._graph, {"image_bgr": preprocessed})["tokens"]
 
     def boxes(self, width: int, height: int) -> np.ndarray:
         """(N, 4) float32: the grid cells as ``xyxy`` pixels of a frame of that size."""

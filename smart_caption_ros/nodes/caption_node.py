@@ -152,7 +152,7 @@ class CaptionNode(LifecycleNode):
         self._failure = ""
         self._outputs = Outputs(self, CAPTION_TOPIC)
         seconds = time.monotonic() - started_s
-        self.get_logger().info(f"{captioner.model} on {captioner.engine}, loaded in {seconds:.1f} s")
+        self.get_logger().info(f"{captioner.model} on {captioner.engine_choice}; loaded in {seconds:.1f} s")
         return super().on_configure(state)
 
     @_transition
@@ -367,6 +367,7 @@ class CaptionNode(LifecycleNode):
             model=captioner.model if captioner else "",
             bundle=str(captioner.bundle.path) if captioner else "",
             engine=captioner.engine if captioner else "",
+            engine_choice=captioner.engine_choice if captioner else "",
         )
         message = DiagnosticArray(status=[diagnostic_status(state, self._statistics.summary())])
         message.header.stamp = self.get_clock().now().to_msg()

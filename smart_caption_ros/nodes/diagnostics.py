@@ -143,6 +143,7 @@ class NodeState:
         topic: the image topic, with its namespace.
         camera: the camera's name.
         model, bundle, engine: the model's name, its bundle's folder, what runs it; empty while unconfigured.
+        engine_choice: how it runs it, and why this engine and no other; empty while unconfigured.
     """
 
     name: str
@@ -155,6 +156,7 @@ class NodeState:
     model: str
     bundle: str
     engine: str
+    engine_choice: str
 
 
 def diagnostic_status(state: NodeState, summary: Summary) -> DiagnosticStatus:
@@ -169,6 +171,7 @@ def diagnostic_status(state: NodeState, summary: Summary) -> DiagnosticStatus:
         "model": state.model,
         "bundle": state.bundle,
         "engine": state.engine,
+        "engine choice": state.engine_choice,
         "image topic": state.topic,
         "images received": str(summary.received),
         "images answered": str(answered),

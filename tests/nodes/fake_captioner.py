@@ -26,6 +26,7 @@ class FakeCaptioner:
     ) -> None:
         self.model = "fake model"
         self.engine = f"fake engine ({engine}, {threads} threads)"
+        self.engine_choice = f"{self.engine}; there is no other"
         self.bundle = SimpleNamespace(path=path or Path("fake_bundle"))
         self.delay_s = delay_s
         self.shades: list[int] = []

@@ -28,6 +28,7 @@ STATE = NodeState(
     model="smart",
     bundle="/bundles/smart",
     engine="fast one",
+    engine_choice="fast one, as asked for",
 )
 
 

@@ -15,6 +15,10 @@ class Graph(Protocol):
 
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
+    one_at_a_time: bool
+    """Whether the batch axis is fixed to 1; see :func:`run_batch`."""
+    mode: str
+    """How it runs where there is a choice, e.g. ``CUDA graph``, with the reason where it is the slower one."""
 
     def run(self, inputs: Arrays) -> dict[str, np.ndarray]:
         """All outputs by name.
@@ -30,6 +34,8 @@ class Engine(Protocol):
 
     description: str
     """What really runs, e.g. ``onnxruntime 1.31.1 (CPUExecutionProvider)``."""
+    captioner_graphs: tuple[str, ...]
+    """Files of a bundle that hold a captioner this engine can run, best first."""
 
     def load(self, path: Path) -> Graph:
         """Load a graph of a checked bundle.
@@ -50,3 +56,19 @@ class EngineReport:
     """What runs, or why it does not."""
     remedy: str
     """What to do about it; empty when it works."""
+
+
+def run_batch(graph: Graph, inputs: Arrays) -> dict[str, np.ndarray]:
+    """Run a graph on a batch, image by image where that is all that it takes.
+
+    Args:
+        inputs: arrays whose first axis is the batch.
+
+    Raises:
+        EngineError: as :meth:`Graph.run`.
+    """
+    count = len(next(iter(inputs.values())))
+    if not graph.one_at_a_time or count == 1:
+        return graph.run(inputs)
+    singles = [graph.run({name: array[i : i + 1] for name, array in inputs.items()}) for i in range(count)]
+    return {name: np.concatenate([single[name] for single in singles]) for name in graph.output_names}

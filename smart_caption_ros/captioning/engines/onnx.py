@@ -1,4 +1,9 @@
-"""ONNX Runtime, on the CPU or with CUDA."""
+"""ONNX Runtime: on the CPU, with CUDA, or with its TensorRT provider.
+
+On a GPU a graph of fixed shapes runs as a CUDA graph: inputs and outputs keep their places in the GPU's memory, and
+a call is a copy, one replay and a copy back. Whether ONNX Runtime can capture a graph is tried when it is loaded.
+The GPU's paths are written from the documentation and have not run on a GPU yet.
+"""
 
 import base64
 from collections.abc import Mapping
@@ -7,27 +12,84 @@ from typing import Any
 
 import numpy as np
 
-from smart_caption_ros.captioning.engines.base import Graph
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_CAPTIONER_GRAPH
+from smart_caption_ros.captioning.engines.base import Arrays, Graph
+from smart_caption_ros.captioning.engines.cache import cache_folder
 from smart_caption_ros.captioning.errors import EngineError
+
+CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 
 # y = Identity(x), float32[1]: enough to see which provider a session really gets.
 _PROBE = base64.b64decode("CAg6NwoQCgF4EgF5IghJZGVudGl0eRIBZ1oPCgF4EgoKCAgBEgQKAggBYg8KAXkSCgoICAESBAoCCAFCBAoAEBE=")
+_DTYPES = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(uint8)": np.uint8,
+    "tensor(int64)": np.int64,
+    "tensor(bool)": np.bool_,
+}
 
 
 class OnnxRuntimeGraph:
     """A graph in an ONNX Runtime session."""
 
-    def __init__(self, session: Any, name: str) -> None:
-        self._session, self._name = session, name
+    def __init__(self, session: Any, name: str, mode: str = "") -> None:
+        self._session, self._name, self.mode = session, name, mode
         self.input_names = tuple(entry.name for entry in session.get_inputs())
         self.output_names = tuple(entry.name for entry in session.get_outputs())
+        self.one_at_a_time = any(entry.shape[:1] == [1] for entry in session.get_inputs())
 
-    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def run(self, inputs: Arrays) -> dict[str, np.ndarray]:
         try:
-            outputs = self._session.run(None, dict(inputs))
+            return dict(zip(self.output_names, self._run(dict(inputs)), strict=True))
         except Exception as error:  # ONNX Runtime's own exceptions share no base class
             raise EngineError(f"{self._name} failed: {_first_line(error)}") from error
-        return dict(zip(self.output_names, outputs, strict=True))
+
+    def _run(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        outputs: list[np.ndarray] = self._session.run(None, inputs)
+        return outputs
+
+
+class BoundOnnxRuntimeGraph(OnnxRuntimeGraph):
+    """A graph whose inputs and outputs keep their places in the device's memory, as a CUDA graph needs it.
+
+    Open axes are bound to 1, a frame at a time; inputs of another shape take the ordinary way.
+    """
+
+    def __init__(self, onnxruntime: Any, session: Any, name: str, device: str) -> None:
+        """Binds, and runs twice: the first run allocates, the second one captures.
+
+        Raises:
+            Exception: whatever ONNX Runtime throws where it cannot capture.
+        """
+        super().__init__(session, name, "CUDA graph")
+        self._not_captured = onnxruntime.RunOptions()
+        self._not_captured.add_run_config_entry("gpu_graph_id", "-1")
+        examples = {
+            entry.name: np.ones([axis if isinstance(axis, int) else 1 for axis in entry.shape], _DTYPES[entry.type])
+            for entry in session.get_inputs()
+        }
+        outputs = session.run(None, examples, self._not_captured)
+        place = onnxruntime.OrtValue.ortvalue_from_numpy
+        self._inputs = {name: place(array, device, 0) for name, array in examples.items()}
+        self._outputs = [place(array, device, 0) for array in outputs]
+        self._binding = session.io_binding()
+        for name, value in self._inputs.items():
+            self._binding.bind_ortvalue_input(name, value)
+        for name, value in zip(self.output_names, self._outputs, strict=True):
+            self._binding.bind_ortvalue_output(name, value)
+        self._shapes = {name: array.shape for name, array in examples.items()}
+        for _ in range(2):
+            self._run(examples)
+
+    def _run(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        if {name: array.shape for name, array in inputs.items()} != self._shapes:
+            unbound: list[np.ndarray] = self._session.run(None, inputs, self._not_captured)
+            return unbound
+        for name, array in inputs.items():
+            self._inputs[name].update_inplace(np.ascontiguousarray(array))
+        self._session.run_with_iobinding(self._binding)
+        return [np.array(value.numpy()) for value in self._outputs]
 
 
 class OnnxRuntimeEngine:
@@ -36,7 +98,7 @@ class OnnxRuntimeEngine:
     def __init__(self, provider: str, threads: int | None = None) -> None:
         """
         Args:
-            provider: e.g. ``CPUExecutionProvider``.
+            provider: :data:`CPU`, :data:`CUDA` or :data:`TENSORRT`.
             threads: CPU threads inside an operator; None leaves the choice to ONNX Runtime (all cores).
 
         Raises:
@@ -49,9 +111,13 @@ class OnnxRuntimeEngine:
         self._onnxruntime = onnxruntime
         onnxruntime.set_default_logger_severity(3)  # what matters is raised; the rest is noise in a node's log
         self._options = onnxruntime.SessionOptions()
+        self._options.inter_op_num_threads = 1  # operators run one after the other
         if threads is not None:
             self._options.intra_op_num_threads = threads
-        self._providers = list(dict.fromkeys([provider, "CPUExecutionProvider"]))
+        self._provider = provider
+        # Loop ends early and the CPU has no use for fixed shapes; a GPU gains more from a single launch.
+        forms = (CAPTIONER_GRAPH, STATIC_CAPTIONER_GRAPH)
+        self.captioner_graphs = forms if provider == CPU else forms[::-1]
         # The list of available providers names what was compiled in; only a session tells what works.
         used = self._session(_PROBE).get_providers()
         if provider not in used:
@@ -59,15 +125,42 @@ class OnnxRuntimeEngine:
         self.description = f"onnxruntime {onnxruntime.__version__} ({provider})"
 
     def load(self, path: Path) -> Graph:
+        mode = ""
+        if self._provider == CUDA:
+            try:
+                session = self._session(str(path), {"enable_cuda_graph": "1"})
+                return BoundOnnxRuntimeGraph(self._onnxruntime, session, str(path), "cuda")
+            except Exception as error:  # ONNX Runtime's own exceptions share no base class
+                mode = f"no CUDA graph: {_first_line(error)}"
         try:
-            return OnnxRuntimeGraph(self._session(str(path)), str(path))
+            return OnnxRuntimeGraph(self._session(str(path)), str(path), mode)
         except Exception as error:  # as above
             raise EngineError(f"{path} cannot be loaded by {self.description}: {_first_line(error)}") from error
 
-    def _session(self, model: str | bytes) -> Any:
+    def _session(self, model: str | bytes, options: Mapping[str, str] | None = None) -> Any:
         available = set(self._onnxruntime.get_available_providers())
-        wanted = [provider for provider in self._providers if provider in available]
-        return self._onnxruntime.InferenceSession(model, self._options, providers=wanted)
+        wanted = [each for each in dict.fromkeys([self._provider, CPU]) if each in available]
+        return self._onnxruntime.InferenceSession(
+            model,
+            self._options,
+            providers=wanted,
+            provider_options=[{**_provider_options(each), **(options or {} if each == CUDA else {})} for each in wanted],
+        )
+
+
+def _provider_options(provider: str) -> dict[str, str]:
+    if provider == CUDA:
+        return {"use_tf32": "0"}  # decoding waits for memory, not for multiplications: exactness costs nothing
+    if provider == TENSORRT:
+        folder = cache_folder() / "onnxruntime_tensorrt"
+        folder.mkdir(parents=True, exist_ok=True)
+        return {
+            "trt_engine_cache_enable": "1",
+            "trt_engine_cache_path": str(folder),
+            "trt_timing_cache_enable": "1",
+            "trt_timing_cache_path": str(folder),
+        }
+    return {}
 
 
 def _first_line(error: Exception) -> str:
