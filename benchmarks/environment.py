@@ -1,12 +1,13 @@
 """What a figure was measured on, and how it is reported."""
 
 import json
-import os
 import platform
 import time
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from smart_caption_ros.benchmarking import hardware
 
 PACKAGES = ("smart_caption_ros", "numpy", "onnxruntime", "opencv-python-headless", "torch")
 
@@ -22,19 +23,10 @@ def describe_environment(seed: int) -> dict[str, object]:
     return {
         "date": time.strftime("%Y-%m-%d"),
         "seed": seed,
-        "hardware": {"processor": processor(), "machine": platform.machine(), "cores": os.cpu_count()},
+        "hardware": hardware(),
         "python": platform.python_version(),
         "versions": versions,
     }
-
-
-def processor() -> str:
-    """The processor's own name."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or "unknown"
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
 def report(result: Mapping[str, object], path: Path | None) -> None:

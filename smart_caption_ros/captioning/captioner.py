@@ -160,6 +160,11 @@ class Captioner:
             engine=self.engine,
         )
 
+    def visual_tokens(self, image_bgr: np.ndarray) -> np.ndarray:
+        """What the vision graph makes of a frame, (1, N, token width) float32; arguments as :meth:`caption`."""
+        check_image(image_bgr)
+        return self._vision.tokens(self._vision.preprocess(image_bgr))
+
     def decode(self, tokens: np.ndarray, token_mask: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Beam search over visual tokens, the captioner graph as it is.
 

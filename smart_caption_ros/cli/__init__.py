@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 from smart_caption_ros import __version__
-from smart_caption_ros.cli import bundle, coverage, coverage_benchmark, demo, describe, doctor
+from smart_caption_ros.cli import (
+    benchmark,
+    build_engine,
+    bundle,
+    coverage,
+    coverage_benchmark,
+    demo,
+    describe,
+    doctor,
+    verify,
+)
 from smart_caption_ros.cli.terminal import PROGRAM
 
 app = typer.Typer(
@@ -22,6 +32,9 @@ app = typer.Typer(
 app.command()(describe.describe)
 app.command()(demo.demo)
 app.command()(doctor.doctor)
+app.command()(benchmark.benchmark)
+app.command()(verify.verify)
+app.command()(build_engine.build_engine)
 
 bundle_app = typer.Typer(help="Look into a bundle, the folder that is a model.", no_args_is_help=True)
 bundle_app.command()(bundle.inspect)

@@ -39,7 +39,10 @@ def inspect(path: BundleArgument = None, as_json: JsonOption = False) -> None:
 
 
 def verify(path: BundleArgument = None, as_json: JsonOption = False) -> None:
-    """Check every file of a bundle against its manifest; the exit status is 1 where one does not fit."""
+    """Check every file of a bundle against its manifest; the exit status is 1 where one does not fit.
+
+    That is about copying; whether the engines of this machine agree on it is `smart-caption verify`.
+    """
     with failures_in_a_sentence():
         from smart_caption_ros.captioning import Bundle, BundleError
 

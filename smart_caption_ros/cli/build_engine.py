@@ -1,0 +1,39 @@
+"""`smart-caption build-engine`."""
+
+from __future__ import annotations
+
+import time
+
+from smart_caption_ros.cli.terminal import BundleArgument, failures_in_a_sentence, log_to_terminal
+
+
+def build_engine(path: BundleArgument = None) -> None:
+    """Build a bundle's TensorRT engines for this machine ahead of time; later starts take them from the cache."""
+    with failures_in_a_sentence():
+        from tqdm import tqdm
+
+        from smart_caption_ros.captioning import Bundle, EngineError
+        from smart_caption_ros.captioning.bundle import STATIC_CAPTIONER_GRAPH, VISION_GRAPH
+        from smart_caption_ros.captioning.engines.tensorrt import TensorRtEngine
+
+        log_to_terminal()
+        bundle = Bundle.load(path)
+        with tqdm(unit="step", leave=False, delay=1) as bar:
+
+            def show(phase: str, done: int, steps: int) -> None:
+                bar.set_description(phase, refresh=False)
+                bar.total, bar.n = steps, done
+                bar.refresh()
+
+            engine = TensorRtEngine(may_build=True, on_progress=show)
+            if not bundle.holds(STATIC_CAPTIONER_GRAPH):
+                raise EngineError(
+                    f"{bundle.path} has no {STATIC_CAPTIONER_GRAPH}, the form that TensorRT runs; export it again"
+                )
+            for name in (VISION_GRAPH, STATIC_CAPTIONER_GRAPH):
+                started = time.monotonic()
+                graph = engine.load(bundle.path / name)
+                with tqdm.external_write_mode():
+                    seconds = time.monotonic() - started
+                    print(f"{name}: {engine.plan_path(bundle.path / name)} ({graph.mode}; {seconds:.1f} s)")
+        print(f"{bundle.name} is ready for {engine.description}")

@@ -1,0 +1,50 @@
+"""`smart-caption build-engine`, with and without (a fake of) TensorRT."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from smart_caption_ros.captioning import Captioner
+from tests.captioning.fake_tensorrt import install
+from tests.captioning.small_graphs import add_static_captioner
+
+Run = Callable[..., Result]
+
+
+def test_without_tensorrt_one_sentence_says_where_it_comes_from(
+    run: Run, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "tensorrt", None)
+    result = run("build-engine", tiny_bundle)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("smart-caption: tensorrt cannot be imported")
+    assert "pip install tensorrt" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_engines_are_built_once_and_auto_takes_them_afterwards(
+    run: Run, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
+    add_static_captioner(bundle)
+    tensorrt = install(monkeypatch, tmp_path / "cache")
+    for _ in range(2):
+        result = run("build-engine", bundle)
+        assert result.exit_code == 0, result.output
+        assert result.stdout.splitlines()[-1] == "tiny is ready for tensorrt 10.3.0 (Fake GPU)"
+    assert tensorrt.builds == 2  # one a graph, and none the second time
+    assert Captioner.from_bundle(bundle).engine == "tensorrt 10.3.0 (Fake GPU)"
+
+
+def test_a_bundle_without_the_static_form_is_refused_before_anything_is_built(
+    run: Run, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("smart_caption_ros.captioning.bundle.Bundle.holds", lambda self, name: False)
+    tensorrt = install(monkeypatch, tmp_path / "cache")
+    result = run("build-engine", tiny_bundle)
+    assert result.exit_code == 1
+    assert "has no captioner_static.onnx, the form that TensorRT runs; export it again" in result.stderr
+    assert tensorrt.builds == 0

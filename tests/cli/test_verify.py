@@ -1,0 +1,74 @@
+"""`smart-caption verify`: engines that agree, and one that does not."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import numpy_helper
+from typer.testing import Result
+
+from smart_caption_ros.captioning.agreement import golden_frames
+from tests.captioning.fake_tensorrt import install
+from tests.captioning.small_graphs import add_static_captioner
+
+Run = Callable[..., Result]
+
+
+def test_golden_frames_are_the_same_every_time_and_differ_from_each_other() -> None:
+    first, second = golden_frames(3), golden_frames(3)
+    assert all((a == b).all() for a, b in zip(first, second, strict=True))
+    assert {frame.shape for frame in first} == {(480, 640, 3)}
+    assert (first[0] != first[1]).any()
+
+
+def test_the_engines_of_this_machine_agree_on_the_tiny_bundle(run: Run, tiny_bundle: Path) -> None:
+    result = run("verify", tiny_bundle, "--frames", 3, "--threads", 1, "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert (report["ok"], report["reference"]) == (True, "onnxruntime-cpu")
+    first = report["comparisons"][-1]
+    assert (first["engine"], first["graph"], first["captions"]) == ("onnxruntime-cpu", "captioner.onnx", 6)
+    assert first["same_captions"] == 6
+
+
+def test_a_form_that_says_something_else_is_named_and_the_exit_status_is_1(
+    run: Run, tiny_bundle: Path, tmp_path: Path
+) -> None:
+    bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
+    add_static_captioner(bundle)
+    result = run("verify", bundle, "--frames", 2, "--threads", 1)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert [line.split()[:3] for line in lines if "onnxruntime-cpu" in line] == [
+        ["ok", "onnxruntime-cpu", "captioner.onnx"],
+        ["differs", "onnxruntime-cpu", "captioner_static.onnx"],
+    ]
+    assert "4 of 4 captions differ" in result.stdout
+    assert lines[-1] == "tiny: the engines here do not agree"
+
+
+def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out(
+    run: Run, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
+    add_static_captioner(bundle)
+    install(monkeypatch, tmp_path)
+    # What TensorRT would do with a broken kernel: the first convolution's bias is off.
+    spoilt = onnx.load(bundle / "vision.onnx")
+    bias = next(each for each in spoilt.graph.initializer if each.dims == [32])
+    bias.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(bias) + 1, bias.name))
+    onnx.save(spoilt, tmp_path / "spoilt.onnx")
+    monkeypatch.setattr(
+        "smart_caption_ros.captioning.engines.tensorrt.TensorRtEngine.load",
+        lambda self, path: real(tmp_path / "spoilt.onnx" if path.name == "vision.onnx" else path),
+    )
+    from smart_caption_ros.captioning.engines import create_engine
+
+    real = create_engine("onnxruntime-cpu", 1).load
+    report = json.loads(run("verify", bundle, "--frames", 2, "--threads", 1, "--json").stdout)
+    (broken,) = [each for each in report["comparisons"] if each["engine"] == "tensorrt"]
+    assert not broken["agrees"]
+    assert broken["largest_token_difference"] > 0.05
