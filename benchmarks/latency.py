@@ -7,9 +7,7 @@ Without a checkpoint only the bundle is measured.
 """
 
 import argparse
-import statistics
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import cv2
 import numpy as np
 
 from benchmarks.environment import describe_environment, report
+from benchmarks.timing import measure
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 
 Variant = Callable[[np.ndarray], object]
@@ -75,31 +74,6 @@ def torch_variant(checkpoint: Path, captioner: Captioner, threads: int) -> Varia
         return trained.sentences(found)
 
     return caption
-
-
-def measure(variants: dict[str, Variant], frames: list[np.ndarray], rounds: int) -> dict[str, dict[str, float]]:
-    """Wall and CPU milliseconds a frame: medians, and the 5th and 95th percentile of the wall time."""
-    for run in variants.values():
-        run(frames[0])
-    wall: dict[str, list[float]] = {name: [] for name in variants}
-    cpu: dict[str, list[float]] = {name: [] for name in variants}
-    for _ in range(rounds):
-        for frame in frames:
-            for name, run in variants.items():
-                started, used = time.perf_counter(), time.process_time()
-                run(frame)
-                wall[name].append((time.perf_counter() - started) * 1e3)
-                cpu[name].append((time.process_time() - used) * 1e3)
-    return {
-        name: {
-            "wall_ms_median": round(statistics.median(wall[name]), 2),
-            "wall_ms_p5": round(float(np.percentile(wall[name], 5)), 2),
-            "wall_ms_p95": round(float(np.percentile(wall[name], 95)), 2),
-            "cpu_ms_median": round(statistics.median(cpu[name]), 2),
-            "frames": len(wall[name]),
-        }
-        for name in variants
-    }
 
 
 if __name__ == "__main__":
