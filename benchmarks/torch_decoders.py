@@ -39,11 +39,11 @@ def published_style(model: Smart, tokens: Tensor, mask: Tensor, beam_size: int =
     Args:
         tokens: (B, N, token_width); mask: (B, N) bool.
     """
-    batch = tokens.shape[0]
+    batch, device = tokens.shape[0], tokens.device
     memory, memory_mask = model.encode_tokens(tokens, mask)[-1], mask[:, None, None, :]
     inputs: list[Tensor] = [memory[:, :0]] * len(model.decoder_layers())
-    words = torch.full((batch, 1), Vocabulary.begin_id)
-    scores, going_on = torch.zeros(batch, 1), torch.ones(batch, 1)
+    words = torch.full((batch, 1), Vocabulary.begin_id, device=device)
+    scores, going_on = torch.zeros(batch, 1, device=device), torch.ones(batch, 1, device=device)
     said: list[Tensor] = []
     chosen: list[Tensor] = []
     for position in range(max_words):
@@ -65,7 +65,7 @@ def published_style(model: Smart, tokens: Tensor, mask: Tensor, beam_size: int =
         scores, order = ordered[:, :beam_size], order[:, :beam_size]
         parents = torch.div(order, totals.shape[-1], rounding_mode="floor")
         words = order - parents * totals.shape[-1]
-        rows = (torch.arange(batch)[:, None] * beams + parents).flatten()
+        rows = (torch.arange(batch, device=device)[:, None] * beams + parents).flatten()
         inputs = [each[rows] for each in inputs]
         memory, memory_mask = memory[rows], memory_mask[rows]
         said = [each.gather(1, parents) for each in said] + [words]

@@ -15,14 +15,15 @@ from smart_caption_ros.captioning import Captioner, EngineError
 
 PARTS = ("preprocess", "vision", "decode", "total")
 
-# What a program does that wants one caption; prints when it has it, and how much memory it takes then.
+# What a program does that wants one caption.
 _FIRST_CAPTION = """
-import sys
 import numpy
 from smart_caption_ros.captioning import Captioner
 path, engine, threads = sys.argv[1:]
 captioner = Captioner.from_bundle(path, engine, int(threads) or None)
 captioner.caption(numpy.full((480, 640, 3), 127, numpy.uint8))
+"""
+_MEMORY = """
 status = dict(line.split(":", 1) for line in open("/proc/self/status")) if sys.platform == "linux" else {}
 print(*(int(status.get(name, "0 kB").split()[0]) for name in ("VmRSS", "VmHWM")), flush=True)
 """
@@ -62,28 +63,34 @@ def measure(
 
 
 def measure_start(bundle: Path, engine: str, threads: int | None) -> dict[str, float]:
-    """A process of its own from its start to its first caption, and the memory that it takes.
+    """A process of its own from its start to its first caption; see :func:`measure_process`."""
+    return measure_process(_FIRST_CAPTION, str(bundle), engine, str(threads or 0))
+
+
+def measure_process(program: str, *arguments: str) -> dict[str, float]:
+    """A program in a process of its own: how long it takes from its start, and the memory that it holds at its end.
+
+    Args:
+        program: Python, with ``sys`` imported.
 
     Returns:
-        ``first_caption_s``; on Linux also ``rss_mb`` then and ``peak_rss_mb``, in 10^6 bytes.
+        ``seconds``; on Linux also ``rss_mb`` and ``peak_rss_mb``, in 10^6 bytes.
 
     Raises:
         EngineError: the process failed.
     """
-    started = time.perf_counter()
-    command = [sys.executable, "-c", _FIRST_CAPTION, str(bundle), engine, str(threads or 0)]
     # The package that this process runs, whether it is installed or not.
     path = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
-    )  # fmt: skip
+    command = [sys.executable, "-c", f"import sys\n{program}{_MEMORY}", *arguments]
+    started = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
     elapsed = time.perf_counter() - started
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         raise EngineError(f"a process of its own could not caption a frame: {last}")
     resident, peak = (int(kilobytes) * 1024 / 1e6 for kilobytes in done.stdout.split()[-2:])
     memory = {"rss_mb": round(resident, 1), "peak_rss_mb": round(peak, 1)} if resident else {}
-    return {"first_caption_s": round(elapsed, 3), **memory}
+    return {"seconds": round(elapsed, 3), **memory}
 
 
 def spread(values: Iterable[float]) -> dict[str, float]:

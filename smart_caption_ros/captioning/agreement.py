@@ -6,6 +6,7 @@ own, the captioner on the reference's visual tokens, so that a difference is fou
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import cv2
 import numpy as np
@@ -76,7 +77,7 @@ def compare_engines(
             engine = create_engine(name, threads)
             for form in forms:
                 if form in engine.captioner_graphs:
-                    comparisons.append(reference.compare(name, lambda form=form: Captioner(bundle, engine, form), form))
+                    comparisons.append(reference.compare(name, partial(Captioner, bundle, engine, form), form))
     return comparisons
 
 

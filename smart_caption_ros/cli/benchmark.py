@@ -55,7 +55,7 @@ def benchmark(
             "frame_size": [pictures[0].shape[1], pictures[0].shape[0]],
             "hardware": benchmarking.hardware(),
             **measured,
-            "process": benchmarking.measure_start(captioner.bundle.path, engine, threads),
+            "first_caption": benchmarking.measure_start(captioner.bundle.path, engine, threads),
         }
         if output is not None and str(output) != "-":
             unfinished = output.with_name(f"{output.name}.unfinished")
@@ -94,7 +94,7 @@ def _print_result(result: dict[str, Any]) -> None:
         label = Text(f"{part} time" if part == "cpu" else part)
         table.add_row(label, *(f"{values[name]:.1f} ms" for name in ("median", "p5", "p95")))
     console().print(table)
-    process = result["process"]
+    process = result["first_caption"]
     memory = f", with {process['rss_mb']:.0f} MB of memory" if "rss_mb" in process else ""
     print(f"{result['frames_per_second']:.1f} frames a second, {result['mean_steps']:.1f} words decoded a frame")
-    print(f"a process of its own has its first caption after {process['first_caption_s']:.2f} s{memory}")
+    print(f"a process of its own has its first caption after {process['seconds']:.2f} s{memory}")

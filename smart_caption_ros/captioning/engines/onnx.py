@@ -140,12 +140,8 @@ class OnnxRuntimeEngine:
     def _session(self, model: str | bytes, options: Mapping[str, str] | None = None) -> Any:
         available = set(self._onnxruntime.get_available_providers())
         wanted = [each for each in dict.fromkeys([self._provider, CPU]) if each in available]
-        return self._onnxruntime.InferenceSession(
-            model,
-            self._options,
-            providers=wanted,
-            provider_options=[{**_provider_options(each), **(options or {} if each == CUDA else {})} for each in wanted],
-        )
+        given = [{**_provider_options(each), **(options or {} if each == CUDA else {})} for each in wanted]
+        return self._onnxruntime.InferenceSession(model, self._options, providers=wanted, provider_options=given)
 
 
 def _provider_options(provider: str) -> dict[str, str]:

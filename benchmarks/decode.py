@@ -1,0 +1,352 @@
+"""Decoding: our graphs beside the published style, a clean cache, other captioners and the bare matrix products.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.decode [--checkpoint FILE] [--json FILE] [--plot FILE] [--quick]
+
+The model has the size of SMArT's paper (V = 10,201, 50 tokens of 2,048) whatever was trained: a trained captioner is
+widened with words that it never says and tokens that it does not see, so that it says its own captions at the
+paper's cost, and all variants work on the same weights and the same inputs, in turns. Without a checkpoint weights
+and inputs are random. The full run takes some minutes.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from torch import Tensor
+
+from benchmarks.environment import describe_environment, report
+from benchmarks.gemm_floor import gemm_floor
+from benchmarks.graphs import write_graphs, write_static_graph
+from benchmarks.latency import sample_frames
+from benchmarks.peers import ObjectRelation, UpDown, hugging_face_decoders
+from benchmarks.timing import measure
+from benchmarks.torch_decoders import kv_cache, published_style
+from smart_caption_ros import benchmarking
+from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.captioning.agreement import golden_frames
+from smart_caption_ros.captioning.engines import create_engine
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.captioning import TrainedCaptioner
+from training.checkpoint import CheckpointError
+from training.data.flickr8k import DataError, Flickr8k
+from training.data.folder import data_folder
+from training.models.smart import Smart, SmartConfig
+
+CHECKPOINT = Path("runs/smart-flickr8k/best.safetensors")
+VOCABULARY_SIZE, TOKENS, TOKEN_WIDTH, BEAM_SIZE, MAX_WORDS = 10_201, 50, 2_048, 5, 20
+ENGINE = "onnxruntime-cpu"
+
+_ONE_CAPTION = """
+from pathlib import Path
+import numpy
+from smart_caption_ros.captioning.engines import create_engine
+graph = create_engine("onnxruntime-cpu", 1).load(Path(sys.argv[1]))
+tokens = int(sys.argv[2])
+graph.run({"tokens": numpy.ones((1, tokens, int(sys.argv[3])), numpy.float32),
+           "token_mask": numpy.ones((1, tokens), bool)})
+assert "torch" not in sys.modules
+"""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything is measured."""
+
+    inputs: int
+    rounds: int
+    batches: Mapping[int, int]
+    """How often each batch is decoded."""
+    layers: tuple[int, ...]
+    peers: bool
+
+
+FULL = Size(inputs=12, rounds=3, batches={1: 5, 4: 3, 16: 2, 64: 1}, layers=(1, 2, 3, 6), peers=True)
+QUICK = Size(inputs=3, rounds=2, batches={1: 2, 4: 1}, layers=(2, 6), peers=False)
+
+Inputs = tuple[Tensor, Tensor]
+"""Tokens (B, N, width) and their mask (B, N)."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.decode", description=__doc__.splitlines()[0])
+    parser.add_argument("--checkpoint", type=Path, help=f"a run's best.safetensors (default: {CHECKPOINT}, if there)")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="a minute instead of several, with less of everything")
+    parser.add_argument("--json", type=Path, help="file to write")
+    parser.add_argument("--plot", type=Path, help="a PNG like Fig. 3 of the SMArT paper")
+    arguments = parser.parse_args()
+    size = QUICK if arguments.quick else FULL
+    torch.set_num_threads(arguments.threads)
+    checkpoint = arguments.checkpoint or (CHECKPOINT if CHECKPOINT.is_file() else None)
+    try:
+        model, inputs, what = paper_sized(checkpoint, size.inputs)
+    except CheckpointError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        result = {
+            **describe_environment(seed=0),
+            "mode": "quick" if arguments.quick else "full",
+            "threads": arguments.threads,
+            "what": what,
+            "shape": {
+                "vocabulary": VOCABULARY_SIZE, "tokens": TOKENS, "token_width": TOKEN_WIDTH, "beam_size": BEAM_SIZE,
+                "max_words": MAX_WORDS, "encoder_layers": 2, "decoder_layers": 2,
+            },
+            **measure_all(model, inputs, size, arguments.threads, Path(folder)),
+        }  # fmt: skip
+    report(result, arguments.json)
+    if arguments.plot:
+        plot(result, arguments.plot)
+    return 0
+
+
+def measure_all(model: Smart, inputs: list[Inputs], size: Size, threads: int, folder: Path) -> dict[str, Any]:
+    """Every section of the report."""
+    files = write_graphs(model, folder, BEAM_SIZE, MAX_WORDS)
+    floor = folder / "gemm_floor.onnx"
+    onnx.save(gemm_floor(model.config, TOKENS, BEAM_SIZE, MAX_WORDS), floor)
+    engine = create_engine(ENGINE, threads)
+
+    def of_file(path: Path) -> Callable[[Inputs], dict[str, np.ndarray]]:
+        graph = engine.load(path)
+        return lambda given: graph.run({"tokens": given[0].numpy(), "token_mask": given[1].numpy()})
+
+    ours = {name: of_file(path) for name, path in files.items()}
+    bare = engine.load(floor)
+    searches: dict[str, Callable[[Inputs], Any]] = {
+        "published_style": lambda given: published_style(model, *given, BEAM_SIZE, MAX_WORDS),
+        "torch_kv_cache": lambda given: kv_cache(model, *given, BEAM_SIZE, MAX_WORDS),
+        **ours,
+    }
+    _say("variants, one image")
+    variants = measure(
+        {**searches, "gemm_floor_fp32": lambda given: bare.run({"x": given[0][0].numpy()})}, inputs, size.rounds
+    )
+    slow = variants["published_style"]["cpu_ms_median"]
+    _say("agreement")
+    sections: dict[str, Any] = {
+        "variants": {
+            name: {**times, "times_faster": round(slow / times["cpu_ms_median"], 2)} for name, times in variants.items()
+        },
+        "agreement": agreement(searches, inputs),
+    }
+    _say("batches")
+    sections["batches"] = over_batches(
+        {name: searches[name] for name in ("torch_kv_cache", *(n for n in ours if "early" not in n))}, size.batches
+    )
+    _say("layers and other captioners, as in Fig. 3")
+    sections["layers"] = over_batches(shallow_and_deep(size.layers), size.batches)
+    if size.peers:
+        try:
+            sections["peers"] = measure(hugging_face_decoders(BEAM_SIZE, MAX_WORDS), [None], 3)
+        except ImportError as error:
+            print(f"peers are left out: {error}", file=sys.stderr)
+    _say("image to text, memory, first caption")
+    captioner = Captioner.from_bundle(None, ENGINE, threads)
+    whole = benchmarking.measure_start(captioner.bundle.path, ENGINE, threads)
+    alone = {
+        name: benchmarking.measure_process(_ONE_CAPTION, str(files[name]), str(TOKENS), str(TOKEN_WIDTH))
+        for name in files
+        if "early" not in name
+    }
+    sections["image_to_text"] = {
+        "model": captioner.model,
+        "frames_of": "640x480",
+        **benchmarking.measure(captioner, golden_frames(), size.rounds),
+    }
+    sections["memory_mb"] = {
+        "default_bundle_image_to_text": whole.get("rss_mb"),
+        **{name: process.get("rss_mb") for name, process in alone.items()},
+    }
+    sections["first_caption_s"] = {
+        "default_bundle_image_to_text": whole["seconds"],
+        **{name: process["seconds"] for name, process in alone.items()},
+    }
+    if torch.cuda.is_available():
+        from benchmarks.gpu import measure_gpu
+
+        graph = write_static_graph(model, folder / "static.onnx", BEAM_SIZE, MAX_WORDS, TOKENS)
+        sections["gpu"] = measure_gpu(model, *inputs[0], MAX_WORDS, graph, rounds=20)
+    return sections
+
+
+# --- the model and its inputs --------------------------------------------------------------------------
+
+
+def paper_sized(checkpoint: Path | None, count: int) -> tuple[Smart, list[Inputs], str]:
+    """A model of the paper's size, inputs of one image each, and in words what both are.
+
+    Raises:
+        CheckpointError: the file is missing or malformed.
+    """
+    if checkpoint is None:
+        torch.manual_seed(0)
+        model = Smart(SmartConfig(VOCABULARY_SIZE, TOKEN_WIDTH)).eval()
+        tokens = torch.randn(count, TOKENS, TOKEN_WIDTH)
+        inputs = [(each[None], torch.ones(1, TOKENS, dtype=torch.bool)) for each in tokens]
+        return model, inputs, "random weights, random inputs"
+    trained = TrainedCaptioner.load(checkpoint)
+    images, origin = photographs(count)
+    with torch.no_grad():
+        tokens = trained.backbone(torch.from_numpy(images))
+        model, (tokens, mask) = widened(trained.captioner, tokens)
+    inputs = [(tokens[i : i + 1], mask[i : i + 1]) for i in range(len(tokens))]
+    return model, inputs, f"{trained.record['name']}, widened to the paper's size, on {len(tokens)} {origin}"
+
+
+def photographs(count: int) -> tuple[np.ndarray, str]:
+    """Up to ``count`` frames, (n, 224, 224, 3) uint8 BGR, and what they are."""
+    try:
+        dataset = Flickr8k(data_folder() / "flickr8k")
+        return dataset.read_images(dataset.split("dev")[:count]), "photographs of Flickr8k's dev split"
+    except DataError:
+        return np.stack(sample_frames(224, 224)[:count]), "photographs of scikit-image"
+
+
+def widened(
+    small: Smart, tokens: Tensor, vocabulary_size: int = VOCABULARY_SIZE, token_width: int = TOKEN_WIDTH,
+    token_count: int = TOKENS,
+) -> tuple[Smart, Inputs]:  # fmt: skip
+    """The same captioner at a larger size: words that it never says, tokens that it does not see.
+
+    Args:
+        tokens: (B, n, width of ``small``).
+
+    Returns:
+        The larger model, and ``tokens`` for it with their mask; it says what ``small`` says.
+    """
+    config = replace(small.config, vocabulary_size=vocabulary_size, token_width=token_width)
+    large = Smart(config).eval()
+    state = large.state_dict()
+    for name, value in small.state_dict().items():
+        if value.shape == state[name].shape:
+            state[name] = value
+        else:  # rows or columns behind those that there are
+            state[name] = torch.zeros_like(state[name])
+            state[name][tuple(slice(0, length) for length in value.shape)] = value
+    state["word_projection.weight"][small.config.vocabulary_size :] = _never(small, tokens)
+    large.load_state_dict(state)
+    batch, count, width = tokens.shape
+    wide = torch.zeros(batch, token_count, token_width)
+    wide[:, :count, :width] = tokens
+    return large, (wide, (torch.arange(token_count) < count).expand(batch, -1).clone())
+
+
+def _never(model: Smart, tokens: Tensor) -> Tensor:
+    """Weights of a word (d,) whose logit is far below all others in every state that the decoder comes into."""
+    states: list[Tensor] = []
+    kept = model.word_projection.register_forward_pre_hook(lambda _, given: states.append(given[0].flatten(0, -2)))
+    mask = torch.ones(tokens.shape[:2], dtype=torch.bool)
+    kv_cache(model, tokens, mask, BEAM_SIZE, MAX_WORDS)
+    kept.remove()
+    seen = torch.cat(states).clone()  # of inference mode, whose tensors cannot be exported
+    # The states share an offset (the last normalisation's), against which a word can stand.
+    mean = seen.mean(dim=0)
+    weights = -60 * mean / mean.square().sum()
+    assert bool(((seen @ weights) < -10).all()), "the decoder's states have no offset in common"
+    return weights
+
+
+def shallow_and_deep(layers: tuple[int, ...]) -> dict[str, Callable[[Inputs], object]]:
+    """SMArT with some numbers of layers and without memory, and the captioners of Fig. 3; all with a clean cache."""
+    torch.manual_seed(0)
+    models: dict[str, Smart] = {
+        f"smart_{count}_layer{'s' if count > 1 else ''}": Smart(
+            SmartConfig(VOCABULARY_SIZE, TOKEN_WIDTH, encoder_layers=count, decoder_layers=count)
+        )
+        for count in layers
+    }
+    models["smart_2_layers_no_memory"] = Smart(SmartConfig(VOCABULARY_SIZE, TOKEN_WIDTH, memory_slots=0))
+    models["object_relation_6_layers"] = ObjectRelation(VOCABULARY_SIZE, TOKEN_WIDTH)
+    up_down = UpDown(VOCABULARY_SIZE, TOKEN_WIDTH).eval()
+
+    def searching(model: Smart) -> Callable[[Inputs], object]:
+        return lambda given: kv_cache(model, *given, BEAM_SIZE, MAX_WORDS)
+
+    return {
+        **{name: searching(model.eval()) for name, model in models.items()},
+        "up_down": lambda given: up_down.caption(*given, BEAM_SIZE, MAX_WORDS),
+    }
+
+
+# --- comparing and reporting ---------------------------------------------------------------------------
+
+
+def agreement(searches: Mapping[str, Callable[[Inputs], Any]], inputs: list[Inputs]) -> dict[str, Any]:
+    """Best captions that are the same as the published style's, and how far their log probabilities are apart."""
+    expected = [_best(searches["published_style"](each)) for each in inputs]
+    found: dict[str, Any] = {
+        "captions": len(inputs),
+        "mean_words": round(float(np.mean([len(words) for words, _ in expected])), 2),
+    }
+    for name, search in searches.items():
+        same, largest = 0, 0.0
+        for given, (words, log_probabilities) in zip(inputs, expected, strict=True):
+            our_words, ours = _best(search(given))
+            if np.array_equal(our_words, words):
+                same += 1
+                largest = max(largest, float(np.abs(ours - log_probabilities).max()))
+        found[name] = {"same_captions": same, "largest_log_probability_difference": float(f"{largest:.1e}")}
+    return found
+
+
+def _best(found: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Words of the best beam with its end, and their log probabilities."""
+    kinds = ("words", "log_probabilities")
+    words, log_probabilities = (
+        found[kind] if isinstance(found, dict) else getattr(found, kind).numpy() for kind in kinds
+    )
+    ended = np.flatnonzero(words[0, 0] == Vocabulary.end_id)
+    length = int(ended[0]) + 1 if ended.size else words.shape[2]
+    return words[0, 0, :length], log_probabilities[0, 0, :length]
+
+
+def over_batches(variants: Mapping[str, Callable[[Inputs], object]], batches: Mapping[int, int]) -> dict[str, Any]:
+    """Milliseconds by variant and batch, on random tokens."""
+    torch.manual_seed(0)
+    taken: dict[str, Any] = {name: {} for name in variants}
+    for batch, rounds in batches.items():
+        given = (torch.randn(batch, TOKENS, TOKEN_WIDTH), torch.ones(batch, TOKENS, dtype=torch.bool))
+        for name, times in measure(variants, [given], rounds).items():
+            taken[name][str(batch)] = times
+    return taken
+
+
+def plot(result: Mapping[str, Any], path: Path) -> None:
+    """Time over batch size, as Fig. 3 of the SMArT paper."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 5), layout="constrained")
+    for name, by_batch in {**result["layers"], **result["batches"]}.items():
+        batches = [int(batch) for batch in by_batch]
+        medians, low, high = ([by_batch[str(b)][f"cpu_ms_{key}"] for b in batches] for key in ("median", "p5", "p95"))
+        ours = name.startswith("onnx")
+        (line,) = axes.plot(batches, medians, "-o" if ours else "--o", label=name.replace("_", " "), markersize=4)
+        axes.fill_between(batches, low, high, color=line.get_color(), alpha=0.2)
+    axes.set(xscale="log", yscale="log", xlabel="images at once", ylabel="CPU time of decoding, ms")
+    axes.set_title(f"{result['threads']} thread, {result['hardware']['processor']}, {result['date']}", fontsize=9)
+    axes.set_xticks(batches, [str(batch) for batch in batches])
+    axes.legend(fontsize=7)
+    axes.grid(alpha=0.3)
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    figure.savefig(unfinished, format="png", dpi=150)
+    unfinished.replace(path)
+
+
+def _say(section: str) -> None:
+    print(f"measuring: {section}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

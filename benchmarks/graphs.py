@@ -1,0 +1,36 @@
+"""The captioner's graphs of one model, written to a folder for measuring."""
+
+from pathlib import Path
+
+import onnx
+
+from export.captioner import loop_form, static_form
+from export.pieces import export_pieces
+from export.storage import share_weights
+from training.models.smart import Smart
+
+FORCED, EARLY_EXIT = "", "_early_exit"
+
+
+def write_graphs(model: Smart, folder: Path, beam_size: int, max_words: int) -> dict[str, Path]:
+    """The Loop form in float32, decoding to the longest length and with early exit.
+
+    Returns:
+        The files by the names of the variants: ``onnx_fp32``, ``onnx_fp32_early_exit``.
+    """
+    pieces = {"onnx_fp32": export_pieces(model, beam_size)}
+    files = {}
+    for precision, made in pieces.items():
+        for ending in (FORCED, EARLY_EXIT):
+            graph = loop_form(made, max_words, early_exit=ending == EARLY_EXIT)
+            files[precision + ending] = folder / f"{precision}{ending}.onnx"
+            # Weights outside the graph are mapped into memory, not copied through it.
+            share_weights([graph], folder / f"{precision}{ending}.data")
+            onnx.save(graph, files[precision + ending])
+    return files
+
+
+def write_static_graph(model: Smart, path: Path, beam_size: int, max_words: int, tokens: int) -> Path:
+    """The static form in float32 for one image, for a GPU."""
+    onnx.save(static_form(export_pieces(model, beam_size), max_words, tokens), path)
+    return path
