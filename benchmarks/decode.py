@@ -43,14 +43,16 @@ CHECKPOINT = Path("runs/smart-flickr8k/best.safetensors")
 VOCABULARY_SIZE, TOKENS, TOKEN_WIDTH, BEAM_SIZE, MAX_WORDS = 10_201, 50, 2_048, 5, 20
 ENGINE = "onnxruntime-cpu"
 
+# The captioner by itself, without what else an image takes (OpenCV, the vision graph).
 _ONE_CAPTION = """
-from pathlib import Path
 import numpy
-from smart_caption_ros.captioning.engines import create_engine
-graph = create_engine("onnxruntime-cpu", 1).load(Path(sys.argv[1]))
+import onnxruntime
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = options.inter_op_num_threads = 1
+session = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
 tokens = int(sys.argv[2])
-graph.run({"tokens": numpy.ones((1, tokens, int(sys.argv[3])), numpy.float32),
-           "token_mask": numpy.ones((1, tokens), bool)})
+session.run(None, {"tokens": numpy.ones((1, tokens, int(sys.argv[3])), numpy.float32),
+                   "token_mask": numpy.ones((1, tokens), bool)})
 assert "torch" not in sys.modules
 """
 
@@ -337,6 +339,7 @@ def plot(result: Mapping[str, Any], path: Path) -> None:
     axes.set(xscale="log", yscale="log", xlabel="images at once", ylabel="CPU time of decoding, ms")
     axes.set_title(f"{result['threads']} thread, {result['hardware']['processor']}, {result['date']}", fontsize=9)
     axes.set_xticks(batches, [str(batch) for batch in batches])
+    axes.minorticks_off()
     axes.legend(fontsize=7)
     axes.grid(alpha=0.3)
     unfinished = path.with_name(f"{path.name}.unfinished")

@@ -5,6 +5,7 @@ from pathlib import Path
 import onnx
 
 from export.captioner import loop_form, static_form
+from export.int8 import layers_of, to_int8
 from export.pieces import export_pieces
 from export.storage import share_weights
 from training.models.smart import Smart
@@ -13,12 +14,14 @@ FORCED, EARLY_EXIT = "", "_early_exit"
 
 
 def write_graphs(model: Smart, folder: Path, beam_size: int, max_words: int) -> dict[str, Path]:
-    """The Loop form in float32, decoding to the longest length and with early exit.
+    """The Loop form in float32 and with every layer in 8 bits, decoding to the longest length and with early exit.
 
     Returns:
-        The files by the names of the variants: ``onnx_fp32``, ``onnx_fp32_early_exit``.
+        The files by the names of the variants: ``onnx_fp32``, ``onnx_fp32_early_exit``, ``onnx_int8``,
+        ``onnx_int8_early_exit``.
     """
-    pieces = {"onnx_fp32": export_pieces(model, beam_size)}
+    exact = export_pieces(model, beam_size)
+    pieces = {"onnx_fp32": exact, "onnx_int8": to_int8(exact, layers_of(exact), "7bit")}
     files = {}
     for precision, made in pieces.items():
         for ending in (FORCED, EARLY_EXIT):

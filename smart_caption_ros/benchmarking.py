@@ -30,7 +30,7 @@ print(*(int(status.get(name, "0 kB").split()[0]) for name in ("VmRSS", "VmHWM"))
 
 
 def measure(
-    captioner: Captioner, frames: Sequence[np.ndarray], rounds: int, on_frame: Callable[[], None] = lambda: None
+    captioner: Captioner, frames: Sequence[np.ndarray], rounds: int, on_frame: Callable[[], object] = lambda: None
 ) -> dict[str, Any]:
     """Milliseconds a frame by parts, and frames a second, one frame after the other.
 

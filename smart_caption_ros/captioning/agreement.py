@@ -11,7 +11,7 @@ from functools import partial
 import cv2
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_CAPTIONER_GRAPH, Bundle
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH, Bundle
 from smart_caption_ros.captioning.captioner import Captioner
 from smart_caption_ros.captioning.engines import ENGINE_NAMES, available_engines, create_engine
 from smart_caption_ros.captioning.errors import EngineError
@@ -68,7 +68,7 @@ def compare_engines(
         EngineError: the reference itself does not run.
     """
     reference = _Reference(Captioner(bundle, create_engine(REFERENCE, threads), CAPTIONER_GRAPH), frames)
-    forms = [name for name in (CAPTIONER_GRAPH, STATIC_CAPTIONER_GRAPH) if bundle.holds(name)]
+    forms = [CAPTIONER_GRAPH, *([STATIC_GRAPH] if bundle.static_graph else [])]
     available = {report.name for report in available_engines() if report.available}
     comparisons = []
     for name in ENGINE_NAMES:

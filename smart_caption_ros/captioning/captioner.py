@@ -203,7 +203,7 @@ class Captioner:
 
 def _suitable_graph(bundle: Bundle, engine: Engine) -> str:
     for name in engine.captioner_graphs:
-        if bundle.holds(name):
+        if name in bundle.manifest["files"]:
             return name
     raise EngineError(
         f"{engine.description} runs {' or '.join(engine.captioner_graphs)}, which {bundle.path} lacks; "

@@ -41,7 +41,7 @@ def benchmark(
         pictures = _frames(source, frames)
         captioner = Captioner.from_bundle(path, engine, threads)
         with tqdm(total=rounds * len(pictures), unit="frame", leave=False, disable=not sys.stderr.isatty()) as bar:
-            measured = benchmarking.measure(captioner, pictures, rounds, lambda: bar.update())
+            measured = benchmarking.measure(captioner, pictures, rounds, bar.update)
         result = {
             "date": time.strftime("%Y-%m-%d"),
             "package": __version__,

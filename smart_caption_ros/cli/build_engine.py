@@ -13,7 +13,7 @@ def build_engine(path: BundleArgument = None) -> None:
         from tqdm import tqdm
 
         from smart_caption_ros.captioning import Bundle, EngineError
-        from smart_caption_ros.captioning.bundle import STATIC_CAPTIONER_GRAPH, VISION_GRAPH
+        from smart_caption_ros.captioning.bundle import STATIC_GRAPH, VISION_GRAPH
         from smart_caption_ros.captioning.engines.tensorrt import TensorRtEngine
 
         log_to_terminal()
@@ -26,11 +26,9 @@ def build_engine(path: BundleArgument = None) -> None:
                 bar.refresh()
 
             engine = TensorRtEngine(may_build=True, on_progress=show)
-            if not bundle.holds(STATIC_CAPTIONER_GRAPH):
-                raise EngineError(
-                    f"{bundle.path} has no {STATIC_CAPTIONER_GRAPH}, the form that TensorRT runs; export it again"
-                )
-            for name in (VISION_GRAPH, STATIC_CAPTIONER_GRAPH):
+            if bundle.static_graph is None:
+                raise EngineError(f"{bundle.path} has no {STATIC_GRAPH}, the form that TensorRT runs; export it again")
+            for name in (VISION_GRAPH, STATIC_GRAPH):
                 started = time.monotonic()
                 graph = engine.load(bundle.path / name)
                 with tqdm.external_write_mode():

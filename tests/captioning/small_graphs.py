@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from smart_caption_ros.captioning.bundle import STATIC_CAPTIONER_GRAPH, sha256_of
+from smart_caption_ros.captioning.bundle import STATIC_GRAPH, sha256_of
 
 FLOAT, INT64, BOOL, UINT8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.UINT8
 WORDS = np.array([[[4, 5, 2], [6, 2, 0]]])
@@ -26,11 +26,11 @@ def save(path: Path, nodes: list[onnx.NodeProto], inputs: list, outputs: list, c
     return path
 
 
-def doubling(path: Path, batch: int | str = "batch") -> Path:
-    """``x`` (batch, 3) uint8 -> ``y`` = 2 x, float32."""
+def doubling(path: Path, batch: int | str = "batch", factor: float = 2) -> Path:
+    """``x`` (batch, 3) uint8 -> ``y`` = 2 x (or another ``factor``), float32."""
     nodes = [helper.make_node("Cast", ["x"], ["f"], to=FLOAT), helper.make_node("Mul", ["f", "two"], ["y"])]
     shape = [batch, 3]
-    return save(path, nodes, [("x", UINT8, shape)], [("y", FLOAT, shape)], {"two": np.array(2, np.float32)})
+    return save(path, nodes, [("x", UINT8, shape)], [("y", FLOAT, shape)], {"two": np.array(factor, np.float32)})
 
 
 def add_static_captioner(bundle: Path) -> None:
@@ -49,7 +49,7 @@ def add_static_captioner(bundle: Path) -> None:
     looks = np.zeros((1, 2, 3, 49), np.float32)
     looks[..., 8] = 1
     save(
-        bundle / STATIC_CAPTIONER_GRAPH,
+        bundle / STATIC_GRAPH,
         nodes,
         [("tokens", FLOAT, [1, 49, 1280]), ("token_mask", BOOL, [1, 49])],
         [
@@ -66,7 +66,7 @@ def add_static_captioner(bundle: Path) -> None:
             "looks": looks,
         },
     )
-    list_file(bundle, STATIC_CAPTIONER_GRAPH)
+    list_file(bundle, STATIC_GRAPH)
 
 
 def list_file(bundle: Path, name: str) -> None:

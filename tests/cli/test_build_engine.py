@@ -42,7 +42,7 @@ def test_engines_are_built_once_and_auto_takes_them_afterwards(
 def test_a_bundle_without_the_static_form_is_refused_before_anything_is_built(
     run: Run, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("smart_caption_ros.captioning.bundle.Bundle.holds", lambda self, name: False)
+    monkeypatch.setattr("smart_caption_ros.captioning.Bundle.static_graph", None)
     tensorrt = install(monkeypatch, tmp_path / "cache")
     result = run("build-engine", tiny_bundle)
     assert result.exit_code == 1

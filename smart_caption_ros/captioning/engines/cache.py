@@ -8,6 +8,7 @@ from pathlib import Path
 
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning.bundle import sha256_of
+from smart_caption_ros.captioning.external_data import external_locations
 
 
 def cache_folder() -> Path:
@@ -21,14 +22,14 @@ def fingerprint(graph: Path, facts: Mapping[str, object]) -> str:
     """What a built engine is valid for, as 64 hexadecimal digits.
 
     Args:
-        graph: the ONNX file. Weights outside it lie beside it in files that are no graphs of their own, and count too.
+        graph: the ONNX file; weights that it keeps in other files count too.
         facts: versions, device and options that went into building.
     """
-    weights = (each for each in sorted(graph.parent.iterdir()) if each.suffix in (".data", ".bin", ".weights"))
+    weights = sorted(external_locations(graph))
     everything = {
         "package": __version__,
         "graph": sha256_of(graph),
-        "weights": {each.name: sha256_of(each) for each in weights},
+        "weights": {name: sha256_of(graph.parent / name) for name in weights},
         **facts,
     }
     return hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_CAPTIONER_GRAPH
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH
 from smart_caption_ros.captioning.engines.base import Arrays, Graph
 from smart_caption_ros.captioning.engines.cache import cache_folder
 from smart_caption_ros.captioning.errors import EngineError
@@ -116,8 +116,8 @@ class OnnxRuntimeEngine:
             self._options.intra_op_num_threads = threads
         self._provider = provider
         # Loop ends early and the CPU has no use for fixed shapes; a GPU gains more from a single launch.
-        forms = (CAPTIONER_GRAPH, STATIC_CAPTIONER_GRAPH)
-        self.captioner_graphs = forms if provider == CPU else forms[::-1]
+        forms = (CAPTIONER_GRAPH, STATIC_GRAPH)
+        self.captioner_graphs: tuple[str, ...] = forms if provider == CPU else forms[::-1]
         # The list of available providers names what was compiled in; only a session tells what works.
         used = self._session(_PROBE).get_providers()
         if provider not in used:

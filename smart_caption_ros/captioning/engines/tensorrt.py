@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import STATIC_CAPTIONER_GRAPH
+from smart_caption_ros.captioning.bundle import STATIC_GRAPH
 from smart_caption_ros.captioning.engines.base import Arrays
 from smart_caption_ros.captioning.engines.cache import cache_folder, fingerprint, write_whole
 from smart_caption_ros.captioning.engines.cuda import CudaRuntime
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 class TensorRtEngine:
     """Loads graphs of fixed shapes; open axes are fixed to 1, a frame at a time."""
 
-    captioner_graphs = (STATIC_CAPTIONER_GRAPH,)
+    captioner_graphs: tuple[str, ...] = (STATIC_GRAPH,)
 
     def __init__(self, *, may_build: bool, on_progress: Progress = lambda phase, done, steps: None) -> None:
         """
