@@ -65,7 +65,7 @@ class BoundOnnxRuntimeGraph(OnnxRuntimeGraph):
         super().__init__(session, name, "CUDA graph")
         self._not_captured = onnxruntime.RunOptions()
         self._not_captured.add_run_config_entry("gpu_graph_id", "-1")
-        examples = {
+        examples: dict[str, np.ndarray] = {
             entry.name: np.ones([axis if isinstance(axis, int) else 1 for axis in entry.shape], _DTYPES[entry.type])
             for entry in session.get_inputs()
         }

@@ -244,7 +244,7 @@ def _fixed(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _make_logger(trt: Any) -> Any:
     levels = {"INTERNAL_ERROR": logging.ERROR, "ERROR": logging.ERROR, "WARNING": logging.WARNING}
 
-    class Logger(trt.ILogger):  # type: ignore[misc]  # the base class is only known when TensorRT is there
+    class Logger(trt.ILogger):
         def __init__(self) -> None:
             trt.ILogger.__init__(self)
 
@@ -255,7 +255,7 @@ def _make_logger(trt: Any) -> Any:
 
 
 def _make_progress_monitor(trt: Any, on_progress: Progress) -> Any:
-    class Monitor(trt.IProgressMonitor):  # type: ignore[misc]  # as above
+    class Monitor(trt.IProgressMonitor):
         def __init__(self) -> None:
             trt.IProgressMonitor.__init__(self)
             self._steps: dict[str, int] = {}

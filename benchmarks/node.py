@@ -1,0 +1,210 @@
+"""What the caption node adds to `Captioner.caption`: real processes, a camera node and a caption node over DDS.
+
+    python -m benchmarks.node [--bundle FOLDER] [--json FILE] [--quick]
+
+For 640x480 and 1080p at 5, 15 and 30 Hz: processor time and milliseconds of work a caption, beside those of the
+captioner called directly; captions a second; latency from the image's stamp to the caption's arrival in a third
+process (this one); images that gave way to newer ones. Needs ROS 2 and the built messages.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import cv2
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.time import Time
+from smart_caption_ros.msg import Caption
+
+from benchmarks.environment import describe_environment, report
+from benchmarks.timing import measure
+from smart_caption_ros.benchmarking import spread
+from smart_caption_ros.captioning import BundleError, Captioner, EngineError
+from smart_caption_ros.captioning.agreement import golden_frames
+from smart_caption_ros.nodes.processes import NodeProcess, free_domain_id
+from smart_caption_ros.nodes.shared_files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+
+SIZES, RATES_HZ = ((640, 480), (1920, 1080)), (5.0, 15.0, 30.0)
+START_TIMEOUT_S = 120.0
+WARM_UP_S = 2.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.node", description=__doc__.splitlines()[0])
+    parser.add_argument("--bundle", type=Path, help="default: the bundle that ships")
+    parser.add_argument("--engine", default="onnxruntime-cpu")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement")
+    parser.add_argument("--quick", action="store_true", help="one rate, three seconds")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.seconds = 3.0
+    try:
+        captioner = Captioner.from_bundle(arguments.bundle, arguments.engine, arguments.threads)
+        runs = [
+            run
+            for size in SIZES
+            for run in measure_size(captioner, size, RATES_HZ[:1] if arguments.quick else RATES_HZ, arguments)
+        ]
+    except (BundleError, EngineError, TimeoutError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    result = {
+        **describe_environment(seed=0),
+        "model": captioner.model,
+        "engine": captioner.engine,
+        "threads": arguments.threads,
+        "seconds": arguments.seconds,
+        "runs": runs,
+    }
+    report(result, arguments.json)
+    return 0
+
+
+def measure_size(
+    captioner: Captioner, size: tuple[int, int], rates_hz: tuple[float, ...], arguments: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """The captioner alone, then the node at every rate, on the same frames.
+
+    Raises:
+        TimeoutError: the nodes did not start; the message has the end of their logs.
+    """
+    frames = golden_frames(4, *size)
+    direct = measure({"direct": captioner.caption}, frames, rounds=10)["direct"]
+    found = []
+    for rate_hz in rates_hz:
+        print(f"measuring: {size[0]}x{size[1]} at {rate_hz:g} Hz", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(prefix="smart_caption_benchmark_") as folder:
+            for number, frame in enumerate(frames):
+                cv2.imwrite(str(Path(folder) / f"{number}.png"), frame)
+            node = measure_node(Path(folder), rate_hz, arguments)
+        found.append(
+            {
+                "size": f"{size[0]}x{size[1]}",
+                "rate_hz": rate_hz,
+                "direct": direct,
+                "node": node,
+                "overhead_ms": round(node["work_ms"]["median"] - direct["wall_ms_median"], 3),
+                "overhead_cpu_percent": round(100 * (node["cpu_ms_per_caption"] / direct["cpu_ms_median"] - 1), 1),
+            }
+        )
+    return found
+
+
+def measure_node(folder: Path, rate_hz: float, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Both nodes as processes for a while; figures of the captions that arrive in it."""
+    with ExitStack() as stack:
+        stack.enter_context(_own_domain(folder / "logs"))
+        listener = stack.enter_context(_Listener.opened())
+        ros = ["-p", f"engine:={arguments.engine}", "-p", f"threads:={arguments.threads}", "-p", "max_age_s:=0.0"]
+        if arguments.bundle:
+            ros += ["-p", f"bundle:={arguments.bundle}"]
+        caption_node, camera_node = (
+            stack.enter_context(NodeProcess(f"smart_caption_ros.nodes.{name}", given, folder / f"{name}.log"))
+            for name, given in (
+                ("caption_node", ros),
+                ("camera_node", ["-p", f"source:={folder}", "-p", f"rate_hz:={rate_hz}"]),
+            )
+        )
+        if not listener.spin(START_TIMEOUT_S, until_first=True):
+            logs = "\n".join(process.log_tail() for process in (caption_node, camera_node))
+            raise TimeoutError(f"no caption after {START_TIMEOUT_S:g} s\n{logs}")
+        listener.spin(WARM_UP_S)
+        listener.arrived.clear()
+        started, cpu_s = time.monotonic(), _cpu_s(caption_node.pid)
+        listener.spin(arguments.seconds)
+        elapsed, cpu_s = time.monotonic() - started, _cpu_s(caption_node.pid) - cpu_s
+        arrived = list(listener.arrived)
+    if not arrived:
+        raise TimeoutError(f"no caption in {arguments.seconds:g} s at {rate_hz:g} Hz")
+    timings = [caption.timing for caption, _ in arrived]
+    latencies_ms = [latency_s * 1e3 for _, latency_s in arrived]
+    return {
+        "captions": len(arrived),
+        "captions_per_second": round(len(arrived) / elapsed, 2),
+        "not_ok": sum(caption.status != Caption.STATUS_OK for caption, _ in arrived),
+        "images_dropped_for_newer_ones": sum(timing.dropped_frames for timing in timings),
+        "latency_ms": spread(latencies_ms),
+        "work_ms": spread(timing.total_ms for timing in timings),
+        "waiting_ms": spread(timing.age_at_start_ms for timing in timings),
+        "model_ms": spread(timing.vision_ms + timing.decode_ms for timing in timings),
+        "cpu_ms_per_caption": round(1e3 * cpu_s / len(arrived), 2),
+        "cpu_percent_of_a_core": round(100 * cpu_s / elapsed, 1),
+    }
+
+
+class _Listener:
+    """Takes the captions in, each with its age on arrival."""
+
+    def __init__(self, context: Context) -> None:
+        self.arrived: list[tuple[Caption, float]] = []
+        self.node = Node("benchmark", context=context)
+        self._executor = SingleThreadedExecutor(context=context)
+        self._executor.add_node(self.node)
+        self.node.create_subscription(Caption, "/robot/caption", self._on_caption, 100)
+
+    @classmethod
+    @contextmanager
+    def opened(cls) -> Iterator["_Listener"]:
+        context = Context()
+        rclpy.init(context=context)
+        listener = cls(context)
+        try:
+            yield listener
+        finally:
+            listener._executor.shutdown()
+            listener.node.destroy_node()
+            context.try_shutdown()
+
+    def spin(self, seconds: float, *, until_first: bool = False) -> bool:
+        """Listens for a while, or to the first caption; returns whether there is one."""
+        end_s = time.monotonic() + seconds
+        while (left_s := end_s - time.monotonic()) > 0 and not (until_first and self.arrived):
+            self._executor.spin_once(timeout_sec=min(left_s, 0.1))
+        return bool(self.arrived)
+
+    def _on_caption(self, caption: Caption) -> None:
+        now = self.node.get_clock().now()
+        age = now - Time.from_msg(caption.header.stamp, now.clock_type)
+        self.arrived.append((caption, age.nanoseconds / 1e9))
+
+
+@contextmanager
+def _own_domain(logs: Path) -> Iterator[None]:
+    """A ROS domain for these processes alone, with the profile that passes whole images."""
+    changes = {
+        "ROS_DOMAIN_ID": str(free_domain_id()),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "ROS_LOG_DIR": str(logs),
+        PROFILE_VARIABLE: str(config_file(FAST_DDS_PROFILE)),
+    }
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _cpu_s(pid: int) -> float:
+    """Processor time that a process has used, in user and system mode (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

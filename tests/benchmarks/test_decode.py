@@ -1,0 +1,114 @@
+"""The decoders that the benchmark compares with say what ours says, and its model says what was trained."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from benchmarks.decode import _best, agreement, over_batches, plot, widened
+from benchmarks.gemm_floor import gemm_floor
+from benchmarks.peers import ObjectRelation, UpDown
+from benchmarks.torch_decoders import Found, kv_cache, published_style
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from tests.tiny_model import tiny_smart
+from training.decode import beam_search
+
+MAX_WORDS = 12
+
+
+def ragged(seed: int, batch: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(seed)
+    return torch.randn(batch, 9, 24) * 2, torch.arange(9)[None] < torch.randint(1, 10, (batch, 1))
+
+
+@pytest.mark.parametrize("decoder", [published_style, kv_cache])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("beam_size", [1, 5])
+def test_both_torch_decoders_find_the_beams_of_our_search(decoder: Callable[..., Found], seed: int, beam_size: int) -> None:
+    model = tiny_smart(seed=seed % 2)
+    tokens, mask = ragged(seed)
+    found = decoder(model, tokens, mask, beam_size, MAX_WORDS)
+    with torch.inference_mode():
+        expected = beam_search(model, tokens, mask, beam_size=beam_size, max_words=MAX_WORDS, early_exit=False)
+    assert torch.equal(found.words, expected.words)
+    torch.testing.assert_close(found.log_probabilities, expected.log_probabilities, atol=1e-4, rtol=0)
+    torch.testing.assert_close(found.scores, expected.scores, atol=1e-4, rtol=0)
+
+
+def test_a_widened_captioner_says_what_the_trained_one_says() -> None:
+    small = tiny_smart()
+    tokens, _ = ragged(0)
+    everything = torch.ones(tokens.shape[:2], dtype=torch.bool)
+    large, (wide, mask) = widened(small, tokens, vocabulary_size=200, token_width=40, token_count=12)
+    assert large.config == replace(small.config, vocabulary_size=200, token_width=40)
+    assert wide.shape == (3, 12, 40)
+    expected = kv_cache(small, tokens, everything, 5, MAX_WORDS)
+    found = kv_cache(large, wide, mask, 5, MAX_WORDS)
+    assert torch.equal(found.words, expected.words)
+    torch.testing.assert_close(found.log_probabilities, expected.log_probabilities, atol=1e-3, rtol=0)
+
+
+def test_agreement_counts_captions_that_differ() -> None:
+    model = tiny_smart()
+    inputs = [tuple(each[i : i + 1] for each in ragged(0)) for i in range(3)]
+
+    def wrong(given: tuple[torch.Tensor, torch.Tensor]) -> Found:
+        found = kv_cache(model, *given, 5, MAX_WORDS)
+        return found._replace(words=found.words + 4)
+
+    searches = {"published_style": lambda given: published_style(model, *given, 5, MAX_WORDS), "wrong": wrong}
+    found = agreement(searches, inputs)  # type: ignore[arg-type]
+    assert found["captions"] == 3
+    assert found["published_style"] == {"same_captions": 3, "largest_log_probability_difference": 0.0}
+    assert found["wrong"]["same_captions"] == 0
+
+
+def test_the_best_caption_ends_with_its_end() -> None:
+    words = np.array([[[5, 6, Vocabulary.end_id, 0]]])
+    assert _best({"words": words, "log_probabilities": -words / 1.0})[0].tolist() == [5, 6, Vocabulary.end_id]
+
+
+def test_the_floor_has_the_products_of_every_layer_and_word() -> None:
+    config = tiny_smart().config
+    floor = gemm_floor(config, image_tokens=9, beam_size=5, max_words=MAX_WORDS)
+    (loop,) = [node for node in floor.graph.node if node.op_type == "Loop"]
+    body = loop.attribute[0].g
+    weights = {
+        name: sum(int(np.prod(tensor.dims)) for tensor in graph.initializer if tensor.data_type == 1)
+        for name, graph in (("image", floor.graph), ("word", body))
+    }
+    d, inner, layers = config.d_model, config.d_ff, 2
+    assert weights["word"] == layers * (6 * d * d + 2 * d * inner) + d * config.vocabulary_size
+    assert weights["image"] == config.token_width * d + layers * (4 * d * d + 2 * d * inner) + layers * 2 * d * d
+    session = onnxruntime.InferenceSession(floor.SerializeToString(), providers=["CPUExecutionProvider"])
+    (y,) = session.run(None, {"x": np.ones((9, config.token_width), np.float32)})
+    assert y.shape == (5, d)
+    assert np.isfinite(y).all()
+
+
+def test_the_captioners_of_figure_3_decode_to_the_longest_length() -> None:
+    torch.manual_seed(0)
+    tokens, mask = ragged(1)
+    assert UpDown(60, 24, width=16, attention_width=8).eval().caption(tokens, mask, 3, 4).shape == (3, 3, 4)
+    relation = ObjectRelation(60, 24).eval()
+    alone = kv_cache(relation, tokens[:1, : int(mask[0].sum())], mask[:1, : int(mask[0].sum())], 3, 4)
+    assert alone.words.shape == (1, 3, 4)
+
+
+def test_a_plot_is_a_png(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib: the benchmarks extra")
+    times = {"cpu_ms_median": 2.0, "cpu_ms_p5": 1.0, "cpu_ms_p95": 3.0}
+    by_batch = {"1": times, "4": times}
+    result = {"layers": {"up_down": by_batch}, "batches": {"onnx_fp32": by_batch}, "threads": 1, "date": "today"}
+    path = tmp_path / "figure.png"
+    plot({**result, "hardware": {"processor": "some"}}, path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_batches_are_timed_by_variant() -> None:
+    taken = over_batches({"nothing": lambda given: None}, {1: 2, 2: 1})
+    assert {batch: times["calls"] for batch, times in taken["nothing"].items()} == {"1": 2, "2": 1}
