@@ -16,7 +16,7 @@ from smart_caption_ros.captioning.engines import available_engines, create_engin
 from smart_caption_ros.captioning.engines.cache import cache_folder
 from smart_caption_ros.captioning.engines.tensorrt import TensorRtEngine
 from tests.captioning.fake_tensorrt import FakeGpu, install
-from tests.captioning.small_graphs import add_static_captioner, doubling
+from tests.captioning.small_graphs import FLOAT, add_static_captioner, doubling, save
 
 X = np.array([[1, 2, 3]], np.uint8)
 
@@ -127,9 +127,14 @@ def test_a_cache_that_cannot_be_written_costs_the_next_start_and_not_this_one(
 
 def test_what_the_parser_complains_of_is_passed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install(monkeypatch, tmp_path)
-    (tmp_path / "g.onnx").write_bytes(b"no graph")
-    with pytest.raises(EngineError, match=r"cannot parse .*g\.onnx: .*[Pp]rotobuf"):
-        create_engine("tensorrt").load(tmp_path / "g.onnx")
+    path = tmp_path / "g.onnx"
+    nodes = [onnx.helper.make_node("Nonsense", ["x"], ["y"])]
+    save(path, nodes, [("x", FLOAT, [1])], [("y", FLOAT, [1])], {})
+    with pytest.raises(EngineError, match=r"cannot parse .*g\.onnx: .*Nonsense"):
+        create_engine("tensorrt").load(path)
+    path.write_bytes(b"no graph")
+    with pytest.raises(EngineError, match=r"g\.onnx cannot be loaded: .* is not an ONNX graph"):
+        create_engine("tensorrt").load(path)
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,16 @@ class TensorRtEngine:
         return TensorRtGraph(self._trt, self._cuda, engine, str(path))
 
     def plan_path(self, path: Path) -> Path:
-        """Where the engine of a graph is kept; the name changes with everything that it depends on."""
-        return cache_folder() / "tensorrt" / f"{path.stem}-{fingerprint(path, self._facts)[:32]}.plan"
+        """Where the engine of a graph is kept; the name changes with everything that it depends on.
+
+        Raises:
+            EngineError: the file is no graph.
+        """
+        try:
+            key = fingerprint(path, self._facts)
+        except (OSError, ValueError) as error:
+            raise EngineError(f"{path} cannot be loaded: {error}") from None
+        return cache_folder() / "tensorrt" / f"{path.stem}-{key[:32]}.plan"
 
     def build(self, path: Path) -> bytes:
         """Build the engine of a graph and keep it.
