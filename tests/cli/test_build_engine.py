@@ -21,7 +21,7 @@ def test_without_tensorrt_one_sentence_says_where_it_comes_from(
     result = run("build-engine", tiny_bundle)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("smart-caption: tensorrt cannot be imported")
-    assert "pip install tensorrt" in result.stderr
+    assert "pip install 'smart_caption_ros[tensorrt]'" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

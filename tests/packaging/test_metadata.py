@@ -18,7 +18,13 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 PACKAGE_XML = ElementTree.parse(ROOT / "package.xml").getroot()
 # Distributions whose module has another name.
-MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL", "pyyaml": "yaml", "scikit-image": "skimage"}
+MODULES = {
+    "cuda-python": "cuda",
+    "opencv-python-headless": "cv2",
+    "pillow": "PIL",
+    "pyyaml": "yaml",
+    "scikit-image": "skimage",
+}
 
 
 def modules(requirements: list[str]) -> set[str]:
@@ -55,7 +61,8 @@ def test_name_and_licence_are_the_same_for_pip_and_ros() -> None:
 
 
 def test_robot_side_imports_only_what_it_declares() -> None:
-    declared = modules(PROJECT["dependencies"]) | modules(EXTRAS["bags"]) | modules(EXTRAS["demo"])
+    declared = modules(PROJECT["dependencies"])
+    declared |= set().union(*(modules(EXTRAS[name]) for name in ("bags", "demo", "tensorrt")))
     declared |= ros_dependencies()
     assert not {(path, module) for path, module in foreign_imports("smart_caption_ros") if module not in declared}
 
