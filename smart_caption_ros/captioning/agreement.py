@@ -102,12 +102,13 @@ class _Reference:
             runs = captioner.engine_choice
             for frame, expected in zip(self._frames, self._tokens, strict=True):
                 difference = np.abs(captioner.visual_tokens(frame) - expected).max() / np.abs(expected).max()
-                largest_token = max(largest_token, float(difference))
+                largest_token = float(np.maximum(largest_token, difference))  # max() would pass over NaN
             for (tokens, mask), (words, log_probabilities) in zip(self._inputs, self._found, strict=True):
                 our_words, our_log_probabilities = self._best(captioner.decode(tokens, mask))
                 if np.array_equal(our_words, words):
                     same += 1
-                    largest = max(largest, float(np.abs(our_log_probabilities - log_probabilities).max()))
+                    difference = np.abs(our_log_probabilities - log_probabilities).max()
+                    largest = float(np.maximum(largest, difference))
         except EngineError as error:
             problem = str(error)
         total = len(self._inputs)

@@ -28,7 +28,9 @@ def ragged(seed: int, batch: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
 @pytest.mark.parametrize("decoder", [published_style, kv_cache])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("beam_size", [1, 5])
-def test_both_torch_decoders_find_the_beams_of_our_search(decoder: Callable[..., Found], seed: int, beam_size: int) -> None:
+def test_both_torch_decoders_find_the_beams_of_our_search(
+    decoder: Callable[..., Found], seed: int, beam_size: int
+) -> None:
     model = tiny_smart(seed=seed % 2)
     tokens, mask = ragged(seed)
     found = decoder(model, tokens, mask, beam_size, MAX_WORDS)

@@ -45,7 +45,8 @@ class TensorRtEngine:
             import tensorrt
         except (ImportError, OSError) as error:  # OSError: a library of its own is missing
             raise EngineError(
-                f"tensorrt cannot be imported ({error}); it comes with JetPack, elsewhere pip install 'smart_caption_ros[tensorrt]'"
+                f"tensorrt cannot be imported ({error}); it comes with JetPack, "
+                "elsewhere pip install 'smart_caption_ros[tensorrt]'"
             ) from None
         self._trt = tensorrt
         self._cuda = CudaRuntime()
