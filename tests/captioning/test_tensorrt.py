@@ -12,6 +12,7 @@ import onnx
 import pytest
 
 from smart_caption_ros.captioning import Captioner, EngineError
+from smart_caption_ros.captioning.agreement import golden_frames
 from smart_caption_ros.captioning.engines import available_engines, create_engine
 from smart_caption_ros.captioning.engines.cache import cache_folder
 from smart_caption_ros.captioning.engines.tensorrt import TensorRtEngine
@@ -205,6 +206,22 @@ def test_a_bundle_is_captioned_frame_by_frame_and_auto_takes_tensorrt_once_its_e
         ours, theirs = auto.caption(frame), cpu.caption(frame)
         assert [word.log_probability for word in ours.words] == [word.log_probability for word in theirs.words]
     assert tensorrt.builds == 2
+
+
+def test_the_exported_static_form_says_through_tensorrt_what_the_loop_form_says_on_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_bundle: Path
+) -> None:
+    install(monkeypatch, tmp_path)
+    theirs = Captioner.from_bundle(tiny_bundle, engine="onnxruntime-cpu", threads=1)
+    ours = Captioner.from_bundle(tiny_bundle, engine="tensorrt")
+    assert (theirs.graph, ours.graph) == ("captioner.onnx", "captioner_static.onnx")
+    for frame in golden_frames(6, 60, 40):
+        expected, found = theirs.caption(frame), ours.caption(frame)
+        assert found.text == expected.text
+        assert found.score == pytest.approx(expected.score, abs=1e-4)
+        assert [word.box_xyxy for word in found.words] == [word.box_xyxy for word in expected.words]
+        scores = [alternative.score for alternative in found.alternatives]
+        assert scores == sorted(scores, reverse=True)
 
 
 def test_the_doctor_lists_tensorrt_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -35,6 +35,16 @@ def test_the_engines_of_this_machine_agree_on_the_tiny_bundle(run: Run, tiny_bun
     assert on_cpu[0]["largest_log_probability_difference"] == 0
 
 
+def test_tensorrt_is_compared_where_it_is(
+    run: Run, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, tmp_path)
+    report = json.loads(run("verify", tiny_bundle, "--frames", 2, "--threads", 1, "--json").stdout)
+    (found,) = [each for each in report["comparisons"] if each["engine"] == "tensorrt"]
+    assert (found["graph"], found["agrees"], found["same_captions"]) == ("captioner_static.onnx", True, 4)
+    assert "CUDA graph" in found["runs"]
+
+
 def test_a_form_that_says_something_else_is_named_and_the_exit_status_is_1(
     run: Run, tiny_bundle: Path, tmp_path: Path
 ) -> None:
