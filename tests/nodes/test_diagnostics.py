@@ -78,6 +78,7 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         "model": "smart",
         "bundle": "/bundles/smart",
         "engine": "fast one",
+        "engine choice": "fast one, as asked for",
         "image topic": "/image",
         "images received": "10",
         "images answered": "6",
