@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from smart_caption_ros.captioning.engines.base import Engine, EngineReport, Graph
+from smart_caption_ros.captioning.engines.base import Engine, EngineReport, Graph, Tensor
 from smart_caption_ros.captioning.engines.onnx import OnnxRuntimeEngine
 from smart_caption_ros.captioning.errors import EngineError
 
@@ -57,4 +57,4 @@ def available_engines() -> list[EngineReport]:
     return reports
 
 
-__all__ = ["AUTO", "ENGINE_NAMES", "Engine", "EngineReport", "Graph", "available_engines", "create_engine"]
+__all__ = ["AUTO", "ENGINE_NAMES", "Engine", "EngineReport", "Graph", "Tensor", "available_engines", "create_engine"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smart_caption_ros.captioning.engines.base import Graph
+from smart_caption_ros.captioning.engines.base import Graph, Tensor
 from smart_caption_ros.captioning.errors import EngineError
 
 # y = Identity(x), float32[1]: enough to see which provider a session really gets.
@@ -19,8 +19,11 @@ class OnnxRuntimeGraph:
 
     def __init__(self, session: Any, name: str) -> None:
         self._session, self._name = session, name
-        self.input_names = tuple(entry.name for entry in session.get_inputs())
-        self.output_names = tuple(entry.name for entry in session.get_outputs())
+        self.inputs = tuple(_tensor(entry) for entry in session.get_inputs())
+        self.outputs = tuple(_tensor(entry) for entry in session.get_outputs())
+        self.input_names = tuple(tensor.name for tensor in self.inputs)
+        self.output_names = tuple(tensor.name for tensor in self.outputs)
+        self.metadata: Mapping[str, str] = session.get_modelmeta().custom_metadata_map
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         try:
@@ -68,6 +71,12 @@ class OnnxRuntimeEngine:
         available = set(self._onnxruntime.get_available_providers())
         wanted = [provider for provider in self._providers if provider in available]
         return self._onnxruntime.InferenceSession(model, self._options, providers=wanted)
+
+
+def _tensor(entry: Any) -> Tensor:
+    kind = entry.type.removeprefix("tensor(").removesuffix(")")
+    sizes = (size if isinstance(size, int) else None for size in entry.shape)  # an open size has a name or None
+    return Tensor(entry.name, tuple(sizes), {"float": "float32", "double": "float64"}.get(kind, kind))
 
 
 def _first_line(error: Exception) -> str:
