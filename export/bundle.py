@@ -12,6 +12,7 @@ import onnx
 
 from smart_caption_ros.captioning.bundle import (
     CAPTIONER_GRAPH,
+    DETECTOR_GRAPH,
     MANIFEST,
     VISION_GRAPH,
     VOCABULARY,
@@ -34,6 +35,7 @@ def write_bundle(
     facts: dict[str, Any],
     *,
     check: Callable[[Bundle], None],
+    detector: onnx.ModelProto | None = None,
     replace: bool = False,
 ) -> Bundle:
     """Write under a temporary name, check, rename.
@@ -41,6 +43,7 @@ def write_bundle(
     Args:
         facts: the manifest without ``files``.
         check: is shown the bundle under its temporary name; whatever it raises leaves ``folder`` as it was.
+        detector: a detector for the bundle to carry; ``facts`` then have ``detector`` and ``class_names``.
         replace: an existing bundle at ``folder`` gives way, once the new one has passed.
 
     Raises:
@@ -56,12 +59,15 @@ def write_bundle(
     unfinished = folder.with_name(f"{folder.name}.{os.getpid()}.unfinished")
     unfinished.mkdir()
     try:
-        (unfinished / VISION_GRAPH).write_bytes(vision.SerializeToString())
-        (unfinished / CAPTIONER_GRAPH).write_bytes(captioner.SerializeToString())
+        graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: captioner}
+        if detector is not None:
+            graphs[DETECTOR_GRAPH] = detector
+        for name, graph in graphs.items():
+            (unfinished / name).write_bytes(graph.SerializeToString())
         vocabulary.save(unfinished / VOCABULARY)
         files = {
             name: {"bytes": (unfinished / name).stat().st_size, "sha256": sha256_of(unfinished / name)}
-            for name in (VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY)
+            for name in (*graphs, VOCABULARY)
         }
         write_manifest(unfinished, {**facts, "files": files})
         bundle = Bundle.load(unfinished)

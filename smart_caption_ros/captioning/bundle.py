@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from smart_caption_ros.captioning.detector_layouts import LAYOUT_NAMES
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vocabulary.txt"
+DETECTOR_GRAPH = "detector.onnx"
 
 
 def default_bundle_path() -> Path:
@@ -50,6 +52,16 @@ class Preprocessing:
 
 
 @dataclass(frozen=True)
+class DetectorFacts:
+    """What a manifest says of the bundle's detector, beside ``class_names``."""
+
+    layout: str
+    """One of :data:`smart_caption_ros.captioning.detector_layouts.LAYOUT_NAMES`."""
+    minimum_score: float
+    """Objects below it are left out."""
+
+
+@dataclass(frozen=True)
 class Bundle:
     """A bundle whose files have been checked against its manifest; made by :meth:`load`."""
 
@@ -64,7 +76,10 @@ class Bundle:
     beam_size: int
     max_words: int
     class_names: tuple[str, ...]
+    """The detector's, in its order; empty where there is no detector."""
     vocabulary: Vocabulary
+    detector: DetectorFacts | None
+    """None for a bundle without a detector."""
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None = None) -> "Bundle":
@@ -97,6 +112,7 @@ class Bundle:
                 read.value("class_names", list, "a list of names", lambda v: all(isinstance(n, str) for n in v))
             ),
             vocabulary=_read_vocabulary(read.checked_file(VOCABULARY)),
+            detector=_read_detector(read),
         )
         for name in dict.fromkeys((VISION_GRAPH, CAPTIONER_GRAPH, *read.file_names())):
             read.checked_file(name)
@@ -128,6 +144,17 @@ def _read_vocabulary(path: Path) -> Vocabulary:
         raise BundleError(f"{path} is malformed: {error}") from None
 
 
+def _read_detector(read: "_Reader") -> DetectorFacts | None:
+    if DETECTOR_GRAPH not in read.file_names():
+        if "detector" in read.manifest:
+            raise BundleError(f"{read.folder / MANIFEST} describes a detector, but does not list {DETECTOR_GRAPH}")
+        return None
+    read.value("class_names", list, f"the names of the classes of {DETECTOR_GRAPH}", bool)
+    layout = read.value("detector.layout", str, f"one of {', '.join(LAYOUT_NAMES)}", lambda name: name in LAYOUT_NAMES)
+    score = read.value("detector.minimum_score", (int, float), "a number from 0 to 1", lambda number: 0 <= number <= 1)
+    return DetectorFacts(layout, float(score))
+
+
 @dataclass(frozen=True)
 class _Reader:
     """Typed access to the manifest, with the key in every complaint."""
@@ -135,7 +162,7 @@ class _Reader:
     folder: Path
     manifest: dict[str, Any]
 
-    def value(self, key: str, kind: type, wanted: str, valid: Callable[[Any], bool]) -> Any:
+    def value(self, key: str, kind: type | tuple[type, ...], wanted: str, valid: Callable[[Any], bool]) -> Any:
         value: Any = self.manifest
         for part in key.split("."):
             if not isinstance(value, dict) or part not in value:

@@ -5,10 +5,12 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, Bundle
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, DETECTOR_GRAPH, Bundle
+from smart_caption_ros.captioning.detector import MINIMUM_SCORE, Detector
 from smart_caption_ros.captioning.engines import AUTO, Engine, create_engine
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.vision import Box, DetectedObject, Vision, check_image
@@ -40,6 +42,7 @@ class Timing:
 
     preprocess_s: float
     vision_s: float
+    """The vision graph, and the detector where there is one."""
     decode_s: float
     total_s: float
     steps: int
@@ -66,16 +69,23 @@ class Caption:
     model: str
     engine: str
     objects: tuple[DetectedObject, ...] = field(default=())
+    """What the detector found, surest first; empty without a detector."""
 
 
 class Captioner:
     """Captions frames with the graphs of a bundle. Not thread-safe: give each thread one, or lock."""
 
-    def __init__(self, bundle: Bundle, engine: Engine) -> None:
+    def __init__(self, bundle: Bundle, engine: Engine, detector: Detector | None = None) -> None:
         """
+        Args:
+            bundle: the model.
+            engine: runs it.
+            detector: finds the objects; None takes the bundle's own, if it has one.
+
         Raises:
             EngineError: a graph cannot be loaded.
             BundleError: a graph is not of the kind that a bundle holds.
+            DetectorError: the bundle's detector is of no layout that is known here.
         """
         self.bundle = bundle
         self.model = bundle.name
@@ -88,10 +98,16 @@ class Captioner:
                 f"{bundle.path / CAPTIONER_GRAPH} maps {self._graph.input_names} to {self._graph.output_names} "
                 f"instead of tokens and token_mask to {', '.join(sorted(wanted))}; export the bundle again"
             )
+        self.detector = detector or _detector_of(bundle, engine)
 
     @classmethod
     def from_bundle(
-        cls, path: str | os.PathLike[str] | None = None, engine: str = AUTO, threads: int | None = None
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        engine: str = AUTO,
+        threads: int | None = None,
+        detector: str | os.PathLike[str] | None = None,
+        minimum_score: float | None = None,
     ) -> "Captioner":
         """Load a bundle and an engine to run it.
 
@@ -100,12 +116,23 @@ class Captioner:
             engine: one of :data:`smart_caption_ros.captioning.engines.ENGINE_NAMES`; ``auto`` takes the fastest
                 that works here.
             threads: CPU threads; None leaves the choice to the engine.
+            detector: an ONNX detector to find the objects with, see :class:`Detector`; None takes the bundle's own,
+                if it has one.
+            minimum_score: of an object, 0 to 1; None takes what the bundle says of its detector, or
+                :data:`smart_caption_ros.captioning.detector.MINIMUM_SCORE` for another one.
 
         Raises:
             BundleError: the bundle is missing or wrong.
+            DetectorError: the detector is missing, or of no layout that is known here.
             EngineError: the engine is unknown or does not work here.
         """
-        return cls(Bundle.load(path), create_engine(engine, threads))
+        bundle, runs = Bundle.load(path), create_engine(engine, threads)
+        if detector is None:
+            found = _detector_of(bundle, runs, minimum_score)
+        else:
+            score = MINIMUM_SCORE if minimum_score is None else minimum_score
+            found = Detector(Path(detector), runs, minimum_score=score)
+        return cls(bundle, runs, found)
 
     def caption(self, image_bgr: np.ndarray) -> Caption:
         """Say what a frame shows.
@@ -123,6 +150,7 @@ class Captioner:
         preprocessed = self._vision.preprocess(image_bgr)
         seen = time.perf_counter()
         tokens = self._vision.tokens(preprocessed)
+        objects = self.detector.detect(image_bgr) if self.detector is not None else ()
         decoding = time.perf_counter()
         found = self.decode(tokens)
         finished = time.perf_counter()
@@ -148,6 +176,7 @@ class Captioner:
             image_size=(width, height),
             model=self.model,
             engine=self.engine,
+            objects=objects,
         )
 
     def decode(self, tokens: np.ndarray, token_mask: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -184,3 +213,18 @@ class Captioner:
         """Decoded words of a beam, the end token included."""
         ended = np.flatnonzero(ids == self.bundle.vocabulary.end_id)
         return int(ended[0]) + 1 if ended.size else len(ids)
+
+
+def _detector_of(bundle: Bundle, engine: Engine, minimum_score: float | None = None) -> Detector | None:
+    """The detector that a bundle carries; None where it carries none."""
+    facts = bundle.detector
+    if facts is None:
+        return None
+    score = facts.minimum_score if minimum_score is None else minimum_score
+    detector = Detector(bundle.path / DETECTOR_GRAPH, engine, minimum_score=score, class_names=bundle.class_names)
+    if detector.layout != facts.layout:
+        raise BundleError(
+            f"{detector.path} has the layout {detector.layout} instead of {facts.layout}, which the manifest says; "
+            "export the bundle again"
+        )
+    return detector

@@ -137,7 +137,7 @@ class Yolox:
                 centres, sizes = (centres + anchors) * strides, np.exp(sizes) * strides
         boxes = np.concatenate([centres - sizes / 2, centres + sizes / 2], axis=1)
         scale = np.array(letterbox_scale(width, height, self.width, self.height) * 2, np.float32)
-        return Candidates(boxes / scale, scores, class_ids)
+        return Candidates((boxes / scale).astype(np.float32), scores, class_ids)
 
 
 def _grid(width: int, height: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -216,7 +216,9 @@ class BoxesScoresLabels:
             fractions = finite.size and finite.max() <= 2
             across, down = (1, 1) if fractions else self._size(width, height)
             boxes *= np.array([width / across, height / down] * 2, np.float32)
-        return Candidates(boxes, scores.reshape(count).astype(np.float32), labels.reshape(count).astype(np.int64))
+        with np.errstate(invalid="ignore"):  # a label that is no number is no class of the list
+            class_ids = labels.reshape(count).astype(np.int64)
+        return Candidates(boxes, scores.reshape(count).astype(np.float32), class_ids)
 
     def _size(self, columns: int, rows: int) -> tuple[int, int]:
         """Width and height of the picture for a frame of that size."""
