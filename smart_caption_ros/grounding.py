@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from smart_caption_ros.captioning import Caption, DetectedObject
 from smart_caption_ros.captioning.vocabulary import word_starts
-from smart_caption_ros.coverage import CoverageResult, Match, Noun, NounCoverage
+from smart_caption_ros.coverage import Match, Noun, NounCoverage
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,18 @@ class Grounding:
 
     nouns: tuple[GroundedNoun, ...]
     """All nouns of the caption in its order."""
-    coverage: CoverageResult
+    coverage: float | None
+    """Of the classes of the objects (SMArT, Eq. 10), in [0, 1]; None where there are no objects."""
+    noun_support: float | None
+    """Share of the distinct nouns that a class supports, in [0, 1]; None where there are no nouns."""
+    missed_classes: tuple[str, ...]
+    """Classes that no noun names."""
+    unsupported_nouns: tuple[str, ...]
+    """Lemmas of the nouns that no class supports."""
+    out_of_vocabulary_nouns: tuple[str, ...]
+    """Lemmas without a word vector: they match by lemma alone."""
     time_s: float
-    """How long it took."""
+    """How long the matching took."""
 
 
 def ground(coverage: NounCoverage, caption: Caption) -> Grounding:
@@ -70,7 +79,15 @@ def ground(coverage: NounCoverage, caption: Caption) -> Grounding:
         nouns.append(
             GroundedNoun(noun.text, noun.lemma, _word_index(noun, starts), place, match.similarity if match else 0.0)
         )
-    return Grounding(tuple(nouns), result, time.perf_counter() - started)
+    return Grounding(
+        nouns=tuple(nouns),
+        coverage=result.coverage,
+        noun_support=result.noun_support,
+        missed_classes=result.missed_classes,
+        unsupported_nouns=result.unsupported_nouns,
+        out_of_vocabulary_nouns=result.out_of_vocabulary_nouns,
+        time_s=time.perf_counter() - started,
+    )
 
 
 def _object_of(match: Match, objects: Sequence[DetectedObject], used: Counter[int]) -> int:
