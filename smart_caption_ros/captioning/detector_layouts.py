@@ -112,9 +112,9 @@ class Yolox:
         if output.ndim != 3 or output.shape[:2] != (1, len(anchors)) or output.shape[2] < 6:
             return None
         # Decoded and undecoded rows have one shape. Boxes lie around their cells, so one reading of the centres fits.
-        centres = output[0, :, :2].astype(np.float32)
+        centres = np.nan_to_num(output[0, :, :2].astype(np.float32))
         cells = (anchors + 0.5) * strides
-        decoded = np.abs(centres - cells).mean() < np.abs((centres + anchors) * strides - cells).mean()
+        decoded = np.median(np.abs(centres - cells)) < np.median(np.abs((centres + anchors) * strides - cells))
         return cls(given, width, height, output.shape[2] - 5, bool(decoded))
 
     def inputs(self, image_bgr: np.ndarray) -> dict[str, np.ndarray]:
@@ -132,10 +132,10 @@ class Yolox:
         class_ids = rows[:, 5:].argmax(axis=1)
         scores = rows[:, 4] * rows[np.arange(len(rows)), 5 + class_ids]
         centres, sizes = rows[:, :2], rows[:, 2:4]
-        if not self.decoded:
-            with np.errstate(over="ignore"):  # an infinite box is left out later
+        with np.errstate(over="ignore", invalid="ignore"):  # a box that is not finite is left out later
+            if not self.decoded:
                 centres, sizes = (centres + anchors) * strides, np.exp(sizes) * strides
-        boxes = np.concatenate([centres - sizes / 2, centres + sizes / 2], axis=1)
+            boxes = np.concatenate([centres - sizes / 2, centres + sizes / 2], axis=1)
         scale = np.array(letterbox_scale(width, height, self.width, self.height) * 2, np.float32)
         return Candidates((boxes / scale).astype(np.float32), scores, class_ids)
 
