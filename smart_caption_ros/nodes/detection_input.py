@@ -156,10 +156,10 @@ def _object(
     name: str, number: int, score: float, box_xyxy: tuple[float, float, float, float], class_names: Sequence[str]
 ) -> DetectedObject | None:
     """The object; None where its class is not known, its score no number, or its box has no area."""
-    if re.fullmatch(r"\s*\d{1,9}\s*", name, re.ASCII):
+    name = normalise(name)
+    if re.fullmatch(r"\d{1,9}", name, re.ASCII):
         name, number = "", int(name)
-    if name.strip():
-        name = normalise(name)
+    if name:
         if number < 0 and name in class_names:
             number = class_names.index(name)
     elif 0 <= number < len(class_names):

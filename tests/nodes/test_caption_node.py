@@ -29,7 +29,7 @@ from smart_caption_ros.captioning import BundleError
 from smart_caption_ros.nodes import outputs
 from smart_caption_ros.nodes.caption_node import CaptionNode
 from smart_caption_ros.nodes.processes import free_domain_id
-from tests.nodes.fake_captioner import FakeCaptioner, image_fields
+from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 
 pytestmark = pytest.mark.needs_ros
 
@@ -99,7 +99,12 @@ def bench(monkeypatch: pytest.MonkeyPatch, loaded: list[FakeCaptioner]) -> Itera
         return loaded[-1]
 
     parameters = [Parameter("autostart", value=False), Parameter("threads", value=3)]
-    node = CaptionNode(load_captioner=load, context=context, parameter_overrides=parameters)
+    node = CaptionNode(
+        load_captioner=load,
+        load_coverage=lambda *chosen: FakeCoverage(),
+        context=context,
+        parameter_overrides=parameters,
+    )
     bench = Bench(context, node)
     yield bench
     bench.close(context)
