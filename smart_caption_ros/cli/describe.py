@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,13 +112,19 @@ def _print_answer(answer: Answer) -> None:
 
 
 def _evidence(caption: Caption, grounding: Grounding) -> str:
-    """What was found and what of it the caption names."""
+    """What the caption names of what was found, and what it does not."""
     if grounding.coverage is None:
         return "no objects found"
-    named = {noun.object_index for noun in grounding.nouns}
-    counts = Counter(printable(each.class_name) for each in caption.objects)
-    found = ", ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items())
-    return f"objects: {found}; coverage {grounding.coverage:.2f}, {len(named - {None})} named"
+    named = {caption.objects[noun.object_index].class_name for noun in grounding.nouns if noun.object_index is not None}
+    counts = Counter(each.class_name for each in caption.objects)
+
+    def listed(names: Iterable[str]) -> str:
+        return ", ".join(f"{counts[each]} {each}" if counts[each] > 1 else each for each in names) or "nothing"
+
+    return printable(
+        f"names {listed(name for name in counts if name in named)}; "
+        f"not {listed(name for name in counts if name not in named)}; coverage {grounding.coverage:.2f}"
+    )
 
 
 def _with_progress(answers: Iterator[Answer], total: int | None) -> Iterator[Answer]:
