@@ -34,7 +34,7 @@ _TRACK: Rgb = (58, 62, 70)
 _FAINT: Rgb = (146, 152, 163)
 _WHITE: Rgb = (245, 246, 248)
 _DARK: Rgb = (12, 13, 16)
-_UNNAMED: Rgb = (188, 190, 194)
+_UNNAMED: Rgb = (164, 167, 172)
 _LOW, _MIDDLE, _HIGH = (236, 92, 86), (244, 186, 72), (94, 204, 136)
 _COLOURS: tuple[Rgb, ...] = (
     (98, 190, 255),
