@@ -32,6 +32,7 @@ from smart_caption_ros.captioning import (
     Word,
     default_bundle_path,
 )
+from smart_caption_ros.coverage import NounCoverage
 from tests.tiny_detectors import GREEN, squares, write_yolox
 
 KEYS = [
@@ -221,7 +222,7 @@ def test_an_output_folder_that_cannot_be_made_fails_before_any_work(photos: Path
 
 def test_the_bundle_and_the_engine_can_be_chosen(captioner: FakeCaptioner, photos: Path) -> None:
     assert run("describe", photos / "a.png", "--bundle", "mine", "--engine", "onnxruntime-cpu").exit_code == 0
-    assert captioner.arguments == (Path("mine"), "onnxruntime-cpu")
+    assert captioner.arguments == (Path("mine"), "onnxruntime-cpu", None)
 
 
 @pytest.mark.parametrize("error", [BundleError("mine has no manifest"), EngineError("no engine works here")])
@@ -289,7 +290,9 @@ def test_the_default_bundle_describes_a_photograph(tmp_path: Path) -> None:
     assert record["timing_ms"]["total"] > 0
 
 
-def test_a_detector_adds_objects_nouns_and_coverage(tmp_path: Path) -> None:
+def test_a_detector_adds_objects_nouns_and_coverage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    loaded = NounCoverage.load()
+    monkeypatch.setattr(NounCoverage, "load", lambda **options: loaded)  # once for both commands: spaCy takes a while
     cv2.imwrite(str(tmp_path / "a.png"), squares(640, 640, (GREEN, (320, 160, 480, 320))))
     detector = write_yolox(tmp_path / "d.onnx")
     result = run("describe", tmp_path / "a.png", "--json", "--detector", detector, "--output", tmp_path / "out")
