@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.captioning.engines import Graph, Tensor
 from smart_caption_ros.captioning.errors import EngineError
+
+if TYPE_CHECKING:  # engines read bundles, and bundles the names of these layouts
+    from smart_caption_ros.captioning.engines import Graph, Tensor
 
 Arrays = Mapping[str, np.ndarray]
 
