@@ -30,7 +30,7 @@ from std_srvs.srv import SetBool
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.detector import read_class_names
 from smart_caption_ros.class_names import COCO_CLASSES, normalise
-from smart_caption_ros.coverage import CoverageError, NounCoverage
+from smart_caption_ros.coverage import NounCoverage
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import Answer, ImageMessage, Policy, answer
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
@@ -299,7 +299,7 @@ class CaptionNode(LifecycleNode):
         chosen = (values["spacy_pipeline"], values["word_vectors"], values["synonyms"])
         try:
             return self._load_coverage(*chosen, class_names)
-        except CoverageError as error:
+        except Exception as error:  # of spaCy's and its libraries' choosing
             if any(chosen):
                 raise
             # Nobody asked for it in so many words, and captions are worth having without it (spaCy has no rosdep key).
