@@ -29,6 +29,7 @@ AUTO = "auto"
 OWN_TYPE = "smart_caption_ros/DetectedObjectArray"
 VISION_TYPE = "vision_msgs/Detection2DArray"
 DETECTION_TYPES = (AUTO, VISION_TYPE, OWN_TYPE)
+_INSTALL = "install ros-jazzy-vision-msgs"
 
 
 class DetectionInput:
@@ -74,9 +75,8 @@ class DetectionInput:
                 return
             self.close()
         self._type = wanted
-        kind, read = (
-            (Detection2DArray, read_vision) if wanted == VISION_TYPE else (DetectedObjectArray, read_own)
-        )  # fmt: skip
+        kinds = {VISION_TYPE: (Detection2DArray, read_vision), OWN_TYPE: (DetectedObjectArray, read_own)}
+        kind, read = kinds[wanted]
         self._subscription = self._node.create_subscription(
             kind,
             self.topic,
@@ -96,11 +96,14 @@ class DetectionInput:
     def _wanted(self, chosen: str) -> str:
         if chosen != AUTO:
             return chosen
-        offered = {info.topic_type for info in self._node.get_publishers_info_by_topic(self.topic)}
-        for name in (VISION_TYPE, OWN_TYPE) if Detection2DArray is not None else (OWN_TYPE,):
-            if name.replace("/", "/msg/") in offered:
-                return name
-        return self._type  # nobody publishes now: the one that did may come back
+        kinds = {info.topic_type for info in self._node.get_publishers_info_by_topic(self.topic)}
+        offered = [name for name in (VISION_TYPE, OWN_TYPE) if name.replace("/", "/msg/") in kinds]
+        if Detection2DArray is None and VISION_TYPE in offered:
+            offered.remove(VISION_TYPE)
+            self._node.get_logger().warning(
+                f"{self.topic} has detections as {VISION_TYPE}, which cannot be read: {_INSTALL}", once=True
+            )
+        return offered[0] if offered else self._type  # nobody publishes now: the one that did may come back
 
     def _deliver(self, message: Any, read: Callable[[Any, Sequence[str]], Iterable[DetectedObject | None]]) -> None:
         if self._subscription is None:  # it was closed while this message was on its way
@@ -117,8 +120,7 @@ def check_type(chosen: str) -> None:
     """Raises ValueError, one sentence, where a type of detections was chosen that is not installed."""
     if chosen == VISION_TYPE and Detection2DArray is None:
         raise ValueError(
-            f"detection_type is {VISION_TYPE}, but vision_msgs is not installed: install ros-jazzy-vision-msgs, "
-            f"or publish {OWN_TYPE}"
+            f"detection_type is {VISION_TYPE}, but vision_msgs is not installed: {_INSTALL}, or publish {OWN_TYPE}"
         )
 
 
