@@ -49,7 +49,7 @@ def test_ros_is_imported_in_the_nodes_alone() -> None:
         ("captioning", {"coverage", "grounding", "datasets", "viewing", "nodes", "cli", "doctor"}),
         ("coverage", {"captioning", "grounding", "datasets", "viewing", "nodes", "cli", "doctor"}),
         ("datasets", {"captioning", "viewing", "nodes", "cli", "doctor"}),
-        ("viewing", {"coverage", "grounding", "datasets", "nodes", "cli", "doctor"}),
+        ("viewing", {"grounding", "datasets", "nodes", "cli", "doctor"}),
         ("nodes", {"cli", "doctor"}),
     ],
 )
