@@ -114,7 +114,7 @@ class Yolox:
         if output.ndim != 3 or output.shape[:2] != (1, len(anchors)) or output.shape[2] < 6:
             return None
         # Decoded and undecoded rows have one shape. Boxes lie around their cells, so one reading of the centres fits.
-        centres = np.nan_to_num(output[0, :, :2].astype(np.float32))
+        centres = np.nan_to_num(output[0, :, :2].astype(np.float32), posinf=0, neginf=0)
         cells = (anchors + 0.5) * strides
         decoded = np.median(np.abs(centres - cells)) < np.median(np.abs((centres + anchors) * strides - cells))
         return cls(given, width, height, output.shape[2] - 5, bool(decoded))
