@@ -40,6 +40,21 @@ ARGUMENTS = (
         description="Engine that runs the model, or auto; empty: what params_file says.",
     ),
     DeclareLaunchArgument(
+        "detector",
+        default_value="",
+        description="ONNX file of a detector that finds the objects; empty: what params_file says.",
+    ),
+    DeclareLaunchArgument(
+        "detections",
+        default_value="detections",
+        description="Topic of detected objects, for a node without a detector of its own.",
+    ),
+    DeclareLaunchArgument(
+        "detection_slop",
+        default_value="",
+        description="Longest time between an image and its detections in seconds; empty: what params_file says.",
+    ),
+    DeclareLaunchArgument(
         "params_file",
         default_value=str(CONFIG / "caption.yaml"),
         description="Parameters of the node.",
@@ -68,7 +83,8 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
     """The node; it configures and activates itself unless the parameter `autostart` is false."""
     value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
     overrides: dict[str, object] = {"use_sim_time": value["use_sim_time"] == "true"}
-    overrides |= {name: value[name] for name in ("bundle", "engine") if value[name]}
+    overrides |= {name: value[name] for name in ("bundle", "engine", "detector") if value[name]}
+    overrides |= {name: float(value[name]) for name in ("detection_slop",) if value[name]}
     return [
         LifecycleNode(
             package=PACKAGE,
@@ -76,7 +92,11 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
             name="caption_node",
             namespace=value["namespace"],
             parameters=[value["params_file"], overrides],
-            remappings=[("image", value["image_topic"]), ("robot/caption", value["caption_topic"])],
+            remappings=[
+                ("image", value["image_topic"]),
+                ("detections", value["detections"]),
+                ("robot/caption", value["caption_topic"]),
+            ],
             ros_arguments=["--log-level", value["log_level"]],
             output="screen",
         )

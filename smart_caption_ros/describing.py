@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.captioning import Caption, Captioner, EngineError
+from smart_caption_ros.coverage import NounCoverage
 from smart_caption_ros.datasets import Frame, FrameSource, SkippedFrame, SourceError, open_source
 from smart_caption_ros.datasets.image_folder import IMAGE_SUFFIXES
+from smart_caption_ros.grounding import Grounding, ground
 from smart_caption_ros.viewing import draw_overlay, write_png
 
 
@@ -31,6 +33,8 @@ class Answer:
     """Where the frame is from, as the caller spelled it."""
     frame: Frame | None = None
     caption: Caption | None = None
+    grounding: Grounding | None = None
+    """The nouns of the caption and the objects that they name; None where nobody asked for them."""
     error: str = ""
     """One sentence; empty where there is a caption."""
 
@@ -55,7 +59,10 @@ def count_answers(sources: Sequence[FrameSource | Unreadable], every: int = 1) -
 
 
 def describe(
-    captioner: Captioner | None, sources: Sequence[FrameSource | Unreadable], every: int = 1
+    captioner: Captioner | None,
+    sources: Sequence[FrameSource | Unreadable],
+    every: int = 1,
+    coverage: NounCoverage | None = None,
 ) -> Iterator[Answer]:
     """Caption every `every`-th frame of each source, in order; whatever cannot be read has its answer too.
 
@@ -63,15 +70,18 @@ def describe(
         captioner: None is enough where no source could be opened.
         sources: from `open_all`.
         every: 1 for all frames.
+        coverage: matches the nouns of each caption with its objects; None leaves that out.
     """
     for source in sources:
         if isinstance(source, Unreadable):
             yield Answer(source.spec, error=source.reason)
         elif captioner is not None:
-            yield from _describe_source(captioner, source, every)
+            yield from _describe_source(captioner, source, every, coverage)
 
 
-def _describe_source(captioner: Captioner, source: FrameSource, every: int) -> Iterator[Answer]:
+def _describe_source(
+    captioner: Captioner, source: FrameSource, every: int, coverage: NounCoverage | None
+) -> Iterator[Answer]:
     reported = 0
 
     def newly_skipped() -> Iterator[Answer]:
@@ -83,19 +93,20 @@ def _describe_source(captioner: Captioner, source: FrameSource, every: int) -> I
         for frame in source:
             yield from newly_skipped()
             if frame.index % every == 0:
-                yield _describe_frame(captioner, source, frame)
+                yield _describe_frame(captioner, source, frame, coverage)
         yield from newly_skipped()
     except SourceError as error:
         yield from newly_skipped()
         yield Answer(source.spec, error=str(error))
 
 
-def _describe_frame(captioner: Captioner, source: FrameSource, frame: Frame) -> Answer:
+def _describe_frame(captioner: Captioner, source: FrameSource, frame: Frame, coverage: NounCoverage | None) -> Answer:
     address = source.address_of(frame)
     try:
-        return Answer(address, frame, captioner.caption(frame.image_bgr))
+        caption = captioner.caption(frame.image_bgr)
     except (EngineError, ValueError) as error:
         return Answer(address, frame, error=f"cannot caption {address}: {error}")
+    return Answer(address, frame, caption, ground(coverage, caption) if coverage is not None else None)
 
 
 def _unread(source: FrameSource, skipped: SkippedFrame) -> Answer:
@@ -108,7 +119,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
     caption = answer.caption
     if caption is None:
         return {"image": answer.address, "error": answer.error}
-    timing = caption.timing
+    timing, grounding = caption.timing, answer.grounding
     return {
         "image": answer.address,
         "text": caption.text,
@@ -124,12 +135,22 @@ def to_json(answer: Answer) -> dict[str, Any]:
             }
             for each in caption.objects
         ],
-        "nouns": [],
-        "coverage": None,
+        "nouns": [
+            {
+                "noun": each.text,
+                "lemma": each.lemma,
+                "word_index": each.word_index,
+                "object_index": each.object_index,
+                "similarity": _number(each.similarity),
+            }
+            for each in (grounding.nouns if grounding else ())
+        ],
+        "coverage": None if grounding is None or grounding.coverage is None else _coverage(grounding),
         "timing_ms": {
             "preprocess": _number(1000 * timing.preprocess_s, 2),
             "vision": _number(1000 * timing.vision_s, 2),
             "decode": _number(1000 * timing.decode_s, 2),
+            "coverage": _number(1000 * (grounding.time_s if grounding else 0), 2),
             "total": _number(1000 * timing.total_s, 2),
         },
         "model": caption.model,
@@ -137,9 +158,19 @@ def to_json(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _number(value: float, digits: int = 4) -> float | None:
+def _coverage(grounding: Grounding) -> dict[str, Any]:
+    return {
+        "coverage": _number(grounding.coverage),
+        "noun_support": _number(grounding.noun_support),
+        "missed_classes": list(grounding.missed_classes),
+        "unsupported_nouns": list(grounding.unsupported_nouns),
+        "out_of_vocabulary_nouns": list(grounding.out_of_vocabulary_nouns),
+    }
+
+
+def _number(value: float | None, digits: int = 4) -> float | None:
     """A number that JSON has: null for infinity and NaN."""
-    return round(float(value), digits) if math.isfinite(value) else None
+    return round(float(value), digits) if value is not None and math.isfinite(value) else None
 
 
 def _box(box_xyxy: Sequence[float]) -> list[float | None]:
@@ -158,7 +189,7 @@ class OverlayFolder:
     def __len__(self) -> int:
         return len(self._taken)
 
-    def write(self, frame: Frame, caption: Caption) -> None:
+    def write(self, frame: Frame, caption: Caption, grounding: Grounding | None = None) -> None:
         """Raises OSError where the file cannot be written."""
         path = Path(frame.name)
         stem = re.sub(r"[^\w.-]+", "_", path.stem if path.suffix.lower() in IMAGE_SUFFIXES else frame.name)
@@ -167,4 +198,4 @@ class OverlayFolder:
             number += 1
             name = f"{stem}_{number}"
         self._taken.add(name)
-        write_png(self.folder / f"{name}.png", draw_overlay(frame.image_bgr, caption, frame.name))
+        write_png(self.folder / f"{name}.png", draw_overlay(frame.image_bgr, caption, frame.name, grounding))

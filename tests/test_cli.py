@@ -32,6 +32,8 @@ from smart_caption_ros.captioning import (
     Word,
     default_bundle_path,
 )
+from smart_caption_ros.coverage import NounCoverage
+from tests.tiny_detectors import GREEN, squares, write_yolox
 
 KEYS = [
     "image",
@@ -53,6 +55,7 @@ class FakeCaptioner:
 
     model = "fake-model"
     engine = "fake engine"
+    detector = None
     arguments: tuple[Any, ...]
 
     def caption(self, image_bgr: NDArray[np.uint8]) -> Caption:
@@ -77,8 +80,8 @@ class FakeCaptioner:
 def captioner(monkeypatch: pytest.MonkeyPatch) -> FakeCaptioner:
     fake = FakeCaptioner()
 
-    def from_bundle(path: Path | None = None, engine: str = "auto", threads: int | None = None) -> FakeCaptioner:
-        fake.arguments = (path, engine)
+    def from_bundle(path: Path | None = None, engine: str = "auto", detector: Path | None = None) -> FakeCaptioner:
+        fake.arguments = (path, engine, detector)
         return fake
 
     monkeypatch.setattr(Captioner, "from_bundle", from_bundle)
@@ -128,11 +131,11 @@ def test_a_picture_gives_one_json_object_with_every_field(captioner: FakeCaption
         "objects": [{"class_name": "dog", "class_id": 16, "score": 0.875, "box_xyxy": [1.0, 2.0, 3.0, 4.0]}],
         "nouns": [],
         "coverage": None,
-        "timing_ms": {"preprocess": 1.0, "vision": 2.0, "decode": 4.0, "total": 7.5},
+        "timing_ms": {"preprocess": 1.0, "vision": 2.0, "decode": 4.0, "coverage": 0.0, "total": 7.5},
         "model": "fake-model",
         "engine": "fake engine",
     }
-    assert captioner.arguments == (None, "auto")
+    assert captioner.arguments == (None, "auto", None)
 
 
 @pytest.mark.usefixtures("captioner")
@@ -219,7 +222,7 @@ def test_an_output_folder_that_cannot_be_made_fails_before_any_work(photos: Path
 
 def test_the_bundle_and_the_engine_can_be_chosen(captioner: FakeCaptioner, photos: Path) -> None:
     assert run("describe", photos / "a.png", "--bundle", "mine", "--engine", "onnxruntime-cpu").exit_code == 0
-    assert captioner.arguments == (Path("mine"), "onnxruntime-cpu")
+    assert captioner.arguments == (Path("mine"), "onnxruntime-cpu", None)
 
 
 @pytest.mark.parametrize("error", [BundleError("mine has no manifest"), EngineError("no engine works here")])
@@ -285,6 +288,47 @@ def test_the_default_bundle_describes_a_photograph(tmp_path: Path) -> None:
         assert 0 <= top < bottom <= 240
     assert 0 < record["confidence"] <= 1
     assert record["timing_ms"]["total"] > 0
+
+
+def test_a_detector_adds_objects_nouns_and_coverage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    loaded = NounCoverage.load()
+    monkeypatch.setattr(NounCoverage, "load", lambda **options: loaded)  # once for both commands: spaCy takes a while
+    cv2.imwrite(str(tmp_path / "a.png"), squares(640, 640, (GREEN, (320, 160, 480, 320))))
+    detector = write_yolox(tmp_path / "d.onnx")
+    result = run("describe", tmp_path / "a.png", "--json", "--detector", detector, "--output", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    (record,) = lines(result)
+    assert list(record) == KEYS
+    found = {"class_name": "dog", "class_id": 16, "score": 1.0, "box_xyxy": [320.0, 160.0, 480.0, 320.0]}
+    assert found in record["objects"]
+    words = [word for word, *_ in record["words"]]
+    assert record["nouns"]
+    for noun in record["nouns"]:
+        assert list(noun) == ["noun", "lemma", "word_index", "object_index", "similarity"]
+        assert words[noun["word_index"]] == noun["noun"].split()[0]
+        assert (noun["object_index"] is None) == (noun["similarity"] == 0)
+    assert list(record["coverage"]) == [
+        "coverage", "noun_support", "missed_classes", "unsupported_nouns", "out_of_vocabulary_nouns",
+    ]  # fmt: skip
+    assert 0 <= record["coverage"]["coverage"] <= 1
+    assert record["timing_ms"]["coverage"] > 0
+    assert (tmp_path / "out" / "a.png").is_file()
+    spoken = run("describe", tmp_path / "a.png", "--detector", detector)
+    assert "dog" in spoken.output
+    assert f"coverage {record['coverage']['coverage']:.2f}" in spoken.output
+
+
+@pytest.mark.parametrize(("content", "sentence"), [(None, "there is no such detector"), (b"?", "cannot be loaded")])
+def test_a_detector_that_cannot_be_used_is_one_sentence(tmp_path: Path, content: bytes | None, sentence: str) -> None:
+    cv2.imwrite(str(tmp_path / "a.png"), squares(64, 64))
+    path = tmp_path / "d.onnx"
+    if content is not None:
+        path.write_bytes(content)
+    result = run("describe", tmp_path / "a.png", "--detector", path)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert sentence in result.stderr
+    assert str(path) in result.stderr
 
 
 # --- the process ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 import spacy
 import typer
 
-from smart_caption_ros.coverage.class_names import normalise
+from smart_caption_ros.class_names import normalise
 from smart_caption_ros.coverage.errors import CoverageError
 from smart_caption_ros.coverage.word_vectors import default_table_path, read_glove, write_table
 from training.data.flickr8k import DataError, Flickr8k

@@ -2,7 +2,8 @@
 
 from smart_caption_ros.captioning.bundle import Bundle, default_bundle_path
 from smart_caption_ros.captioning.captioner import Alternative, Caption, Captioner, Timing, Word
-from smart_caption_ros.captioning.errors import BundleError, EngineError
+from smart_caption_ros.captioning.detector import Detector
+from smart_caption_ros.captioning.errors import BundleError, DetectorError, EngineError
 from smart_caption_ros.captioning.vision import DetectedObject
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "Caption",
     "Captioner",
     "DetectedObject",
+    "Detector",
+    "DetectorError",
     "EngineError",
     "Timing",
     "Word",

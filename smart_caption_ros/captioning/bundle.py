@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from smart_caption_ros.captioning.detector_layouts import LAYOUT_NAMES
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.external_data import external_locations
 from smart_caption_ros.captioning.vocabulary import Vocabulary
@@ -21,6 +22,7 @@ MANIFEST = "manifest.json"
 VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vocabulary.txt"
 STATIC_GRAPH = "captioner_static.onnx"
 WEIGHTS = "captioner.weights"
+DETECTOR_GRAPH = "detector.onnx"
 
 
 def default_bundle_path() -> Path:
@@ -53,6 +55,16 @@ class Preprocessing:
 
 
 @dataclass(frozen=True)
+class DetectorFacts:
+    """What a manifest says of the bundle's detector, beside ``class_names``."""
+
+    layout: str
+    """One of :data:`smart_caption_ros.captioning.detector_layouts.LAYOUT_NAMES`."""
+    minimum_score: float
+    """Objects below it are left out."""
+
+
+@dataclass(frozen=True)
 class Bundle:
     """A bundle whose files have been checked against its manifest; made by :meth:`load`."""
 
@@ -67,7 +79,10 @@ class Bundle:
     beam_size: int
     max_words: int
     class_names: tuple[str, ...]
+    """The detector's, in its order; empty where there is no detector."""
     vocabulary: Vocabulary
+    detector: DetectorFacts | None
+    """None for a bundle without a detector."""
 
     @property
     def static_graph(self) -> Path | None:
@@ -105,6 +120,7 @@ class Bundle:
                 read.value("class_names", list, "a list of names", lambda v: all(isinstance(n, str) for n in v))
             ),
             vocabulary=_read_vocabulary(read.checked_file(VOCABULARY)),
+            detector=_read_detector(read),
         )
         for name in dict.fromkeys((VISION_GRAPH, CAPTIONER_GRAPH, *read.file_names())):
             read.checked_file(name)
@@ -139,6 +155,17 @@ def _read_vocabulary(path: Path) -> Vocabulary:
         raise BundleError(f"{path} is malformed: {error}") from None
 
 
+def _read_detector(read: "_Reader") -> DetectorFacts | None:
+    if DETECTOR_GRAPH not in read.file_names():
+        if "detector" in read.manifest:
+            raise BundleError(f"{read.folder / MANIFEST} describes a detector, but does not list {DETECTOR_GRAPH}")
+        return None
+    read.value("class_names", list, f"the names of the classes of {DETECTOR_GRAPH}", bool)
+    layout = read.value("detector.layout", str, f"one of {', '.join(LAYOUT_NAMES)}", lambda name: name in LAYOUT_NAMES)
+    score = read.value("detector.minimum_score", (int, float), "a number from 0 to 1", lambda number: 0 <= number <= 1)
+    return DetectorFacts(layout, float(score))
+
+
 @dataclass(frozen=True)
 class _Reader:
     """Typed access to the manifest, with the key in every complaint."""
@@ -146,7 +173,7 @@ class _Reader:
     folder: Path
     manifest: dict[str, Any]
 
-    def value(self, key: str, kind: type, wanted: str, valid: Callable[[Any], bool]) -> Any:
+    def value(self, key: str, kind: type | tuple[type, ...], wanted: str, valid: Callable[[Any], bool]) -> Any:
         value: Any = self.manifest
         for part in key.split("."):
             if not isinstance(value, dict) or part not in value:

@@ -5,10 +5,12 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
+from smart_caption_ros.captioning.bundle import DETECTOR_GRAPH, VISION_GRAPH, Bundle
+from smart_caption_ros.captioning.detector import MINIMUM_SCORE, Detector
 from smart_caption_ros.captioning.engines import AUTO, Engine, load_with, run_batch
 from smart_caption_ros.captioning.errors import BundleError, EngineError
 from smart_caption_ros.captioning.vision import Box, DetectedObject, Vision, check_image
@@ -40,6 +42,7 @@ class Timing:
 
     preprocess_s: float
     vision_s: float
+    """The vision graph, and the detector where there is one."""
     decode_s: float
     total_s: float
     steps: int
@@ -66,19 +69,26 @@ class Caption:
     model: str
     engine: str
     objects: tuple[DetectedObject, ...] = field(default=())
+    """What the detector found, surest first; empty without a detector."""
 
 
 class Captioner:
     """Captions frames with the graphs of a bundle. Not thread-safe: give each thread one, or lock."""
 
-    def __init__(self, bundle: Bundle, engine: Engine, graph: str | None = None) -> None:
+    def __init__(
+        self, bundle: Bundle, engine: Engine, graph: str | None = None, *, detector: Detector | None = None
+    ) -> None:
         """
         Args:
+            bundle: the model.
+            engine: runs it.
             graph: the bundle's file with the captioner; None takes the one that suits the engine best.
+            detector: finds the objects; None takes the bundle's own, if it has one.
 
         Raises:
             EngineError: a graph cannot be loaded, or the bundle has none that the engine can run.
             BundleError: a graph is not of the kind that a bundle holds.
+            DetectorError: the bundle's detector is of no layout that is known here.
         """
         self.bundle = bundle
         self.model = bundle.name
@@ -95,10 +105,16 @@ class Captioner:
                 f"{bundle.path / self.graph} maps {self._graph.input_names} to {self._graph.output_names} "
                 f"instead of tokens and token_mask to {', '.join(sorted(wanted))}; export the bundle again"
             )
+        self.detector = detector or _detector_of(bundle, engine)
 
     @classmethod
     def from_bundle(
-        cls, path: str | os.PathLike[str] | None = None, engine: str = AUTO, threads: int | None = None
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        engine: str = AUTO,
+        threads: int | None = None,
+        detector: str | os.PathLike[str] | None = None,
+        minimum_score: float | None = None,
     ) -> "Captioner":
         """Load a bundle and an engine to run it.
 
@@ -107,13 +123,27 @@ class Captioner:
             engine: one of :data:`smart_caption_ros.captioning.engines.ENGINE_NAMES`; ``auto`` takes the fastest
                 that works here.
             threads: CPU threads; None leaves the choice to the engine.
+            detector: an ONNX detector to find the objects with, see :class:`Detector`; None takes the bundle's own,
+                if it has one.
+            minimum_score: of an object, 0 to 1; None takes what the bundle says of its detector, or
+                :data:`smart_caption_ros.captioning.detector.MINIMUM_SCORE` for another one.
 
         Raises:
             BundleError: the bundle is missing or wrong.
+            DetectorError: the detector is missing, or of no layout that is known here.
             EngineError: the engine is unknown or does not work here.
         """
         bundle = Bundle.load(path)
-        captioner, reason = load_with(engine, threads, lambda created: cls(bundle, created))
+
+        def load(created: Engine) -> "Captioner":
+            if detector is None:
+                found = _detector_of(bundle, created, minimum_score)
+            else:
+                score = MINIMUM_SCORE if minimum_score is None else minimum_score
+                found = Detector(Path(detector), created, minimum_score=score)
+            return cls(bundle, created, detector=found)
+
+        captioner, reason = load_with(engine, threads, load)
         captioner.engine_choice = f"{captioner.engine_choice}; {reason}"
         return captioner
 
@@ -133,6 +163,7 @@ class Captioner:
         preprocessed = self._vision.preprocess(image_bgr)
         seen = time.perf_counter()
         tokens = self._vision.tokens(preprocessed)
+        objects = self.detector.detect(image_bgr) if self.detector is not None else ()
         decoding = time.perf_counter()
         found = self.decode(tokens)
         finished = time.perf_counter()
@@ -158,6 +189,7 @@ class Captioner:
             image_size=(width, height),
             model=self.model,
             engine=self.engine,
+            objects=objects,
         )
 
     def visual_tokens(self, image_bgr: np.ndarray) -> np.ndarray:
@@ -209,3 +241,18 @@ def _suitable_graph(bundle: Bundle, engine: Engine) -> str:
         f"{engine.description} runs {' or '.join(engine.captioner_graphs)}, which {bundle.path} lacks; "
         "export the bundle again, or choose the engine onnxruntime-cpu"
     )
+
+
+def _detector_of(bundle: Bundle, engine: Engine, minimum_score: float | None = None) -> Detector | None:
+    """The detector that a bundle carries; None where it carries none."""
+    facts = bundle.detector
+    if facts is None:
+        return None
+    score = facts.minimum_score if minimum_score is None else minimum_score
+    detector = Detector(bundle.path / DETECTOR_GRAPH, engine, minimum_score=score, class_names=bundle.class_names)
+    if detector.layout != facts.layout:
+        raise BundleError(
+            f"{detector.path} has the layout {detector.layout} instead of {facts.layout}, which the manifest says; "
+            "export the bundle again"
+        )
+    return detector

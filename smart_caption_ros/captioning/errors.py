@@ -7,3 +7,7 @@ class BundleError(Exception):
 
 class EngineError(Exception):
     """An inference engine is not there, or cannot load or run a graph."""
+
+
+class DetectorError(Exception):
+    """A detector's graph or its list of class names is missing or of no kind that is known here."""

@@ -69,3 +69,8 @@ def join_words(words: Sequence[str]) -> str:
     for word in words:
         sentence += word if not sentence or word in _CLITICS else f" {word}"
     return sentence
+
+
+def word_starts(words: Sequence[str]) -> list[int]:
+    """Where in the sentence of :func:`join_words` each token begins."""
+    return [len(join_words(words[: i + 1])) - len(word) for i, word in enumerate(words)]

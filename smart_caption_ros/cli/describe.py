@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +14,10 @@ import typer
 from smart_caption_ros.cli.terminal import FAILED, complain, console, failures_in_a_sentence, log_to_terminal, printable
 
 if TYPE_CHECKING:
-    from smart_caption_ros.captioning import Captioner
+    from smart_caption_ros.captioning import Caption, Captioner, Detector
+    from smart_caption_ros.coverage import NounCoverage
     from smart_caption_ros.describing import Answer
+    from smart_caption_ros.grounding import Grounding
 
 
 def describe(
@@ -28,6 +31,9 @@ def describe(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line instead of text.")] = False,
     bundle: Annotated[Path | None, typer.Option(help="The bundle's folder; the one shipped by default.")] = None,
     engine: Annotated[str, typer.Option(help="What runs the model; `doctor` lists the engines.")] = "auto",
+    detector: Annotated[
+        Path | None, typer.Option(help="An ONNX detector: objects, nouns and coverage are reported then.")
+    ] = None,
     topic: Annotated[str | None, typer.Option(help="The image topic of a bag that has several.")] = None,
     every: Annotated[int, typer.Option(min=1, help="Caption every Nth frame of each source.")] = 1,
     output: Annotated[
@@ -49,10 +55,11 @@ def describe(
         sources = describing.open_all(paths, topic)
         readable = any(isinstance(source, FrameSource) for source in sources)
         overlays = describing.OverlayFolder(output) if output is not None else None
-        captioner = _load_captioner(bundle, engine) if readable else None
+        captioner = _load_captioner(bundle, engine, detector) if readable else None
+        coverage = _load_coverage(captioner.detector) if captioner is not None and captioner.detector else None
         complete = True
         answers = _with_progress(
-            describing.describe(captioner, sources, every), describing.count_answers(sources, every)
+            describing.describe(captioner, sources, every, coverage), describing.count_answers(sources, every)
         )
         for answer in answers:
             if as_json:
@@ -60,7 +67,7 @@ def describe(
             else:
                 _print_answer(answer)
             if answer.frame is not None and answer.caption is not None and overlays is not None:
-                overlays.write(answer.frame, answer.caption)
+                overlays.write(answer.frame, answer.caption, answer.grounding)
             complete = complete and not answer.error
         if overlays is not None and not as_json:
             print(f"{len(overlays)} picture{'s' if len(overlays) != 1 else ''} in {overlays.folder}")
@@ -68,13 +75,23 @@ def describe(
             raise typer.Exit(FAILED)
 
 
-def _load_captioner(bundle: Path | None, engine: str) -> Captioner:
+def _load_captioner(bundle: Path | None, engine: str, detector: Path | None) -> Captioner:
     from rich.console import Console
 
     from smart_caption_ros.captioning import Captioner
 
     with Console(stderr=True).status("loading the model"):  # says nothing where stderr is no terminal
-        return Captioner.from_bundle(bundle, engine=engine)
+        return Captioner.from_bundle(bundle, engine=engine, detector=detector)
+
+
+def _load_coverage(detector: Detector) -> NounCoverage:
+    from rich.console import Console
+
+    from smart_caption_ros.class_names import COCO_CLASSES
+    from smart_caption_ros.coverage import NounCoverage
+
+    with Console(stderr=True).status("loading noun coverage"):
+        return NounCoverage.load(class_list=(*COCO_CLASSES, *detector.class_names))
 
 
 def _print_answer(answer: Answer) -> None:
@@ -90,6 +107,24 @@ def _print_answer(answer: Answer) -> None:
     terminal.print(Text(printable(answer.address), style="bold"), soft_wrap=True)
     terminal.print(Text(f"  {caption.text or '(no caption)'}"), soft_wrap=True)
     terminal.print(Text(f"  {facts}", style="dim"), soft_wrap=True)
+    if answer.grounding is not None:
+        terminal.print(Text(f"  {_evidence(caption, answer.grounding)}", style="dim"), soft_wrap=True)
+
+
+def _evidence(caption: Caption, grounding: Grounding) -> str:
+    """What the caption names of what was found, and what it does not."""
+    if grounding.coverage is None:
+        return "no objects found"
+    named = {caption.objects[noun.object_index].class_name for noun in grounding.nouns if noun.object_index is not None}
+    counts = Counter(each.class_name for each in caption.objects)
+
+    def listed(names: Iterable[str]) -> str:
+        return ", ".join(f"{counts[each]} {each}" if counts[each] > 1 else each for each in names) or "nothing"
+
+    return printable(
+        f"names {listed(name for name in counts if name in named)}; "
+        f"not {listed(name for name in counts if name not in named)}; coverage {grounding.coverage:.2f}"
+    )
 
 
 def _with_progress(answers: Iterator[Answer], total: int | None) -> Iterator[Answer]:

@@ -41,12 +41,13 @@ def failures_in_a_sentence() -> Iterator[None]:
         complain(f"{error.strerror}: {error.filename}" if error.filename else str(error))
         raise typer.Exit(FAILED) from error
     except Exception as error:
-        from smart_caption_ros.captioning import BundleError, EngineError
+        from smart_caption_ros.captioning import BundleError, DetectorError, EngineError
         from smart_caption_ros.coverage import CoverageError
         from smart_caption_ros.datasets import SourceError
         from smart_caption_ros.kept_captions import KeptCaptionsError
 
-        if not isinstance(error, (BundleError, EngineError, CoverageError, SourceError, KeptCaptionsError)):
+        expected = (BundleError, CoverageError, DetectorError, EngineError, KeptCaptionsError, SourceError)
+        if not isinstance(error, expected):
             raise
         complain(str(error))
         raise typer.Exit(FAILED) from error

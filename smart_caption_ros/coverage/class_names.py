@@ -1,59 +1,20 @@
-"""Names of object classes, as detectors and data sets write them, in one spelling."""
+"""Which class names are several words, and which other words stand for a class."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
+from smart_caption_ros.class_names import COCO_CLASSES, SPELLINGS, normalise
 from smart_caption_ros.coverage.errors import CoverageError
 
-# Spellings of the same name, not synonyms: joined words, abbreviations, and the two Englishes.
-_SPELLINGS = {
-    "aeroplane": "airplane",
-    "cellphone": "cell phone",
-    "diningtable": "dining table",
-    "hair dryer": "hair drier",
-    "hairdryer": "hair drier",
-    "hotdog": "hot dog",
-    "motorbike": "motorcycle",
-    "pottedplant": "potted plant",
-    "racquet": "racket",
-    "surf board": "surfboard",
-    "teddybear": "teddy bear",
-    "tennis racquet": "tennis racket",
-    "tv": "television",
-    "tvmonitor": "television",
-    "wineglass": "wine glass",
-}
-COMPOUND_CLASSES = (
-    "traffic light",
-    "fire hydrant",
-    "stop sign",
-    "parking meter",
-    "sports ball",
-    "baseball bat",
-    "baseball glove",
-    "tennis racket",
-    "wine glass",
-    "hot dog",
-    "potted plant",
-    "dining table",
-    "cell phone",
-    "teddy bear",
-    "hair drier",
-)
+COMPOUND_CLASSES = tuple(name for name in COCO_CLASSES if " " in name)
 """The classes of COCO, and so of ACVR, whose names are several words."""
-
-
-def normalise(name: str) -> str:
-    """Lower case, spaces for hyphens and underscores, one spelling: ``Dining_Table`` -> dining table."""
-    plain = " ".join(name.lower().replace("_", " ").replace("-", " ").split())
-    return _SPELLINGS.get(plain, plain)
 
 
 def spellings_of(names: Iterable[str]) -> dict[str, str]:
     """Every multi-word way of writing these normalised names, and the name."""
     wanted = set(names)
     ways = {name: name for name in wanted}
-    ways.update({way: name for way, name in _SPELLINGS.items() if name in wanted})
+    ways.update({way: name for way, name in SPELLINGS.items() if name in wanted})
     return {way: name for way, name in ways.items() if " " in way}
 
 

@@ -54,6 +54,8 @@ class CoverageResult:
     None where there are no nouns."""
     matches: tuple[Match, ...]
     """The optimal assignment in the order of the classes, without pairs of no profit."""
+    support: tuple[Match, ...]
+    """Every noun that a class supports with the class most similar to it, also where that is assigned to another."""
     nouns: tuple[Noun, ...]
     """All nouns of the caption in its order, repeated ones included."""
     classes: tuple[str, ...]
@@ -121,10 +123,15 @@ def evaluate(
     # Similarity 0 supports nothing, whatever the option says.
     strongest = similarities.max(axis=0, initial=0.0)
     supported = [bool(each > 0 and each >= options.support_similarity) for each in strongest]
+    support = []
+    for column, noun in compress(enumerate(counted_nouns), supported):
+        place, name = classes[int(similarities[:, column].argmax())]
+        support.append(Match(noun, name, place, float(strongest[column])))
     return CoverageResult(
         coverage=min(1.0, sum(match.similarity for match in matches) / len(classes)) if classes else None,
         noun_support=sum(supported) / len(supported) if supported else None,
         matches=tuple(matches),
+        support=tuple(support),
         nouns=tuple(nouns),
         classes=tuple(names),
         class_indices=tuple(place for place, _ in classes),

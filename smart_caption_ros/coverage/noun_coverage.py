@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.coverage.class_names import COMPOUND_CLASSES, normalise, read_synonyms
+from smart_caption_ros.class_names import normalise
+from smart_caption_ros.coverage.class_names import COMPOUND_CLASSES, read_synonyms
 from smart_caption_ros.coverage.errors import CoverageError
 from smart_caption_ros.coverage.matching import CoverageOptions, CoverageResult, evaluate
 from smart_caption_ros.coverage.nouns import Noun, NounFinder

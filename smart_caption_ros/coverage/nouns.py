@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from smart_caption_ros.coverage.class_names import COMPOUND_CLASSES, normalise, spellings_of
+from smart_caption_ros.class_names import normalise
+from smart_caption_ros.coverage.class_names import COMPOUND_CLASSES, spellings_of
 from smart_caption_ros.coverage.errors import CoverageError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from smart_caption_ros.coverage.class_names import normalise
+from smart_caption_ros.class_names import normalise
 from smart_caption_ros.datasets.encoded_images import size_of_image
 from smart_caption_ros.datasets.ground_truth import (
     Box,

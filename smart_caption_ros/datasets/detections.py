@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros.coverage.class_names import normalise
+from smart_caption_ros.class_names import normalise
 from smart_caption_ros.datasets.acvr import acvr_class
 from smart_caption_ros.datasets.ground_truth import (
     GroundTruth,

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sensor_msgs.msg import CompressedImage, Image
 
-from smart_caption_ros import captioning
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.datasets.image_messages import ImageMessageError, decode_compressed, decode_image
 from smart_caption_ros.msg import Caption
+from smart_caption_ros.nodes.evidence import Evidence, Gatherer
 from smart_caption_ros.nodes.messages import answer_without_text, to_message
 
 ImageMessage: TypeAlias = Image | CompressedImage
@@ -42,14 +42,14 @@ class Answer:
     Attributes:
         message: the answer.
         image_bgr: the decoded image, uint8 HxWx3.
-        caption: what the captioner said about it.
+        evidence: what the captioner said about it, with the objects and the nouns.
         work_s: time from the start of the work to the answer.
     """
 
     message: Caption
     work_s: float
     image_bgr: NDArray[np.uint8] | None = None
-    caption: captioning.Caption | None = None
+    evidence: Evidence | None = None
 
 
 def answer(
@@ -57,6 +57,7 @@ def answer(
     image: ImageMessage,
     policy: Policy,
     *,
+    gatherer: Gatherer,
     age_s: float | None,
     dropped: int = 0,
     clock: Callable[[], float] = time.monotonic,
@@ -67,13 +68,14 @@ def answer(
         captioner: the engine; None while the node is unconfigured.
         image: the message, however broken.
         policy: what the parameters say.
+        gatherer: finds the objects and matches the nouns with them.
         age_s: how old the image is now; None when it has no stamp.
         dropped: images that gave way to this one.
         clock: seconds that only go forward.
     """
     started_s = clock()
     picture: NDArray[np.uint8] | None = None
-    caption: captioning.Caption | None = None
+    evidence: Evidence | None = None
     decode_s = 0.0
     if captioner is None:
         message = _without_text(image, policy, Caption.STATUS_ERROR, "no engine is loaded: configure the node first")
@@ -83,20 +85,26 @@ def answer(
         try:
             picture = decode_image(image) if isinstance(image, Image) else decode_compressed(image)
             decode_s = clock() - started_s
-            caption = captioner.caption(picture)
+            evidence = gatherer.gather(captioner.caption(picture), image.header)
         except ImageMessageError as error:
             message = _without_text(image, policy, Caption.STATUS_ERROR, str(error))
         except Exception as error:  # one image must never end the node, whatever an engine throws
             reason = f"the engine failed on this image: {type(error).__name__}: {error}"
             message = _without_text(image, policy, Caption.STATUS_ERROR, reason)
         else:
-            message = to_message(caption, image.header, camera=policy.camera, min_confidence=policy.min_confidence)
+            message = to_message(
+                evidence.caption,
+                image.header,
+                camera=policy.camera,
+                min_confidence=policy.min_confidence,
+                grounding=evidence.grounding,
+            )
     work_s = clock() - started_s
     message.timing.age_at_start_ms = (age_s or 0.0) * 1000
     message.timing.preprocess_ms += decode_s * 1000
     message.timing.total_ms = work_s * 1000
     message.timing.dropped_frames = dropped
-    return Answer(message, work_s, picture, caption)
+    return Answer(message, work_s, picture, evidence)
 
 
 def _without_text(image: ImageMessage, policy: Policy, status: int, reason: str) -> Caption:

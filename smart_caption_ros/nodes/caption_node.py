@@ -28,9 +28,15 @@ from rclpy.timer import Timer
 from std_srvs.srv import SetBool
 
 from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.captioning.detector import read_class_names
+from smart_caption_ros.class_names import COCO_CLASSES, normalise
+from smart_caption_ros.coverage import NounCoverage
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import Answer, ImageMessage, Policy, answer
+from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
+from smart_caption_ros.nodes.detection_input import DetectionInput, check_type
 from smart_caption_ros.nodes.diagnostics import NodeState, Statistics, diagnostic_status
+from smart_caption_ros.nodes.evidence import Gatherer, LoadCoverage, Origin, load_coverage
 from smart_caption_ros.nodes.image_input import ImageInput
 from smart_caption_ros.nodes.mailbox import Mailbox
 from smart_caption_ros.nodes.outputs import Outputs
@@ -39,6 +45,7 @@ from smart_caption_ros.nodes.running import run_node
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
 
 IMAGE_TOPIC = "image"
+DETECTIONS_TOPIC = "detections"
 CAPTION_TOPIC = "robot/caption"
 
 _LOG_PERIOD_S = 5.0
@@ -50,7 +57,14 @@ Transition = Callable[["CaptionNode", LifecycleState], TransitionCallbackReturn]
 class LoadCaptioner(Protocol):
     """`Captioner.from_bundle`, or what a test puts in its place."""
 
-    def __call__(self, path: Path | None, engine: str, threads: int | None) -> Captioner:
+    def __call__(
+        self,
+        path: Path | None,
+        engine: str,
+        threads: int | None,
+        detector: Path | None,
+        minimum_score: float | None,
+    ) -> Captioner:
         """Loads the engine; the message of whatever it raises becomes the node's failure."""
 
 
@@ -90,11 +104,18 @@ def _refusing(change_state: ChangeStateCallback) -> ChangeStateCallback:
 class CaptionNode(LifecycleNode):
     """Subscribes to a camera and says what it sees; docs/running_on_a_robot.md describes its interface."""
 
-    def __init__(self, *, load_captioner: LoadCaptioner = Captioner.from_bundle, **node_options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        load_captioner: LoadCaptioner = Captioner.from_bundle,
+        load_coverage: LoadCoverage = load_coverage,
+        **node_options: Any,
+    ) -> None:
         """Makes the node, unconfigured.
 
         Args:
             load_captioner: makes the captioner at configure.
+            load_coverage: makes what matches nouns with objects, then too.
             node_options: passed on to rclpy (namespace, parameter_overrides, context ...).
 
         Raises:
@@ -103,7 +124,12 @@ class CaptionNode(LifecycleNode):
         super().__init__("caption_node", **node_options)
         self.exit_status: int | None = None
         self._load_captioner = load_captioner
+        self._load_coverage = load_coverage
         self._captioner: Captioner | None = None
+        self._coverage: NounCoverage | None = None
+        self._coverage_problem = ""
+        self._detections = DetectionBuffer()
+        self._detection_classes: Sequence[str] = COCO_CLASSES
         self._outputs: Outputs | None = None
         self._failure = ""
         self._enabled = True
@@ -124,6 +150,7 @@ class CaptionNode(LifecycleNode):
             on_change=self._on_parameters_changed,
         )
         self._input = ImageInput(self, IMAGE_TOPIC, self._on_image, self._statistics.count_lost)
+        self._detection_input = DetectionInput(self, DETECTIONS_TOPIC, self._on_detections)
         self.create_service(DescribeImage, "~/describe_image", self._on_describe_image, callback_group=self._describing)
         self.create_service(
             DescribeLatest, "~/describe_latest", self._on_describe_latest, callback_group=self._describing
@@ -153,6 +180,8 @@ class CaptionNode(LifecycleNode):
         self._outputs = Outputs(self, CAPTION_TOPIC)
         seconds = time.monotonic() - started_s
         self.get_logger().info(f"{captioner.model} on {captioner.engine_choice}; loaded in {seconds:.1f} s")
+        if captioner.detector is not None:
+            self.get_logger().info(f"objects from {captioner.detector.path} ({captioner.detector.layout})")
         return super().on_configure(state)
 
     @_transition
@@ -161,7 +190,7 @@ class CaptionNode(LifecycleNode):
         assert self._outputs is not None
         result = super().on_activate(state)
         self._statistics.start()
-        self._input.open(self._settings.values["image_transport"])
+        self._open_inputs()
         self.get_logger().info(f"captioning {self._input.topic}, captions on {self._outputs.topic}")
         return result
 
@@ -200,8 +229,7 @@ class CaptionNode(LifecycleNode):
 
     def close(self) -> None:
         """Answers the image in work and frees the engine; the node is of no use afterwards."""
-        self._input.close()
-        self._mailbox.clear()
+        self._close_inputs()
         self._worker.submit(self._unload)
         self._worker.shutdown()
 
@@ -217,9 +245,20 @@ class CaptionNode(LifecycleNode):
                 self.exit_status = 1
                 return
 
-    def _stop(self) -> None:
+    def _open_inputs(self) -> None:
+        values, captioner = self._settings.values, self._captioner
+        self._input.open(values["image_transport"])
+        if captioner is not None and captioner.detector is None:
+            self._detection_input.open(values["detection_type"], self._detection_classes)
+
+    def _close_inputs(self) -> None:
         self._input.close()
+        self._detection_input.close()
         self._mailbox.clear()
+        self._detections.clear()
+
+    def _stop(self) -> None:
+        self._close_inputs()
         self._latest = None
         self._worker.submit(lambda: None).result()  # waits for the image in work
 
@@ -233,14 +272,43 @@ class CaptionNode(LifecycleNode):
 
     def _load(self) -> Captioner:
         values = self._settings.values
-        path = Path(values["bundle"]).expanduser() if values["bundle"] else None
-        captioner = self._load_captioner(path, values["engine"], values["threads"] or None)
+        check_type(values["detection_type"])
+        if values["detection_classes"]:
+            listed = read_class_names(Path(values["detection_classes"]).expanduser())
+            self._detection_classes = [normalise(name) for name in listed]
+        else:
+            self._detection_classes = COCO_CLASSES
+        captioner = self._load_captioner(
+            _path(values["bundle"]),
+            values["engine"],
+            values["threads"] or None,
+            _path(values["detector"]),
+            values["detector_min_score"] or None,
+        )
         captioner.warm_up()
+        class_names = captioner.detector.class_names if captioner.detector else self._detection_classes
+        self._coverage = self._loaded_coverage(class_names)
         self._captioner = captioner
         return captioner
 
+    def _loaded_coverage(self, class_names: Sequence[str]) -> NounCoverage | None:
+        values = self._settings.values
+        self._coverage_problem = ""
+        if not values["coverage"]:
+            return None
+        chosen = (values["spacy_pipeline"], values["word_vectors"], values["synonyms"])
+        try:
+            return self._load_coverage(*chosen, class_names)
+        except Exception as error:  # of spaCy's and its libraries' choosing
+            if any(chosen):
+                raise
+            # Nobody asked for it in so many words, and captions are worth having without it (spaCy has no rosdep key).
+            self._coverage_problem = f"captions come without nouns and coverage: {error}"
+            self.get_logger().warning(self._coverage_problem)
+            return None
+
     def _unload(self) -> None:
-        self._captioner = None
+        self._captioner = self._coverage = None
         gc.collect()
         if sys.platform == "linux":
             # glibc keeps freed memory for the next time; on a small robot others want it now.
@@ -272,7 +340,24 @@ class CaptionNode(LifecycleNode):
     def _answer(self, image: ImageMessage, *, dropped: int = 0, any_age: bool = False) -> Answer:
         values = self._settings.values
         policy = Policy(values["camera"], 0.0 if any_age else values["max_age_s"], values["min_confidence"])
-        answered = answer(self._captioner, image, policy, age_s=self._age_s(image), dropped=dropped)
+        captioner, fed = self._captioner, self._detection_input.is_fed
+        gatherer = Gatherer(
+            has_detector=captioner is not None and captioner.detector is not None,
+            detections=self._detections,
+            coverage=self._coverage,
+            slop_s=values["detection_slop"],
+            wait_s=values["detection_wait"] if fed else 0.0,
+        )
+        answered = answer(captioner, image, policy, gatherer=gatherer, age_s=self._age_s(image), dropped=dropped)
+        if answered.evidence is not None:
+            self._statistics.count_evidence(answered.evidence, detections_expected=fed)
+            if answered.evidence.failure:
+                self.get_logger().error(answered.evidence.failure, throttle_duration_sec=_LOG_PERIOD_S)
+            elif fed and answered.evidence.origin is Origin.NOWHERE:
+                self.get_logger().warning(
+                    f"a caption goes out without objects: {answered.evidence.missing}",
+                    throttle_duration_sec=_LOG_PERIOD_S,
+                )
         reason = answered.message.status_message
         if answered.message.status == Caption.STATUS_ERROR:
             self.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
@@ -300,6 +385,17 @@ class CaptionNode(LifecycleNode):
             self._worker.submit(self._answer_newest)
         else:
             self._statistics.count_dropped()
+
+    def _on_detections(self, detections: Detections, left_out: int) -> None:
+        self._statistics.count_detections(left_out)
+        if detections.stamp_ns:
+            self._detections.add(detections)
+        else:
+            self.get_logger().warning(
+                f"detections without a stamp on {self._detection_input.topic} belong to no image: the detector has to "
+                "copy the header of its image",
+                throttle_duration_sec=_LOG_PERIOD_S,
+            )
 
     def _on_describe_image(
         self, request: DescribeImage.Request, response: DescribeImage.Response
@@ -344,7 +440,7 @@ class CaptionNode(LifecycleNode):
 
     def _follow_transport(self) -> None:
         if self._lifecycle == "active":
-            self._input.open(self._settings.values["image_transport"])
+            self._open_inputs()
 
     def _make_diagnostics_timer(self) -> Timer:
         return self.create_timer(
@@ -368,10 +464,24 @@ class CaptionNode(LifecycleNode):
             bundle=str(captioner.bundle.path) if captioner else "",
             engine=captioner.engine if captioner else "",
             engine_choice=captioner.engine_choice if captioner else "",
+            objects_from=self._objects_from(captioner),
+            coverage="on" if self._coverage else self._coverage_problem or "off",
+            coverage_problem=self._coverage_problem if captioner else "",
         )
         message = DiagnosticArray(status=[diagnostic_status(state, self._statistics.summary())])
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
+
+    def _objects_from(self, captioner: Captioner | None) -> str:
+        if captioner is None:
+            return ""
+        if captioner.detector is not None:
+            return f"{captioner.detector.path} ({captioner.detector.layout})"
+        return f"{self._detection_input.topic} ({self._detection_input.type})"
+
+
+def _path(given: str) -> Path | None:
+    return Path(given).expanduser() if given else None
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -31,7 +31,7 @@ from smart_caption_ros.datasets.image_messages import decode_image
 from smart_caption_ros.describing import Answer, to_json
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.demo_report import CAPTIONS_FILE, OVERLAY_FOLDER, SHEET_FILE, DemoReport
-from smart_caption_ros.nodes.messages import STATUS_NAMES, from_message
+from smart_caption_ros.nodes.messages import STATUS_NAMES, from_message, grounding_of
 from smart_caption_ros.nodes.processes import NodeProcess, free_domain_id
 from smart_caption_ros.nodes.shared_files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.nodes.signals import EndSignals
@@ -282,14 +282,14 @@ class _Listener:
             f"{escape(name):<16} {outcome}   [dim]score {message.score:.2f}   "
             f"confidence {message.confidence:.2f}   latency {latency_ms:.0f} ms[/dim]"
         )
-        caption = from_message(message, (image_bgr.shape[1], image_bgr.shape[0]))
+        caption, grounding = from_message(message, (image_bgr.shape[1], image_bgr.shape[0])), grounding_of(message)
         record = {
-            **to_json(Answer(self._plan.address(index), caption=caption)),
+            **to_json(Answer(self._plan.address(index), caption=caption, grounding=grounding)),
             "stamp": f"{stamp_ns // 10**9}.{stamp_ns % 10**9:09d}",
             "status": STATUS_NAMES[message.status],
             "latency_ms": round(latency_ms, 3),
         }
-        self._report.add(index, name, record, draw_overlay(image_bgr, caption, name))
+        self._report.add(index, name, record, draw_overlay(image_bgr, caption, name, grounding))
 
 
 def _stamp_ns(message: Image | Caption) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from smart_caption_ros.msg import Caption
+from smart_caption_ros.nodes.evidence import Evidence, Origin
 from smart_caption_ros.nodes.messages import STATUS_NAMES
 
 WINDOW_S = 5.0
@@ -27,6 +28,16 @@ class _Answer:
 
 
 @dataclass(frozen=True)
+class _Gathered:
+    at_s: float
+    origin: Origin
+    missing: str  # why objects that somebody publishes did not reach the caption
+    failure: str
+    coverage: float | None
+    coverage_s: float
+
+
+@dataclass(frozen=True)
 class Summary:
     """What `Statistics` knows at one moment: counts since the start, the rest of the last `WINDOW_S`."""
 
@@ -40,6 +51,11 @@ class Summary:
     recent: tuple[_Answer, ...]
     since_image_s: float
     last_error: str
+    detections: int
+    objects_left_out: int
+    captions_by_origin: Mapping[Origin, int]
+    coverage_failures: int
+    gathered: tuple[_Gathered, ...]
 
 
 class Statistics:
@@ -54,6 +70,9 @@ class Statistics:
         self._arrivals: deque[float] = deque()
         self._recent: deque[_Answer] = deque()
         self._last_error = ""
+        self._detections = self._objects_left_out = self._coverage_failures = 0
+        self._origins: Counter[Origin] = Counter()
+        self._gathered: deque[_Gathered] = deque()
         self._waiting_since_s = clock()
         self._started_s = clock()
 
@@ -63,6 +82,7 @@ class Statistics:
             self._waiting_since_s = self._started_s = self._clock()
             self._arrivals.clear()
             self._recent.clear()
+            self._gathered.clear()
 
     def count_received(self) -> None:
         """An image came in."""
@@ -103,6 +123,39 @@ class Statistics:
             self._recent.append(_Answer(self._clock(), status, message, latency_s, work_s))
             self._forget()
 
+    def count_detections(self, left_out: int) -> None:
+        """A message came on the detections topic.
+
+        Args:
+            left_out: how many of its objects are none: no known class, no score, no area.
+        """
+        with self._lock:
+            self._detections += 1
+            self._objects_left_out += left_out
+
+    def count_evidence(self, evidence: Evidence, *, detections_expected: bool) -> None:
+        """A caption was compared with its objects.
+
+        Args:
+            evidence: what came of it.
+            detections_expected: whether somebody publishes detections, so that it is worth saying where none fit.
+        """
+        grounding = evidence.grounding
+        with self._lock:
+            self._origins[evidence.origin] += 1
+            self._coverage_failures += bool(evidence.failure)
+            self._gathered.append(
+                _Gathered(
+                    self._clock(),
+                    evidence.origin,
+                    evidence.missing if detections_expected else "",
+                    evidence.failure,
+                    grounding.coverage if grounding else None,
+                    grounding.time_s if grounding else 0.0,
+                )
+            )
+            self._forget()
+
     def summary(self) -> Summary:
         """What happened so far."""
         with self._lock:
@@ -120,14 +173,20 @@ class Statistics:
                 recent=tuple(self._recent),
                 since_image_s=now - self._waiting_since_s,
                 last_error=self._last_error,
+                detections=self._detections,
+                objects_left_out=self._objects_left_out,
+                captions_by_origin=dict(self._origins),
+                coverage_failures=self._coverage_failures,
+                gathered=tuple(self._gathered),
             )
 
     def _forget(self) -> None:
         horizon = self._clock() - WINDOW_S
         while self._arrivals and self._arrivals[0] < horizon:
             self._arrivals.popleft()
-        while self._recent and self._recent[0].at_s < horizon:
-            self._recent.popleft()
+        for queue in (self._recent, self._gathered):
+            while queue and queue[0].at_s < horizon:
+                queue.popleft()
 
 
 @dataclass(frozen=True)
@@ -144,6 +203,9 @@ class NodeState:
         camera: the camera's name.
         model, bundle, engine: the model's name, its bundle's folder, what runs it; empty while unconfigured.
         engine_choice: how it runs it, and why this engine and no other; empty while unconfigured.
+        objects_from: the own detector or the detections topic; empty while unconfigured.
+        coverage: "on", "off", or why it is not on.
+        coverage_problem: why coverage could not be loaded although it was asked for; empty where it could.
     """
 
     name: str
@@ -157,6 +219,9 @@ class NodeState:
     bundle: str
     engine: str
     engine_choice: str
+    objects_from: str
+    coverage: str
+    coverage_problem: str
 
 
 def diagnostic_status(state: NodeState, summary: Summary) -> DiagnosticStatus:
@@ -165,6 +230,8 @@ def diagnostic_status(state: NodeState, summary: Summary) -> DiagnosticStatus:
     answered = sum(summary.answers.values())
     latencies_s = [answer.latency_s for answer in summary.recent]
     work_s = [answer.work_s for answer in summary.recent]
+    coverages = [each.coverage for each in summary.gathered if each.coverage is not None]
+    coverage_s = [each.coverage_s for each in summary.gathered if each.coverage_s]
     values = {
         "state": state.lifecycle,
         "captioning": "on" if state.enabled else "off",
@@ -184,6 +251,14 @@ def diagnostic_status(state: NodeState, summary: Summary) -> DiagnosticStatus:
         "mean latency (ms)": _mean_ms(latencies_s),
         "longest latency (ms)": f"{max(latencies_s) * 1000:.1f}" if latencies_s else "",
         "mean work (ms)": _mean_ms(work_s),
+        "objects from": state.objects_from,
+        "detections received": str(summary.detections),
+        "detected objects left out": str(summary.objects_left_out),
+        **{f"captions with {o.value}": str(summary.captions_by_origin.get(o, 0)) for o in Origin},
+        "coverage": state.coverage,
+        "mean coverage": f"{sum(coverages) / len(coverages):.3f}" if coverages else "",
+        "mean coverage work (ms)": _mean_ms(coverage_s),
+        "coverage failures": str(summary.coverage_failures),
         "last error": summary.last_error,
     }
     return DiagnosticStatus(
@@ -214,9 +289,23 @@ def _level(state: NodeState, summary: Summary) -> tuple[bytes, str]:
             DiagnosticStatus.WARN,
             f"{stale} of the last {len(summary.recent)} images were too old: {reason}",
         )
+    if warning := _evidence_warning(state, summary):
+        return DiagnosticStatus.WARN, warning
     if not state.enabled:
         return DiagnosticStatus.OK, "captioning is switched off"
     return DiagnosticStatus.OK, f"captioning, {summary.answered_hz:.1f} images a second"
+
+
+def _evidence_warning(state: NodeState, summary: Summary) -> str:
+    """What is wrong with objects and coverage: captions flow all the same."""
+    count = len(summary.gathered)
+    if state.coverage_problem:
+        return state.coverage_problem
+    if failures := [each.failure for each in summary.gathered if each.failure]:
+        return f"{len(failures)} of the last {count} captions have no coverage: {failures[-1]}"
+    if missing := [each.missing for each in summary.gathered if each.missing]:
+        return f"{len(missing)} of the last {count} captions have no objects: {missing[-1]}"
+    return ""
 
 
 def _mean_ms(seconds: list[float]) -> str:

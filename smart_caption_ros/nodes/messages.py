@@ -7,14 +7,17 @@ import math
 from std_msgs.msg import Header
 
 from smart_caption_ros import captioning
+from smart_caption_ros.grounding import GroundedNoun, Grounding
 from smart_caption_ros.msg import (
     BoundingBox,
     Caption,
     CaptionAlternative,
     CaptionTiming,
     CaptionWord,
+    Coverage,
     DetectedObject,
 )
+from smart_caption_ros.msg import GroundedNoun as GroundedNounMessage
 
 STATUS_NAMES = {
     Caption.STATUS_OK: "ok",
@@ -27,7 +30,17 @@ STATUS_NAMES = {
 _MS_PER_S = 1000.0
 
 
-def to_message(caption: captioning.Caption, header: Header, *, camera: str, min_confidence: float) -> Caption:
+NO_OBJECT = -1
+
+
+def to_message(
+    caption: captioning.Caption,
+    header: Header,
+    *,
+    camera: str,
+    min_confidence: float,
+    grounding: Grounding | None = None,
+) -> Caption:
     """The message for a caption, with the status that it earns.
 
     Args:
@@ -35,6 +48,7 @@ def to_message(caption: captioning.Caption, header: Header, *, camera: str, min_
         header: the header of the source image; goes into the message as it is.
         camera: the camera's name.
         min_confidence: captions below this get STATUS_LOW_CONFIDENCE.
+        grounding: the nouns of the caption and its coverage; None where coverage is off.
     """
     status, status_message = _judge(caption, min_confidence)
     timing = caption.timing
@@ -55,10 +69,13 @@ def to_message(caption: captioning.Caption, header: Header, *, camera: str, min_
             )
             for o in caption.objects
         ],
+        nouns=[_noun(each) for each in grounding.nouns] if grounding else [],
+        coverage=_coverage(grounding) if grounding else Coverage(),
         timing=CaptionTiming(
             preprocess_ms=timing.preprocess_s * _MS_PER_S,
             vision_ms=timing.vision_s * _MS_PER_S,
             decode_ms=timing.decode_s * _MS_PER_S,
+            coverage_ms=grounding.time_s * _MS_PER_S if grounding else 0.0,
             total_ms=timing.total_s * _MS_PER_S,
             steps=timing.steps,
         ),
@@ -101,6 +118,52 @@ def from_message(message: Caption, image_size: tuple[int, int]) -> captioning.Ca
         image_size=image_size,
         model=message.model,
         engine=message.engine,
+    )
+
+
+def grounding_of(message: Caption) -> Grounding:
+    """The nouns and the coverage of a message, for programs that receive captions and draw them."""
+    coverage = message.coverage
+    return Grounding(
+        nouns=tuple(
+            GroundedNoun(
+                noun.noun,
+                noun.lemma,
+                noun.word_index,
+                noun.object_index if 0 <= noun.object_index < len(message.objects) else None,
+                noun.similarity,
+            )
+            for noun in message.nouns
+        ),
+        coverage=coverage.coverage if coverage.valid else None,
+        noun_support=coverage.noun_support if coverage.valid and message.nouns else None,
+        missed_classes=tuple(coverage.missed_classes),
+        unsupported_nouns=tuple(coverage.unsupported_nouns),
+        out_of_vocabulary_nouns=tuple(coverage.out_of_vocabulary_nouns),
+        time_s=message.timing.coverage_ms / _MS_PER_S,
+    )
+
+
+def _noun(noun: GroundedNoun) -> GroundedNounMessage:
+    return GroundedNounMessage(
+        noun=noun.text,
+        lemma=noun.lemma,
+        word_index=noun.word_index,
+        object_index=NO_OBJECT if noun.object_index is None else noun.object_index,
+        similarity=noun.similarity,
+    )
+
+
+def _coverage(grounding: Grounding) -> Coverage:
+    if grounding.coverage is None:
+        return Coverage()
+    return Coverage(
+        valid=True,
+        coverage=grounding.coverage,
+        noun_support=grounding.noun_support or 0.0,
+        missed_classes=list(grounding.missed_classes),
+        unsupported_nouns=list(grounding.unsupported_nouns),
+        out_of_vocabulary_nouns=list(grounding.out_of_vocabulary_nouns),
     )
 
 

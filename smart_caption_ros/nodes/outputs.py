@@ -71,12 +71,17 @@ class Outputs:
             jpeg_quality: 1 to 100.
         """
         watched, watched_jpeg = (p.get_subscription_count() > 0 for p in (self._overlay, self._overlay_jpeg))
-        if not (watched or watched_jpeg) or answer.image_bgr is None or answer.caption is None:
+        evidence, message = answer.evidence, answer.message
+        if not (watched or watched_jpeg) or answer.image_bgr is None or evidence is None:
             return
-        message = answer.message
         title = [message.camera, "" if message.status == Caption.STATUS_OK else STATUS_NAMES[message.status]]
         overlay_bgr = _scaled_down(
-            draw_overlay(answer.image_bgr, answer.caption, ": ".join(filter(None, title)) or None),
+            draw_overlay(
+                answer.image_bgr,
+                evidence.caption,
+                ": ".join(filter(None, title)) or None,
+                evidence.grounding,
+            ),
             max_side_px,
         )
         if watched:

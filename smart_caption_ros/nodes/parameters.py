@@ -19,6 +19,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from smart_caption_ros.captioning.engines import ENGINE_NAMES
+from smart_caption_ros.nodes.detection_input import AUTO, DETECTION_TYPES
 
 
 class Changes(enum.Enum):
@@ -121,6 +122,59 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         maximum=256,
     ),
     ParameterSpec(
+        "detector",
+        "",
+        "ONNX file of a detector that finds the objects; empty means the bundle's own, else the detections topic.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "detector_min_score",
+        0.0,
+        "Score below which objects of the own detector are left out; 0 means what the bundle says of its detector, "
+        "and 0.35 for another.",
+        Changes.WHILE_UNCONFIGURED,
+        minimum=0.0,
+        maximum=1.0,
+    ),
+    ParameterSpec(
+        "detection_type",
+        AUTO,
+        "Type of the detections topic; auto takes that of whoever publishes there.",
+        Changes.WHILE_UNCONFIGURED,
+        choices=DETECTION_TYPES,
+    ),
+    ParameterSpec(
+        "detection_classes",
+        "",
+        "File with the class names for class ids that are numbers on the detections topic, one a line; empty means "
+        "COCO's 80.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "coverage",
+        True,
+        "Find the nouns of each caption and match them with the objects.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "spacy_pipeline",
+        "",
+        "Name or folder of the spaCy pipeline that finds the nouns; empty means the one in this package.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "word_vectors",
+        "",
+        "GloVe text file that says how similar nouns and classes are; empty means the table in this package.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "synonyms",
+        "",
+        "List of synonyms as published with CHAIR, whose words then count as their class; empty means none.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
         "image_transport",
         "auto",
         "Input to subscribe to: raw (image), compressed (image/compressed), or auto, which takes the raw "
@@ -149,6 +203,23 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         Changes.ANY_TIME,
         minimum=0.0,
         maximum=1.0,
+    ),
+    ParameterSpec(
+        "detection_slop",
+        0.1,
+        "Longest time between an image and detections that are taken for it where none have its stamp [s]; 0 wants "
+        "the same stamp.",
+        Changes.ANY_TIME,
+        minimum=0.0,
+        maximum=60.0,
+    ),
+    ParameterSpec(
+        "detection_wait",
+        0.0,
+        "Longest wait for a detector that has not come to the image yet, while somebody publishes detections [s].",
+        Changes.ANY_TIME,
+        minimum=0.0,
+        maximum=10.0,
     ),
     ParameterSpec(
         "image_timeout_s",

@@ -159,3 +159,37 @@ def test_the_default_bundle_ships_whole_and_says_what_it_was_trained_on_and_how_
     assert test_scores["images"] == 1000
     assert 0 < test_scores["bleu_4"] < 1
     assert test_scores["cider"] > 0
+
+
+def test_a_bundle_may_carry_a_detector(seeing_bundle: Path, tiny_bundle: Path) -> None:
+    bundle = Bundle.load(seeing_bundle)
+    assert bundle.detector is not None
+    assert (bundle.detector.layout, bundle.detector.minimum_score) == ("yolox", 0.75)
+    assert bundle.class_names[16] == "dog"
+    assert Bundle.load(tiny_bundle).detector is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda m: m.pop("detector"), "lacks detector.layout"),
+        (lambda m: m["detector"].pop("minimum_score"), "lacks detector.minimum_score"),
+        (lambda m: m["detector"].update(layout="abacus"), "detector.layout must be one of yolox, boxes-scores-labels"),
+        (lambda m: m["detector"].update(layout=["yolox"]), "detector.layout must be one of"),
+        (lambda m: m["detector"].update(minimum_score=1.5), "detector.minimum_score must be a number from 0 to 1"),
+        (lambda m: m["detector"].update(minimum_score=True), "detector.minimum_score must be"),
+        (lambda m: m.update(class_names=[]), "class_names must be the names of the classes of detector.onnx"),
+        (lambda m: m["files"].pop("detector.onnx"), "describes a detector, but does not list detector.onnx"),
+    ],
+)
+def test_a_detector_that_the_manifest_does_not_describe_is_refused(
+    seeing_bundle: Path, change: Callable[[dict[str, Any]], object], words: str
+) -> None:
+    change_manifest(seeing_bundle, change)
+    assert words in refusal(seeing_bundle)
+
+
+def test_a_truncated_detector_is_named(seeing_bundle: Path) -> None:
+    path = seeing_bundle / "detector.onnx"
+    path.write_bytes(path.read_bytes()[:-10])
+    assert "detector.onnx has" in refusal(seeing_bundle)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from smart_caption_ros.captioning import BundleError, Captioner
 from smart_caption_ros.captioning.bundle import sha256_of
+from tests.tiny_detectors import GREEN, squares, write_boxes_scores_labels, write_yolox
 from training.captioning import TrainedCaptioner
 
 
@@ -155,3 +156,41 @@ def test_the_default_bundle_captions_a_photograph_with_words_of_its_own() -> Non
     data = pytest.importorskip("skimage.data", reason="needs scikit-image's photographs: the demo extra")
     caption = captioner.caption(cv2.cvtColor(data.astronaut(), cv2.COLOR_RGB2BGR))
     assert {"woman", "man", "girl", "boy", "person"} & set(caption.text.split())
+
+
+def test_a_bundle_with_a_detector_gives_captions_their_objects(seeing_bundle: Path, captioner: Captioner) -> None:
+    seeing = Captioner.from_bundle(seeing_bundle, engine="onnxruntime-cpu", threads=1)
+    frame = squares(640, 640, (GREEN, (320, 160, 480, 320)))
+    caption = seeing.caption(frame)
+    assert ("dog", (320.0, 160.0, 480.0, 320.0)) in [(each.class_name, each.box_xyxy) for each in caption.objects]
+    assert {each.class_name for each in caption.objects} == {"dog"}
+    assert min(each.score for each in caption.objects) >= 0.75, "what the manifest asks for"
+    assert caption.text == captioner.caption(frame).text
+    assert captioner.caption(frame).objects == ()
+
+
+def test_a_detector_of_ones_own_takes_the_place_of_the_bundles(seeing_bundle: Path, tmp_path: Path) -> None:
+    path = write_boxes_scores_labels(tmp_path / "own.onnx", names=str(["lamp"] * 80))
+    seeing = Captioner.from_bundle(seeing_bundle, engine="onnxruntime-cpu", threads=1, detector=path)
+    objects = seeing.caption(squares(64, 64, (GREEN, (32, 16, 48, 32)))).objects
+    assert {each.class_name for each in objects} == {"lamp"}
+    assert seeing.detector is not None
+    assert seeing.detector.minimum_score == 0.35
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_the_minimum_score_may_be_chosen(seeing_bundle: Path, tmp_path: Path, own: bool) -> None:
+    detector = write_yolox(tmp_path / "own.onnx") if own else None
+    seeing = Captioner.from_bundle(
+        seeing_bundle, engine="onnxruntime-cpu", threads=1, detector=detector, minimum_score=0.9
+    )
+    assert seeing.detector is not None
+    assert seeing.detector.minimum_score == 0.9
+
+
+def test_a_detector_of_another_layout_than_the_manifest_says_is_refused(seeing_bundle: Path) -> None:
+    manifest = json.loads((seeing_bundle / "manifest.json").read_text())
+    manifest["detector"]["layout"] = "boxes-scores-labels"
+    (seeing_bundle / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match="has the layout yolox instead of boxes-scores-labels"):
+        Captioner.from_bundle(seeing_bundle, engine="onnxruntime-cpu")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, EngineError, Timing, Word
+from smart_caption_ros.coverage import CoverageOptions, CoverageResult, Noun
+from smart_caption_ros.coverage.matching import evaluate
 
 NOTHING_TO_SAY = 0
+BREAKS_COVERAGE = 44
 UNSURE = 50
 BREAKS_THE_ENGINE = 66
 
@@ -22,12 +27,23 @@ class FakeCaptioner:
     """Takes the place of `smart_caption_ros.captioning.Captioner`."""
 
     def __init__(
-        self, path: Path | None = None, engine: str = "auto", threads: int | None = None, *, delay_s: float = 0.0
+        self,
+        path: Path | None = None,
+        engine: str = "auto",
+        threads: int | None = None,
+        detector: Path | None = None,
+        minimum_score: float | None = None,
+        *,
+        delay_s: float = 0.0,
     ) -> None:
         self.model = "fake model"
         self.engine = f"fake engine ({engine}, {threads} threads)"
         self.engine_choice = f"{self.engine}; there is no other"
         self.bundle = SimpleNamespace(path=path or Path("fake_bundle"))
+        self.detector = (
+            SimpleNamespace(path=detector, layout="fake layout", class_names=("wall",)) if detector else None
+        )
+        self.minimum_score = minimum_score
         self.delay_s = delay_s
         self.shades: list[int] = []
 
@@ -41,7 +57,33 @@ class FakeCaptioner:
         time.sleep(self.delay_s)
         if shade == BREAKS_THE_ENGINE:
             raise EngineError("the engine has burnt out")
-        return shade_caption(shade, image_bgr.shape[1], image_bgr.shape[0], self.model, self.engine)
+        caption = shade_caption(shade, image_bgr.shape[1], image_bgr.shape[0], self.model, self.engine)
+        return caption if self.detector else replace(caption, objects=())
+
+
+class FakeCoverage:
+    """Takes the place of `NounCoverage`: every word is a noun, and similar is what is the same."""
+
+    options = CoverageOptions()
+
+    def score(self, caption: str, classes: Sequence[str]) -> CoverageResult:
+        """As `NounCoverage.score`; one shade stands for what can go wrong."""
+        words = caption.split()
+        if str(BREAKS_COVERAGE) in words:
+            raise RuntimeError("the dictionary is on fire")
+        nouns = [Noun(word, word, place, caption.index(word), 0) for place, word in enumerate(words)]
+        names = list(enumerate(dict.fromkeys(classes)))
+        return evaluate(
+            nouns,
+            nouns,
+            [(list(classes).index(name), name) for _, name in names],
+            np.array([[float(noun.lemma == name) for noun in nouns] for _, name in names]).reshape(
+                len(names), len(nouns)
+            ),
+            unknown_nouns=[False] * len(nouns),
+            unknown_classes=[False] * len(names),
+            options=self.options,
+        )
 
 
 def shade_caption(shade: int, width: int, height: int, model: str = "m", engine: str = "e") -> Caption:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -21,13 +22,25 @@ from smart_caption_ros.msg import Caption
 from std_msgs.msg import Header
 
 from smart_caption_ros.datasets.image_messages import SUPPORTED_ENCODINGS
-from smart_caption_ros.nodes.answering import Policy, answer
-from tests.nodes.fake_captioner import BREAKS_THE_ENGINE, FakeCaptioner, image_fields, painted
+from smart_caption_ros.nodes import answering
+from smart_caption_ros.nodes.answering import Policy
+from smart_caption_ros.nodes.detection_buffer import DetectionBuffer
+from smart_caption_ros.nodes.evidence import Gatherer
+from tests.nodes.fake_captioner import (
+    BREAKS_COVERAGE,
+    BREAKS_THE_ENGINE,
+    FakeCaptioner,
+    FakeCoverage,
+    image_fields,
+    painted,
+)
 
 pytestmark = pytest.mark.needs_ros
 
 HEADER = Header(stamp=Time(sec=12, nanosec=34), frame_id="eye")
 POLICY = Policy(camera="left", max_age_s=1.0, min_confidence=0.0)
+GATHERER = Gatherer(has_detector=False, detections=DetectionBuffer(), coverage=FakeCoverage(), slop_s=0.0, wait_s=0.0)
+answer = partial(answering.answer, gatherer=GATHERER)
 
 
 def image(shade: int = 100, **changes: Any) -> Image:
@@ -61,7 +74,17 @@ def test_an_image_is_captioned_and_its_header_kept() -> None:
     assert message.timing.dropped_frames == 3
     assert answered.image_bgr is not None
     assert (answered.image_bgr == painted(100)).all()
-    assert answered.caption is not None
+    assert answered.evidence is not None
+    assert [noun.noun for noun in message.nouns] == ["shade", "100"]
+
+
+def test_a_caption_goes_out_even_if_its_coverage_fails() -> None:
+    answered = answer(FakeCaptioner(), image(BREAKS_COVERAGE), POLICY, age_s=0.0)
+    assert (answered.message.status, answered.message.text) == (Caption.STATUS_OK, f"shade {BREAKS_COVERAGE}")
+    assert not answered.message.nouns
+    assert not answered.message.coverage.valid
+    assert answered.evidence is not None
+    assert answered.evidence.failure == "coverage failed: RuntimeError: the dictionary is on fire"
 
 
 def test_times_count_the_decoding_of_the_message_and_all_of_the_work() -> None:
@@ -146,7 +169,7 @@ def test_a_malformed_image_gets_an_error_that_names_the_fault(
     assert (message.status, message.text, message.header) == (Caption.STATUS_ERROR, "", HEADER)
     assert all(word in message.status_message for word in words), message.status_message
     assert not captioner.shades
-    assert answered.caption is None
+    assert answered.evidence is None
 
 
 @pytest.mark.parametrize("encoding", ["mono16", "16UC1"])

@@ -26,10 +26,12 @@ from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption
 
 from smart_caption_ros.captioning import BundleError
+from smart_caption_ros.class_names import COCO_CLASSES
+from smart_caption_ros.coverage import CoverageError
 from smart_caption_ros.nodes import outputs
 from smart_caption_ros.nodes.caption_node import CaptionNode
 from smart_caption_ros.nodes.processes import free_domain_id
-from tests.nodes.fake_captioner import FakeCaptioner, image_fields
+from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 
 pytestmark = pytest.mark.needs_ros
 
@@ -99,7 +101,12 @@ def bench(monkeypatch: pytest.MonkeyPatch, loaded: list[FakeCaptioner]) -> Itera
         return loaded[-1]
 
     parameters = [Parameter("autostart", value=False), Parameter("threads", value=3)]
-    node = CaptionNode(load_captioner=load, context=context, parameter_overrides=parameters)
+    node = CaptionNode(
+        load_captioner=load,
+        load_coverage=lambda *chosen: FakeCoverage(),
+        context=context,
+        parameter_overrides=parameters,
+    )
     bench = Bench(context, node)
     yield bench
     bench.close(context)
@@ -114,6 +121,43 @@ def test_configure_loads_what_the_parameters_say(bench: Bench, loaded: list[Fake
     assert captioner.engine == "fake engine (onnxruntime-cpu, 3 threads)"
     assert captioner.bundle.path.name == "some_bundle"
     assert captioner.bundle.path.is_absolute(), "~ is the home folder"
+
+
+def test_configure_loads_the_detector_that_the_parameters_name(bench: Bench, loaded: list[FakeCaptioner]) -> None:
+    bench.node.set_parameters([Parameter("detector", value="~/d.onnx"), Parameter("detector_min_score", value=0.25)])
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+    (captioner,) = loaded
+    assert captioner.detector is not None
+    assert captioner.detector.path.is_absolute(), "~ is the home folder"
+    assert captioner.minimum_score == 0.25
+
+
+def test_coverage_that_cannot_be_loaded_costs_the_node_only_if_it_was_asked_for(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*chosen: Any) -> Any:
+        raise CoverageError("there is no spaCy")
+
+    monkeypatch.setattr(bench.node, "_load_coverage", refuse)
+    bench.node.set_parameters([Parameter("spacy_pipeline", value="en_core_web_sm")])
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
+    bench.node.set_parameters([Parameter("spacy_pipeline", value="")])
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+    assert bench.node.trigger_activate() == TransitionCallbackReturn.SUCCESS
+    caption = bench.caption(98)
+    assert (caption.status, len(caption.nouns), caption.coverage.valid) == (Caption.STATUS_OK, 0, False)
+
+
+def test_coverage_that_is_switched_off_is_not_loaded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[Any] = []
+    monkeypatch.setattr(bench.node, "_load_coverage", lambda *given: chosen.append(given))
+    bench.node.set_parameters([Parameter("coverage", value=False)])
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+    assert not chosen
+    assert bench.node.trigger_cleanup() == TransitionCallbackReturn.SUCCESS
+    bench.node.set_parameters([Parameter("coverage", value=True), Parameter("synonyms", value="s.txt")])
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+    assert chosen == [("", "", "s.txt", COCO_CLASSES)]
 
 
 def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

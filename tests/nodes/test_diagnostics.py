@@ -13,7 +13,10 @@ pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built m
 from diagnostic_msgs.msg import DiagnosticStatus
 from smart_caption_ros.msg import Caption
 
+from smart_caption_ros.grounding import Grounding
 from smart_caption_ros.nodes.diagnostics import WINDOW_S, NodeState, Statistics, diagnostic_status
+from smart_caption_ros.nodes.evidence import Evidence, Origin
+from tests.nodes.fake_captioner import shade_caption
 
 pytestmark = pytest.mark.needs_ros
 
@@ -29,6 +32,9 @@ STATE = NodeState(
     bundle="/bundles/smart",
     engine="fast one",
     engine_choice="fast one, as asked for",
+    objects_from="/detections",
+    coverage="on",
+    coverage_problem="",
 )
 
 
@@ -53,6 +59,14 @@ def count_answer(statistics: Statistics, status: int = Caption.STATUS_OK, messag
     statistics.count_answer(status, message, latency_s=0.2, work_s=0.1)
 
 
+def count_evidence(
+    statistics: Statistics, origin: Origin, *, coverage: float | None = None, missing: str = "", failure: str = ""
+) -> None:
+    grounding = Grounding((), coverage, None, (), (), (), time_s=0.003) if coverage is not None else None
+    evidence = Evidence(shade_caption(9, 64, 48), origin, grounding, missing, failure)
+    statistics.count_evidence(evidence, detections_expected=True)
+
+
 def report(statistics: Statistics, state: NodeState = STATE) -> tuple[bytes, str, dict[str, str]]:
     status = diagnostic_status(state, statistics.summary())
     return status.level, status.message, {value.key: value.value for value in status.values}
@@ -70,6 +84,12 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         count_answer(statistics, status)
     count_answer(statistics, Caption.STATUS_ERROR, "broken")
     statistics.count_answer(Caption.STATUS_NOTHING_FOUND, "", latency_s=0.8, work_s=0.4)
+    statistics.count_detections(left_out=0)
+    statistics.count_detections(left_out=5)
+    count_evidence(statistics, Origin.SAME_STAMP, coverage=0.25)
+    count_evidence(statistics, Origin.NEARBY, coverage=0.75)
+    count_evidence(statistics, Origin.NEARBY, failure="the dictionary is on fire")
+    count_evidence(statistics, Origin.NOWHERE, missing="too far")
     level, _, values = report(statistics)
     assert level == DiagnosticStatus.ERROR
     expected = {
@@ -96,6 +116,17 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         "longest latency (ms)": "800.0",
         "mean work (ms)": "150.0",
         "last error": "broken",
+        "objects from": "/detections",
+        "detections received": "2",
+        "detected objects left out": "5",
+        "captions with objects of the own detector": "0",
+        "captions with detections of their stamp": "1",
+        "captions with detections nearby": "2",
+        "captions with no detections": "1",
+        "coverage": "on",
+        "mean coverage": "0.500",
+        "mean coverage work (ms)": "3.0",
+        "coverage failures": "1",
     }
     assert values == expected
 
@@ -156,6 +187,38 @@ def test_stale_images_are_a_warning(statistics: Statistics) -> None:
     level, message, _ = report(statistics)
     assert level == DiagnosticStatus.WARN
     assert "the image is 2 s old" in message
+
+
+def test_detections_that_do_not_fit_are_a_warning_with_the_reason_until_the_window_has_passed(
+    statistics: Statistics, clock: Clock
+) -> None:
+    statistics.count_received()
+    count_evidence(statistics, Origin.SAME_STAMP, coverage=1.0)
+    count_evidence(statistics, Origin.NOWHERE, missing="the nearest detections are 2.000 s away")
+    level, message, _ = report(statistics)
+    assert level == DiagnosticStatus.WARN
+    assert message == "1 of the last 2 captions have no objects: the nearest detections are 2.000 s away"
+    clock.now_s += WINDOW_S + 0.1
+    statistics.count_received()
+    assert report(statistics)[0] == DiagnosticStatus.OK
+
+
+def test_captions_without_detections_are_no_fault_where_nobody_publishes_any(statistics: Statistics) -> None:
+    statistics.count_received()
+    evidence = Evidence(shade_caption(9, 64, 48), Origin.NOWHERE, missing="there are no detections")
+    statistics.count_evidence(evidence, detections_expected=False)
+    assert report(statistics)[0] == DiagnosticStatus.OK
+
+
+def test_coverage_that_fails_or_could_not_be_loaded_is_a_warning(statistics: Statistics) -> None:
+    statistics.count_received()
+    count_evidence(statistics, Origin.DETECTOR, failure="coverage failed: on fire")
+    assert report(statistics)[:2] == (
+        DiagnosticStatus.WARN,
+        "1 of the last 1 captions have no coverage: coverage failed: on fire",
+    )
+    state = replace(STATE, coverage_problem="captions come without nouns: no spaCy")
+    assert report(statistics, state)[:2] == (DiagnosticStatus.WARN, "captions come without nouns: no spaCy")
 
 
 @pytest.mark.parametrize("lifecycle", ["unconfigured", "inactive"])

@@ -38,11 +38,16 @@ def test_the_defaults_are_the_names_that_the_node_has_by_itself() -> None:
     own = dict(re.findall(r'^(\w+_TOPIC) = "(.+)"$', nodes, flags=re.MULTILINE))
     arguments = declared_arguments()
     assert (arguments["image_topic"], arguments["caption_topic"]) == (own["IMAGE_TOPIC"], own["CAPTION_TOPIC"])
+    assert arguments["detections"] == own["DETECTIONS_TOPIC"]
     source = ast.unparse(TREE)
-    for name, argument in (("IMAGE_TOPIC", "image_topic"), ("CAPTION_TOPIC", "caption_topic")):
+    for name, argument in (
+        ("IMAGE_TOPIC", "image_topic"),
+        ("DETECTIONS_TOPIC", "detections"),
+        ("CAPTION_TOPIC", "caption_topic"),
+    ):
         assert f"({own[name]!r}, value['{argument}'])" in source, "a remap must start from the node's own name"
 
 
 def test_the_arguments_that_set_parameters_name_parameters() -> None:
     parameters = yaml.safe_load((ROOT / "config" / "caption.yaml").read_text())["/**"]["ros__parameters"]
-    assert {"bundle", "engine"} <= parameters.keys() & declared_arguments().keys()
+    assert {"bundle", "engine", "detector", "detection_slop"} <= parameters.keys() & declared_arguments().keys()

@@ -15,7 +15,14 @@ from smart_caption_ros.msg import Caption as CaptionMessage
 from std_msgs.msg import Header
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, Timing, Word
-from smart_caption_ros.nodes.messages import STATUS_NAMES, answer_without_text, from_message, to_message
+from smart_caption_ros.grounding import GroundedNoun, Grounding
+from smart_caption_ros.nodes.messages import (
+    STATUS_NAMES,
+    answer_without_text,
+    from_message,
+    grounding_of,
+    to_message,
+)
 from tests.nodes.fake_captioner import NOTHING_TO_SAY, UNSURE, shade_caption
 
 pytestmark = pytest.mark.needs_ros
@@ -41,6 +48,46 @@ captions = st.builds(
         tuple
     ),
 )
+
+
+shares = st.floats(0, 1, width=32)
+names = st.lists(texts, max_size=3).map(tuple)
+groundings = st.builds(
+    Grounding,
+    nouns=st.lists(
+        st.builds(GroundedNoun, texts, texts, st.integers(0, 99), st.none() | st.integers(0, 1), shares), min_size=1
+    ).map(tuple),
+    coverage=shares,
+    noun_support=shares,
+    missed_classes=names,
+    unsupported_nouns=names,
+    out_of_vocabulary_nouns=names,
+    time_s=milliseconds,
+)
+
+
+@given(groundings)
+def test_nouns_and_coverage_come_back_from_their_message(grounding: Grounding) -> None:
+    caption = shade_caption(9, 64, 48)
+    caption = Caption(**{**vars(caption), "objects": caption.objects * 2})
+    message = to_message(caption, HEADER, camera="", min_confidence=0.0, grounding=grounding)
+    back = grounding_of(message)
+    assert {**vars(back), "time_s": 0} == {**vars(grounding), "time_s": 0}
+    assert back.time_s == pytest.approx(grounding.time_s, abs=1e-3)
+    assert all(
+        (noun.object_index == -1) == (g.object_index is None)
+        for noun, g in zip(message.nouns, grounding.nouns, strict=True)
+    )
+
+
+def test_without_objects_the_nouns_are_there_and_the_coverage_is_not_valid() -> None:
+    nouns = (GroundedNoun("dogs", "dog", 2, None, 0.0),)
+    grounding = Grounding(nouns, None, 0.0, (), ("dog",), (), 0.001)
+    message = to_message(shade_caption(9, 64, 48), HEADER, camera="", min_confidence=0.0, grounding=grounding)
+    assert (message.nouns[0].noun, message.nouns[0].object_index) == ("dogs", -1)
+    assert (message.coverage.valid, message.coverage.coverage, message.coverage.unsupported_nouns) == (False, 0.0, [])
+    assert message.timing.coverage_ms == pytest.approx(1)
+    assert grounding_of(message).coverage is None
 
 
 @given(captions)

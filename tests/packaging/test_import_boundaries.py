@@ -19,6 +19,7 @@ ROS = {
     "smart_caption_ros.srv",
     "std_msgs",
     "std_srvs",
+    "vision_msgs",
 }
 
 
@@ -45,10 +46,10 @@ def test_ros_is_imported_in_the_nodes_alone() -> None:
 @pytest.mark.parametrize(
     ("room", "above"),
     [
-        ("captioning", {"datasets", "viewing", "nodes", "cli", "doctor"}),
-        ("coverage", {"captioning", "datasets", "viewing", "nodes", "cli", "doctor"}),
+        ("captioning", {"coverage", "grounding", "datasets", "viewing", "nodes", "cli", "doctor"}),
+        ("coverage", {"captioning", "grounding", "datasets", "viewing", "nodes", "cli", "doctor"}),
         ("datasets", {"captioning", "viewing", "nodes", "cli", "doctor"}),
-        ("viewing", {"datasets", "nodes", "cli", "doctor"}),
+        ("viewing", {"grounding", "datasets", "nodes", "cli", "doctor"}),
         ("nodes", {"cli", "doctor"}),
     ],
 )

@@ -4,7 +4,13 @@ import sys
 
 from smart_caption_ros.nodes.caption_node import CaptionNode
 from smart_caption_ros.nodes.running import run_node
-from tests.nodes.fake_captioner import FakeCaptioner
+from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage
 
 if __name__ == "__main__":
-    sys.exit(run_node("fake_engine_node", lambda: CaptionNode(load_captioner=FakeCaptioner), None))
+    sys.exit(
+        run_node(
+            "fake_engine_node",
+            lambda: CaptionNode(load_captioner=FakeCaptioner, load_coverage=lambda *chosen: FakeCoverage()),
+            None,
+        )
+    )

@@ -5,8 +5,14 @@ import sys
 
 from smart_caption_ros.nodes.caption_node import CaptionNode
 from smart_caption_ros.nodes.running import run_node
-from tests.nodes.fake_captioner import FakeCaptioner
+from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage
 
 if __name__ == "__main__":
     load = functools.partial(FakeCaptioner, delay_s=0.5)
-    sys.exit(run_node("slow_engine_node", lambda: CaptionNode(load_captioner=load), None))
+    sys.exit(
+        run_node(
+            "slow_engine_node",
+            lambda: CaptionNode(load_captioner=load, load_coverage=lambda *chosen: FakeCoverage()),
+            None,
+        )
+    )

@@ -101,6 +101,82 @@ def test_a_box_is_drawn_in_the_colour_of_its_word_in_the_strip() -> None:
     assert (strip_of(overlay, image_bgr) == colour).all(axis=2).sum() > 20
 
 
+def grounding(*nouns: tuple[str, int, int | None], coverage: float | None = 0.5) -> SimpleNamespace:
+    """Nouns of (text, word index, object index)."""
+    return SimpleNamespace(
+        nouns=tuple(SimpleNamespace(text=t, word_index=w, object_index=o) for t, w, o in nouns), coverage=coverage
+    )
+
+
+def sentence(*objects: tuple[str, float, Box]) -> SimpleNamespace:
+    whole: Box = (0, 0, 9, 9)
+    return caption([(word, 1.0, whole) for word in ["a", "dog", "near", "a", "dining", "table"]], list(objects))
+
+
+def colourful(pixels: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    return np.asarray(pixels.max(axis=-1).astype(int) - pixels.min(axis=-1) > 60)
+
+
+def test_a_named_object_is_framed_in_the_colour_in_which_its_noun_is_underlined() -> None:
+    image_bgr = np.zeros((480, 640, 3), np.uint8)
+    spoken = sentence(("dining table", 0.9, (300, 100, 600, 400)), ("dog", 0.8, (50, 200, 200, 400)))
+    overlay = draw_overlay(image_bgr, spoken, None, grounding(("dog", 1, 1), ("dining table", 4, 0)))
+    dog, table = overlay[300, 51], overlay[250, 301]
+    assert colourful(dog)
+    assert colourful(table)
+    assert (dog != table).any()
+    lines = {}
+    for name, colour in (("dog", dog), ("table", table)):
+        rows = (strip_of(overlay, image_bgr) == colour).all(axis=2)
+        lines[name] = rows.sum(axis=1).max()
+        assert lines[name] > 20, "a line under the word"
+    assert lines["table"] > 2 * lines["dog"], "one line under both words"
+
+
+def test_all_objects_of_a_named_class_have_its_colour_and_the_others_are_grey() -> None:
+    image_bgr = np.zeros((480, 640, 3), np.uint8)
+    spoken = sentence(
+        ("dog", 0.9, (50, 100, 150, 200)), ("dog", 0.5, (250, 100, 350, 200)), ("oven", 0.9, (450, 100, 550, 200))
+    )
+    overlay = draw_overlay(image_bgr, spoken, None, grounding(("dog", 1, 0)))
+    assert (overlay[150, 51] == overlay[150, 251]).all()
+    assert colourful(overlay[150, 51])
+    assert overlay[150, 451].min() > 80
+    assert not colourful(overlay[60:300, 400:600]).any()
+
+
+def test_an_unnamed_object_over_a_named_one_does_not_hide_it() -> None:
+    image_bgr = np.zeros((480, 640, 3), np.uint8)
+    box: Box = (50, 100, 150, 200)
+    overlay = draw_overlay(image_bgr, sentence(("dog", 0.4, box), ("oven", 0.9, box)), None, grounding(("dog", 1, 0)))
+    assert colourful(overlay[150, 51])
+
+
+def test_nouns_that_name_nothing_are_not_underlined_and_coverage_is_told() -> None:
+    image_bgr = np.zeros((480, 640, 3), np.uint8)
+    spoken = sentence(("oven", 0.9, (450, 100, 550, 200)))
+    told = draw_overlay(image_bgr, spoken, None, grounding(("dog", 1, None)))
+    untold = draw_overlay(image_bgr, spoken, None, grounding(("dog", 1, None), coverage=None))
+    assert not colourful(told[490:]).any(), "but for the line on top"
+    assert (told != untold).any()
+
+
+def test_without_objects_the_words_show_where_they_looked() -> None:
+    image_bgr = noise(480, 640)
+    spoken = dog_on_grass(640, 480)
+    np.testing.assert_array_equal(
+        draw_overlay(image_bgr, spoken, None, grounding(("dog", 1, None), coverage=None)),
+        draw_overlay(image_bgr, spoken),
+    )
+
+
+def test_five_hundred_objects_are_drawn() -> None:
+    image_bgr = noise(480, 640)
+    objects = [("dog" if i % 2 else "oven", i / 500, (i, i % 400, i + 40.0, i % 400 + 50.0)) for i in range(500)]
+    overlay = draw_overlay(image_bgr, sentence(*objects), None, grounding(("dog", 1, 1)))
+    assert overlay.shape[1] == 640
+
+
 def test_objects_are_framed_too() -> None:
     image_bgr = np.full((480, 640, 3), 90, np.uint8)
     with_object = draw_overlay(image_bgr, caption([], [("person", 0.9, (100, 100, 300, 400))]))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from smart_caption_ros.captioning.engines.base import Engine, EngineReport, Graph, run_batch
+from smart_caption_ros.captioning.engines.base import Engine, EngineReport, Graph, Tensor, run_batch
 from smart_caption_ros.captioning.engines.onnx import CPU, CUDA, TENSORRT, OnnxRuntimeEngine
 from smart_caption_ros.captioning.engines.tensorrt import TensorRtEngine
 from smart_caption_ros.captioning.errors import EngineError
@@ -115,6 +115,7 @@ __all__ = [
     "Engine",
     "EngineReport",
     "Graph",
+    "Tensor",
     "available_engines",
     "create_engine",
     "load_with",

@@ -10,6 +10,20 @@ import numpy as np
 Arrays = Mapping[str, np.ndarray]
 
 
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output of a graph, as the graph declares it."""
+
+    name: str
+    shape: tuple[int | None, ...]
+    """None where the size is open."""
+    dtype: str
+    """NumPy's name of the type, ``float32``."""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.dtype} [{', '.join('?' if size is None else str(size) for size in self.shape)}]"
+
+
 class Graph(Protocol):
     """A loaded ONNX graph."""
 
@@ -19,6 +33,10 @@ class Graph(Protocol):
     """Whether the batch axis is fixed to 1; see :func:`run_batch`."""
     mode: str
     """How it runs where there is a choice, e.g. ``CUDA graph``, with the reason where it is the slower one."""
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    metadata: Mapping[str, str]
+    """What the file's author wrote beside the graph; empty where the engine does not keep it."""
 
     def run(self, inputs: Arrays) -> dict[str, np.ndarray]:
         """All outputs by name.

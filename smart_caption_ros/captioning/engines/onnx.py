@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH
-from smart_caption_ros.captioning.engines.base import Arrays, Graph
+from smart_caption_ros.captioning.engines.base import Arrays, Graph, Tensor
 from smart_caption_ros.captioning.engines.cache import cache_folder
 from smart_caption_ros.captioning.errors import EngineError
 
@@ -35,9 +35,12 @@ class OnnxRuntimeGraph:
 
     def __init__(self, session: Any, name: str, mode: str = "") -> None:
         self._session, self._name, self.mode = session, name, mode
-        self.input_names = tuple(entry.name for entry in session.get_inputs())
-        self.output_names = tuple(entry.name for entry in session.get_outputs())
-        self.one_at_a_time = any(entry.shape[:1] == [1] for entry in session.get_inputs())
+        self.inputs = tuple(_tensor(entry) for entry in session.get_inputs())
+        self.outputs = tuple(_tensor(entry) for entry in session.get_outputs())
+        self.input_names = tuple(tensor.name for tensor in self.inputs)
+        self.output_names = tuple(tensor.name for tensor in self.outputs)
+        self.one_at_a_time = any(tensor.shape[:1] == (1,) for tensor in self.inputs)
+        self.metadata: Mapping[str, str] = session.get_modelmeta().custom_metadata_map
 
     def run(self, inputs: Arrays) -> dict[str, np.ndarray]:
         try:
@@ -157,6 +160,12 @@ def _provider_options(provider: str) -> dict[str, str]:
             "trt_timing_cache_path": str(folder),
         }
     return {}
+
+
+def _tensor(entry: Any) -> Tensor:
+    kind = entry.type.removeprefix("tensor(").removesuffix(")")
+    sizes = (size if isinstance(size, int) else None for size in entry.shape)  # an open size has a name or None
+    return Tensor(entry.name, tuple(sizes), {"float": "float32", "double": "float64"}.get(kind, kind))
 
 
 def _first_line(error: Exception) -> str:

@@ -8,14 +8,14 @@ from the documentation; TensorRT itself has not run this yet (docs/performance.m
 import logging
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from smart_caption_ros.captioning.bundle import STATIC_GRAPH
-from smart_caption_ros.captioning.engines.base import Arrays
+from smart_caption_ros.captioning.engines.base import Arrays, Tensor
 from smart_caption_ros.captioning.engines.cache import cache_folder, fingerprint, write_whole
 from smart_caption_ros.captioning.engines.cuda import CudaRuntime
 from smart_caption_ros.captioning.errors import EngineError
@@ -181,6 +181,11 @@ class TensorRtGraph:
             for each in names
         }
         """Shape and dtype of every tensor."""
+        self.inputs, self.outputs = (
+            tuple(Tensor(each, self._arrays[each].shape, self._arrays[each].dtype.name) for each in kind)
+            for kind in (self.input_names, self.output_names)
+        )
+        self.metadata: Mapping[str, str] = {}
         self._memory: dict[str, int] = {}
         for each, array in self._arrays.items():
             self._memory[each] = cuda.call("cudaMalloc", max(array.nbytes, 1))

@@ -1,0 +1,111 @@
+"""Objects reach the caption of their image and no other, and lie inside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+
+from builtin_interfaces.msg import Time
+from std_msgs.msg import Header
+
+from smart_caption_ros.captioning import Caption, DetectedObject
+from smart_caption_ros.coverage import CoverageError
+from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
+from smart_caption_ros.nodes.evidence import Gatherer, Origin, inside, load_coverage
+from tests.nodes.fake_captioner import FakeCoverage, shade_caption
+
+pytestmark = pytest.mark.needs_ros
+
+SECOND = 10**9
+SHADE = DetectedObject("shade", 3, 0.75, (-10.0, 5.0, 40.0, 90.0))
+
+
+def header(stamp_ns: int, frame_id: str = "eye") -> Header:
+    return Header(stamp=Time(sec=stamp_ns // SECOND, nanosec=stamp_ns % SECOND), frame_id=frame_id)
+
+
+def gatherer(*stamps_ns: int, **changes: Any) -> Gatherer:
+    buffer = DetectionBuffer()
+    for stamp_ns in stamps_ns:
+        buffer.add(Detections(stamp_ns, "eye", (SHADE,)))
+    options: dict[str, Any] = {"has_detector": False, "coverage": FakeCoverage(), "slop_s": 0.1, "wait_s": 0.0}
+    return Gatherer(**{**options, "detections": buffer, **changes})
+
+
+def caption(objects: tuple[DetectedObject, ...] = ()) -> Caption:
+    return Caption(**{**vars(shade_caption(9, 64, 48)), "objects": objects})
+
+
+@pytest.mark.parametrize(
+    ("stamp_ns", "origin"),
+    [
+        (5 * SECOND, Origin.SAME_STAMP),
+        (5 * SECOND + 1, Origin.NEARBY),
+        (5 * SECOND - SECOND // 10, Origin.NEARBY),
+        (5 * SECOND + SECOND // 10 + 1, Origin.NOWHERE),
+        (0, Origin.NOWHERE),
+    ],
+)
+def test_the_stamp_decides_whose_objects_they_are(stamp_ns: int, origin: Origin) -> None:
+    evidence = gatherer(5 * SECOND).gather(caption(), header(stamp_ns))
+    assert evidence.origin is origin
+    assert bool(evidence.missing) == (origin is Origin.NOWHERE)
+    if origin is Origin.NOWHERE:
+        assert not evidence.caption.objects
+        assert evidence.grounding is not None
+        assert evidence.grounding.coverage is None
+    else:
+        (found,) = evidence.caption.objects
+        assert found.box_xyxy == (0.0, 5.0, 40.0, 48.0), "cut at the edges of the image"
+        assert evidence.grounding is not None
+        assert evidence.grounding.coverage == 1.0
+        assert evidence.grounding.nouns[0].object_index == 0
+
+
+def test_without_slop_only_the_same_stamp_counts() -> None:
+    evidence = gatherer(5 * SECOND, slop_s=0.0).gather(caption(), header(5 * SECOND + 1))
+    assert evidence.missing == "the nearest detections are 0.000 s away, and detection_slop is 0"
+
+
+def test_another_camera_has_no_part_in_it() -> None:
+    evidence = gatherer(5 * SECOND).gather(caption(), header(5 * SECOND, "other eye"))
+    assert evidence.missing == "there are no detections of this camera"
+
+
+def test_an_own_detector_goes_before_the_topic() -> None:
+    own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
+    evidence = gatherer(5 * SECOND, has_detector=True).gather(caption((own,)), header(5 * SECOND))
+    assert (evidence.origin, evidence.caption.objects) == (Origin.DETECTOR, (own,))
+
+
+def test_with_coverage_off_the_objects_are_there_all_the_same() -> None:
+    evidence = gatherer(5 * SECOND, coverage=None).gather(caption(), header(5 * SECOND))
+    assert evidence.grounding is None
+    assert [each.class_name for each in evidence.caption.objects] == ["shade"]
+
+
+edges = st.floats(-1e6, 1e6)
+
+
+@given(st.lists(st.tuples(edges, edges, edges, edges), max_size=5), st.integers(1, 4000), st.integers(1, 4000))
+def test_what_is_cut_at_the_edges_lies_inside_and_has_an_area(
+    boxes: list[tuple[float, float, float, float]], width: int, height: int
+) -> None:
+    for each in inside([DetectedObject("dog", 1, 0.5, box) for box in boxes], width, height):
+        left, top, right, bottom = each.box_xyxy
+        assert 0 <= left < right <= width
+        assert 0 <= top < bottom <= height
+
+
+@pytest.mark.parametrize(
+    "chosen", [("no_such_pipeline", "", ""), ("", "/no/such/glove.txt", ""), ("", "", "/no/such/synonyms.txt")]
+)
+def test_what_coverage_cannot_load_is_refused_with_a_sentence(chosen: tuple[str, str, str]) -> None:
+    with pytest.raises(CoverageError) as caught:
+        load_coverage(*chosen, class_names=())
+    assert "no_such" in str(caught.value) or "/no/such" in str(caught.value)

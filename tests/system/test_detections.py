@@ -1,0 +1,237 @@
+"""Objects in the caption node as a process: from its own detector, and from the detections topic of another node."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Image
+from smart_caption_ros.msg import BoundingBox, Caption, DetectedObject, DetectedObjectArray
+from std_msgs.msg import Header
+
+from smart_caption_ros.datasets.image_messages import encode_image
+from tests.nodes.fake_captioner import BREAKS_COVERAGE, image_fields
+from tests.system.test_caption_node import NODE, RELIABLE_INPUT, User, latest, values
+from tests.tiny_detectors import BLUE, GREEN, squares, write_yolox
+
+if TYPE_CHECKING:
+    from tests.system.conftest import Robot
+
+pytestmark = pytest.mark.needs_ros
+
+# Detections that are on their way are waited for, and a busy machine is no error.
+PATIENT = (
+    *RELIABLE_INPUT, "-p", "max_age_s:=0.0", "-p", "detection_wait:=10.0", "-p", "diagnostics_period_s:=0.1",
+    "-p", "qos_overrides./detections.subscription.reliability:=reliable",
+)  # fmt: skip
+RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+
+
+@pytest.fixture
+def diagnostics(robot: Robot) -> list[DiagnosticArray]:
+    return robot.listen(DiagnosticArray, "/diagnostics")
+
+
+def detected(name: str, box: tuple[float, float, float, float] = (1, 2, 30, 40), **fields: Any) -> DetectedObject:
+    x1, y1, x2, y2 = map(float, box)
+    standard = {"class_id": -1, "score": 0.75}
+    return DetectedObject(class_name=name, box=BoundingBox(x1=x1, y1=y1, x2=x2, y2=y2), **{**standard, **fields})
+
+
+class Detector:
+    """Another node's detector: publishes on the detections topic."""
+
+    def __init__(self, robot: Robot) -> None:
+        self._publisher = robot.publisher(DetectedObjectArray, "/detections", RELIABLE)
+
+    def publish(self, header: Header, *objects: DetectedObject) -> None:
+        self._publisher.publish(DetectedObjectArray(header=header, objects=objects))
+
+
+def at(sec: int, nanosec: int = 0, frame_id: str = "eye") -> Header:
+    header = Header(frame_id=frame_id)
+    header.stamp.sec, header.stamp.nanosec = sec, nanosec
+    return header
+
+
+def ask(user: User, header: Header, shade: int = 100) -> Caption:
+    user.publish_as_it_is(Image(header=header, **image_fields(shade)))
+    return user.answer_to(header)
+
+
+def test_objects_of_the_topic_reach_the_caption_of_their_image(
+    robot: Robot, diagnostics: list[DiagnosticArray]
+) -> None:
+    robot.start_caption_node(*PATIENT)
+    user, detector = User(robot), Detector(robot)
+    detector.publish(at(1), detected("shade", (-5, 2, 30, 400)), detected("16"), detected("shade", score=0.5))
+    caption = ask(user, at(1))
+    assert (caption.status, caption.text) == (Caption.STATUS_OK, "shade 100")
+    assert [(each.class_name, each.class_id) for each in caption.objects] == [("shade", -1), ("dog", 16), ("shade", -1)]
+    box = caption.objects[0].box
+    assert (box.x1, box.y1, box.x2, box.y2) == (0, 2, 30, 48), "cut at the edges of the 64x48 image"
+    assert [(noun.noun, noun.word_index, noun.object_index) for noun in caption.nouns] == [
+        ("shade", 0, 0),
+        ("100", 1, -1),
+    ]
+    coverage = caption.coverage
+    assert (coverage.valid, coverage.coverage, coverage.noun_support) == (True, 0.5, 0.5)
+    assert (list(coverage.missed_classes), list(coverage.unsupported_nouns)) == (["dog"], ["100"])
+    assert 0 < caption.timing.coverage_ms < caption.timing.total_ms
+
+    # Nearby in time is good enough within the slop, and nothing else is.
+    detector.publish(at(2, 90_000_000))
+    detector.publish(at(2, 50_000_000), detected("cat"))
+    assert [each.class_name for each in ask(user, at(2)).objects] == ["cat"]
+    detector.publish(at(9), detected("cat"))
+    alone = ask(user, at(8))
+    assert (alone.status, len(alone.objects), alone.coverage.valid) == (Caption.STATUS_OK, 0, False)
+    assert [noun.noun for noun in alone.nouns] == ["shade", "100"]
+    reported = robot.wait_for(
+        lambda: (s := latest(diagnostics)) and values(s)["captions with no detections"] == "1" and s, "diagnostics"
+    )
+    assert reported.level == DiagnosticStatus.WARN
+    assert "have no objects: the nearest detections are 1.000 s away, and detection_slop is 0.1" in reported.message
+    told = values(reported)
+    assert told["captions with detections of their stamp"] == told["captions with detections nearby"] == "1"
+    assert told["objects from"] == "/detections (smart_caption_ros/DetectedObjectArray)"
+    assert robot.set_parameter("/caption_node", "detection_slop", 1.5).successful
+    assert [each.class_name for each in ask(user, at(10)).objects] == ["cat"]
+
+
+def test_nothing_that_a_detector_sends_stops_the_captions(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
+    process = robot.start_caption_node(*PATIENT)
+    user, detector = User(robot), Detector(robot)
+    broken = [
+        detected("dog", (math.nan, 0, 9, 9)),
+        detected("dog", (9, 9, 1, 1)),
+        detected("dog", (5, 5, 5, 5)),
+        detected("dog", (0, 0, math.inf, 9)),
+        detected("dog", score=math.nan),
+        detected(""),
+        detected("5000"),
+        detected("background"),
+    ]
+    detector.publish(at(0), detected("unstamped"))
+    detector.publish(at(1, frame_id="another eye"), detected("cat"))
+    detector.publish(at(1), *broken, detected("dog", (1, 1, 5, 5), score=9.0), detected("cat", (900, 900, 950, 950)))
+    caption = ask(user, at(1))
+    assert [(each.class_name, each.score) for each in caption.objects] == [("dog", 1.0)]
+    many = [detected(str(i % 80), (i % 60, 1, i % 60 + 3, 9), score=i / 1000) for i in range(700)]
+    detector.publish(at(2), *many)
+    caption = ask(user, at(2))
+    assert len(caption.objects) == 500
+    assert min(each.score for each in caption.objects) == pytest.approx(0.2), "the surest are kept"
+    assert caption.coverage.valid
+    detector.publish(at(3))
+    assert ask(user, at(3)).status == Caption.STATUS_OK
+    assert not user.captions[-1].coverage.valid, "no objects, so there is nothing to cover"
+    detector.publish(at(4), detected("shade"))
+    failed = ask(user, at(4), shade=BREAKS_COVERAGE)
+    assert (failed.status, failed.text) == (Caption.STATUS_OK, f"shade {BREAKS_COVERAGE}")
+    assert (len(failed.objects), len(failed.nouns), failed.coverage.valid) == (1, 0, False)
+    for second in range(5, 300):
+        detector.publish(at(second), detected("shade"))
+    assert ask(user, at(299)).coverage.valid
+    reported = robot.wait_for(
+        lambda: (s := latest(diagnostics)) and values(s)["captions with detections of their stamp"] == "5" and s,
+        "diagnostics",
+    )
+    assert "no coverage: coverage failed: RuntimeError: the dictionary is on fire" in reported.message
+    assert values(reported)["detected objects left out"] == str(len(broken))
+    assert values(reported)["coverage failures"] == "1"
+    assert "Traceback" not in process.log.read_text()
+
+
+def test_an_own_detector_finds_the_objects_in_the_node(
+    robot: Robot, tmp_path: Path, diagnostics: list[DiagnosticArray]
+) -> None:
+    path = write_yolox(tmp_path / "tiny.onnx")
+    robot.start(NODE, *PATIENT, "-p", f"detector:={path}", "-p", "threads:=1", "-p", "detector_min_score:=0.9")
+    user = User(robot)
+    frame = squares(640, 640, (GREEN, (320, 160, 480, 320)), (BLUE, (0, 320, 320, 640)))
+    header = at(1)
+    user.publish_as_it_is(Image(header=header, **encode_image(frame)))
+    caption = user.answer_to(header)
+    assert caption.status == Caption.STATUS_OK
+    boxes = {(each.class_name, each.box.x1, each.box.y1, each.box.x2, each.box.y2) for each in caption.objects}
+    assert {(GREEN, 320, 160, 480, 320), (BLUE, 0, 320, 320, 640)} <= boxes
+    assert caption.nouns, "every caption of the default bundle has a noun"
+    assert caption.coverage.valid
+    named = {caption.objects[noun.object_index].class_name for noun in caption.nouns if noun.object_index >= 0}
+    assert named | set(caption.coverage.missed_classes) == {GREEN, BLUE}
+    reported = robot.wait_for(
+        lambda: (s := latest(diagnostics)) and values(s)["captions with objects of the own detector"] == "1" and s,
+        "diagnostics",
+    )
+    assert reported.level == DiagnosticStatus.OK
+    assert values(reported)["objects from"] == f"{path} (yolox)"
+    assert values(reported)["coverage"] == "on"
+    assert not robot.node.get_subscriptions_info_by_topic("/detections"), "it needs no other's"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("detector", None, "there is no such detector"),
+        ("detector", b"no graph", "cannot be loaded"),
+        ("detection_classes", None, "the class names cannot be read: No such file or directory"),
+    ],
+)
+def test_a_file_that_cannot_be_used_ends_the_node_with_a_sentence(
+    robot: Robot, tmp_path: Path, name: str, content: bytes | None, sentence: str
+) -> None:
+    path = tmp_path / "given.file"
+    if content is not None:
+        path.write_bytes(content)
+    process = robot.start(NODE, "-p", f"{name}:={path}")
+    robot.wait_for(lambda: process.exit_status is not None, "end of the process")
+    assert process.stop() == 1
+    log = process.log.read_text()
+    assert sentence in log
+    assert str(path) in log
+    assert "Traceback" not in log
+
+
+def test_without_autostart_a_missing_detector_leaves_the_node_alive_and_diagnosed(
+    robot: Robot, tmp_path: Path, diagnostics: list[DiagnosticArray]
+) -> None:
+    robot.start(NODE, "-p", "autostart:=false", "-p", f"detector:={tmp_path}/absent.onnx", "-p", "threads:=1")
+    assert not robot.change_state("configure")
+    reported = robot.wait_for(
+        lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.ERROR and s, "diagnostics"
+    )
+    assert "absent.onnx: there is no such detector" in reported.message
+    path = write_yolox(tmp_path / "present.onnx")
+    assert robot.set_parameter("/caption_node", "detector", str(path)).successful
+    assert robot.change_state("configure")
+
+
+def test_vision_msgs_are_taken_as_well(robot: Robot) -> None:
+    vision_msgs = pytest.importorskip("vision_msgs.msg", reason="needs vision_msgs")
+    robot.start_caption_node(*PATIENT)
+    user = User(robot)
+    publisher = robot.publisher(vision_msgs.Detection2DArray, "/detections", RELIABLE)
+    detection, hypothesis = vision_msgs.Detection2D(), vision_msgs.ObjectHypothesisWithPose()
+    hypothesis.hypothesis.class_id, hypothesis.hypothesis.score = "shade", 0.75
+    detection.results.append(hypothesis)
+    detection.bbox.center.position.x, detection.bbox.center.position.y = 20.0, 10.0
+    detection.bbox.size_x, detection.bbox.size_y = 10.0, 4.0
+    publisher.publish(vision_msgs.Detection2DArray(header=at(1), detections=[detection]))
+    caption = ask(user, at(1))
+    (found,) = caption.objects
+    assert (found.class_name, found.box.x1, found.box.y1, found.box.x2, found.box.y2) == ("shade", 15, 8, 25, 12)
+    assert caption.nouns[0].object_index == 0
+
+    # The type follows whoever publishes.
+    robot.node.destroy_publisher(publisher)
+    detector = Detector(robot)
+    detector.publish(at(2), detected("shade"))
+    assert len(ask(user, at(2)).objects) == 1
