@@ -34,8 +34,17 @@ class TrainedCaptioner:
             "vocabulary": self.vocabulary.words,
             "record": self.record,
         }
+        save_checkpoint(path, self.tensors(), state)
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The weights, ``captioner.*`` and ``backbone.*``."""
         tensors = with_prefix("captioner", self.captioner.state_dict())
-        save_checkpoint(path, {**tensors, **with_prefix("backbone", self.backbone.state_dict())}, state)
+        return {**tensors, **with_prefix("backbone", self.backbone.state_dict())}
+
+    def load_tensors(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Put back what :meth:`tensors` gave; other names are left alone."""
+        self.captioner.load_state_dict(under_prefix("captioner", tensors))
+        self.backbone.load_state_dict(under_prefix("backbone", tensors))
 
     @classmethod
     def load(cls, path: Path) -> "TrainedCaptioner":
@@ -46,16 +55,17 @@ class TrainedCaptioner:
         """
         tensors, state = load_checkpoint(path)
         family = FAMILIES[state["family"]]
-        captioner = family(family.Config(**state["model"]))
-        captioner.load_state_dict(under_prefix("captioner", tensors))
-        backbone = MobileNetV2()
-        backbone.load_state_dict(under_prefix("backbone", tensors))
+        captioner = family(family.Config(**state["model"])).eval()
         vocabulary = Vocabulary(tuple(state["vocabulary"]))
-        return cls(state["family"], captioner.eval(), backbone.eval(), vocabulary, state["record"])
+        trained = cls(state["family"], captioner, MobileNetV2().eval(), vocabulary, state["record"])
+        trained.load_tensors(tensors)
+        return trained
 
-    def caption_tokens(self, tokens: torch.Tensor, beam_size: int, max_words: int) -> Hypotheses:
-        """Beam search over visual tokens (B, N, width)."""
-        return beam_search(self.captioner, tokens, beam_size=beam_size, max_words=max_words)
+    def caption_tokens(
+        self, tokens: torch.Tensor, beam_size: int, max_words: int, mask: torch.Tensor | None = None
+    ) -> Hypotheses:
+        """Beam search over visual tokens (B, N, width); mask: (B, N) bool, True where a token is real."""
+        return beam_search(self.captioner, tokens, mask, beam_size=beam_size, max_words=max_words)
 
     def caption_images(self, images_bgr: np.ndarray, beam_size: int, max_words: int) -> Hypotheses:
         """Beam search over frames, (B, 224, 224, 3) uint8 BGR."""

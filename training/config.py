@@ -6,6 +6,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import yaml
 
+from training.data.datasets import DATASETS
 from training.objectives import OBJECTIVES
 from training.schedules import SCHEDULES
 
@@ -25,6 +26,10 @@ class DataConfig:
     """Words seen less often in the training split are unknown."""
     max_words: int = 20
     """Longer captions are cut; also the longest caption that beam search makes."""
+
+    def __post_init__(self) -> None:
+        if self.dataset not in DATASETS:
+            raise ValueError(f"dataset must be one of {', '.join(DATASETS)}, not {self.dataset!r}")
 
 
 @dataclass(frozen=True)

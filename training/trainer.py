@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from training.backbones import load_backbone
 from training.captioning import TrainedCaptioner
 from training.checkpoint import (
     load_checkpoint,
@@ -24,15 +23,14 @@ from training.checkpoint import (
     with_prefix,
 )
 from training.config import ConfigError, ExperimentConfig, PhaseConfig, parse_config
-from training.data.augmentation import random_view
-from training.data.flickr8k import Flickr8k
-from training.data.grid_features import load_or_extract
+from training.data.datasets import open_dataset
 from training.data.tokenizer import build_vocabulary, tokenize
 from training.metrics.coco import score_captions
 from training.models import FAMILIES
 from training.objectives import OBJECTIVES
 from training.objectives.objective import Objective, Outcome, TrainingCaptions
 from training.schedules import SCHEDULES
+from training.visual_inputs import open_visual_inputs
 
 
 class TrainingError(Exception):
@@ -78,14 +76,14 @@ class Trainer:
             ConfigError: the folder holds another experiment.
             DataError, BackboneError: the data is missing or malformed.
         """
-        self.config, self.folder, self.cache = config, folder, cache
+        self.config, self.folder = config, folder
         folder.mkdir(parents=True, exist_ok=True)
         self._claim_folder()
         torch.manual_seed(config.seed)
-        self.dataset = Flickr8k(data / "flickr8k")
-        self.images = {split: self.dataset.split(split) for split in ("train", "dev")}
+        dataset = open_dataset(config.data, data)
+        self.images = {split: dataset.split(split) for split in ("train", "dev")}
         words = {
-            image: [tokenize(caption) for caption in self.dataset.captions[image]]
+            image: [tokenize(caption) for caption in dataset.captions[image]]
             for images in self.images.values()
             for image in images
         }
@@ -93,20 +91,19 @@ class Trainer:
         train_words = [words[image] for image in self.images["train"]]
         vocabulary = build_vocabulary(chain.from_iterable(train_words), config.data.minimum_count)
         self.captions = TrainingCaptions(train_words, vocabulary, config.data.max_words)
-        backbone = load_backbone(data / "backbones" / config.backbone)
+        self.inputs = open_visual_inputs(config, data, dataset, self.images, cache)
         family = FAMILIES[config.family]
         try:
             model = family.Config(
-                vocabulary_size=len(vocabulary), token_width=backbone.token_width, padding_id=vocabulary.padding_id,
+                vocabulary_size=len(vocabulary), token_width=self.inputs.token_width, padding_id=vocabulary.padding_id,
                 **config.model,
             )  # fmt: skip
         except (TypeError, ValueError) as error:
             raise ConfigError(f"model: {error}") from None
         record = {"name": config.name, "backbone": config.backbone, "experiment": asdict(config)}
-        self.trained = TrainedCaptioner(config.family, family(model), backbone, vocabulary, record)
+        self.trained = TrainedCaptioner(config.family, family(model), self.inputs.backbone, vocabulary, record)
         self.autocast = config.precision == "bf16" or (config.precision == "auto" and multiplies_bf16())
         self.progress = Progress()
-        self._features: dict[str, np.ndarray] = {}
 
     def _claim_folder(self) -> None:
         """The folder belongs to the experiment that was started in it first."""
@@ -139,15 +136,11 @@ class Trainer:
         if checkpoint.exists():
             tensors, state = load_checkpoint(checkpoint)
             self.progress = Progress(**state)
-            self.trained.captioner.load_state_dict(under_prefix("captioner", tensors))
-            self.trained.backbone.load_state_dict(under_prefix("backbone", tensors))
+            self.trained.load_tensors(tensors)
             torch.set_rng_state(tensors["random.torch"])
         while self.progress.phase < len(self.config.phases):
             phase = self.config.phases[self.progress.phase]
-            if phase.trains_backbone:
-                self._features = {}  # they will no longer be this backbone's
-            else:
-                self._load_features()
+            self.inputs.begin_phase(phase)
             objective = OBJECTIVES[phase.objective](self.captions, phase)
             optimizer = self._optimizer(phase)
             if saved := under_prefix("optimizer", tensors):
@@ -169,37 +162,30 @@ class Trainer:
             # Before the checkpoint, so that it holds what the phase starts from: the file of the best may change
             # in the phase's first epoch, and a resumed run must not start from that.
             tensors, _ = load_checkpoint(self.folder / "best.safetensors")
-            self.trained.captioner.load_state_dict(under_prefix("captioner", tensors))
-            self.trained.backbone.load_state_dict(under_prefix("backbone", tensors))
-            self._features = {}  # of a backbone that may be another now
+            self.trained.load_tensors(tensors)
         # The next phase starts with a fresh optimizer: the checkpoint must not carry this one's.
         self._save(None)
 
-    def _load_features(self) -> None:
-        if not self._features:
-            backbone = self.trained.backbone
-            self._features = {
-                split: load_or_extract(self.cache, self.dataset, images, backbone, flip=split == "train")
-                for split, images in self.images.items()
-            }
-
     def _optimizer(self, phase: PhaseConfig) -> torch.optim.Optimizer:
-        groups: list[dict[str, Any]] = [
-            {"params": list(self.trained.captioner.parameters()), "peak": phase.learning_rate}
-        ]
-        if phase.trains_backbone:
-            groups.append({"params": list(self.trained.backbone.parameters()), "peak": phase.backbone_learning_rate})
+        groups = [{"params": list(module.parameters()), "peak": rate} for module, rate in self._learning(phase)]
         return torch.optim.Adam(groups, lr=phase.learning_rate, betas=(0.9, 0.98), eps=1e-9)
 
+    def _learning(self, phase: PhaseConfig) -> list[tuple[nn.Module, float]]:
+        """The modules that learn in a phase, and their peak rates."""
+        learning: list[tuple[nn.Module, float]] = [(self.trained.captioner, phase.learning_rate)]
+        if phase.trains_backbone and self.trained.backbone is not None:
+            learning.append((self.trained.backbone, phase.backbone_learning_rate))
+        return learning
+
     def _train_epoch(self, phase: PhaseConfig, objective: Objective, optimizer: torch.optim.Optimizer) -> None:
-        progress, names = self.progress, self.images["train"]
-        steps = math.ceil(len(names) / phase.images_per_batch)
+        progress = self.progress
+        steps = math.ceil(len(self.images["train"]) / phase.images_per_batch)
         # Order and views depend on the seed and the epoch alone, so a resumed epoch sees what it would have seen.
         random = np.random.default_rng((self.config.seed, progress.phase, progress.epoch))
         order = self._shuffle(phase.images_per_batch, random)
-        flips = random.random(len(names)) < 0.5 if phase.flip else np.zeros(len(names), bool)
+        self.inputs.begin_epoch(random)
         self.trained.captioner.train()
-        modules = [self.trained.captioner, *([self.trained.backbone] if phase.trains_backbone else [])]
+        modules = [module for module, _ in self._learning(phase)]
         saved = time.monotonic()
         title = f"{phase.name} {progress.epoch + 1}/{phase.epochs}"
         with tqdm(total=steps, initial=progress.step, desc=title, unit="step", mininterval=1.0) as bar:
@@ -210,7 +196,7 @@ class Trainer:
                 share = SCHEDULES[phase.schedule](done, total, phase, self.trained.captioner.config.d_model)
                 for group in optimizer.param_groups:
                     group["lr"] = group["peak"] * share
-                outcome = self._outcome(phase, objective, chosen, flips)
+                outcome = self._outcome(objective, chosen)
                 value = outcome.loss.item()
                 if not math.isfinite(value):
                     raise TrainingError(
@@ -248,26 +234,16 @@ class Trainer:
         last = batches.pop()
         return np.concatenate([*(batches[k] for k in random.permutation(len(batches))), last])
 
-    def _outcome(self, phase: PhaseConfig, objective: Objective, chosen: np.ndarray, flips: np.ndarray) -> Outcome:
+    def _outcome(self, objective: Objective, chosen: np.ndarray) -> Outcome:
+        progress = self.progress
+        place = (self.config.seed, progress.phase, progress.epoch, progress.step)
+        batch = self.inputs.training_batch(chosen, np.random.default_rng(place))
         with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
-            if phase.trains_backbone:
-                tokens = self.trained.backbone(torch.from_numpy(self._views(phase, chosen, flips)))
-            else:
-                stored = self._features["train"][chosen, flips[chosen].astype(int)]
-                tokens = torch.from_numpy(stored.astype(np.float32))
-            return objective(self.trained.captioner, tokens, chosen)
-
-    def _views(self, phase: PhaseConfig, chosen: np.ndarray, flips: np.ndarray) -> np.ndarray:
-        frames = self.dataset.read_images([self.images["train"][index] for index in chosen])
-        place = (self.config.seed, self.progress.phase, self.progress.epoch, self.progress.step)
-        random = np.random.default_rng(place)
-        return np.stack(
-            [random_view(frame, bool(flips[i]), phase.crop, random) for frame, i in zip(frames, chosen, strict=True)]
-        )
+            return objective(self.trained.captioner, self.inputs.tokens(batch), chosen, batch.mask)
 
     def _finish_epoch(self, phase: PhaseConfig, optimizer: torch.optim.Optimizer) -> None:
         progress = self.progress
-        scores = self.evaluate(from_features=not phase.trains_backbone)
+        scores = self.evaluate()
         entry = {
             "phase": phase.name, "epoch": progress.epoch + 1, "loss": round(progress.loss_sum / progress.step, 4),
             "learning_rate": optimizer.param_groups[0]["lr"], **{k: round(v, 4) for k, v in scores.items()},
@@ -291,8 +267,7 @@ class Trainer:
 
     def _save(self, optimizer: torch.optim.Optimizer | None) -> None:
         tensors = {
-            **with_prefix("captioner", self.trained.captioner.state_dict()),
-            **with_prefix("backbone", self.trained.backbone.state_dict()),
+            **self.trained.tensors(),
             "random.torch": torch.get_rng_state(),
         }
         if optimizer is not None:
@@ -301,19 +276,17 @@ class Trainer:
 
     # -- evaluation ----------------------------------------------------------------------------------------
 
-    def evaluate(self, from_features: bool) -> dict[str, float]:
+    def evaluate(self) -> dict[str, float]:
         """Scores on the dev split, with the beam that the robot uses."""
         settings, names = self.config.evaluation, self.images["dev"]
         self.trained.captioner.eval()
         captions: dict[str, str] = {}
         with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
             for start in tqdm(range(0, len(names), settings.images_per_batch), desc="dev", leave=False):
-                batch = names[start : start + settings.images_per_batch]
-                if from_features:
-                    stored = self._features["dev"][start : start + len(batch), 0]
-                    tokens = torch.from_numpy(stored.astype(np.float32))
-                else:
-                    tokens = self.trained.backbone(torch.from_numpy(self.dataset.read_images(batch)))
-                found = self.trained.caption_tokens(tokens, settings.beam_size, self.config.data.max_words)
-                captions.update(zip(batch, map(" ".join, self.trained.sentences(found)), strict=True))
+                images = names[start : start + settings.images_per_batch]
+                batch = self.inputs.dev_batch(start, start + len(images))
+                found = self.trained.caption_tokens(
+                    self.inputs.tokens(batch), settings.beam_size, self.config.data.max_words, batch.mask
+                )
+                captions.update(zip(images, map(" ".join, self.trained.sentences(found)), strict=True))
         return score_captions(captions, self.references)

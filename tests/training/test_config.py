@@ -40,6 +40,7 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
         ({"precision": "fp8"}, "precision must be"),
         ({"seed": True}, "seed: expected int"),
         ({"data": 3}, "data: expected keys"),
+        ({"data": {"dataset": "nowhere"}}, "data: dataset must be one of flickr8k, not 'nowhere'"),
         (phase(objective="reinforce"), r"phases\[0\]: objective must be one of cross_entropy, self_critical"),
         (phase(schedule="linear"), r"phases\[0\]: schedule must be one of constant, cosine, noam"),
         (phase(schedule="noam"), r"phases\[0\]: schedule noam needs warmup_steps"),

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from training.data.flickr8k import Flickr8k
+from training.data.datasets import CaptionDataset
 from training.models.mobilenet_v2 import MobileNetV2
 
 
@@ -24,7 +24,7 @@ def fingerprint(backbone: torch.nn.Module) -> str:
 
 def load_or_extract(
     folder: Path,
-    dataset: Flickr8k,
+    dataset: CaptionDataset,
     images: list[str],
     backbone: MobileNetV2,
     flip: bool,

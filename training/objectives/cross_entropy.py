@@ -41,7 +41,7 @@ class CrossEntropy:
         self._label_smoothing = phase.label_smoothing
         self._captions = [encode_captions(words, captions.vocabulary, captions.max_words) for words in captions.words]
 
-    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray) -> Outcome:
+    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
         words = pad_groups([self._captions[image] for image in images], self._padding_id).to(tokens.device)
-        logits = captioner(tokens, words[..., :-1])
+        logits = captioner(tokens, words[..., :-1], mask)
         return Outcome(cross_entropy(logits, words[..., 1:], self._padding_id, self._label_smoothing))

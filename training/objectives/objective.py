@@ -39,11 +39,12 @@ class Objective(Protocol):
 
     def __init__(self, captions: TrainingCaptions, phase: "PhaseConfig") -> None: ...
 
-    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray) -> Outcome:
+    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
         """
         Args:
             captioner: in training mode.
             tokens: (B, N, width) visual tokens.
             images: (B,) integers, which images of the training split they are.
+            mask: (B, N) bool, True where a token is real; None when all are.
         """
         ...

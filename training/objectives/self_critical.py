@@ -54,8 +54,10 @@ class SelfCritical:
         corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
         self.reward: Reward = corpus.score
 
-    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray) -> Outcome:
-        found = beam_search(captioner, tokens, beam_size=self._beam_size, max_words=self._max_words, early_exit=False)
+    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
+        found = beam_search(
+            captioner, tokens, mask, beam_size=self._beam_size, max_words=self._max_words, early_exit=False
+        )
         scores = self.reward(images, found.words.cpu().numpy())
         rewards = torch.from_numpy(scores).to(found.log_probabilities)
         return Outcome(self_critical_loss(found.log_probabilities, rewards), float(scores.mean()))
