@@ -24,7 +24,7 @@ from training.checkpoint import (
 )
 from training.config import ConfigError, ExperimentConfig, PhaseConfig, parse_config
 from training.data.datasets import open_dataset
-from training.data.tokenizer import build_vocabulary, tokenize
+from training.data.tokenizer import RULES, build_vocabulary
 from training.metrics.coco import score_captions
 from training.models import FAMILIES
 from training.objectives import OBJECTIVES
@@ -82,14 +82,15 @@ class Trainer:
         torch.manual_seed(config.seed)
         dataset = open_dataset(config.data, data)
         self.images = {split: dataset.split(split) for split in ("train", "dev")}
+        rule = RULES[config.data.vocabulary]
         words = {
-            image: [tokenize(caption) for caption in dataset.captions[image]]
+            image: [rule.words(caption) for caption in dataset.captions[image]]
             for images in self.images.values()
             for image in images
         }
         self.references = {image: [" ".join(w) for w in words[image]] for image in self.images["dev"]}
         train_words = [words[image] for image in self.images["train"]]
-        vocabulary = build_vocabulary(chain.from_iterable(train_words), config.data.minimum_count)
+        vocabulary = build_vocabulary(chain.from_iterable(train_words), config.data.minimum_count or rule.minimum_count)
         self.captions = TrainingCaptions(train_words, vocabulary, config.data.max_words)
         self.inputs = open_visual_inputs(config, data, dataset, self.images, cache)
         family = FAMILIES[config.family]
@@ -100,7 +101,7 @@ class Trainer:
             )  # fmt: skip
         except (TypeError, ValueError) as error:
             raise ConfigError(f"model: {error}") from None
-        record = {"name": config.name, "backbone": config.backbone, "experiment": asdict(config)}
+        record = {"name": config.name, **self.inputs.facts, "experiment": asdict(config)}
         self.trained = TrainedCaptioner(config.family, family(model), self.inputs.backbone, vocabulary, record)
         self.autocast = config.precision == "bf16" or (config.precision == "auto" and multiplies_bf16())
         self.progress = Progress()

@@ -4,18 +4,22 @@ A batch is made in two steps, so that the first can run ahead of the training st
 read (photographs, or tokens that were computed before), then it becomes tokens (through the backbone, if it learns).
 """
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from training.backbones import load_backbone
-from training.config import ExperimentConfig, PhaseConfig
+from training.config import ExperimentConfig, FeaturesConfig, PhaseConfig
 from training.data.augmentation import random_view
 from training.data.datasets import CaptionDataset
+from training.data.feature_formats import check_images, open_features
+from training.data.feature_store import FeatureStore
 from training.data.grid_features import load_or_extract
+from training.data.region_features import RegionFeatures, Regions
 from training.models.mobilenet_v2 import MobileNetV2
 
 
@@ -37,8 +41,13 @@ class VisualInputs(Protocol):
         ...
 
     @property
-    def backbone(self) -> MobileNetV2:
-        """What makes the tokens and is part of the model."""
+    def backbone(self) -> MobileNetV2 | None:
+        """What makes the tokens and is part of the model; None where they were computed before."""
+        ...
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What makes the tokens, plain facts for the record of the model."""
         ...
 
     def begin_phase(self, phase: PhaseConfig) -> None:
@@ -77,14 +86,20 @@ class Photographs:
     """Photographs through a backbone: cached grid features while it is frozen, random views while it learns."""
 
     def __init__(
-        self, dataset: CaptionDataset, splits: dict[str, list[str]], backbone: MobileNetV2, cache: Path
+        self, dataset: CaptionDataset, splits: dict[str, list[str]], backbone: MobileNetV2, name: str, cache: Path
     ) -> None:
         """
         Args:
             splits: images of ``train`` and ``dev``.
+            name: of the backbone's file.
             cache: folder for grid features, shared between runs.
+
+        Raises:
+            DataError: photographs are missing.
         """
-        self._backbone = backbone
+        for images in splits.values():
+            dataset.check_photographs(images)
+        self._backbone, self._name = backbone, name
         self._dataset, self._splits, self._cache = dataset, splits, cache
         self._features: dict[str, np.ndarray] = {}
         self._phase: PhaseConfig | None = None
@@ -97,6 +112,10 @@ class Photographs:
     @property
     def backbone(self) -> MobileNetV2:
         return self._backbone
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"backbone": self._name}
 
     def begin_phase(self, phase: PhaseConfig) -> None:
         self._phase = phase
@@ -136,12 +155,94 @@ def _stored(features: np.ndarray) -> VisualBatch:
     return VisualBatch(torch.from_numpy(features.astype(np.float32)))
 
 
+class StoredFeatures:
+    """Features that were computed before, of a backbone or detector that is no part of the model."""
+
+    backbone = None
+
+    def __init__(self, features: RegionFeatures, splits: dict[str, list[str]], facts: dict[str, Any]) -> None:
+        """
+        Args:
+            splits: images of ``train`` and ``dev``.
+            facts: where the features are from.
+
+        Raises:
+            DataError: images have no features.
+        """
+        self._features, self._splits = features, splits
+        self.facts = {"features": facts}
+        for split, images in splits.items():
+            check_images(features, images, f"features: {split}")
+
+    @property
+    def token_width(self) -> int:
+        return self._features.width
+
+    def begin_phase(self, phase: PhaseConfig) -> None:
+        pass
+
+    def begin_epoch(self, random: np.random.Generator) -> None:
+        pass
+
+    def training_batch(self, images: np.ndarray, random: np.random.Generator) -> VisualBatch:
+        return read_batch(self._features, [self._splits["train"][index] for index in images])
+
+    def dev_batch(self, start: int, stop: int) -> VisualBatch:
+        return read_batch(self._features, self._splits["dev"][start:stop])
+
+    def tokens(self, batch: VisualBatch) -> Tensor:
+        return batch.values
+
+
+def read_batch(features: RegionFeatures, images: Sequence[str]) -> VisualBatch:
+    """Features of images, padded to the longest with rows that the mask leaves out.
+
+    Raises:
+        DataError: an image has no features, or they are malformed.
+    """
+    return pad_regions([features.read(image) for image in images])
+
+
+def pad_regions(regions: Sequence[Regions]) -> VisualBatch:
+    """Regions of B images as tokens (B, N, width), N the most regions of an image, zeros behind fewer."""
+    counts = [len(found.features) for found in regions]
+    tokens = np.zeros((len(regions), max(counts), regions[0].features.shape[1]), np.float32)
+    for rows, found in zip(tokens, regions, strict=True):
+        rows[: len(found.features)] = found.features
+    mask = np.arange(max(counts)) < np.array(counts)[:, None]
+    return VisualBatch(torch.from_numpy(tokens), None if mask.all() else torch.from_numpy(mask))
+
+
+def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeatures, dict[str, Any]]:
+    """The features of an experiment, and where they are from.
+
+    Raises:
+        DataError: they are missing or malformed.
+    """
+    paths = config.paths(data)
+    features = open_features(config.kind, paths, config.width, config.max_regions)
+    facts: dict[str, Any] = {"kind": config.kind, "max_regions": config.max_regions}
+    if isinstance(features, FeatureStore):
+        facts["source"] = features.source
+    return features, facts
+
+
 def open_visual_inputs(
     config: ExperimentConfig, data: Path, dataset: CaptionDataset, splits: dict[str, list[str]], cache: Path
 ) -> VisualInputs:
-    """The visual side of an experiment; arguments as :class:`Photographs`.
+    """The visual side of an experiment.
+
+    Args:
+        data: folder that the experiment's paths are below.
+        splits: images of ``train`` and ``dev``.
+        cache: folder for grid features, shared between runs.
 
     Raises:
         BackboneError: the backbone is missing or malformed.
+        DataError: photographs or features are missing.
     """
-    return Photographs(dataset, splits, load_backbone(data / "backbones" / config.backbone), cache)
+    if config.features:
+        features, facts = open_stored_features(config.features, data)
+        return StoredFeatures(features, splits, facts)
+    backbone = load_backbone(data / "backbones" / config.backbone)
+    return Photographs(dataset, splits, backbone, config.backbone, cache)

@@ -34,7 +34,7 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
     ("change", "complaint"),
     [
         ({"nmae": "y"}, "unknown key 'nmae'"),
-        ({"phases": []}, "phases: expected a list"),
+        ({"phases": []}, "phases: expected a list of phases"),
         ({"phases": [{"name": "p", "epochs": 1}]}, r"phases\[0\]: learning_rate is missing"),
         ({"phases": [{"name": "p", "epochs": "two", "learning_rate": 1}]}, r"phases\[0\]: epochs: expected int"),
         ({"precision": "fp8"}, "precision must be"),

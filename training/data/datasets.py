@@ -1,11 +1,14 @@
 """Data sets that a captioner is trained on, behind one protocol and a registry."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from training.data import coco_dataset, flickr8k
+from training.data.coco_dataset import CocoDataset, CocoOptions
 from training.data.flickr8k import Flickr8k
 
 if TYPE_CHECKING:
@@ -24,7 +27,14 @@ class CaptionDataset(Protocol):
         """Image ids of a split, in a fixed order.
 
         Raises:
-            DataError: unknown split.
+            DataError: unknown split, or one without images.
+        """
+        ...
+
+    def check_photographs(self, images: Iterable[str]) -> None:
+        """
+        Raises:
+            DataError: photographs are missing; says how many and names one.
         """
         ...
 
@@ -37,8 +47,33 @@ class CaptionDataset(Protocol):
         ...
 
 
-DATASETS: dict[str, Callable[[Path], CaptionDataset]] = {"flickr8k": lambda data: Flickr8k(data / "flickr8k")}
-"""By the name that an experiment gives; called with the data folder."""
+@dataclass(frozen=True)
+class Flickr8kOptions:
+    """Where Flickr8k is."""
+
+    folder: str = "flickr8k"
+    """Below the data folder, or absolute."""
+
+
+@dataclass(frozen=True)
+class DatasetKind:
+    """What the registry knows of a data set."""
+
+    options: type
+    """Dataclass of what an experiment may say of it; raises ValueError for what does not go together."""
+    open: Callable[[Path, Any], CaptionDataset]
+    """Called with the data folder and the options."""
+    provenance: dict[str, str]
+    """Name and terms, for the manifest of what is trained on it."""
+
+
+DATASETS = {
+    "flickr8k": DatasetKind(
+        Flickr8kOptions, lambda data, options: Flickr8k(data / options.folder), flickr8k.PROVENANCE
+    ),
+    "coco": DatasetKind(CocoOptions, CocoDataset.open, coco_dataset.PROVENANCE),
+}
+"""By the name that an experiment gives."""
 
 
 def open_dataset(config: "DataConfig", data: Path) -> CaptionDataset:
@@ -47,4 +82,5 @@ def open_dataset(config: "DataConfig", data: Path) -> CaptionDataset:
     Raises:
         DataError: the data is missing or malformed.
     """
-    return DATASETS[config.dataset](data)
+    kind = DATASETS[config.dataset]
+    return kind.open(data, kind.options(**config.options))

@@ -8,7 +8,7 @@ import base64
 import binascii
 import mmap
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,10 @@ class Regions:
 
 
 class RegionFeatures(Protocol):
-    """A store of features by image id."""
+    """Features by image id."""
+
+    width: int
+    """Of a feature."""
 
     def __contains__(self, image: str) -> bool: ...
 
@@ -48,37 +51,6 @@ class RegionFeatures(Protocol):
         ...
 
 
-def open_features(path: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> RegionFeatures:
-    """Open a store by what it is: an HDF5 file, a ``.tsv`` file, or a folder of ``.npz`` files.
-
-    Args:
-        path: of the store.
-        width: of a feature.
-        max_regions: read of an image; the rest is left out, in file order.
-
-    Raises:
-        DataError: no such file, or of no known format.
-    """
-    if path.is_dir():
-        return NpzFeatures(path, width, max_regions)
-    if not path.is_file():
-        raise DataError(f"{path}: no such feature file or folder")
-    if path.suffix == ".tsv":
-        return TsvFeatures(path, width, max_regions)
-    if path.suffix in (".h5", ".hdf5", ".hdf"):
-        return Hdf5Features(path, width, max_regions)
-    raise DataError(f"{path}: unknown feature format; known are .hdf5 (.h5), .tsv and a folder of .npz files")
-
-
-def check_images(store: RegionFeatures, images: Iterable[str], path: Path) -> None:
-    """
-    Raises:
-        DataError: an image has no features; says how many lack them and names one.
-    """
-    if missing := [image for image in images if image not in store]:
-        raise DataError(f"{path}: no features of {len(missing)} images, for example image {missing[0]}")
-
-
 class Hdf5Features:
     """Datasets ``<image id>_features``, and where the file has them ``_boxes`` and ``_cls_prob``."""
 
@@ -88,6 +60,8 @@ class Hdf5Features:
         except ImportError:
             raise DataError(f"{path}: reading HDF5 needs h5py; `pip install h5py`") from None
         self.path, self.width, self.max_regions = path, width, max_regions
+        if not path.is_file():
+            raise DataError(f"{path}: no such feature file")
         try:
             self._file = h5py.File(path, "r")
         except OSError as error:
@@ -97,7 +71,7 @@ class Hdf5Features:
         return f"{image}_features" in self._file
 
     def read(self, image: str) -> Regions:
-        return _checked(
+        return checked_regions(
             f"{self.path}, image {image}", self.width,
             self._rows(image, "features"), self._rows(image, "boxes"), self._rows(image, "cls_prob"),
         )  # fmt: skip
@@ -117,6 +91,8 @@ class NpzFeatures:
 
     def __init__(self, folder: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
         self.folder, self.width, self.max_regions = folder, width, max_regions
+        if not folder.is_dir():
+            raise DataError(f"{folder}: no such folder of features")
 
     def __contains__(self, image: str) -> bool:
         return self._path(image).is_file()
@@ -136,7 +112,7 @@ class NpzFeatures:
                 }  # fmt: skip
         except (OSError, ValueError, EOFError, IndexError, zipfile.BadZipFile) as error:
             raise DataError(f"{where}: not an npz file, or cut short ({error})") from None
-        return _checked(where, self.width, found["features"], found["boxes"], found["classes"])
+        return checked_regions(where, self.width, found["features"], found["boxes"], found["classes"])
 
     def _path(self, image: str) -> Path:
         return self.folder / f"{image}.npz"
@@ -150,6 +126,8 @@ class TsvFeatures:
 
     def __init__(self, path: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
         self.path, self.width, self.max_regions = path, width, max_regions
+        if not path.is_file():
+            raise DataError(f"{path}: no such feature file")
         if not path.stat().st_size:
             raise DataError(f"{path} is empty")
         with self._mapped() as content:
@@ -194,7 +172,7 @@ class TsvFeatures:
             raise DataError(f"{where}: num_boxes is {fields[3].decode(errors='replace')!r}")
         boxes = self._decode(where, "boxes", fields[4], count)
         features = self._decode(where, "features", fields[5], count)
-        return _checked(where, self.width, features[: self.max_regions], boxes[: self.max_regions], None)
+        return checked_regions(where, self.width, features[: self.max_regions], boxes[: self.max_regions], None)
 
     def _decode(self, where: str, name: str, field: bytes, count: int) -> np.ndarray:
         try:
@@ -204,8 +182,16 @@ class TsvFeatures:
             raise DataError(f"{where}: {name} are not base64 of {count} float32 rows ({error})") from None
 
 
-def _checked(where: str, width: int, features: Any, boxes: Any, class_probabilities: Any) -> Regions:
-    """Regions of which everything that a model relies on has been checked."""
+def checked_regions(where: str, width: int, features: Any, boxes: Any, class_probabilities: Any) -> Regions:
+    """Regions of which everything that a model relies on has been checked.
+
+    Args:
+        where: they are from, for the message.
+        features, boxes, class_probabilities: arrays, or None where there are none.
+
+    Raises:
+        DataError: no features, other shapes, or numbers that are not finite.
+    """
     if features is None:
         raise DataError(f"{where}: it has no features")
     features = _finite(where, "features", features)
