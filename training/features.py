@@ -17,7 +17,7 @@ from smart_caption_ros.captioning import Bundle, BundleError, EngineError
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from smart_caption_ros.captioning.engines import create_engine
 from smart_caption_ros.captioning.vision import Vision
-from training.data.feature_store import StoreWriter
+from training.data.feature_store import SHARD_IMAGES, StoreWriter
 from training.data.flickr8k import DataError
 from training.data.photographs import read_photograph
 
@@ -58,6 +58,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--ids", choices=IDS, default="name", help="image ids from file names (default: name)")
     parser.add_argument("--engine", default="auto", help="default: the fastest that works here")
     parser.add_argument("--threads", type=_positive, help="CPU threads of the engine (default: its own choice)")
+    parser.add_argument(
+        "--save-every", type=_positive, default=SHARD_IMAGES, metavar="N",
+        help=f"write after so many photographs, which a kill may lose (default: {SHARD_IMAGES})",
+    )  # fmt: skip
     parser.add_argument("--batch-size", type=_positive, default=16, help="photographs at once (default: 16)")
     return parser
 
@@ -88,7 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
         "vision_sha256": bundle.manifest["files"][VISION_GRAPH]["sha256"],
     }
     broken: dict[Path, str] = {}
-    with StoreWriter(arguments.output, source, bundle.token_width) as writer, ThreadPoolExecutor() as readers:
+    writing = StoreWriter(arguments.output, source, bundle.token_width, arguments.save_every)
+    with writing as writer, ThreadPoolExecutor() as readers:
         todo = [image for image in photographs if image not in writer]
         done = len(photographs) - len(todo)
         with tqdm(total=len(photographs), initial=done, desc="features", unit="image") as progress:

@@ -26,8 +26,7 @@ from training.data.region_features import MAX_REGIONS, Regions, checked_regions
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
-SHARD_BYTES = 64 << 20
-"""Of tokens; what a kill may lose."""
+SHARD_IMAGES = 500
 
 
 @dataclass(frozen=True)
@@ -108,19 +107,18 @@ class StoreWriter:
     """Adds images to a store, a new one or one that was begun before; use it in a ``with`` statement."""
 
     def __init__(
-        self, folder: Path, source: Mapping[str, Any], token_width: int, shard_bytes: int = SHARD_BYTES
+        self, folder: Path, source: Mapping[str, Any], token_width: int, shard_images: int = SHARD_IMAGES
     ) -> None:
         """
         Args:
             source: plain facts of what makes the features; those of a store that was begun must be the same.
             token_width: of the features.
-            shard_bytes: of tokens, after which a shard is written.
+            shard_images: after how many a shard is written: what a kill may lose.
 
         Raises:
             DataError: the folder holds something else, features of another source, or is being written.
         """
-        self.folder, self.token_width = folder, token_width
-        self._shard_rows = max(1, shard_bytes // (2 * token_width))
+        self.folder, self.token_width, self.shard_images = folder, token_width, shard_images
         manifest = {"format_version": FORMAT_VERSION, "token_width": token_width, "source": dict(source)}
         if not folder.exists():
             folder.mkdir(parents=True)
@@ -167,7 +165,7 @@ class StoreWriter:
         self._images.append({"id": image, "rows": len(halves), "width": width, "height": height})
         self._tokens.append(halves)
         self._boxes.append(regions.boxes_xyxy)
-        if sum(map(len, self._tokens)) >= self._shard_rows:
+        if len(self._images) >= self.shard_images:
             self.flush()
 
     def flush(self) -> None:
