@@ -59,9 +59,9 @@ class FeaturesConfig:
     npz: str = ""
     """A folder with a file an image."""
     width: int = 2048
-    """Of a feature; a store knows its own."""
+    """Of a feature. A store knows its own."""
     max_regions: int = 50
-    """Read of an image, the first in file order."""
+    """Read of an image, the first in file order. Of a store all are read."""
 
     def __post_init__(self) -> None:
         if len(self._given()) > 1:

@@ -221,7 +221,7 @@ def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeat
     """
     paths = config.paths(data)
     features = open_features(config.kind, paths, config.width, config.max_regions)
-    facts: dict[str, Any] = {"kind": config.kind, "max_regions": config.max_regions}
+    facts: dict[str, Any] = {"kind": config.kind}
     if isinstance(features, FeatureStore):
         facts["source"] = features.source
     return features, facts

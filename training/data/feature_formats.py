@@ -1,6 +1,6 @@
 """The formats in which features of images are stored, by the names that an experiment gives them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from training.data.feature_store import FeatureStore
@@ -8,7 +8,7 @@ from training.data.flickr8k import DataError
 from training.data.region_features import Hdf5Features, NpzFeatures, RegionFeatures, Regions, TsvFeatures
 
 FEATURE_KINDS: dict[str, Callable[[Path, int, int], RegionFeatures]] = {
-    "store": lambda path, width, max_regions: FeatureStore(path, max_regions),  # it knows its width
+    "store": lambda path, width, max_regions: FeatureStore(path),  # it knows its width, and holds what is to be read
     "hdf5": Hdf5Features,
     "tsv": TsvFeatures,
     "npz": NpzFeatures,
@@ -37,8 +37,8 @@ def open_features(kind: str, paths: Sequence[Path], width: int, max_regions: int
 
     Args:
         paths: one, or several that hold different images.
-        width: of a feature; a store knows its own.
-        max_regions: read of an image; the rest is left out, in file order.
+        width, max_regions: of the published formats: of a feature, and read of an image; the rest is left out, in
+            file order.
 
     Raises:
         DataError: no such file, or not of that kind.
@@ -47,10 +47,11 @@ def open_features(kind: str, paths: Sequence[Path], width: int, max_regions: int
     return files[0] if len(files) == 1 else SeveralFiles(files, width)
 
 
-def check_images(features: RegionFeatures, images: Iterable[str], where: str) -> None:
+def check_images(features: RegionFeatures, images: Sequence[str], where: str) -> None:
     """
     Raises:
         DataError: an image has no features; says how many lack them and names one.
     """
     if missing := [image for image in images if image not in features]:
-        raise DataError(f"{where}: no features of {len(missing)} images, for example image {missing[0]}")
+        hint = "; its image ids are of another kind" if len(missing) == len(images) else ""
+        raise DataError(f"{where}: no features of {len(missing)} images, for example image {missing[0]}{hint}")

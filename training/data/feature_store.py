@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from training.data.flickr8k import DataError
-from training.data.region_features import MAX_REGIONS, Regions, checked_regions
+from training.data.region_features import Regions, checked_regions
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
@@ -41,15 +41,12 @@ class _Entry:
 class FeatureStore:
     """A store, open for reading; behaves as any other :class:`training.data.region_features.RegionFeatures`."""
 
-    def __init__(self, folder: Path, max_regions: int = MAX_REGIONS) -> None:
+    def __init__(self, folder: Path) -> None:
         """
-        Args:
-            max_regions: read of an image; the rest is left out.
-
         Raises:
             DataError: the folder is no store, or its manifest or an index is malformed.
         """
-        self.folder, self.max_regions = folder, max_regions
+        self.folder = folder
         manifest = _read_json(folder / MANIFEST, "a feature store has one; `python -m training.features` makes it")
         try:
             version, self.width, self.source = manifest["format_version"], manifest["token_width"], manifest["source"]
@@ -97,7 +94,7 @@ class FeatureStore:
         if (entry := self._entries.get(image)) is None:
             example = f"; its ids look like {next(iter(self._entries))}" if self._entries else "; it is empty"
             raise DataError(f"{self.folder}, image {image}: it has no features{example}")
-        rows = slice(entry.start, entry.start + min(entry.rows, self.max_regions))
+        rows = slice(entry.start, entry.start + entry.rows)
         tokens, boxes = self._shards[entry.shard]
         where = f"{_shard(self.folder, entry.shard, 'tokens.npy')}, image {image}"
         return checked_regions(where, self.width, tokens[rows], boxes[rows], None)

@@ -65,15 +65,6 @@ def test_a_store_gives_back_what_was_put_in(
         np.testing.assert_array_equal(read.boxes_xyxy, boxes)
 
 
-def test_at_most_so_many_regions_are_read(tmp_path: Path) -> None:
-    images = simple(2, rows=5)
-    fill(tmp_path / "store", images)
-    read = FeatureStore(tmp_path / "store", max_regions=3).read("1")
-    np.testing.assert_array_equal(read.features, images["1"][0][:3].astype(np.float16))
-    assert read.boxes_xyxy is not None
-    assert len(read.boxes_xyxy) == 3
-
-
 def test_whole_images_are_kept_when_the_work_on_a_later_one_fails(tmp_path: Path) -> None:
     whole, broken = simple(1)["0"], (np.ones((2, WIDTH + 1)), np.ones((2, 4)))
     with pytest.raises(DataError, match="image 8"):
