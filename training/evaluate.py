@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.captioning.bundle import write_manifest
+from training.arguments import positive
 from training.data.coco import read_captions, read_objects, read_results
 from training.data.flickr8k import DataError, Flickr8k
 from training.data.folder import data_folder
@@ -108,18 +109,11 @@ def _parser() -> argparse.ArgumentParser:
         help="COCO caption annotations that CIDEr-D counts in (default: the train split, else the references)",
     )  # fmt: skip
     statistics = parser.add_argument_group("statistics and output")
-    statistics.add_argument("--resamples", type=_positive, default=1000, help="of the bootstrap (default: 1000)")
+    statistics.add_argument("--resamples", type=positive, default=1000, help="of the bootstrap (default: 1000)")
     statistics.add_argument("--seed", type=int, default=0, help="of the bootstrap (default: 0)")
     statistics.add_argument("--json", type=Path, help="write scores, intervals, captions and per-image scores here")
     statistics.add_argument("--record", action="store_true", help="write the scores into the bundles' manifests")
     return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
 
 
 # --- the parts of a run ----------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from smart_caption_ros.captioning import Bundle, BundleError, EngineError
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from smart_caption_ros.captioning.engines import create_engine
 from smart_caption_ros.captioning.vision import Vision
+from training.arguments import positive
 from training.data.feature_store import SHARD_IMAGES, StoreWriter
 from training.data.flickr8k import DataError
 from training.data.photographs import read_photograph
@@ -57,20 +58,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--bundle", type=Path, help="whose vision graph sees them (default: the one that ships)")
     parser.add_argument("--ids", choices=IDS, default="name", help="image ids from file names (default: name)")
     parser.add_argument("--engine", default="auto", help="default: the fastest that works here")
-    parser.add_argument("--threads", type=_positive, help="CPU threads of the engine (default: its own choice)")
+    parser.add_argument("--threads", type=positive, help="CPU threads of the engine (default: its own choice)")
     parser.add_argument(
-        "--save-every", type=_positive, default=SHARD_IMAGES, metavar="N",
+        "--save-every", type=positive, default=SHARD_IMAGES, metavar="N",
         help=f"write after so many photographs, which a kill may lose (default: {SHARD_IMAGES})",
     )  # fmt: skip
-    parser.add_argument("--batch-size", type=_positive, default=16, help="photographs at once (default: 16)")
+    parser.add_argument("--batch-size", type=positive, default=16, help="photographs at once (default: 16)")
     return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from training.data.coco import read_json
 from training.data.flickr8k import DataError
 from training.data.region_features import Regions, checked_regions
 
@@ -47,7 +48,9 @@ class FeatureStore:
             DataError: the folder is no store, or its manifest or an index is malformed.
         """
         self.folder = folder
-        manifest = _read_json(folder / MANIFEST, "a feature store has one; `python -m training.features` makes it")
+        if not (folder / MANIFEST).exists():
+            raise DataError(f"{folder / MANIFEST}: no such file; `python -m training.features` makes a feature store")
+        manifest = _read_object(folder / MANIFEST)
         try:
             version, self.width, self.source = manifest["format_version"], manifest["token_width"], manifest["source"]
         except KeyError as error:
@@ -65,7 +68,7 @@ class FeatureStore:
 
     def _open_shard(self, index: Path) -> None:
         number, start = len(self._shards), 0
-        for entry in _read_json(index, "").get("images", ()):
+        for entry in _read_object(index).get("images", ()):
             try:
                 image, rows = entry["id"], entry["rows"]
             except (KeyError, TypeError):
@@ -219,15 +222,8 @@ def _map(path: Path, shape: tuple[int, int], dtype: type) -> np.ndarray:
     return array
 
 
-def _read_json(path: Path, hint: str) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; {hint}") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not JSON ({error})") from None
+def _read_object(path: Path) -> dict[str, Any]:
+    document = read_json(path)
     if not isinstance(document, dict):
         raise DataError(f"{path}: expected an object")
     return document
