@@ -9,21 +9,28 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from smart_caption_ros.captioning import Bundle, BundleError, EngineError
-from smart_caption_ros.captioning.bundle import VISION_GRAPH
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, sha256_of
+from smart_caption_ros.captioning.detector import Detector
 from smart_caption_ros.captioning.engines import create_engine
+from smart_caption_ros.captioning.errors import DetectorError
 from smart_caption_ros.captioning.vision import Vision
 from training.arguments import positive
 from training.data.feature_store import SHARD_IMAGES, StoreWriter
 from training.data.flickr8k import DataError
 from training.data.photographs import read_photograph
+from training.data.region_features import MAX_REGIONS
+from training.data.region_tokens import pool_regions
 
 VISION_GRAPH_TOKENS = "vision graph"
 """What the source of a store says under ``made_by`` where its features are a bundle's tokens as they are."""
+REGION_TOKENS = "the regions of a detector"
+"""The same where they are those tokens, pooled inside a detector's boxes."""
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 IDS = ("name", "stem", "number")
 EXAMPLES = """image ids:
@@ -37,7 +44,7 @@ def main() -> int:
     arguments = _parser().parse_args()
     try:
         return run(arguments)
-    except (BundleError, DataError, EngineError) as error:
+    except (BundleError, DataError, DetectorError, EngineError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except OSError as error:
@@ -56,6 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("folder", type=Path, help="of photographs, folders in it included")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="STORE", help="folder of the store")
     parser.add_argument("--bundle", type=Path, help="whose vision graph sees them (default: the one that ships)")
+    parser.add_argument("--detector", type=Path, metavar="ONNX", help="pool the tokens inside the boxes it finds")
+    parser.add_argument("--minimum-score", type=float, default=0.2, help="of what the detector finds (default: 0.2)")
     parser.add_argument("--ids", choices=IDS, default="name", help="image ids from file names (default: name)")
     parser.add_argument("--engine", default="auto", help="default: the fastest that works here")
     parser.add_argument("--threads", type=positive, help="CPU threads of the engine (default: its own choice)")
@@ -80,11 +89,22 @@ def run(arguments: argparse.Namespace) -> int:
     photographs = find_photographs(arguments.folder, arguments.ids)
     bundle = Bundle.load(arguments.bundle)
     vision = Vision(bundle, create_engine(arguments.engine, arguments.threads))
-    source = {
+    source: dict[str, Any] = {
         "made_by": VISION_GRAPH_TOKENS,
         "bundle": bundle.name,
         "vision_sha256": bundle.manifest["files"][VISION_GRAPH]["sha256"],
     }
+    detector = None
+    if arguments.detector:
+        if not 0 <= arguments.minimum_score <= 1:
+            raise DataError(f"--minimum-score must lie between 0 and 1, not {arguments.minimum_score}")
+        detector = Detector.from_onnx(arguments.detector, arguments.engine, arguments.threads, arguments.minimum_score)
+        source |= {
+            "made_by": REGION_TOKENS,
+            "detector": arguments.detector.name,
+            "detector_sha256": sha256_of(arguments.detector),
+            "minimum_score": arguments.minimum_score,
+        }
     broken: dict[Path, str] = {}
     writing = StoreWriter(arguments.output, source, bundle.token_width, arguments.save_every)
     with writing as writer, ThreadPoolExecutor() as readers:
@@ -100,7 +120,12 @@ def run(arguments: argparse.Namespace) -> int:
                     tokens = vision.tokens(np.concatenate([vision.preprocess(frame) for frame in seen.values()]))
                     for (image, frame), rows in zip(seen.items(), tokens, strict=True):
                         height, width = frame.shape[:2]
-                        writer.add(image, rows, vision.boxes(width, height), width, height)
+                        boxes = vision.boxes(width, height)
+                        if detector is not None:
+                            # One token is of the whole photograph; what is found comes surest first.
+                            found = [found.box_xyxy for found in detector.detect(frame)[: MAX_REGIONS - 1]]
+                            rows, boxes = pool_regions(rows, bundle.grid, found, width, height)
+                        writer.add(image, rows, boxes, width, height)
                 progress.update(len(batch))
     for why in broken.values():
         print(f"left out: {why}", file=sys.stderr)

@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import Bundle
+from smart_caption_ros.captioning.bundle import sha256_of
+from smart_caption_ros.captioning.detector import Detector
 from smart_caption_ros.captioning.engines import create_engine
 from smart_caption_ros.captioning.vision import Vision
+from tests.tiny_detectors import COLOURS_BGR, GREEN, write_yolox
 from training.data.feature_store import FeatureStore
 from training.features import find_photographs, main
 
@@ -63,6 +66,44 @@ def test_the_store_holds_what_the_robots_vision_graph_sees(
         read, expected = store.read(image), vision.tokens(vision.preprocess(frame))[0]
         np.testing.assert_allclose(read.features, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
         np.testing.assert_allclose(read.boxes_xyxy, vision.boxes(frame.shape[1], 70), rtol=1e-6)
+
+
+def test_with_a_detector_the_store_holds_a_token_for_the_photograph_and_one_for_each_object(
+    features: Command, tmp_path: Path, tiny_bundle: Path
+) -> None:
+    picture = np.full((64, 64, 3), 20, np.uint8)
+    picture[:32, 32:] = COLOURS_BGR[GREEN]
+    (tmp_path / "photos").mkdir()
+    cv2.imwrite(str(tmp_path / "photos" / "a.png"), picture)
+    cv2.imwrite(str(tmp_path / "photos" / "nothing.png"), np.zeros((64, 64, 3), np.uint8))
+    options = ("-o", tmp_path / "store", "--detector", write_yolox(tmp_path / "detector.onnx"))
+    assert features(tmp_path / "photos", *options)[0] == 0
+    found = Detector.from_onnx(tmp_path / "detector.onnx", minimum_score=0.2).detect(picture)
+    bundle, store = Bundle.load(tiny_bundle), FeatureStore(tmp_path / "store")
+    vision, read = Vision(bundle, create_engine()), store.read("a.png")
+    tokens = vision.tokens(vision.preprocess(picture))[0]
+    boxes = [(0, 0, 64, 64), *(thing.box_xyxy for thing in found)]
+    assert len(found) > 0
+    np.testing.assert_allclose(read.boxes_xyxy, np.array(boxes[:50]), rtol=1e-6)
+    np.testing.assert_allclose(read.features[0], tokens.mean(axis=0), rtol=1e-2, atol=1e-3 * np.abs(tokens).max())
+    assert len(store.read("nothing.png").features) == 1
+    assert store.source["detector_sha256"] == sha256_of(tmp_path / "detector.onnx")
+    status, _, err = features(tmp_path / "photos", "-o", tmp_path / "store")
+    assert (status, "another source" in err) == (1, True)
+
+
+def test_a_file_that_is_no_detector_is_refused_in_a_sentence(features: Command, tmp_path: Path) -> None:
+    photograph(tmp_path / "photos" / "a.png", 1)
+    for options, complaint in (
+        (("--detector", tmp_path / "nowhere.onnx"), "there is no such detector"),
+        (("--detector", tmp_path / "photos" / "a.png"), "error: "),
+        (("--detector", tmp_path / "x.onnx", "--minimum-score", "2"), "--minimum-score must lie between 0 and 1"),
+    ):
+        status, _, err = features(tmp_path / "photos", "-o", tmp_path / "store", *options)
+        assert status == 1
+        assert complaint in err
+        assert "Traceback" not in err
+    assert not (tmp_path / "store").exists()
 
 
 def test_broken_photographs_are_named_and_counted_and_the_rest_is_there(features: Command, tmp_path: Path) -> None:
