@@ -1,6 +1,6 @@
 """Experiment files: one YAML a run, every choice one line, nothing silently ignored."""
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -102,7 +102,9 @@ class PhaseConfig:
     objective: str = "cross_entropy"
     """``cross_entropy`` or ``self_critical``."""
     images_per_batch: int = 20
-    """Images a step; each brings all its captions and is encoded once."""
+    """Images a step, of all processes together; each brings all its captions and is encoded once."""
+    accumulate: int = 1
+    """A process computes its images of a step in so many parts, one after the other: less memory, the same step."""
     backbone_learning_rate: float = 0.0
     """0 keeps the backbone frozen and takes cached features."""
     label_smoothing: float = 0.0
@@ -127,6 +129,9 @@ class PhaseConfig:
             raise ValueError("schedule noam needs warmup_steps (10000 in the paper)")
         if self.objective == "self_critical" and self.beam_size < 2:
             raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
+        for key in ("epochs", "images_per_batch", "accumulate"):
+            if getattr(self, key) < 1:
+                raise ValueError(f"{key} must be at least 1, not {getattr(self, key)}")
         if self.patience < 0:
             raise ValueError(f"patience must not be negative, not {self.patience}")
 
@@ -158,7 +163,9 @@ class ExperimentConfig:
     """The family's own hyper-parameters."""
     seed: int = 1
     precision: str = "auto"
-    """``fp32``, ``bf16`` (autocast), or ``auto``: bf16 where the processor multiplies it natively."""
+    """``fp32``, ``bf16`` (autocast), or ``auto``: bf16 where the device multiplies it natively."""
+    compile: bool = False
+    """Whether torch.compile makes the backbone and teacher forcing faster, after some minutes of compiling."""
     checkpoint_minutes: float = 3.0
     """Time between checkpoints; one is also written after every epoch."""
     data: DataConfig = field(default_factory=DataConfig)
@@ -187,6 +194,9 @@ def parse_config(raw: Any, where: str) -> ExperimentConfig:
         ConfigError: as :func:`load_config`; the message begins with ``where``.
     """
     config = _build(ExperimentConfig, raw, where)
+    names = [phase.name for phase in config.phases]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(f"{where}: phases: two are named {repeated[0]!r}")
     if config.precision not in ("auto", "fp32", "bf16"):
         raise ConfigError(f"{where}: precision must be auto, fp32 or bf16, not {config.precision!r}")
     if not config.phases:
@@ -201,6 +211,12 @@ def parse_config(raw: Any, where: str) -> ExperimentConfig:
                 raise ConfigError(f"{where}: phases[{index}]: backbone_learning_rate: features have no backbone")
     _build(DATASETS[config.data.dataset].options, config.data.options, f"{where}: data: options")
     return config
+
+
+def what_is_learnt(config: ExperimentConfig) -> ExperimentConfig:
+    """The experiment without what may be another when a run goes on: options of how it is computed."""
+    phases = [replace(phase, accumulate=1) for phase in config.phases]
+    return replace(config, phases=phases, compile=False, checkpoint_minutes=0.0)
 
 
 def _build(kind: type[T], raw: Any, where: str) -> T:

@@ -66,7 +66,7 @@ class VisualInputs(Protocol):
         """
         Args:
             images: (B,) integers, which images of the training split.
-            random: of this batch alone.
+            random: of this batch alone. What is drawn for an image does not depend on the others that are asked for.
 
         Raises:
             DataError: an image cannot be read.
@@ -138,7 +138,10 @@ class Photographs:
             return _stored(self._features["train"][images, flips.astype(int)])
         frames = self._dataset.read_images([self._splits["train"][index] for index in images])
         crop = self._phase.crop
-        views = [random_view(frame, bool(flip), crop, random) for frame, flip in zip(frames, flips, strict=True)]
+        randoms = _of_images(random, images)
+        views = [
+            random_view(frame, bool(flip), crop, draw) for frame, flip, draw in zip(frames, flips, randoms, strict=True)
+        ]
         return VisualBatch(torch.from_numpy(np.stack(views)))
 
     def dev_batch(self, start: int, stop: int) -> VisualBatch:
@@ -149,6 +152,12 @@ class Photographs:
 
     def tokens(self, batch: VisualBatch) -> Tensor:
         return self.backbone(batch.values) if batch.values.dtype == torch.uint8 else batch.values
+
+
+def _of_images(random: np.random.Generator, images: np.ndarray) -> list[np.random.Generator]:
+    """A generator for each image that depends on the image and on what ``random`` was made of."""
+    made_of = random.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]
+    return [np.random.default_rng(np.random.SeedSequence(made_of, spawn_key=(int(image),))) for image in images]
 
 
 def _stored(features: np.ndarray) -> VisualBatch:

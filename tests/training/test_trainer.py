@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.small_flickr8k import make_data, write_config
+from tests.training.small_flickr8k import write_config
 from training.captioning import TrainedCaptioner
-from training.config import load_config
+from training.config import ConfigError, load_config
 from training.data.flickr8k import Flickr8k
 from training.data.grid_features import load_or_extract
 from training.trainer import Trainer
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_data(tmp_path_factory.mktemp("data"))
 
 
 def trained(folder: Path, data: Path, *phases: dict[str, object], **changes: object) -> Trainer:
@@ -77,3 +72,10 @@ def test_a_run_that_began_before_an_option_existed_goes_on(data: Path, tmp_path:
     marker.write_text(text.replace('"patience": 0,', ""))
     assert marker.read_text() != text
     assert trained(tmp_path, data, XE).progress.phase == 1
+
+
+def test_a_run_goes_on_computed_in_another_way_but_not_as_another_experiment(data: Path, tmp_path: Path) -> None:
+    trained(tmp_path, data, XE)
+    assert trained(tmp_path, data, {**XE, "accumulate": 3}, checkpoint_minutes=9).progress.phase == 1
+    with pytest.raises(ConfigError, match="another experiment"):
+        trained(tmp_path, data, {**XE, "learning_rate": 1e-4})
