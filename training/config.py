@@ -118,6 +118,11 @@ class PhaseConfig:
     """Whether the reward counts the end as a word, so that broken-off captions do not pay. M2's code: false."""
     patience: int = 0
     """The phase ends after so many epochs without a better dev CIDEr; 0: never."""
+    average: float = 0.0
+    """What a step keeps of the moving average of the weights, e.g. 0.997; the average is then what is scored, kept as
+    the best and handed to the next phase. 0: no average."""
+    fresh_captioner: bool = False
+    """Begin with new captioner weights, on the backbone that the phases before have fine-tuned."""
     from_best: bool = False
     """Start from the best model of the phases before, by dev CIDEr, not from where the last one ended."""
 
@@ -132,6 +137,8 @@ class PhaseConfig:
         for key in ("epochs", "images_per_batch", "accumulate"):
             if getattr(self, key) < 1:
                 raise ValueError(f"{key} must be at least 1, not {getattr(self, key)}")
+        if not 0 <= self.average < 1:
+            raise ValueError(f"average must be at least 0 and less than 1, not {self.average}")
         if self.patience < 0:
             raise ValueError(f"patience must not be negative, not {self.patience}")
 

@@ -15,6 +15,7 @@ from rich.table import Table
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from training.averaging import WeightAverage
 from training.batches import load_ahead, loading_threads, longest_captions, shuffle
 from training.captioning import TrainedCaptioner
 from training.checkpoint import (
@@ -64,6 +65,7 @@ class Trainer:
         with self.engine.together():
             self._prepare(data, cache)
         self.progress = Progress()
+        self._averages: dict[str, WeightAverage] = {}
         self._report: RunReport | None = None
         self._saved = self._counted = time.monotonic()
 
@@ -138,21 +140,21 @@ class Trainer:
             CheckpointError: the checkpoint of the folder cannot be read.
             DataError: an image cannot be read.
         """
-        state, optimizer_state = self._load("checkpoint.safetensors")
+        state, tensors = self._load("checkpoint.safetensors")
         self.progress = Progress(**state)
         with ExitStack() as stack:
             if self.engine.is_first:
                 self._report = stack.enter_context(RunReport(self.folder, self.plan, self.progress))
             while self.progress.phase < len(self.config.phases):
-                self._run_phase(optimizer_state)
-                optimizer_state = {}
+                self._run_phase(tensors)
+                tensors = {}
 
     def summary(self) -> Table:
         """The run so far, a row a phase."""
         return summary(self.config, self.progress.history)
 
     def _load(self, name: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """Take the weights of a file of the run; its state and what it has of an optimizer.
+        """Take the weights of a file of the run; its state and all its tensors.
 
         Both are empty if there is no such file. It is read by the first process, the others need not see it.
         """
@@ -162,30 +164,53 @@ class Trainer:
             return {}, {}
         tensors, state = found
         self.trained.load_tensors(tensors)
-        return state, under_prefix("optimizer", tensors)
+        return state, tensors
 
-    def _run_phase(self, optimizer_state: dict[str, Tensor]) -> None:
-        """Go through a phase, or through what is left of it."""
+    def _run_phase(self, tensors: dict[str, Tensor]) -> None:
+        """Go through a phase, or through what is left of it after the checkpoint that these tensors are of."""
         progress, captions = self.progress, self.captions
         phase = self.config.phases[progress.phase]
         self.engine.in_turn(lambda: self.inputs.begin_phase(phase))
         optimizer = self._optimizer(phase)
-        if optimizer_state:
-            restore_optimizer(optimizer, optimizer_state)
+        if saved := under_prefix("optimizer", tensors):
+            restore_optimizer(optimizer, saved)
+        self._averages = self._averages_of(phase, tensors)
         objective = OBJECTIVES[phase.objective](captions, phase)
         step = GradientStep(self.engine, self._learning(phase), self.inputs, objective)
         while progress.epoch < phase.epochs and not 0 < phase.patience <= progress.stale_epochs:
             with self._telling_where(phase):
                 self._train_epoch(phase, step, optimizer)
             self._finish_epoch(phase, optimizer)
+        for average in self._averages.values():
+            average.settle()
+        self._averages = {}
         progress.phase, progress.epoch = progress.phase + 1, 0
         progress.phase_cider, progress.stale_epochs = -1.0, 0
-        if progress.phase < len(self.config.phases) and self.config.phases[progress.phase].from_best:
+        if progress.phase < len(self.config.phases):
             # Before the checkpoint, so that it holds what the phase starts from: the file of the best may change
             # in the phase's first epoch, and a resumed run must not start from that.
-            self._load("best.safetensors")
+            self._prepare_phase(self.config.phases[progress.phase])
         # The next phase starts with a fresh optimizer: the checkpoint must not carry this one's.
         self._save(None)
+
+    def _prepare_phase(self, phase: PhaseConfig) -> None:
+        """The weights that a later phase starts from, if not from those that the phase before it ended with."""
+        if phase.from_best:
+            self._load("best.safetensors")
+        if phase.fresh_captioner:
+            torch.manual_seed(_seed((self.config.seed, self.progress.phase)))
+            captioner = self.trained.captioner
+            captioner.load_state_dict(type(captioner)(captioner.config).state_dict())
+
+    def _averages_of(self, phase: PhaseConfig, tensors: dict[str, Tensor]) -> dict[str, WeightAverage]:
+        """The averages of the modules that learn, going on with those of a checkpoint."""
+        if not phase.average:
+            return {}
+        averages = {name: WeightAverage(module, phase.average) for name, module in self._learning(phase).items()}
+        for name, average in averages.items():
+            if saved := under_prefix(f"average.{name}", tensors):
+                average.restore(saved)
+        return averages
 
     def _learning(self, phase: PhaseConfig) -> dict[str, nn.Module]:
         """The modules that learn in a phase."""
@@ -237,6 +262,8 @@ class Trainer:
                     # Now that the weights have proved good; the step is done again by a run that goes on from here.
                     self._save(optimizer)
                 optimizer.step()
+                for average in self._averages.values():
+                    average.update()
                 self._count(figures)
                 if self._report:
                     rates = {group["name"]: group["lr"] for group in optimizer.param_groups}
@@ -268,6 +295,14 @@ class Trainer:
         self._counted = now
 
     def _finish_epoch(self, phase: PhaseConfig, optimizer: torch.optim.Optimizer) -> None:
+        with ExitStack() as stack:
+            for average in self._averages.values():
+                stack.enter_context(average.applied())
+            self._judge_epoch(phase, optimizer)
+        self._save(optimizer)
+
+    def _judge_epoch(self, phase: PhaseConfig, optimizer: torch.optim.Optimizer) -> None:
+        """Score the weights, and keep them if none were better."""
         progress = self.progress
         scores = self.evaluate()
         self._count_time()
@@ -291,7 +326,6 @@ class Trainer:
         progress.phase_cider = max(progress.phase_cider, scores["cider"])
         progress.epoch, progress.step = progress.epoch + 1, 0
         progress.loss_sum, progress.reward_sum, progress.seconds = 0.0, None, 0.0
-        self._save(optimizer)
 
     def _save(self, optimizer: torch.optim.Optimizer | None) -> None:
         if self._report is None:
@@ -300,6 +334,8 @@ class Trainer:
         tensors = self.trained.tensors()
         if optimizer is not None:
             tensors.update(with_prefix("optimizer", optimizer_tensors(optimizer)))
+            for name, average in self._averages.items():
+                tensors.update(with_prefix(f"average.{name}", average.tensors))
         self._report.flush()
         save_checkpoint(self.folder / "checkpoint.safetensors", tensors, asdict(self.progress))
         self._saved = time.monotonic()

@@ -78,11 +78,11 @@ def write_config(path: Path, **changes: object) -> Path:
             {"name": "frozen", "epochs": 2, "learning_rate": 1e-3, "warmup_steps": 2, "images_per_batch": 4},
             {
                 "name": "end_to_end", "epochs": 1, "learning_rate": 1e-4, "backbone_learning_rate": 1e-5,
-                "images_per_batch": 4, "crop": 0.8,
+                "images_per_batch": 4, "crop": 0.8, "average": 0.5,
             },
             {
                 "name": "self_critical", "objective": "self_critical", "epochs": 2, "learning_rate": 1e-3,
-                "schedule": "constant", "images_per_batch": 4, "beam_size": 3,
+                "schedule": "constant", "images_per_batch": 4, "beam_size": 3, "average": 0.5,
             },
         ],
         **changes,

@@ -15,6 +15,7 @@ from training.trainer import Trainer
 
 
 def trained(folder: Path, data: Path, *phases: dict[str, object], **changes: object) -> Trainer:
+    folder.mkdir(exist_ok=True)
     config = load_config(write_config(folder / "config.yaml", phases=list(phases), **changes))
     trainer = Trainer(config, data, folder / "run", folder / "features")
     trainer.run()
@@ -56,6 +57,32 @@ def test_a_phase_may_start_from_the_best_model_backbone_included(data: Path, tmp
         assert all(torch.equal(found[name], value) for name, value in expected.items())
     # Features of the spoilt backbone were not even computed, those of the released one were found again.
     assert len(list((tmp_path / "features").iterdir())) == 2
+
+
+def test_the_average_of_the_weights_is_what_is_scored_kept_and_handed_on(data: Path, tmp_path: Path) -> None:
+    # An average that forgets next to nothing stays where the phase began, however far the weights go.
+    learn = {**XE, "epochs": 8, "learning_rate": 3e-3, "warmup_steps": 5, "images_per_batch": 2}
+    stray = {**XE, "name": "stray", "learning_rate": 0.3, "average": 1 - 1e-9, "from_best": True}
+    still = {**XE, "name": "still", "learning_rate": 0.0}
+    trainer = trained(tmp_path, data, learn, stray, still)
+    kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors").captioner.state_dict()
+    found = trainer.trained.captioner.state_dict()
+    assert all(torch.allclose(found[name], value, atol=1e-5) for name, value in kept.items())
+    best = max(entry["cider"] for entry in trainer.progress.history if entry["phase"] == "frozen")
+    assert [entry["cider"] for entry in trainer.progress.history[-2:]] == [best, best]
+
+
+def test_a_phase_may_begin_with_a_fresh_captioner_on_the_fine_tuned_backbone(data: Path, tmp_path: Path) -> None:
+    anew = {**XE, "name": "anew", "learning_rate": 0.0, "fresh_captioner": True}
+    tuned = trained(tmp_path / "tuned", data, END_TO_END).trained
+    trainer = trained(tmp_path / "anew", data, END_TO_END, anew, {**anew, "name": "again"})
+    found, before = trainer.trained.captioner.state_dict(), tuned.captioner.state_dict()
+    assert not torch.equal(found["word_projection.weight"], before["word_projection.weight"])
+    assert tuned.backbone is not None
+    backbone = trainer.trained.backbone.state_dict()
+    assert all(torch.equal(backbone[name], value) for name, value in tuned.backbone.state_dict().items())
+    repeated = trained(tmp_path / "repeated", data, END_TO_END, anew, {**anew, "name": "again"}).trained.captioner
+    assert all(torch.equal(found[name], value) for name, value in repeated.state_dict().items())
 
 
 def test_patience_ends_a_phase_and_the_next_one_begins(data: Path, tmp_path: Path) -> None:
