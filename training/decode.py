@@ -57,16 +57,17 @@ def select(
         Each (B, k): words, parents (which beam is continued), log probabilities of the words, scores, ended.
     """
     beam_size = logits.shape[1]
-    normaliser = logits.logsumexp(dim=-1, keepdim=True)
     # The k best of an image are among the k best of each beam: no sort over k * V.
     best, words = logits.topk(beam_size, dim=-1)
-    log_probabilities = best - normaliser
+    largest = best[..., :1]
+    log_probabilities = best - largest - (logits - largest).exp().sum(dim=-1, keepdim=True).log()
     first = torch.arange(beam_size, device=logits.device) == 0
     resting = torch.where(first, 0.0, NEVER).to(logits.dtype)
     log_probabilities = torch.where(ended[..., None], resting, log_probabilities)
     words = torch.where(ended[..., None], padding_id, words)
     totals, choice = (scores[..., None] + log_probabilities).flatten(1).topk(beam_size, dim=-1)
-    parents = torch.div(choice, beam_size, rounding_mode="floor")
+    # A table, because the division of indices becomes four floating-point operators in a graph.
+    parents = torch.arange(beam_size, device=logits.device).repeat_interleave(beam_size)[choice]
     words = words.flatten(1).gather(1, choice)
     chosen = log_probabilities.flatten(1).gather(1, choice)
     return words, parents, chosen, totals, ended.gather(1, parents) | (words == end_id)

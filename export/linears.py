@@ -1,0 +1,138 @@
+"""Make the linear layers of a traced graph fewer and larger.
+
+A model's own code has one layer for queries, one for keys and so on, because that is how weights are trained and
+stored. An engine computes layers that share an input faster as one, so they are put together here: queries, keys and
+values of a word, and the keys and values that all decoder layers take from the encoded image.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+_MOVES = ("Reshape", "Transpose")  # what may lie between a layer and the factor that scales it
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """``output = input @ weight + bias``, as the exporter writes it."""
+
+    multiply: ir.Node
+    add: ir.Node | None
+    weight: np.ndarray
+    bias: np.ndarray | None
+
+    @property
+    def output(self) -> ir.Value:
+        return (self.add or self.multiply).outputs[0]
+
+
+def fuse_linears(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Fold constant factors into the layers that they scale, then put layers that share an input together."""
+    converted = ir.from_proto(model)
+    _fold_factors(converted.graph)
+    _merge(converted.graph)
+    converted.graph.sort()
+    return ir.to_proto(converted)
+
+
+def _fold_factors(graph: ir.Graph) -> None:
+    """``reshaped(x @ W + b) * c`` becomes ``reshaped(x @ (W * c) + (b * c))``."""
+    for node in list(graph):
+        if node.op_type != "Mul":
+            continue
+        for scaled, factor in (node.inputs, reversed(node.inputs)):
+            source = scaled
+            while source is not None and _only_use(source) and _made_by(source, *_MOVES):
+                source = source.producer().inputs[0]
+            values = _constant(factor)
+            linear = _linear_that_makes(source) if source is not None and _only_use(source) else None
+            if linear is None or values is None or values.size != 1:
+                continue
+            factor_value = values.reshape(())
+            _set(linear.multiply, 1, linear.weight * factor_value)
+            if linear.add is not None and linear.bias is not None:
+                _set(linear.add, _bias_index(linear.add), linear.bias * factor_value)
+            ir.convenience.replace_all_uses_with(node.outputs[0], scaled, replace_graph_outputs=True)
+            graph.remove(node, safe=True)
+            break
+
+
+def _merge(graph: ir.Graph) -> None:
+    by_input: dict[ir.Value, list[_Linear]] = defaultdict(list)
+    for node in graph:
+        if node.op_type == "MatMul" and (linear := _linear(node)) is not None:
+            by_input[node.inputs[0]].append(linear)
+    for source, linears in by_input.items():
+        if len(linears) == 1 or any(linear.bias is None for linear in linears):
+            continue
+        weight = np.concatenate([linear.weight for linear in linears], axis=1)
+        bias = np.concatenate([linear.bias for linear in linears if linear.bias is not None])
+        name = "_and_".join(linear.output.name or "" for linear in linears)
+        multiply = ir.node("MatMul", [source, _new_constant(graph, f"{name}/weight", weight)])
+        add = ir.node("Add", [multiply.outputs[0], _new_constant(graph, f"{name}/bias", bias)])
+        widths = np.array([linear.weight.shape[1] for linear in linears])
+        split = ir.node(
+            "Split", [add.outputs[0], _new_constant(graph, f"{name}/widths", widths)], {"axis": -1},
+            num_outputs=len(linears),
+        )  # fmt: skip
+        graph.insert_before(linears[0].multiply, [multiply, add, split])
+        for linear, part in zip(linears, split.outputs, strict=True):
+            part.shape, part.type = linear.output.shape, linear.output.type
+            ir.convenience.replace_all_uses_with(linear.output, part, replace_graph_outputs=True)
+            graph.remove([node for node in (linear.add, linear.multiply) if node is not None], safe=True)
+
+
+def _linear(multiply: ir.Node) -> _Linear | None:
+    weight = _constant(multiply.inputs[1])
+    if weight is None or weight.ndim != 2:
+        return None
+    product = multiply.outputs[0]
+    if _only_use(product):
+        add = product.uses()[0].node
+        if add.op_type == "Add" and (bias := _constant(add.inputs[_bias_index(add)])) is not None and bias.ndim == 1:
+            return _Linear(multiply, add, weight, bias)
+    return _Linear(multiply, None, weight, None)
+
+
+def _linear_that_makes(value: ir.Value) -> _Linear | None:
+    node = value.producer()
+    if node is not None and node.op_type == "Add":
+        products = [entry for entry in node.inputs if entry is not None and _made_by(entry, "MatMul")]
+        node = products[0].producer() if len(products) == 1 else None
+    linear = _linear(node) if node is not None and node.op_type == "MatMul" else None
+    return linear if linear is not None and linear.output is value else None
+
+
+def _bias_index(add: ir.Node) -> int:
+    return 0 if _constant(add.inputs[0]) is not None else 1
+
+
+def _only_use(value: ir.Value) -> bool:
+    return len(value.uses()) == 1 and not value.is_graph_output()
+
+
+def _made_by(value: ir.Value, *operators: str) -> bool:
+    node = value.producer()
+    return node is not None and node.op_type in operators
+
+
+def _constant(value: ir.Value | None) -> np.ndarray | None:
+    if value is None or value.producer() is not None or value.const_value is None:
+        return None
+    return value.const_value.numpy()
+
+
+def _new_constant(graph: ir.Graph, name: str, values: np.ndarray) -> ir.Value:
+    value = ir.Value(name=name, const_value=ir.tensor(values, name=name))
+    value.shape, value.type = ir.Shape(values.shape), ir.TensorType(value.const_value.dtype)
+    graph.register_initializer(value)
+    return value
+
+
+def _set(node: ir.Node, index: int, values: np.ndarray) -> None:
+    graph = node.graph
+    name = f"{node.outputs[0].name}/scaled_{index}"
+    node.replace_input_with(index, _new_constant(graph, name, values.astype(np.float32)))
