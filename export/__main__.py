@@ -15,13 +15,17 @@ from onnx import TensorProto
 
 from export.borrowed_vision import lender_of_vision, tokens_of
 from export.bundle import ExportError, exporting_commit, write_bundle
-from export.captioner import export_captioner
+from export.captioner import loop_form, static_form
+from export.float16 import pieces_in_float16, write_float16
+from export.int8 import IDENTICAL, WEIGHTS, Choice, choose
+from export.pieces import Pieces, export_pieces
+from export.quality import DevSplit
 from export.storage import round_to_float16, store_as_float16
-from export.verify import compare, synthetic_images
+from export.verify import compare, compare_forms, synthetic_images, unsupported_by_tensorrt
 from export.vision import GRID, IMAGE_SIZE, export_vision
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning import Bundle, BundleError, Captioner, EngineError
-from smart_caption_ros.captioning.bundle import FORMAT_VERSION, VISION_GRAPH
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, FORMAT_VERSION, STATIC_GRAPH, VISION_GRAPH
 from smart_caption_ros.captioning.engines import create_engine
 from training.backbones import PROVENANCE as BACKBONE_PROVENANCE
 from training.captioning import TrainedCaptioner
@@ -30,13 +34,27 @@ from training.data.datasets import DATASETS
 from training.data.flickr8k import DataError, Flickr8k
 from training.data.folder import data_folder
 
+CPU = "onnxruntime-cpu"
+STATIC_CHECKS = 10  # frames to compare the two forms on; the static one takes all steps of each
+LAYER_CHECKS = 50  # images to try the layers one by one on
+AGREEMENT = {"float32": 0.99, "float16": 0.97, "int8": 0.95}
+"""Captions that must be torch's. A tie between two beams may fall either way; more than that is an error of the export.
+Lower precision decides more ties another way; int8 has a bar of its own (:mod:`export.int8`) on many more images."""
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m export", description=__doc__)
     parser.add_argument("checkpoint", type=Path, help="best.safetensors of a run")
     parser.add_argument("bundle", type=Path, help="folder to write")
     parser.add_argument("--name", help="name of the bundle (default: the experiment's)")
-    parser.add_argument("--precision", choices=("float16", "float32"), default="float16", help="of stored weights")
+    parser.add_argument(
+        "--precision", choices=tuple(AGREEMENT), default="float32",
+        help="of computing: float32 (default), float16 written into the graphs for GPUs, int8 weights for CPUs",
+    )  # fmt: skip
+    parser.add_argument(
+        "--storage", choices=("float16", "float32"), default="float16", help="of weights that are computed in float32"
+    )
+    parser.add_argument("--int8-weights", choices=tuple(WEIGHTS), default="u8", help="8 bits unsigned or 7 bits signed")
     parser.add_argument("--beam-size", type=int, default=5, choices=range(1, 11), metavar="1..10")
     parser.add_argument(
         "--vision-from",
@@ -44,6 +62,8 @@ def main() -> int:
         metavar="BUNDLE",
         help="of a captioner of stored features: the bundle that made them",
     )
+    parser.add_argument("--max-words", type=int, help="longest caption, end token included (default: the experiment's)")
+    parser.add_argument("--no-static", action="store_true", help="leave out the form for TensorRT and CUDA graphs")
     parser.add_argument("--replace", action="store_true", help="write over an existing bundle")
     parser.add_argument("--check-images", type=int, default=100, help="dev photographs to compare with torch")
     arguments = parser.parse_args()
@@ -65,47 +85,110 @@ def run(arguments: argparse.Namespace) -> None:
     lender = lender_of_vision(trained, arguments.vision_from)
     tokens = tokens_of(lender) if lender else None
     exact = copy.deepcopy(trained)
-    if arguments.precision == "float16":
+    halves = arguments.storage == "float16" or arguments.precision == "float16"
+    if halves:
         # Rounded first, so that what is compared with torch, scored and shipped is one and the same model.
         round_to_float16(trained.captioner)
         if trained.backbone is not None:
             round_to_float16(trained.backbone)
-    max_words = trained.record["experiment"]["data"]["max_words"]
-    captioner = export_captioner(trained.captioner, arguments.beam_size, max_words)
+    max_words = longest_caption(trained, arguments.max_words)
+    vision = vision_of(trained, lender)
+    pieces = export_pieces(trained.captioner, arguments.beam_size)
+    choice = None
     if arguments.precision == "float16":
-        store_as_float16(captioner)
-    if trained.backbone is not None:
-        vision = export_vision(trained.backbone)
-        if arguments.precision == "float16":
-            store_as_float16(vision)
-    else:
-        assert lender is not None
-        vision = onnx.load(str(lender.path / VISION_GRAPH))
+        if lender is None:
+            vision, _ = write_float16(vision)
+        pieces = pieces_in_float16(pieces)
+    elif arguments.precision == "int8":
+        choice = choose_layers(trained, pieces, vision, max_words, arguments.int8_weights)
+        pieces = choice.pieces
     facts = describe(trained, arguments.name or trained.record["name"], arguments.beam_size, max_words, arguments)
     facts |= describe_vision(trained, lender, vision, facts["architecture"])
+    if choice is not None:
+        facts["precision"]["int8"] = choice.report()
+    graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(pieces, max_words)}
+    if arguments.precision != "int8" and not arguments.no_static:
+        graphs[STATIC_GRAPH] = static_form(pieces, max_words, facts["tokens"]["rows"] * facts["tokens"]["columns"])
+        if reasons := unsupported_by_tensorrt(graphs[STATIC_GRAPH]) + unsupported_by_tensorrt(vision, static=False):
+            raise ExportError(f"TensorRT cannot run the graphs: {reasons[0]} ({len(reasons)} reasons in all)")
+    if halves:
+        for name, graph in graphs.items():
+            if lender is None or name != VISION_GRAPH:  # a borrowed graph stays as it is
+                store_as_float16(graph)
     images, what = check_images(arguments.check_images)
 
     def says_what_torch_says(bundle: Bundle) -> None:
-        robot = Captioner(bundle, create_engine())
+        engine = create_engine(CPU)
+        robot = Captioner(bundle, engine)
         captions = [robot.caption(image) for image in images]
         agreement = compare(trained, images, captions, bundle.beam_size, bundle.max_words, tokens)
         print(
             f"torch and {robot.engine}: {agreement.identical_captions} of {agreement.images} captions of {what} "
             f"identical, log probabilities within {agreement.largest_log_probability_difference:.1e}"
         )
-        if arguments.precision == "float16":
+        if halves:
             unrounded = compare(exact, images, captions, bundle.beam_size, bundle.max_words, tokens)
             print(f"unrounded weights give {unrounded.identical_captions} of {unrounded.images} of the same captions")
-        # A tie between two beams may fall either way; more than that is an error of the export.
-        if agreement.identical_captions < 0.99 * agreement.images:
+        if agreement.identical_captions < AGREEMENT[arguments.precision] * agreement.images:
             raise ExportError("the exported graphs do not say what torch says; no bundle was written")
+        if bundle.static_graph is not None:
+            forms = compare_forms(bundle, engine, images[:STATIC_CHECKS])
+            print(
+                f"static and Loop form: {forms.identical_captions} of {forms.images} captions identical, "
+                f"log probabilities within {forms.largest_log_probability_difference:.1e}"
+            )
+            if forms.identical_captions < AGREEMENT[arguments.precision] * forms.images:
+                raise ExportError("the static form does not say what the Loop form says; no bundle was written")
 
     bundle = write_bundle(
-        arguments.bundle, vision, captioner, trained.vocabulary, facts,
-        check=says_what_torch_says, replace=arguments.replace,
-    )  # fmt: skip
+        arguments.bundle, graphs, trained.vocabulary, facts, check=says_what_torch_says, replace=arguments.replace
+    )
     size = sum(file["bytes"] for file in bundle.manifest["files"].values())
     print(f"{bundle.path}: {size / 1e6:.1f} MB")
+
+
+def vision_of(trained: TrainedCaptioner, lender: Bundle | None) -> onnx.ModelProto:
+    """The graph of the captioner's own backbone, or that of the bundle which made its tokens, as it is."""
+    if lender is not None:
+        return onnx.load(str(lender.path / VISION_GRAPH))
+    assert trained.backbone is not None
+    return export_vision(trained.backbone)
+
+
+def longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:
+    """``--max-words``, or what the model was trained with.
+
+    Raises:
+        ExportError: the model has no positions for captions that long.
+    """
+    longest = trained.captioner.config.max_length
+    max_words = int(wanted or trained.record["experiment"]["data"]["max_words"])
+    if not 2 <= max_words <= longest:
+        raise ExportError(f"--max-words must lie between 2 and {longest}, the longest that this model can say")
+    return max_words
+
+
+def choose_layers(
+    trained: TrainedCaptioner, pieces: Pieces, vision: onnx.ModelProto, max_words: int, weights: str
+) -> Choice:
+    """The layers that bear 8 bits, by what they do to captions of Flickr8k's dev split.
+
+    Raises:
+        ExportError: the dev split is not there, or no layer bears it.
+    """
+    try:
+        dev = DevSplit.load(trained.vocabulary, vision)
+    except DataError as error:
+        raise ExportError(f"int8 layers are chosen on Flickr8k's dev split: {error}") from None
+    choice = choose(
+        pieces, weights,
+        lambda candidate: dev.captions(loop_form(candidate, max_words)),
+        lambda candidate: dev.captions(loop_form(candidate, max_words), LAYER_CHECKS),
+        dev.cider_d,
+    )  # fmt: skip
+    if not choice.chosen.layers:
+        raise ExportError(f"no layer of this model can be put in 8 bits with {IDENTICAL:.0%} of its captions the same")
+    return choice
 
 
 def check_images(count: int) -> tuple[np.ndarray, str]:
@@ -132,7 +215,10 @@ def describe(
         "architecture": {"family": trained.family, **asdict(trained.captioner.config)},
         "training": {"experiment": experiment, "dev": trained.record.get("dev", {})},
         "decoding": {"beam_size": beam_size, "max_words": max_words},
-        "precision": {"stored": arguments.precision, "computed": "float32"},
+        "precision": {
+            "stored": "float16" if arguments.precision == "float16" else arguments.storage,
+            "computed": arguments.precision,
+        },
         "class_names": [],
         "scores": {},
     }  # fmt: skip

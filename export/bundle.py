@@ -4,18 +4,19 @@ import dataclasses
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import onnx
 
+from export.storage import share_weights
 from smart_caption_ros.captioning.bundle import (
     CAPTIONER_GRAPH,
-    DETECTOR_GRAPH,
     MANIFEST,
-    VISION_GRAPH,
+    STATIC_GRAPH,
     VOCABULARY,
+    WEIGHTS,
     Bundle,
     sha256_of,
     write_manifest,
@@ -29,21 +30,19 @@ class ExportError(Exception):
 
 def write_bundle(
     folder: Path,
-    vision: onnx.ModelProto,
-    captioner: onnx.ModelProto,
+    graphs: Mapping[str, onnx.ModelProto],
     vocabulary: Vocabulary,
     facts: dict[str, Any],
     *,
     check: Callable[[Bundle], None],
-    detector: onnx.ModelProto | None = None,
     replace: bool = False,
 ) -> Bundle:
     """Write under a temporary name, check, rename.
 
     Args:
-        facts: the manifest without ``files``.
+        graphs: by their file names. The captioner's share one file of weights, which are moved out of them.
+        facts: the manifest without ``files``; with ``detector`` and ``class_names`` where there is a detector's graph.
         check: is shown the bundle under its temporary name; whatever it raises leaves ``folder`` as it was.
-        detector: a detector for the bundle to carry; ``facts`` then have ``detector`` and ``class_names``.
         replace: an existing bundle at ``folder`` gives way, once the new one has passed.
 
     Raises:
@@ -59,15 +58,14 @@ def write_bundle(
     unfinished = folder.with_name(f"{folder.name}.{os.getpid()}.unfinished")
     unfinished.mkdir()
     try:
-        graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: captioner}
-        if detector is not None:
-            graphs[DETECTOR_GRAPH] = detector
+        captioners = [graph for name, graph in graphs.items() if name in (CAPTIONER_GRAPH, STATIC_GRAPH)]
+        share_weights(captioners, unfinished / WEIGHTS)
         for name, graph in graphs.items():
             (unfinished / name).write_bytes(graph.SerializeToString())
         vocabulary.save(unfinished / VOCABULARY)
         files = {
             name: {"bytes": (unfinished / name).stat().st_size, "sha256": sha256_of(unfinished / name)}
-            for name in (*graphs, VOCABULARY)
+            for name in (*graphs, WEIGHTS, VOCABULARY)
         }
         write_manifest(unfinished, {**facts, "files": files})
         bundle = Bundle.load(unfinished)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import onnx
 import onnx_ir as ir
 from onnx import NodeProto, TensorProto, ValueInfoProto, compose, helper
-from onnx_ir.passes.common import RemoveUnusedNodesPass
+from onnx_ir.passes.common import ClearMetadataAndDocStringPass, RemoveUnusedNodesPass
 from onnxscript import optimizer
 
 from export.pieces import Pieces
@@ -106,9 +106,10 @@ def static_form(pieces: Pieces, max_words: int, tokens: int, batch: int = 1) -> 
 
 def _as_model(graph: onnx.GraphProto) -> onnx.ModelProto:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
-    unused_removed = ir.from_proto(model)
-    RemoveUnusedNodesPass()(unused_removed)
-    model = ir.to_proto(unused_removed)
+    tidy = ir.from_proto(model)
+    RemoveUnusedNodesPass()(tidy)
+    ClearMetadataAndDocStringPass()(tidy)  # where in torch each node came from: half of the static form's size
+    model = ir.to_proto(tidy)
     onnx.checker.check_model(model)
     return model
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 import onnx_ir as ir
+from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 _MOVES = ("Reshape", "Transpose")  # what may lie between a layer and the factor that scales it
 
@@ -35,6 +36,7 @@ def fuse_linears(model: onnx.ModelProto) -> onnx.ModelProto:
     _fold_factors(converted.graph)
     _merge(converted.graph)
     converted.graph.sort()
+    RemoveUnusedNodesPass()(converted)
     return ir.to_proto(converted)
 
 

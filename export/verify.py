@@ -1,14 +1,20 @@
-"""Hold a bundle against the torch model that it was exported from."""
+"""Hold a bundle against the torch model that it was exported from, and graphs against what engines can run."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import cv2
 import numpy as np
+import onnx
 import torch
+from onnx import TensorProto
 from torch import Tensor
 
-from smart_caption_ros.captioning import Caption
+from smart_caption_ros.captioning import Bundle, Caption
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH
+from smart_caption_ros.captioning.engines import Engine
 from training.captioning import TrainedCaptioner
 
 
@@ -59,3 +65,79 @@ def compare(
             theirs = expected.log_probabilities[0, 0, : len(words)].numpy()
             largest = max(largest, float(np.abs(ours - theirs).max(initial=0.0)))
     return Agreement(len(images_bgr), identical, largest)
+
+
+def compare_forms(bundle: Bundle, engine: Engine, images_bgr: np.ndarray) -> Agreement:
+    """Hold the static form of a bundle's captioner against its Loop form, on frames (B, 224, 224, 3) uint8."""
+    assert bundle.static_graph is not None
+    vision, loop, static = (
+        engine.load(path)
+        for path in (bundle.path / VISION_GRAPH, bundle.path / CAPTIONER_GRAPH, bundle.static_graph)
+    )
+    identical, largest = 0, 0.0
+    for image in images_bgr:
+        tokens = vision.run({"image_bgr": image[None]})["tokens"]
+        inputs = {"tokens": tokens, "token_mask": np.ones(tokens.shape[:2], dtype=bool)}
+        expected, found = loop.run(inputs), static.run(inputs)
+        steps = expected["words"].shape[2]
+        words = found["words"][0, 0]
+        if np.array_equal(words[:steps], expected["words"][0, 0]) and not words[steps:].any():
+            identical += 1
+            difference = found["log_probabilities"][0, 0, :steps] - expected["log_probabilities"][0, 0]
+            largest = max(largest, float(np.abs(difference).max()))
+    return Agreement(len(images_bgr), identical, largest)
+
+
+_SUPPORT = Path(__file__).with_name("tensorrt_operators.json")
+_TYPES = {
+    TensorProto.FLOAT: "FP32", TensorProto.FLOAT16: "FP16", TensorProto.INT32: "INT32", TensorProto.INT64: "INT64",
+    TensorProto.BOOL: "BOOL", TensorProto.UINT8: "UINT8", TensorProto.INT8: "INT8",
+}  # fmt: skip
+_CONTROL_FLOW = ("If", "Loop", "Scan")
+_DYNAMIC = ("NonZero", "Scatter", "ScatterElements", "ScatterND", "Shape", "Size", "Unique")
+
+
+def unsupported_by_tensorrt(model: onnx.ModelProto, *, static: bool = True) -> list[str]:
+    """What in a graph is not on the published list of operators of onnx-tensorrt (``tensorrt_operators.json``).
+
+    Args:
+        static: the graph shall have fixed shapes as well, and nothing that computes or depends on one.
+
+    Returns:
+        A sentence for each operator, type or shape that is in the way; empty when there is none.
+    """
+    support = json.loads(_SUPPORT.read_text(encoding="utf-8"))
+    found: dict[str, None] = {}  # a set in the order of finding
+    lowest, highest = support["opsets"]
+    for opset in model.opset_import:
+        if opset.domain:
+            found[f"operators of {opset.domain} are none of ONNX"] = None
+        elif not lowest <= opset.version <= highest:
+            found[f"opset {opset.version} is not among {lowest} to {highest}"] = None
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    graph = inferred.graph
+    constants = {tensor.name for tensor in graph.initializer}
+    types = {tensor.name: tensor.data_type for tensor in graph.initializer}
+    shapes: dict[str, list[int]] = {}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        types[value.name] = value.type.tensor_type.elem_type
+        shapes[value.name] = [axis.dim_value for axis in value.type.tensor_type.shape.dim]
+    for node in graph.node:
+        operator = node.op_type
+        listed = support["operators"].get(operator)
+        if static and operator in (*_CONTROL_FLOW, *_DYNAMIC):
+            found[f"{operator} ({node.name}) has no place in a static graph"] = None
+        elif listed is None:
+            found[f"{operator} ({node.name}) is not on the list of {support['version']}"] = None
+        else:
+            # The list speaks of what goes in, and for these two of what comes out.
+            for name in (*node.input, *(node.output if operator in ("Cast", "ConstantOfShape") else ())):
+                if name and (kind := _TYPES.get(types.get(name, 0), "unknown type")) not in listed["types"]:
+                    found[f"{operator} does not take {kind} ({name})"] = None
+        if operator == "TopK" and node.input[1] not in constants:
+            found[f"TopK ({node.name}) needs a constant k"] = None
+        if static:
+            for name in node.output:
+                if name and 0 in shapes.get(name, [0]) and operator not in _CONTROL_FLOW:
+                    found[f"{operator} makes {name} of a shape that is not fixed"] = None
+    return list(found)

@@ -23,7 +23,8 @@ class _Tokens(nn.Module):
         first.weight.data = first.weight.data.flip(1)
 
     def forward(self, image_bgr: Tensor) -> Tensor:
-        x = image_bgr.permute(0, 3, 1, 2).float() * (1 / 127.5) - 1.0
+        # Floats first: TensorRT takes a uint8 input, and can do nothing with it but cast it.
+        x = image_bgr.float().permute(0, 3, 1, 2) * (1 / 127.5) - 1.0
         return self.backbone.layers(x).flatten(2).transpose(1, 2)
 
 

@@ -14,12 +14,15 @@ from typing import Any
 
 from smart_caption_ros.captioning.detector_layouts import LAYOUT_NAMES
 from smart_caption_ros.captioning.errors import BundleError
+from smart_caption_ros.captioning.external_data import external_locations
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vocabulary.txt"
 DETECTOR_GRAPH = "detector.onnx"
+STATIC_GRAPH = "captioner_static.onnx"
+WEIGHTS = "captioner.weights"
 
 
 def default_bundle_path() -> Path:
@@ -81,6 +84,11 @@ class Bundle:
     detector: DetectorFacts | None
     """None for a bundle without a detector."""
 
+    @property
+    def static_graph(self) -> Path | None:
+        """The captioner graph with fixed shapes, for engines without control flow; None where there is none."""
+        return self.path / STATIC_GRAPH if STATIC_GRAPH in self.manifest["files"] else None
+
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None = None) -> "Bundle":
         """Read and check a bundle; without a path, the one that ships with the package.
@@ -116,6 +124,9 @@ class Bundle:
         )
         for name in dict.fromkeys((VISION_GRAPH, CAPTIONER_GRAPH, *read.file_names())):
             read.checked_file(name)
+        for name in read.file_names():
+            if name.endswith(".onnx"):
+                read.check_graph(name)
         return bundle
 
 
@@ -178,6 +189,18 @@ class _Reader:
 
     def file_names(self) -> list[str]:
         return list(self.value("files", dict, "an object of files", bool))
+
+    def check_graph(self, name: str) -> None:
+        """Refuse a graph that takes its weights from anywhere but a checked file of the bundle."""
+        try:
+            locations = external_locations(self.folder / name)
+        except ValueError as error:
+            raise BundleError(f"{error}; export the bundle again") from None
+        for location in sorted(locations - set(self.file_names())):
+            raise BundleError(
+                f"{self.folder / name} takes weights from {location!r}, which is no file of the bundle; "
+                "do not use a bundle like that"
+            )
 
     def checked_file(self, name: str) -> Path:
         """Path of a listed file that is there with its size and sha256."""

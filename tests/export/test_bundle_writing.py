@@ -14,8 +14,8 @@ def write_again(source: Path, folder: Path, **options: object) -> Bundle:
     """The bundle of ``source``, written to ``folder`` under another name."""
     bundle = Bundle.load(source)
     facts = {**{key: value for key, value in bundle.manifest.items() if key != "files"}, "name": "newer"}
-    graphs = [onnx.load(str(source / name)) for name in ("vision.onnx", "captioner.onnx")]
-    return write_bundle(folder, *graphs, bundle.vocabulary, facts, **options)  # type: ignore[arg-type]
+    graphs = {name: onnx.load(str(source / name)) for name in ("vision.onnx", "captioner.onnx")}
+    return write_bundle(folder, graphs, bundle.vocabulary, facts, **options)  # type: ignore[arg-type]
 
 
 def refuse(bundle: Bundle) -> None:

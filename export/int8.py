@@ -1,0 +1,183 @@
+"""8-bit layers for CPUs: weights per output channel, inputs quantised as they come, by ONNX Runtime's quantiser.
+
+Which layers bear it is measured, not guessed: :func:`choose` keeps in float32 what changes captions most, until the
+bundle says what its float32 form says.
+"""
+
+import logging
+import tempfile
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from tqdm import tqdm
+
+from export.pieces import Pieces
+
+WEIGHTS = {"u8": (QuantType.QUInt8, False), "7bit": (QuantType.QInt8, True)}
+"""Kinds of weights. Signed ones have 7 bits, because 8 saturate in the additions of CPUs with AVX2 but not VNNI."""
+
+IDENTICAL, CIDER_LOSS = 0.99, 0.005
+"""The bar: the share of captions that stay the same at least, and the CIDEr-D (of 10) that may be lost at most."""
+
+Captions = Sequence[tuple[list[int], float]]
+"""Ids of each image's best caption, and its score."""
+Describe = Callable[[Pieces], Captions]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a choice of layers gave."""
+
+    layers: tuple[str, ...]
+    """Those in 8 bits."""
+    share_of_weights: float
+    """Of all layers' weights."""
+    identical: float
+    """Share of the captions that are those of float32."""
+    cider_loss: float
+
+    @property
+    def passes(self) -> bool:
+        return self.identical >= IDENTICAL and self.cider_loss <= CIDER_LOSS
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The layers that were put in 8 bits, and all that was measured on the way."""
+
+    pieces: Pieces
+    weights: str
+    chosen: Trial
+    trials: Sequence[Trial]
+    damage: Mapping[str, float] = field(default_factory=dict)
+    """Mean change of a caption's score with that layer alone in 8 bits, natural logarithm."""
+
+    def report(self) -> dict[str, Any]:
+        """For the manifest."""
+
+        def facts(trial: Trial) -> dict[str, Any]:
+            return {
+                "layers": len(trial.layers), "share_of_weights": round(trial.share_of_weights, 3),
+                "identical_captions": round(trial.identical, 4), "cider_loss": round(trial.cider_loss, 4),
+            }  # fmt: skip
+
+        return {
+            "weights": self.weights, "int8_layers": list(self.chosen.layers), **facts(self.chosen),
+            "damage_of_each_layer": {name: round(value, 5) for name, value in self.damage.items()},
+            "trials": [facts(trial) for trial in self.trials],
+        }  # fmt: skip
+
+
+def layers_of(pieces: Pieces) -> dict[str, int]:
+    """Layers that can be quantised and how many weights they have, in the order of computing.
+
+    A name says the piece, the place in it and the shape: ``step/3 512x2048``.
+    """
+    return {
+        f"{piece} {'x'.join(map(str, shape))}": int(np.prod(shape))
+        for piece, (_, shape) in {**_layers(pieces.start, "start"), **_layers(pieces.step, "step")}.items()
+    }
+
+
+def to_int8(pieces: Pieces, layers: Collection[str], weights: str) -> Pieces:
+    """The pieces with ``layers`` in 8 bits; ``weights`` is one of :data:`WEIGHTS`."""
+    return replace(
+        pieces,
+        start=_quantise(pieces.start, "start", layers, weights),
+        step=_quantise(pieces.step, "step", layers, weights),
+    )
+
+
+def choose(
+    pieces: Pieces,
+    weights: str,
+    describe: Describe,
+    describe_some: Describe,
+    cider: Callable[[Captions], float],
+) -> Choice:
+    """Put as many weights in 8 bits as the bar allows.
+
+    Every layer is tried alone first; then the layers are taken in the order of damage for their size, and how far
+    down the list one can go is found by bisection.
+
+    Args:
+        describe: captions of all images that the bar is measured on.
+        describe_some: captions of a few, for trying layers one by one.
+        cider: CIDEr-D of captions of all images.
+    """
+    sizes = layers_of(pieces)
+    few = describe_some(pieces)
+    damage = {
+        name: _mean_change(few, describe_some(to_int8(pieces, [name], weights)))
+        for name in tqdm(sizes, desc="layers alone", unit="layer")
+    }
+    order = sorted(sizes, key=lambda name: damage[name] / sizes[name])
+    exact = describe(pieces)
+    exact_cider = cider(exact)
+    trials: list[Trial] = []
+
+    def trial(count: int) -> Trial:
+        said = describe(to_int8(pieces, order[:count], weights))
+        same = np.mean([ids == expected for (ids, _), (expected, _) in zip(said, exact, strict=True)])
+        share = sum(sizes[name] for name in order[:count]) / sum(sizes.values())
+        trials.append(Trial(tuple(order[:count]), share, float(same), exact_cider - cider(said)))
+        return trials[-1]
+
+    best = Trial((), 0.0, 1.0, 0.0)
+    low, high = 0, len(order) + 1  # low passes, high is known or taken not to
+    count = len(order)
+    while high - low > 1:
+        tried = trial(count)
+        print(
+            f"{count} of {len(order)} layers in 8 bits ({tried.share_of_weights:.0%} of the weights): "
+            f"{tried.identical:.1%} identical, CIDEr loss {tried.cider_loss:+.4f}"
+        )
+        if tried.passes:
+            best, low = tried, count
+        else:
+            high = count
+        count = (low + high) // 2
+    return Choice(to_int8(pieces, best.layers, weights), weights, best, trials, damage)
+
+
+def _mean_change(exact: Captions, said: Captions) -> float:
+    return float(np.mean([abs(score - expected) for (_, score), (_, expected) in zip(said, exact, strict=True)]))
+
+
+def _layers(piece: onnx.ModelProto, prefix: str) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Node name and weight shape of each layer."""
+    shapes = {tensor.name: tuple(tensor.dims) for tensor in piece.graph.initializer}
+    layers = [
+        (node.name, shapes[node.input[1]])
+        for node in piece.graph.node
+        if node.op_type == "MatMul" and len(shapes.get(node.input[1], ())) == 2
+    ]
+    return {f"{prefix}/{place}": layer for place, layer in enumerate(layers)}
+
+
+def _quantise(piece: onnx.ModelProto, prefix: str, layers: Collection[str], weights: str) -> onnx.ModelProto:
+    nodes = {
+        node for place, (node, shape) in _layers(piece, prefix).items() if f"{place} {'x'.join(map(str, shape))}" in layers
+    }
+    if not nodes:
+        return piece
+    kind, reduce_range = WEIGHTS[weights]
+    level = logging.getLogger().level
+    logging.getLogger().setLevel(logging.ERROR)  # the quantiser advises on a preprocessing that does nothing here
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            before, after = Path(folder, "before.onnx"), Path(folder, "after.onnx")
+            onnx.save(piece, str(before))
+            quantize_dynamic(
+                before, after, op_types_to_quantize=["MatMul"], nodes_to_quantize=sorted(nodes), per_channel=True,
+                reduce_range=reduce_range, weight_type=kind,
+                extra_options={"MatMulConstBOnly": True, "DefaultTensorType": onnx.TensorProto.FLOAT},
+            )  # fmt: skip
+            return onnx.load(str(after))
+    finally:
+        logging.getLogger().setLevel(level)
