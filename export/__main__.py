@@ -93,14 +93,15 @@ def run(arguments: argparse.Namespace) -> None:
             round_to_float16(trained.backbone)
     max_words = longest_caption(trained, arguments.max_words)
     vision = vision_of(trained, lender)
+    dev = dev_split(trained, vision) if arguments.precision == "int8" else None
     pieces = export_pieces(trained.captioner, arguments.beam_size)
     choice = None
     if arguments.precision == "float16":
         if lender is None:
             vision, _ = write_float16(vision)
         pieces = pieces_in_float16(pieces)
-    elif arguments.precision == "int8":
-        choice = choose_layers(trained, pieces, vision, max_words, arguments.int8_weights)
+    elif dev is not None:
+        choice = choose_layers(pieces, dev, max_words, arguments.int8_weights)
         pieces = choice.pieces
     facts = describe(trained, arguments.name or trained.record["name"], arguments.beam_size, max_words, arguments)
     facts |= describe_vision(trained, lender, vision, facts["architecture"])
@@ -168,18 +169,24 @@ def longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:
     return max_words
 
 
-def choose_layers(
-    trained: TrainedCaptioner, pieces: Pieces, vision: onnx.ModelProto, max_words: int, weights: str
-) -> Choice:
-    """The layers that bear 8 bits, by what they do to captions of Flickr8k's dev split.
+def dev_split(trained: TrainedCaptioner, vision: onnx.ModelProto) -> DevSplit:
+    """What int8 layers are chosen on.
 
     Raises:
-        ExportError: the dev split is not there, or no layer bears it.
+        ExportError: Flickr8k is not there.
     """
     try:
-        dev = DevSplit.load(trained.vocabulary, vision)
+        return DevSplit.load(trained.vocabulary, vision)
     except DataError as error:
         raise ExportError(f"int8 layers are chosen on Flickr8k's dev split: {error}") from None
+
+
+def choose_layers(pieces: Pieces, dev: DevSplit, max_words: int, weights: str) -> Choice:
+    """The layers that bear 8 bits, by what they do to captions of the dev split.
+
+    Raises:
+        ExportError: no layer does.
+    """
     choice = choose(
         pieces, weights,
         lambda candidate: dev.captions(loop_form(candidate, max_words)),

@@ -114,9 +114,7 @@ def _as_model(graph: onnx.GraphProto) -> onnx.ModelProto:
     return model
 
 
-def _outputs(
-    batch: int | str, beam_size: int, steps: int | str, tokens: int | str
-) -> list[ValueInfoProto]:
+def _outputs(batch: int | str, beam_size: int, steps: int | str, tokens: int | str) -> list[ValueInfoProto]:
     return [
         helper.make_tensor_value_info("words", TensorProto.INT64, [batch, beam_size, steps]),
         helper.make_tensor_value_info("log_probabilities", TensorProto.FLOAT, [batch, beam_size, steps]),

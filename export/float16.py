@@ -57,6 +57,7 @@ def write_float16(
         cast = writer.cast(value, ir.DataType.FLOAT)
         value.name, cast.name = f"{value.name}/float16", value.name
         converted.graph.outputs[index] = cast
+    converted.graph.sort()
     RemoveUnusedNodesPass()(converted)
     return ir.to_proto(converted), halves
 
@@ -72,30 +73,27 @@ class _Writer:
         floats = [value for value in node.inputs if value is not None and _is_float(value)]
         computed = [value for value in floats if value.const_value is None]
         halves = [value for value in computed if value.dtype == ir.DataType.FLOAT16]
-        if node.op_type in _LAYERS:
-            wanted = ir.DataType.FLOAT16
-        elif node.op_type in _MOVES and halves:
-            wanted = ir.DataType.FLOAT16
-        elif node.op_type in _FOLLOWERS and halves and len(halves) == len(computed):
-            wanted = ir.DataType.FLOAT16
-        else:
-            wanted = ir.DataType.FLOAT
-        if any(not _fits(value) for value in floats):
-            wanted = ir.DataType.FLOAT
+        lower = (
+            node.op_type in _LAYERS
+            or (node.op_type in _MOVES and bool(halves))
+            or (node.op_type in _FOLLOWERS and bool(halves) and len(halves) == len(computed))
+        )
+        fits = all(_fits(value) for value in floats)
+        wanted = ir.DataType.FLOAT16 if lower and fits else ir.DataType.FLOAT
         for index, value in enumerate(node.inputs):
             if value is not None and _is_float(value) and value.dtype != wanted and node.op_type != "Cast":
-                node.replace_input_with(index, self.cast(value, wanted, node))
+                node.replace_input_with(index, self.cast(value, wanted))
         for output in node.outputs:
             if _is_float(output) and node.op_type != "Cast":
                 output.type = ir.TensorType(wanted)
 
-    def cast(self, value: ir.Value, wanted: ir.DataType, user: ir.Node | None = None) -> ir.Value:
+    def cast(self, value: ir.Value, wanted: ir.DataType) -> ir.Value:
         """``value`` in another precision, made once for all its uses; a constant is converted here and now."""
         if (value, wanted) not in self._casts:
-            self._casts[value, wanted] = self._new_cast(value, wanted, user)
+            self._casts[value, wanted] = self._new_cast(value, wanted)
         return self._casts[value, wanted]
 
-    def _new_cast(self, value: ir.Value, wanted: ir.DataType, user: ir.Node | None) -> ir.Value:
+    def _new_cast(self, value: ir.Value, wanted: ir.DataType) -> ir.Value:
         name = f"{value.name}/{wanted.name.lower()}"
         if value.const_value is not None and value.producer() is None:
             tensor = ir.tensor(value.const_value.numpy().astype(wanted.numpy()), name=name)
@@ -105,11 +103,7 @@ class _Writer:
         node = ir.node("Cast", [value], {"to": int(wanted)})
         output = node.outputs[0]
         output.name, output.shape, output.type = name, value.shape, ir.TensorType(wanted)
-        producer = value.producer()
-        if producer is not None:
-            self._graph.insert_after(producer, node)
-        elif user is not None:
-            self._graph.insert_before(self._graph[0], node)
+        self._graph.append(node)
         return output
 
 

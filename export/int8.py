@@ -6,7 +6,7 @@ bundle says what its float32 form says.
 
 import logging
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ IDENTICAL, CIDER_LOSS = 0.99, 0.005
 
 Captions = Sequence[tuple[list[int], float]]
 """Ids of each image's best caption, and its score."""
-Describe = Callable[[Pieces], Captions]
+Describe = Callable[[Pieces], Iterable[tuple[list[int], float]]]
+"""What pieces say of images, one after the other; it need not be asked to the end."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,23 @@ class Trial:
     """Those in 8 bits."""
     share_of_weights: float
     """Of all layers' weights."""
+    images: int
+    """That were looked at; fewer than all where the bar was out of reach by then."""
     identical: float
-    """Share of the captions that are those of float32."""
-    cider_loss: float
+    """Share of their captions that are those of float32."""
+    cider_loss: float | None
+    """None where the captions had failed already."""
 
     @property
     def passes(self) -> bool:
-        return self.identical >= IDENTICAL and self.cider_loss <= CIDER_LOSS
+        return self.identical >= IDENTICAL and self.cider_loss is not None and self.cider_loss <= CIDER_LOSS
+
+    def __str__(self) -> str:
+        lost = "" if self.cider_loss is None else f", CIDEr loss {self.cider_loss:+.4f}"
+        return (
+            f"{len(self.layers)} layers in 8 bits ({self.share_of_weights:.0%} of the weights): "
+            f"{self.identical:.1%} of {self.images} captions identical{lost}"
+        )
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,8 @@ class Choice:
         def facts(trial: Trial) -> dict[str, Any]:
             return {
                 "layers": len(trial.layers), "share_of_weights": round(trial.share_of_weights, 3),
-                "identical_captions": round(trial.identical, 4), "cider_loss": round(trial.cider_loss, 4),
+                "images": trial.images, "identical_captions": round(trial.identical, 4),
+                "cider_loss": None if trial.cider_loss is None else round(trial.cider_loss, 4),
             }  # fmt: skip
 
         return {
@@ -111,37 +123,38 @@ def choose(
         cider: CIDEr-D of captions of all images.
     """
     sizes = layers_of(pieces)
-    few = describe_some(pieces)
+    few = list(describe_some(pieces))
     damage = {
-        name: _mean_change(few, describe_some(to_int8(pieces, [name], weights)))
+        name: _mean_change(few, list(describe_some(to_int8(pieces, [name], weights))))
         for name in tqdm(sizes, desc="layers alone", unit="layer")
     }
     order = sorted(sizes, key=lambda name: damage[name] / sizes[name])
-    exact = describe(pieces)
+    exact = list(describe(pieces))
     exact_cider = cider(exact)
     trials: list[Trial] = []
 
     def trial(count: int) -> Trial:
-        said = describe(to_int8(pieces, order[:count], weights))
-        same = np.mean([ids == expected for (ids, _), (expected, _) in zip(said, exact, strict=True)])
+        candidate = to_int8(pieces, order[:count], weights)
+        said: list[tuple[list[int], float]] = []
+        changed = 0
+        for caption, (expected, _) in zip(describe(candidate), exact, strict=True):
+            said.append(caption)
+            changed += caption[0] != expected
+            if changed > (1 - IDENTICAL) * len(exact):
+                break
         share = sum(sizes[name] for name in order[:count]) / sum(sizes.values())
-        trials.append(Trial(tuple(order[:count]), share, float(same), exact_cider - cider(said)))
-        return trials[-1]
+        loss = exact_cider - cider(said) if len(said) == len(exact) else None
+        return Trial(tuple(order[:count]), share, len(said), 1 - changed / len(said), loss)
 
-    best = Trial((), 0.0, 1.0, 0.0)
-    low, high = 0, len(order) + 1  # low passes, high is known or taken not to
-    count = len(order)
+    best = Trial((), 0.0, len(exact), 1.0, 0.0)
+    low, high = 0, len(order) + 1  # as many layers as passed; the fewest that did not
     while high - low > 1:
-        tried = trial(count)
-        print(
-            f"{count} of {len(order)} layers in 8 bits ({tried.share_of_weights:.0%} of the weights): "
-            f"{tried.identical:.1%} identical, CIDEr loss {tried.cider_loss:+.4f}"
-        )
-        if tried.passes:
-            best, low = tried, count
+        trials.append(trial((low + high) // 2))
+        print(trials[-1], flush=True)
+        if trials[-1].passes:
+            best, low = trials[-1], (low + high) // 2
         else:
-            high = count
-        count = (low + high) // 2
+            high = (low + high) // 2
     return Choice(to_int8(pieces, best.layers, weights), weights, best, trials, damage)
 
 
@@ -162,7 +175,9 @@ def _layers(piece: onnx.ModelProto, prefix: str) -> dict[str, tuple[str, tuple[i
 
 def _quantise(piece: onnx.ModelProto, prefix: str, layers: Collection[str], weights: str) -> onnx.ModelProto:
     nodes = {
-        node for place, (node, shape) in _layers(piece, prefix).items() if f"{place} {'x'.join(map(str, shape))}" in layers
+        node
+        for place, (node, shape) in _layers(piece, prefix).items()
+        if f"{place} {'x'.join(map(str, shape))}" in layers
     }
     if not nodes:
         return piece

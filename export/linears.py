@@ -45,46 +45,45 @@ def _fold_factors(graph: ir.Graph) -> None:
     for node in list(graph):
         if node.op_type != "Mul":
             continue
-        for scaled, factor in (node.inputs, reversed(node.inputs)):
-            source = scaled
-            while source is not None and _only_use(source) and _made_by(source, *_MOVES):
-                source = source.producer().inputs[0]
-            values = _constant(factor)
-            linear = _linear_that_makes(source) if source is not None and _only_use(source) else None
-            if linear is None or values is None or values.size != 1:
+        for scaled, other in (node.inputs, reversed(node.inputs)):
+            factor = _constant(other)
+            linear = _linear_behind(scaled) if scaled is not None else None
+            if scaled is None or linear is None or factor is None or factor.size != 1:
                 continue
-            factor_value = values.reshape(())
-            _set(linear.multiply, 1, linear.weight * factor_value)
+            _replace_constant(graph, linear.multiply, 1, linear.weight * factor.reshape(()))
             if linear.add is not None and linear.bias is not None:
-                _set(linear.add, _bias_index(linear.add), linear.bias * factor_value)
+                _replace_constant(graph, linear.add, _bias_index(linear.add), linear.bias * factor.reshape(()))
             ir.convenience.replace_all_uses_with(node.outputs[0], scaled, replace_graph_outputs=True)
             graph.remove(node, safe=True)
             break
 
 
 def _merge(graph: ir.Graph) -> None:
-    by_input: dict[ir.Value, list[_Linear]] = defaultdict(list)
+    groups: dict[tuple[ir.Value, bool], list[_Linear]] = defaultdict(list)
     for node in graph:
-        if node.op_type == "MatMul" and (linear := _linear(node)) is not None:
-            by_input[node.inputs[0]].append(linear)
-    for source, linears in by_input.items():
-        if len(linears) == 1 or any(linear.bias is None for linear in linears):
-            continue
-        weight = np.concatenate([linear.weight for linear in linears], axis=1)
-        bias = np.concatenate([linear.bias for linear in linears if linear.bias is not None])
-        name = "_and_".join(linear.output.name or "" for linear in linears)
-        multiply = ir.node("MatMul", [source, _new_constant(graph, f"{name}/weight", weight)])
-        add = ir.node("Add", [multiply.outputs[0], _new_constant(graph, f"{name}/bias", bias)])
-        widths = np.array([linear.weight.shape[1] for linear in linears])
-        split = ir.node(
-            "Split", [add.outputs[0], _new_constant(graph, f"{name}/widths", widths)], {"axis": -1},
-            num_outputs=len(linears),
-        )  # fmt: skip
-        graph.insert_before(linears[0].multiply, [multiply, add, split])
-        for linear, part in zip(linears, split.outputs, strict=True):
-            part.shape, part.type = linear.output.shape, linear.output.type
-            ir.convenience.replace_all_uses_with(linear.output, part, replace_graph_outputs=True)
-            graph.remove([node for node in (linear.add, linear.multiply) if node is not None], safe=True)
+        linear = _linear(node) if node.op_type == "MatMul" else None
+        if linear is not None and (source := node.inputs[0]) is not None:
+            groups[source, linear.bias is None].append(linear)
+    for (source, _), linears in groups.items():
+        if len(linears) > 1:
+            _put_together(graph, source, linears)
+
+
+def _put_together(graph: ir.Graph, source: ir.Value, linears: list[_Linear]) -> None:
+    name = "_and_".join(linear.output.name or "" for linear in linears)
+    weight = np.concatenate([linear.weight for linear in linears], axis=1)
+    nodes = [ir.node("MatMul", [source, _new_constant(graph, f"{name}/weight", weight)])]
+    biases = [linear.bias for linear in linears if linear.bias is not None]
+    if biases:
+        bias = _new_constant(graph, f"{name}/bias", np.concatenate(biases))
+        nodes.append(ir.node("Add", [nodes[-1].outputs[0], bias]))
+    widths = _new_constant(graph, f"{name}/widths", np.array([linear.weight.shape[1] for linear in linears]))
+    split = ir.node("Split", [nodes[-1].outputs[0], widths], {"axis": -1}, num_outputs=len(linears))
+    graph.insert_before(linears[0].multiply, [*nodes, split])
+    for linear, part in zip(linears, split.outputs, strict=True):
+        part.shape, part.type = linear.output.shape, linear.output.type
+        ir.convenience.replace_all_uses_with(linear.output, part, replace_graph_outputs=True)
+        graph.remove([node for node in (linear.add, linear.multiply) if node is not None], safe=True)
 
 
 def _linear(multiply: ir.Node) -> _Linear | None:
@@ -93,19 +92,24 @@ def _linear(multiply: ir.Node) -> _Linear | None:
         return None
     product = multiply.outputs[0]
     if _only_use(product):
-        add = product.uses()[0].node
+        ((add, _),) = product.uses()
         if add.op_type == "Add" and (bias := _constant(add.inputs[_bias_index(add)])) is not None and bias.ndim == 1:
             return _Linear(multiply, add, weight, bias)
     return _Linear(multiply, None, weight, None)
 
 
-def _linear_that_makes(value: ir.Value) -> _Linear | None:
+def _linear_behind(value: ir.Value) -> _Linear | None:
+    """The layer that makes ``value``, perhaps moved about, and that nothing else uses."""
     node = value.producer()
+    while node is not None and _only_use(value) and node.op_type in _MOVES and node.inputs[0] is not None:
+        value = node.inputs[0]
+        node = value.producer()
     if node is not None and node.op_type == "Add":
-        products = [entry for entry in node.inputs if entry is not None and _made_by(entry, "MatMul")]
-        node = products[0].producer() if len(products) == 1 else None
+        makers = [entry.producer() for entry in node.inputs if entry is not None]
+        products = [maker for maker in makers if maker is not None and maker.op_type == "MatMul"]
+        node = products[0] if len(products) == 1 else None
     linear = _linear(node) if node is not None and node.op_type == "MatMul" else None
-    return linear if linear is not None and linear.output is value else None
+    return linear if linear is not None and linear.output is value and _only_use(value) else None
 
 
 def _bias_index(add: ir.Node) -> int:
@@ -116,11 +120,6 @@ def _only_use(value: ir.Value) -> bool:
     return len(value.uses()) == 1 and not value.is_graph_output()
 
 
-def _made_by(value: ir.Value, *operators: str) -> bool:
-    node = value.producer()
-    return node is not None and node.op_type in operators
-
-
 def _constant(value: ir.Value | None) -> np.ndarray | None:
     if value is None or value.producer() is not None or value.const_value is None:
         return None
@@ -128,13 +127,12 @@ def _constant(value: ir.Value | None) -> np.ndarray | None:
 
 
 def _new_constant(graph: ir.Graph, name: str, values: np.ndarray) -> ir.Value:
-    value = ir.Value(name=name, const_value=ir.tensor(values, name=name))
-    value.shape, value.type = ir.Shape(values.shape), ir.TensorType(value.const_value.dtype)
+    tensor = ir.tensor(values, name=name)
+    value = ir.Value(name=name, const_value=tensor, shape=ir.Shape(values.shape), type=ir.TensorType(tensor.dtype))
     graph.register_initializer(value)
     return value
 
 
-def _set(node: ir.Node, index: int, values: np.ndarray) -> None:
-    graph = node.graph
+def _replace_constant(graph: ir.Graph, node: ir.Node, index: int, values: np.ndarray) -> None:
     name = f"{node.outputs[0].name}/scaled_{index}"
     node.replace_input_with(index, _new_constant(graph, name, values.astype(np.float32)))

@@ -159,9 +159,7 @@ def _export_start(model: Smart, beam_size: int, outputs: list[str]) -> onnx.Mode
     )
 
 
-def _export_step(
-    model: Smart, beam_size: int, carried: tuple[str, ...], of_image: tuple[str, ...]
-) -> onnx.ModelProto:
+def _export_step(model: Smart, beam_size: int, carried: tuple[str, ...], of_image: tuple[str, ...]) -> onnx.ModelProto:
     batch, slots, tokens = Dim("batch"), Dim("slots"), Dim("tokens")
     heads, width = model.config.heads, model.config.d_model // model.config.heads
     examples = {

@@ -1,5 +1,6 @@
 """What a change of precision does to captions: Flickr8k's dev split as the captioner graph sees it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,15 +48,13 @@ class DevSplit:
         frequencies = DocumentFrequencies.of(tokenised(image) for image in dataset.split("train"))
         return cls(vocabulary, tokens, {image: tokenised(image) for image in images}, frequencies)
 
-    def captions(self, graph: onnx.ModelProto, count: int | None = None) -> Captions:
+    def captions(self, graph: onnx.ModelProto, count: int | None = None) -> Iterator[tuple[list[int], float]]:
         """Best caption and its score of the first ``count`` images (default: all), one by one as a robot sees them."""
         session = _session(graph)
         mask = np.ones((1, self.tokens.shape[1]), dtype=bool)
-        found = []
         for tokens in self.tokens[:count]:
             words, scores = session.run(["words", "scores"], {"tokens": tokens[None], "token_mask": mask})
-            found.append((words[0, 0].tolist(), float(scores[0, 0])))
-        return found
+            yield words[0, 0].tolist(), float(scores[0, 0])
 
     def cider_d(self, captions: Captions) -> float:
         """Of captions of all images, with our own tokeniser."""

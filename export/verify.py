@@ -71,8 +71,7 @@ def compare_forms(bundle: Bundle, engine: Engine, images_bgr: np.ndarray) -> Agr
     """Hold the static form of a bundle's captioner against its Loop form, on frames (B, 224, 224, 3) uint8."""
     assert bundle.static_graph is not None
     vision, loop, static = (
-        engine.load(path)
-        for path in (bundle.path / VISION_GRAPH, bundle.path / CAPTIONER_GRAPH, bundle.static_graph)
+        engine.load(path) for path in (bundle.path / VISION_GRAPH, bundle.path / CAPTIONER_GRAPH, bundle.static_graph)
     )
     identical, largest = 0, 0.0
     for image in images_bgr:

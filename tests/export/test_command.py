@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from smart_caption_ros.captioning import Bundle
 
 
@@ -19,18 +21,46 @@ def test_a_bundle_is_written_and_checked_against_torch(tiny_bundle: Path) -> Non
     bundle = Bundle.load(tiny_bundle)
     assert bundle.manifest["precision"] == {"stored": "float16", "computed": "float32"}
     assert bundle.manifest["architecture"]["memory_slots"] == 5
+    assert bundle.static_graph is not None
     assert not list(tiny_bundle.parent.glob("*.unfinished"))
 
 
 def test_float32_weights_give_a_larger_bundle_that_agrees_with_torch(
     tiny_checkpoint: Path, tiny_bundle: Path, tmp_path: Path
 ) -> None:
-    done = export(tiny_checkpoint, tmp_path / "bundle", "--precision", "float32", "--beam-size", 2, "--check-images", 4)
+    done = export(tiny_checkpoint, tmp_path / "bundle", "--storage", "float32", "--beam-size", 2, "--check-images", 4)
     assert done.returncode == 0, done.stderr
     assert "4 of 4 captions" in done.stdout
+    assert "static and Loop form: 4 of 4 captions" in done.stdout
     assert Bundle.load(tmp_path / "bundle").beam_size == 2
     smaller, larger = tiny_bundle / "vision.onnx", tmp_path / "bundle" / "vision.onnx"
     assert larger.stat().st_size > 1.8 * smaller.stat().st_size
+
+
+def test_a_float16_bundle_says_so_and_may_do_without_the_static_form(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    done = export(
+        tiny_checkpoint, tmp_path / "bundle", "--precision", "float16", "--no-static", "--max-words", 4,
+        "--beam-size", 1, "--check-images", 2,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    bundle = Bundle.load(tmp_path / "bundle")
+    assert bundle.manifest["precision"] == {"stored": "float16", "computed": "float16"}
+    assert bundle.static_graph is None
+    assert bundle.max_words == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [(("--precision", "int8"), "Flickr8k's dev split"), (("--max-words", 99), "--max-words must lie between 2 and 54")],
+)
+def test_what_cannot_be_exported_is_refused_in_one_sentence(
+    tiny_checkpoint: Path, tmp_path: Path, options: tuple[object, ...], reason: str
+) -> None:
+    done = export(tiny_checkpoint, tmp_path / "bundle", *options)
+    assert done.returncode == 1
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_existing_folder_is_not_written_over_unasked(

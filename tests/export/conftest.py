@@ -1,0 +1,24 @@
+"""Pieces of tiny captioners: traced once, joined in many ways."""
+
+import pytest
+
+from export.pieces import Pieces, export_pieces
+from export.storage import round_to_float16
+from tests.tiny_model import tiny_smart
+from training.models.smart import Smart
+
+
+@pytest.fixture(scope="session", params=[(5, 2), (1, 1), (3, 1), (10, 1)], ids=lambda p: f"beam{p[0]}-layers{p[1]}")
+def traced(request: pytest.FixtureRequest) -> tuple[Smart, Pieces]:
+    """A model and its pieces, with several sizes of the beam."""
+    beam_size, layers = request.param
+    model = tiny_smart(encoder_layers=layers, decoder_layers=layers)
+    return model, export_pieces(model, beam_size)
+
+
+@pytest.fixture(scope="session")
+def pieces() -> Pieces:
+    """Of a model with three beams and weights that are worth halving, and lose nothing by it."""
+    model = tiny_smart(vocabulary_size=200, d_model=64, d_ff=256, encoder_layers=1, decoder_layers=1)
+    round_to_float16(model)
+    return export_pieces(model, 3)

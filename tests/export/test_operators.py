@@ -1,0 +1,51 @@
+"""Graphs against the published list of TensorRT's operators."""
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from export.captioner import loop_form, static_form
+from export.float16 import pieces_in_float16
+from export.pieces import Pieces
+from export.verify import unsupported_by_tensorrt
+from export.vision import export_vision
+from tests.tiny_model import tiny_trained
+
+
+def graph_of(node: onnx.NodeProto, kind: int = TensorProto.FLOAT, size: int | str = 4) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info("x", kind, [size])],
+        [helper.make_tensor_value_info("y", kind, None)],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+
+
+@pytest.mark.parametrize("precision", [lambda pieces: pieces, pieces_in_float16], ids=["float32", "float16"])
+def test_the_static_form_is_on_the_list_whole(pieces: Pieces, precision: object) -> None:
+    assert unsupported_by_tensorrt(static_form(precision(pieces), 6, 9)) == []  # type: ignore[operator]
+
+
+def test_the_vision_graph_is_on_the_list_with_any_batch() -> None:
+    assert unsupported_by_tensorrt(export_vision(tiny_trained().backbone), static=False) == []
+
+
+def test_a_graph_with_a_loop_is_not_static(pieces: Pieces) -> None:
+    reasons = unsupported_by_tensorrt(loop_form(pieces, 6))
+    assert any(reason.startswith("Loop") for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (graph_of(helper.make_node("NonZero", ["x"], ["y"])), "NonZero"),
+        (graph_of(helper.make_node("Einsum", ["x", "x"], ["y"], equation="i,i->")), "Einsum"),
+        (graph_of(helper.make_node("Relu", ["x"], ["y"]), size="batch"), "a shape that is not fixed"),
+        (graph_of(helper.make_node("Identity", ["x"], ["y"]), TensorProto.UINT8), "Identity does not take UINT8"),
+        (graph_of(helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")), "Gelu"),
+    ],
+    ids=["dynamic", "not listed", "shape", "type", "not standard"],
+)
+def test_what_is_in_the_way_is_named(model: onnx.ModelProto, reason: str) -> None:
+    if model.graph.node[0].domain:
+        model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    assert any(reason in found for found in unsupported_by_tensorrt(model))
