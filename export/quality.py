@@ -54,7 +54,8 @@ class DevSplit:
         mask = np.ones((1, self.tokens.shape[1]), dtype=bool)
         for tokens in self.tokens[:count]:
             words, scores = session.run(["words", "scores"], {"tokens": tokens[None], "token_mask": mask})
-            yield words[0, 0].tolist(), float(scores[0, 0])
+            # Padding says how long the search took, not what was said.
+            yield [word for word in words[0, 0].tolist() if word != self.vocabulary.padding_id], float(scores[0, 0])
 
     def cider_d(self, captions: Captions) -> float:
         """Of captions of all images, with our own tokeniser."""

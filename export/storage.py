@@ -36,8 +36,8 @@ def store_as_float16(model: onnx.ModelProto) -> None:
             values = numpy_helper.to_array(tensor)
             if values.size < _SMALLEST or np.abs(values).max() > _LARGEST:
                 continue
-            casts.append(helper.make_node("Cast", [f"{tensor.name}/float16"], [tensor.name], to=TensorProto.FLOAT))
-            tensor.CopyFrom(numpy_helper.from_array(values.astype(np.float16), f"{tensor.name}/float16"))
+            casts.append(helper.make_node("Cast", [f"{tensor.name}/stored"], [tensor.name], to=TensorProto.FLOAT))
+            tensor.CopyFrom(numpy_helper.from_array(values.astype(np.float16), f"{tensor.name}/stored"))
         nodes = [*casts, *graph.node]
         del graph.node[:]
         graph.node.extend(nodes)

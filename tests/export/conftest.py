@@ -1,10 +1,12 @@
 """Pieces of tiny captioners: traced once, joined in many ways."""
 
+import onnx
 import pytest
 
 from export.pieces import Pieces, export_pieces
 from export.storage import round_to_float16
-from tests.tiny_model import tiny_smart
+from export.vision import export_vision
+from tests.tiny_model import tiny_smart, tiny_trained
 from training.models.smart import Smart
 
 
@@ -22,3 +24,9 @@ def pieces() -> Pieces:
     model = tiny_smart(vocabulary_size=200, d_model=64, d_ff=256, encoder_layers=1, decoder_layers=1)
     round_to_float16(model)
     return export_pieces(model, 3)
+
+
+@pytest.fixture(scope="session")
+def vision_graph() -> onnx.ModelProto:
+    """Of a random backbone."""
+    return export_vision(tiny_trained().backbone)

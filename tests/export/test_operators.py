@@ -8,8 +8,6 @@ from export.captioner import loop_form, static_form
 from export.float16 import pieces_in_float16
 from export.pieces import Pieces
 from export.verify import unsupported_by_tensorrt
-from export.vision import export_vision
-from tests.tiny_model import tiny_trained
 
 
 def graph_of(node: onnx.NodeProto, kind: int = TensorProto.FLOAT, size: int | str = 4) -> onnx.ModelProto:
@@ -25,8 +23,8 @@ def test_the_static_form_is_on_the_list_whole(pieces: Pieces, precision: object)
     assert unsupported_by_tensorrt(static_form(precision(pieces), 6, 9)) == []  # type: ignore[operator]
 
 
-def test_the_vision_graph_is_on_the_list_with_any_batch() -> None:
-    assert unsupported_by_tensorrt(export_vision(tiny_trained().backbone), static=False) == []
+def test_the_vision_graph_is_on_the_list_with_any_batch(vision_graph: onnx.ModelProto) -> None:
+    assert unsupported_by_tensorrt(vision_graph, static=False) == []
 
 
 def test_a_graph_with_a_loop_is_not_static(pieces: Pieces) -> None:

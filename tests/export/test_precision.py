@@ -13,9 +13,7 @@ from export.float16 import pieces_in_float16, write_float16
 from export.int8 import WEIGHTS, choose, layers_of, to_int8
 from export.pieces import Pieces
 from export.verify import synthetic_images
-from export.vision import export_vision
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
-from tests.tiny_model import tiny_trained
 
 
 def input_types(graph: onnx.GraphProto) -> dict[str, set[int]]:
@@ -55,14 +53,14 @@ def test_float16_says_what_float32_says_in_both_forms(pieces: Pieces) -> None:
         np.testing.assert_allclose(found["scores"][:, 0], expected["scores"][:, 0], atol=0.05)
 
 
-def test_the_vision_graph_in_float16_takes_and_gives_what_the_other_does() -> None:
-    graph = export_vision(tiny_trained().backbone)
-    halved, _ = write_float16(graph)
+def test_the_vision_graph_in_float16_takes_and_gives_what_the_other_does(vision_graph: onnx.ModelProto) -> None:
+    halved, _ = write_float16(vision_graph)
     assert input_types(halved.graph)["Conv"] == {TensorProto.FLOAT16}
     images = synthetic_images(1, 224)
-    expected, found = (session_of(each).run(["tokens"], {"image_bgr": images})[0] for each in (graph, halved))
+    expected, found = (session_of(each).run(["tokens"], {"image_bgr": images})[0] for each in (vision_graph, halved))
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, atol=0.02 * np.abs(expected).max())
+    # Rounded after each of 52 random layers.
+    assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.999
 
 
 @pytest.mark.parametrize("weights", list(WEIGHTS))

@@ -1,19 +1,17 @@
 """The vision graph against torch."""
 
 import numpy as np
+import onnx
 import onnxruntime
 import torch
 
 from export.verify import synthetic_images
-from export.vision import export_vision
 from tests.tiny_model import tiny_trained
 
 
-def test_tokens_equal_the_backbones_for_any_batch() -> None:
+def test_tokens_equal_the_backbones_for_any_batch(vision_graph: onnx.ModelProto) -> None:
     backbone = tiny_trained().backbone
-    session = onnxruntime.InferenceSession(
-        export_vision(backbone).SerializeToString(), providers=["CPUExecutionProvider"]
-    )
+    session = onnxruntime.InferenceSession(vision_graph.SerializeToString(), providers=["CPUExecutionProvider"])
     for batch in (1, 3):
         images = synthetic_images(batch, 224, seed=batch)
         (tokens,) = session.run(None, {"image_bgr": images})
