@@ -37,9 +37,10 @@ from training.data.folder import data_folder
 CPU = "onnxruntime-cpu"
 STATIC_CHECKS = 10  # frames to compare the two forms on; the static one takes all steps of each
 LAYER_CHECKS = 50  # images to try the layers one by one on
-AGREEMENT = {"float32": 0.99, "float16": 0.97, "int8": 0.95}
+AGREEMENT = {"float32": 0.99, "float16": 0.9, "int8": 0.95}
 """Captions that must be torch's. A tie between two beams may fall either way; more than that is an error of the export.
-Lower precision decides more ties another way; int8 has a bar of its own (:mod:`export.int8`) on many more images."""
+Lower precision decides more of them another way: in float16 the visual tokens differ as well, and int8 has a bar of
+its own (:mod:`export.int8`) on many more images."""
 
 
 def main() -> int:
