@@ -38,7 +38,7 @@ def to_onnx(
         The graph with its weights inside.
     """
     names = list(inputs)
-    for logger in ("onnxscript", "torch.onnx"):
+    for logger in ("onnx_ir", "onnxscript", "torch.onnx"):
         logging.getLogger(logger).setLevel(logging.ERROR)
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
