@@ -196,6 +196,8 @@ def paper_sized(checkpoint: Path | None, count: int) -> tuple[Smart, list[Inputs
         inputs = [(each[None], torch.ones(1, TOKENS, dtype=torch.bool)) for each in tokens]
         return model, inputs, "random weights, random inputs"
     trained = TrainedCaptioner.load(checkpoint)
+    if trained.backbone is None:
+        raise CheckpointError(f"{checkpoint} was trained on stored features; give one that has a backbone")
     images, origin = photographs(count)
     with torch.no_grad():
         tokens = trained.backbone(torch.from_numpy(images))

@@ -20,11 +20,12 @@ import torch
 from benchmarks.environment import describe_environment, report
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.config import ConfigError, ExperimentConfig, PhaseConfig, load_config
+from training.engine import Engine, EngineError, check_compiler, choose_device
 from training.models import FAMILIES
 from training.objectives import OBJECTIVES
 from training.objectives.objective import TrainingCaptions
 from training.objectives.self_critical import Reward, SelfCritical
-from training.trainer import multiplies_bf16
+from training.step import LARGEST_GRADIENT
 
 DEFAULT = Path(__file__).resolve().parent.parent / "training" / "configs" / "smart_flickr8k_scst.yaml"
 CAPTIONS_AN_IMAGE = 5
@@ -33,7 +34,8 @@ CAPTIONS_AN_IMAGE = 5
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.training", description=__doc__.splitlines()[0])
     parser.add_argument("config", type=Path, nargs="?", default=DEFAULT, help="experiment file")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--device", default="auto", help="auto (a GPU if there is one), cpu, cuda or cuda:N")
+    parser.add_argument("--compile", action="store_true", help="compile, whatever the experiment says")
     parser.add_argument("--threads", type=int, help="CPU threads (default: all)")
     parser.add_argument("--steps", type=int, default=10, help="measured, after two that are not")
     parser.add_argument("--images", type=int, default=6000, help="of the corpus of the document frequencies")
@@ -45,26 +47,28 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    if arguments.device.startswith("cuda") and not torch.cuda.is_available():
-        print("error: torch sees no CUDA device; leave --device out for the CPU", file=sys.stderr)
-        return 1
     try:
         config = load_config(arguments.config)
-    except ConfigError as error:
+        engine = Engine(choose_device(arguments.device), config.precision)
+        if compiled := config.compile or arguments.compile:
+            check_compiler(engine.device)
+    except (ConfigError, EngineError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     # The first phase of each objective.
     phases = {phase.objective: phase for phase in reversed(config.phases)}
     captions = random_captions(arguments.images, arguments.words, config.data.max_words, arguments.seed)
-    device = torch.device(arguments.device)
+    tokens_shape = (arguments.tokens, arguments.token_width)
     result = {
         **describe_environment(arguments.seed),
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "device": torch.cuda.get_device_name(engine.device) if engine.device.type == "cuda" else "cpu",
+        "precision": "bf16" if engine.bf16 else "fp32",
+        "compile": compiled,
         "threads": torch.get_num_threads(),
         "experiment": config.name,
         "model": config.model,
         "objectives": {
-            name: measure(config, phase, captions, (arguments.tokens, arguments.token_width), device, arguments)
+            name: measure(config, phase, captions, tokens_shape, engine, compiled, arguments)
             for name, phase in sorted(phases.items())
         },
     }
@@ -90,7 +94,8 @@ def measure(
     phase: PhaseConfig,
     captions: TrainingCaptions,
     tokens_shape: tuple[int, int],
-    device: torch.device,
+    engine: Engine,
+    compiled: bool,
     arguments: argparse.Namespace,
 ) -> dict[str, Any]:
     """Median step of one phase on a captioner with random weights."""
@@ -101,31 +106,31 @@ def measure(
     model = family.Config(
         vocabulary_size=len(vocabulary), token_width=tokens_shape[1], padding_id=vocabulary.padding_id, **config.model
     )
-    captioner = family(model).to(device).train()
+    captioner = family(model).to(engine.device).train()
+    if compiled:
+        captioner.compile()
     objective = OBJECTIVES[phase.objective](captions, phase)
     optimizer = torch.optim.Adam(captioner.parameters(), lr=phase.learning_rate, betas=(0.9, 0.98), eps=1e-9)
     reward_seconds: list[float] = []
     if isinstance(objective, SelfCritical):
         objective.reward = timed(objective.reward, reward_seconds)
-    bf16 = config.precision == "bf16" or (config.precision == "auto" and (device.type == "cuda" or multiplies_bf16()))
     seconds = []
     for _ in range(2 + arguments.steps):
         images = random.choice(arguments.images, phase.images_per_batch, replace=False)
-        tokens = torch.randn(phase.images_per_batch, *tokens_shape, device=device)
+        tokens = torch.randn(phase.images_per_batch, *tokens_shape, device=engine.device)
         started = time.perf_counter()
-        with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
+        with engine.autocast():
             loss = objective(captioner, tokens, images).loss
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(captioner.parameters(), 5.0)
+        torch.nn.utils.clip_grad_norm_(captioner.parameters(), LARGEST_GRADIENT)
         optimizer.step()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
+        if engine.device.type == "cuda":
+            torch.cuda.synchronize(engine.device)
         seconds.append(time.perf_counter() - started)
     step = statistics.median(seconds[2:])
     result = {
         "images_per_batch": phase.images_per_batch,
-        "precision": "bf16" if bf16 else "fp32",
         "steps": arguments.steps,
         "step_ms_median": round(step * 1e3, 2),
         "images_per_second": round(phase.images_per_batch / step, 2),

@@ -2,6 +2,7 @@
 
 import argparse
 import copy
+import math
 import sys
 import time
 from dataclasses import asdict
@@ -10,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import onnx
+from onnx import TensorProto
 
+from export.borrowed_vision import lender_of_vision, tokens_of
 from export.bundle import ExportError, exporting_commit, write_bundle
 from export.captioner import loop_form, static_form
 from export.float16 import pieces_in_float16, write_float16
@@ -27,7 +30,7 @@ from smart_caption_ros.captioning.engines import create_engine
 from training.backbones import PROVENANCE as BACKBONE_PROVENANCE
 from training.captioning import TrainedCaptioner
 from training.checkpoint import CheckpointError
-from training.data.flickr8k import PROVENANCE as DATA_PROVENANCE
+from training.data.datasets import DATASETS
 from training.data.flickr8k import DataError, Flickr8k
 from training.data.folder import data_folder
 
@@ -54,6 +57,12 @@ def main() -> int:
     )
     parser.add_argument("--int8-weights", choices=tuple(WEIGHTS), default="u8", help="8 bits unsigned or 7 bits signed")
     parser.add_argument("--beam-size", type=int, default=5, choices=range(1, 11), metavar="1..10")
+    parser.add_argument(
+        "--vision-from",
+        type=Path,
+        metavar="BUNDLE",
+        help="of a captioner of stored features: the bundle that made them",
+    )
     parser.add_argument("--max-words", type=int, help="longest caption, end token included (default: the experiment's)")
     parser.add_argument("--no-static", action="store_true", help="leave out the form for TensorRT and CUDA graphs")
     parser.add_argument("--replace", action="store_true", help="write over an existing bundle")
@@ -74,48 +83,53 @@ def run(arguments: argparse.Namespace) -> None:
         ExportError: the bundle cannot be written, or says something else than torch.
     """
     trained = TrainedCaptioner.load(arguments.checkpoint)
+    lender = lender_of_vision(trained, arguments.vision_from)
+    tokens = tokens_of(lender) if lender else None
     exact = copy.deepcopy(trained)
     halves = arguments.storage == "float16" or arguments.precision == "float16"
     if halves:
         # Rounded first, so that what is compared with torch, scored and shipped is one and the same model.
         round_to_float16(trained.captioner)
-        round_to_float16(trained.backbone)
+        if trained.backbone is not None:
+            round_to_float16(trained.backbone)
     max_words = longest_caption(trained, arguments.max_words)
-    vision = export_vision(trained.backbone)
+    vision = vision_of(trained, lender)
     dev = dev_split(trained, vision) if arguments.precision == "int8" else None
     pieces = export_pieces(trained.captioner, arguments.beam_size)
     choice = None
     if arguments.precision == "float16":
-        vision, _ = write_float16(vision)
+        if lender is None:
+            vision, _ = write_float16(vision)
         pieces = pieces_in_float16(pieces)
     elif dev is not None:
         choice = choose_layers(pieces, dev, max_words, arguments.int8_weights)
         pieces = choice.pieces
+    facts = describe(trained, arguments.name or trained.record["name"], arguments.beam_size, max_words, arguments)
+    facts |= describe_vision(trained, lender, vision, facts["architecture"])
+    if choice is not None:
+        facts["precision"]["int8"] = choice.report()
     graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(pieces, max_words)}
     if arguments.precision != "int8" and not arguments.no_static:
-        rows, columns = GRID
-        graphs[STATIC_GRAPH] = static_form(pieces, max_words, rows * columns)
+        graphs[STATIC_GRAPH] = static_form(pieces, max_words, facts["tokens"]["rows"] * facts["tokens"]["columns"])
         if reasons := unsupported_by_tensorrt(graphs[STATIC_GRAPH]) + unsupported_by_tensorrt(vision, static=False):
             raise ExportError(f"TensorRT cannot run the graphs: {reasons[0]} ({len(reasons)} reasons in all)")
     if halves:
-        for graph in graphs.values():
-            store_as_float16(graph)
-    facts = describe(trained, arguments.name or trained.record["name"], arguments.beam_size, max_words, arguments)
-    if choice is not None:
-        facts["precision"]["int8"] = choice.report()
+        for name, graph in graphs.items():
+            if lender is None or name != VISION_GRAPH:  # a borrowed graph stays as it is
+                store_as_float16(graph)
     images, what = check_images(arguments.check_images)
 
     def says_what_torch_says(bundle: Bundle) -> None:
         engine = create_engine(CPU)
         robot = Captioner(bundle, engine)
         captions = [robot.caption(image) for image in images]
-        agreement = compare(trained, images, captions, bundle.beam_size, bundle.max_words)
+        agreement = compare(trained, images, captions, bundle.beam_size, bundle.max_words, tokens)
         print(
             f"torch and {robot.engine}: {agreement.identical_captions} of {agreement.images} captions of {what} "
             f"identical, log probabilities within {agreement.largest_log_probability_difference:.1e}"
         )
         if halves:
-            unrounded = compare(exact, images, captions, bundle.beam_size, bundle.max_words)
+            unrounded = compare(exact, images, captions, bundle.beam_size, bundle.max_words, tokens)
             print(f"unrounded weights give {unrounded.identical_captions} of {unrounded.images} of the same captions")
         if agreement.identical_captions < AGREEMENT[arguments.precision] * agreement.images:
             raise ExportError("the exported graphs do not say what torch says; no bundle was written")
@@ -133,6 +147,14 @@ def run(arguments: argparse.Namespace) -> None:
     )
     size = sum(file["bytes"] for file in bundle.manifest["files"].values())
     print(f"{bundle.path}: {size / 1e6:.1f} MB")
+
+
+def vision_of(trained: TrainedCaptioner, lender: Bundle | None) -> onnx.ModelProto:
+    """The graph of the captioner's own backbone, or that of the bundle which made its tokens, as it is."""
+    if lender is not None:
+        return onnx.load(str(lender.path / VISION_GRAPH))
+    assert trained.backbone is not None
+    return export_vision(trained.backbone)
 
 
 def longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:
@@ -191,8 +213,6 @@ def describe(
 ) -> dict[str, Any]:
     """The manifest's facts (docs/bundles.md)."""
     experiment = trained.record["experiment"]
-    rows, columns = GRID
-    parameters = sum(p.numel() for module in (trained.captioner, trained.backbone) for p in module.parameters())
     return {
         "format_version": FORMAT_VERSION,
         "name": name,
@@ -200,17 +220,8 @@ def describe(
         "exported_by": {
             "package": __version__, "commit": exporting_commit(), "onnx": onnx.__version__,
         },
-        "architecture": {
-            "family": trained.family, "backbone": "MobileNetV2 1.0, 7x7 grid", "parameters": parameters,
-            **asdict(trained.captioner.config),
-        },
-        "trained_on": [DATA_PROVENANCE, BACKBONE_PROVENANCE[experiment["backbone"]]],
+        "architecture": {"family": trained.family, **asdict(trained.captioner.config)},
         "training": {"experiment": experiment, "dev": trained.record.get("dev", {})},
-        "preprocessing": {
-            "width": IMAGE_SIZE, "height": IMAGE_SIZE, "channels": "bgr", "dtype": "uint8", "resize": "squash",
-            "interpolation": "area where the frame shrinks, linear where it grows",
-        },
-        "tokens": {"rows": rows, "columns": columns, "width": trained.backbone.token_width},
         "decoding": {"beam_size": beam_size, "max_words": max_words},
         "precision": {
             "stored": "float16" if arguments.precision == "float16" else arguments.storage,
@@ -218,6 +229,40 @@ def describe(
         },
         "class_names": [],
         "scores": {},
+    }  # fmt: skip
+
+
+def describe_vision(
+    trained: TrainedCaptioner, lender: Bundle | None, vision: onnx.ModelProto, architecture: dict[str, Any]
+) -> dict[str, Any]:
+    """The manifest's facts of what makes the tokens, from the lender's manifest where there is one."""
+    experiment = trained.record["experiment"]
+    parameters = sum(p.numel() for p in trained.captioner.parameters())
+    data = DATASETS[experiment["data"].get("dataset", "flickr8k")].provenance
+    if lender is not None:
+        theirs = lender.manifest
+        weights = (w for w in vision.graph.initializer if w.data_type in (TensorProto.FLOAT, TensorProto.FLOAT16))
+        parameters += sum(math.prod(weight.dims) for weight in weights)
+        return {
+            "architecture": {
+                **architecture, "backbone": theirs["architecture"].get("backbone", "unknown"),
+                "parameters": parameters,
+            },
+            "trained_on": [data, *(entry for entry in theirs["trained_on"] if entry != data)],
+            "preprocessing": theirs["preprocessing"],
+            "tokens": theirs["tokens"],
+        }  # fmt: skip
+    assert trained.backbone is not None
+    parameters += sum(p.numel() for p in trained.backbone.parameters())
+    rows, columns = GRID
+    return {
+        "architecture": {**architecture, "backbone": "MobileNetV2 1.0, 7x7 grid", "parameters": parameters},
+        "trained_on": [data, BACKBONE_PROVENANCE[experiment["backbone"]]],
+        "preprocessing": {
+            "width": IMAGE_SIZE, "height": IMAGE_SIZE, "channels": "bgr", "dtype": "uint8", "resize": "squash",
+            "interpolation": "area where the frame shrinks, linear where it grows",
+        },
+        "tokens": {"rows": rows, "columns": columns, "width": trained.backbone.token_width},
     }  # fmt: skip
 
 

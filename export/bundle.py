@@ -12,9 +12,9 @@ import onnx
 
 from export.storage import share_weights
 from smart_caption_ros.captioning.bundle import (
-    DETECTOR_GRAPH,
+    CAPTIONER_GRAPH,
     MANIFEST,
-    VISION_GRAPH,
+    STATIC_GRAPH,
     VOCABULARY,
     WEIGHTS,
     Bundle,
@@ -35,16 +35,14 @@ def write_bundle(
     facts: dict[str, Any],
     *,
     check: Callable[[Bundle], None],
-    detector: onnx.ModelProto | None = None,
     replace: bool = False,
 ) -> Bundle:
     """Write under a temporary name, check, rename.
 
     Args:
         graphs: by their file names. The captioner's share one file of weights, which are moved out of them.
-        facts: the manifest without ``files``.
+        facts: the manifest without ``files``; with ``detector`` and ``class_names`` where there is a detector's graph.
         check: is shown the bundle under its temporary name; whatever it raises leaves ``folder`` as it was.
-        detector: a detector for the bundle to carry; ``facts`` then have ``detector`` and ``class_names``.
         replace: an existing bundle at ``folder`` gives way, once the new one has passed.
 
     Raises:
@@ -60,10 +58,8 @@ def write_bundle(
     unfinished = folder.with_name(f"{folder.name}.{os.getpid()}.unfinished")
     unfinished.mkdir()
     try:
-        captioners = [graph for name, graph in graphs.items() if name != VISION_GRAPH]
+        captioners = [graph for name, graph in graphs.items() if name in (CAPTIONER_GRAPH, STATIC_GRAPH)]
         share_weights(captioners, unfinished / WEIGHTS)
-        if detector is not None:
-            graphs = {**graphs, DETECTOR_GRAPH: detector}
         for name, graph in graphs.items():
             (unfinished / name).write_bytes(graph.SerializeToString())
         vocabulary.save(unfinished / VOCABULARY)

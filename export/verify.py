@@ -1,14 +1,16 @@
 """Hold a bundle against the torch model that it was exported from, and graphs against what engines can run."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
 import onnx
+import torch
 from onnx import TensorProto
+from torch import Tensor
 
 from smart_caption_ros.captioning import Bundle, Caption
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH
@@ -34,7 +36,12 @@ def synthetic_images(count: int, size: int, seed: int = 0) -> np.ndarray:
 
 
 def compare(
-    trained: TrainedCaptioner, images_bgr: np.ndarray, captions: Sequence[Caption], beam_size: int, max_words: int
+    trained: TrainedCaptioner,
+    images_bgr: np.ndarray,
+    captions: Sequence[Caption],
+    beam_size: int,
+    max_words: int,
+    tokens_of: Callable[[np.ndarray], Tensor] | None = None,
 ) -> Agreement:
     """Hold what a bundle said of frames against what torch says.
 
@@ -42,10 +49,15 @@ def compare(
         images_bgr: (B, 224, 224, 3) uint8.
         captions: of the same frames, by the bundle.
         beam_size, max_words: of the bundle.
+        tokens_of: makes the tokens of frames; None: the captioner's own backbone does.
     """
     identical, largest = 0, 0.0
     for image, caption in zip(images_bgr, captions, strict=True):
-        expected = trained.caption_images(image[None], beam_size, max_words)
+        if tokens_of is None:
+            expected = trained.caption_images(image[None], beam_size, max_words)
+        else:
+            with torch.inference_mode():
+                expected = trained.caption_tokens(tokens_of(image[None]), beam_size, max_words)
         words = trained.sentences(expected)[0]
         if [word.text for word in caption.words] == words:
             identical += 1

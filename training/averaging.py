@@ -5,7 +5,7 @@ them (Polyak & Juditsky, 1992). On a small data set that is worth about as much 
 the robot.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -24,6 +24,11 @@ class WeightAverage:
         self._module, self._decay = module, decay
         self.tensors: dict[str, Tensor] = {name: t.detach().clone() for name, t in module.state_dict().items()}
 
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Go on with an average that was kept."""
+        for name, tensor in self.tensors.items():
+            tensor.copy_(tensors[name])
+
     @torch.no_grad()
     def update(self) -> None:
         """Take in the module's present state."""
@@ -33,11 +38,15 @@ class WeightAverage:
             else:
                 self.tensors[name].copy_(tensor)
 
+    def settle(self) -> None:
+        """The module takes the average for good."""
+        self._module.load_state_dict(self.tensors)
+
     @contextmanager
     def applied(self) -> Iterator[None]:
         """The module holds the average, and its own state again afterwards."""
         own = {name: tensor.detach().clone() for name, tensor in self._module.state_dict().items()}
-        self._module.load_state_dict(self.tensors)
+        self.settle()
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""A trained captioner as one file: backbone, captioner, vocabulary and what is known of them."""
+"""A trained captioner as one file: captioner, vocabulary, backbone where it has one, and what is known of them."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,7 +21,8 @@ class TrainedCaptioner:
 
     family: str
     captioner: Smart
-    backbone: MobileNetV2
+    backbone: MobileNetV2 | None
+    """What makes visual tokens of a frame; None for a captioner of features that were computed before."""
     vocabulary: Vocabulary
     record: dict[str, Any]
     """Plain facts: name, experiment, data, scores."""
@@ -34,8 +35,20 @@ class TrainedCaptioner:
             "vocabulary": self.vocabulary.words,
             "record": self.record,
         }
+        save_checkpoint(path, self.tensors(), state)
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The weights, ``captioner.*`` and ``backbone.*``."""
         tensors = with_prefix("captioner", self.captioner.state_dict())
-        save_checkpoint(path, {**tensors, **with_prefix("backbone", self.backbone.state_dict())}, state)
+        if self.backbone is not None:
+            tensors.update(with_prefix("backbone", self.backbone.state_dict()))
+        return tensors
+
+    def load_tensors(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Put back what :meth:`tensors` gave; other names are left alone."""
+        self.captioner.load_state_dict(under_prefix("captioner", tensors))
+        if self.backbone is not None:
+            self.backbone.load_state_dict(under_prefix("backbone", tensors))
 
     @classmethod
     def load(cls, path: Path) -> "TrainedCaptioner":
@@ -46,19 +59,22 @@ class TrainedCaptioner:
         """
         tensors, state = load_checkpoint(path)
         family = FAMILIES[state["family"]]
-        captioner = family(family.Config(**state["model"]))
-        captioner.load_state_dict(under_prefix("captioner", tensors))
-        backbone = MobileNetV2()
-        backbone.load_state_dict(under_prefix("backbone", tensors))
+        captioner = family(family.Config(**state["model"])).eval()
         vocabulary = Vocabulary(tuple(state["vocabulary"]))
-        return cls(state["family"], captioner.eval(), backbone.eval(), vocabulary, state["record"])
+        backbone = MobileNetV2().eval() if under_prefix("backbone", tensors) else None
+        trained = cls(state["family"], captioner, backbone, vocabulary, state["record"])
+        trained.load_tensors(tensors)
+        return trained
 
-    def caption_tokens(self, tokens: torch.Tensor, beam_size: int, max_words: int) -> Hypotheses:
-        """Beam search over visual tokens (B, N, width)."""
-        return beam_search(self.captioner, tokens, beam_size=beam_size, max_words=max_words)
+    def caption_tokens(
+        self, tokens: torch.Tensor, beam_size: int, max_words: int, mask: torch.Tensor | None = None
+    ) -> Hypotheses:
+        """Beam search over visual tokens (B, N, width); mask: (B, N) bool, True where a token is real."""
+        return beam_search(self.captioner, tokens, mask, beam_size=beam_size, max_words=max_words)
 
     def caption_images(self, images_bgr: np.ndarray, beam_size: int, max_words: int) -> Hypotheses:
-        """Beam search over frames, (B, 224, 224, 3) uint8 BGR."""
+        """Beam search over frames, (B, 224, 224, 3) uint8 BGR; for a captioner with a backbone."""
+        assert self.backbone is not None
         with torch.inference_mode():
             return self.caption_tokens(self.backbone(torch.from_numpy(images_bgr)), beam_size, max_words)
 

@@ -1,11 +1,14 @@
 """Experiment files: one YAML a run, every choice one line, nothing silently ignored."""
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
 import yaml
 
+from training.data.datasets import DATASETS
+from training.data.feature_formats import FEATURE_KINDS
+from training.data.tokenizer import RULES
 from training.objectives import OBJECTIVES
 from training.schedules import SCHEDULES
 
@@ -21,10 +24,67 @@ class DataConfig:
     """Captions and how they become words."""
 
     dataset: str = "flickr8k"
-    minimum_count: int = 5
-    """Words seen less often in the training split are unknown."""
+    """One of :data:`training.data.datasets.DATASETS`."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """The data set's own, e.g. :class:`training.data.coco_dataset.CocoOptions`."""
+    vocabulary: str = "m2"
+    """The rule by which captions become words, one of :data:`training.data.tokenizer.RULES`."""
+    minimum_count: int = 0
+    """Words seen less often in the training split are unknown; 0: as often as the rule says."""
     max_words: int = 20
     """Longer captions are cut; also the longest caption that beam search makes."""
+
+    def __post_init__(self) -> None:
+        if self.dataset not in DATASETS:
+            raise ValueError(f"dataset must be one of {', '.join(DATASETS)}, not {self.dataset!r}")
+        if self.vocabulary not in RULES:
+            raise ValueError(f"vocabulary must be one of {', '.join(RULES)}, not {self.vocabulary!r}")
+        if self.minimum_count < 0:
+            raise ValueError(f"minimum_count must not be negative, not {self.minimum_count}")
+
+
+@dataclass(frozen=True)
+class FeaturesConfig:
+    """Features that were computed before, in place of a backbone; at most one kind. Paths as in ``data``.
+
+    They are taken as they are stored: ``flip`` and ``crop`` of a phase have no effect.
+    """
+
+    store: str = ""
+    """A folder of ``python -m training.features``."""
+    hdf5: str = ""
+    """A file of bottom-up features, as M2 published them."""
+    tsv: list[str] = field(default_factory=list)
+    """One or more files of bottom-up features, as Anderson et al. published them."""
+    npz: str = ""
+    """A folder with a file an image."""
+    width: int = 2048
+    """Of a feature. A store knows its own."""
+    max_regions: int = 50
+    """Read of an image, the first in file order. Of a store all are read."""
+
+    def __post_init__(self) -> None:
+        if len(self._given()) > 1:
+            raise ValueError(f"give one of {', '.join(self._given())}, not several")
+        for name in ("width", "max_regions"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+    def __bool__(self) -> bool:
+        return bool(self._given())
+
+    @property
+    def kind(self) -> str:
+        """Which kind is given."""
+        return self._given()[0]
+
+    def paths(self, data: Path) -> list[Path]:
+        """Of the kind that is given, below the data folder or absolute."""
+        given = getattr(self, self.kind)
+        return [data / path for path in ([given] if isinstance(given, str) else given)]
+
+    def _given(self) -> list[str]:
+        return [kind for kind in FEATURE_KINDS if getattr(self, kind)]
 
 
 @dataclass(frozen=True)
@@ -42,7 +102,9 @@ class PhaseConfig:
     objective: str = "cross_entropy"
     """``cross_entropy`` or ``self_critical``."""
     images_per_batch: int = 20
-    """Images a step; each brings all its captions and is encoded once."""
+    """Images a step, of all processes together; each brings all its captions and is encoded once."""
+    accumulate: int = 1
+    """A process computes its images of a step in so many parts, one after the other: less memory, the same step."""
     backbone_learning_rate: float = 0.0
     """0 keeps the backbone frozen and takes cached features."""
     label_smoothing: float = 0.0
@@ -56,6 +118,11 @@ class PhaseConfig:
     """Whether the reward counts the end as a word, so that broken-off captions do not pay. M2's code: false."""
     patience: int = 0
     """The phase ends after so many epochs without a better dev CIDEr; 0: never."""
+    average: float = 0.0
+    """What a step keeps of the moving average of the weights, e.g. 0.997; the average is then what is scored, kept as
+    the best and handed to the next phase. 0: no average."""
+    fresh_captioner: bool = False
+    """Begin with new captioner weights, on the backbone that the phases before have fine-tuned."""
     from_best: bool = False
     """Start from the best model of the phases before, by dev CIDEr, not from where the last one ended."""
 
@@ -67,6 +134,11 @@ class PhaseConfig:
             raise ValueError("schedule noam needs warmup_steps (10000 in the paper)")
         if self.objective == "self_critical" and self.beam_size < 2:
             raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
+        for key in ("epochs", "images_per_batch", "accumulate"):
+            if getattr(self, key) < 1:
+                raise ValueError(f"{key} must be at least 1, not {getattr(self, key)}")
+        if not 0 <= self.average < 1:
+            raise ValueError(f"average must be at least 0 and less than 1, not {self.average}")
         if self.patience < 0:
             raise ValueError(f"patience must not be negative, not {self.patience}")
 
@@ -88,15 +160,19 @@ class ExperimentConfig:
     """The whole file."""
 
     name: str
-    backbone: str
-    """File under ``backbones/`` of the data folder, for :mod:`training.backbones`."""
     phases: list[PhaseConfig]
+    backbone: str = ""
+    """File under ``backbones/`` of the data folder, for :mod:`training.backbones`."""
+    features: FeaturesConfig = field(default_factory=FeaturesConfig)
+    """In place of a backbone."""
     family: str = "smart"
     model: dict[str, Any] = field(default_factory=dict)
     """The family's own hyper-parameters."""
     seed: int = 1
     precision: str = "auto"
-    """``fp32``, ``bf16`` (autocast), or ``auto``: bf16 where the processor multiplies it natively."""
+    """``fp32``, ``bf16`` (autocast), or ``auto``: bf16 where the device multiplies it natively."""
+    compile: bool = False
+    """Whether torch.compile makes the backbone and teacher forcing faster, after some minutes of compiling."""
     checkpoint_minutes: float = 3.0
     """Time between checkpoints; one is also written after every epoch."""
     data: DataConfig = field(default_factory=DataConfig)
@@ -125,11 +201,29 @@ def parse_config(raw: Any, where: str) -> ExperimentConfig:
         ConfigError: as :func:`load_config`; the message begins with ``where``.
     """
     config = _build(ExperimentConfig, raw, where)
+    names = [phase.name for phase in config.phases]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(f"{where}: phases: two are named {repeated[0]!r}")
     if config.precision not in ("auto", "fp32", "bf16"):
         raise ConfigError(f"{where}: precision must be auto, fp32 or bf16, not {config.precision!r}")
+    if not config.phases:
+        raise ConfigError(f"{where}: phases: expected a list of phases, found none")
     if config.phases[0].from_best:
         raise ConfigError(f"{where}: phases[0]: from_best: no phase comes before it")
+    if bool(config.backbone) == bool(config.features):
+        raise ConfigError(f"{where}: give backbone or features, one of the two")
+    if config.features:
+        for index, phase in enumerate(config.phases):
+            if phase.trains_backbone:
+                raise ConfigError(f"{where}: phases[{index}]: backbone_learning_rate: features have no backbone")
+    _build(DATASETS[config.data.dataset].options, config.data.options, f"{where}: data: options")
     return config
+
+
+def what_is_learnt(config: ExperimentConfig) -> ExperimentConfig:
+    """The experiment without what may be another when a run goes on: options of how it is computed."""
+    phases = [replace(phase, accumulate=1) for phase in config.phases]
+    return replace(config, phases=phases, compile=False, checkpoint_minutes=0.0)
 
 
 def _build(kind: type[T], raw: Any, where: str) -> T:
@@ -152,8 +246,10 @@ def _build(kind: type[T], raw: Any, where: str) -> T:
 
 
 def _convert(kind: Any, value: Any, where: str) -> Any:
+    if kind == list[str] and isinstance(value, str):
+        return [value]
     if get_origin(kind) is list:
-        if not isinstance(value, list) or not value:
+        if not isinstance(value, list):
             raise ConfigError(f"{where}: expected a list, found {value!r}")
         return [_convert(get_args(kind)[0], item, f"{where}[{index}]") for index, item in enumerate(value)]
     if hasattr(kind, "__dataclass_fields__"):

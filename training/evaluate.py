@@ -11,17 +11,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from rich.console import Console
 from tqdm import tqdm
 
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.captioning.bundle import write_manifest
+from training.arguments import positive
 from training.data.coco import read_captions, read_objects, read_results
 from training.data.flickr8k import DataError, Flickr8k
 from training.data.folder import data_folder
 from training.data.karpathy import Karpathy
+from training.data.photographs import read_photograph
 from training.evaluation_report import as_document, as_table
 from training.metrics.bootstrap import Bootstrap
 from training.metrics.chair import Synonyms
@@ -30,6 +31,7 @@ from training.metrics.scoring import ChairData, Evaluation, score_models
 BATCH = 16
 EXAMPLES = """examples:
   python -m training.evaluate --bundle B [B2 ...] --dataset flickr8k --split test --json out.json
+  python -m training.evaluate --checkpoint runs/R/best.safetensors --karpathy dataset_coco.json --split test
   python -m training.evaluate --captions results.json [more.json ...] --references captions_val2017.json
   python -m training.evaluate --bundle B --references captions_val2017.json --images val2017/ --instances instances_val2017.json
 """  # noqa: E501
@@ -90,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     what = parser.add_argument_group("what to score (default: the bundle that ships)")
     what.add_argument("--bundle", type=Path, nargs="+", default=[], help="bundle folders")
     what.add_argument("--engine", default="auto", help="of the bundles (default: the fastest that works here)")
+    what.add_argument("--checkpoint", type=Path, nargs="+", default=[], help="best.safetensors of runs, run by torch")
     what.add_argument("--captions", type=Path, nargs="+", default=[], help="COCO result files")
     against = parser.add_argument_group("against what")
     against.add_argument("--dataset", choices=("flickr8k",), help="default without --karpathy and --references")
@@ -106,18 +109,11 @@ def _parser() -> argparse.ArgumentParser:
         help="COCO caption annotations that CIDEr-D counts in (default: the train split, else the references)",
     )  # fmt: skip
     statistics = parser.add_argument_group("statistics and output")
-    statistics.add_argument("--resamples", type=_positive, default=1000, help="of the bootstrap (default: 1000)")
+    statistics.add_argument("--resamples", type=positive, default=1000, help="of the bootstrap (default: 1000)")
     statistics.add_argument("--seed", type=int, default=0, help="of the bootstrap (default: 0)")
     statistics.add_argument("--json", type=Path, help="write scores, intervals, captions and per-image scores here")
     statistics.add_argument("--record", action="store_true", help="write the scores into the bundles' manifests")
     return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
 
 
 # --- the parts of a run ----------------------------------------------------------------------------------
@@ -133,7 +129,7 @@ def _task(arguments: argparse.Namespace) -> Task:
             raise UsageError("--images goes with --references or --karpathy")
         task = _flickr8k_task(arguments.split or "dev")
     else:
-        if arguments.images is None and (arguments.bundle or not arguments.captions):
+        if arguments.images is None and (arguments.bundle or not (arguments.captions or arguments.checkpoint)):
             raise UsageError("a bundle needs --images, the folder of the images that the captions are of")
         task = _coco_task(arguments)
     if not task.references:
@@ -184,11 +180,7 @@ def _image_reader(folder: Path | None, files: Mapping[str, str]) -> Callable[[st
     def read_image(image: str) -> np.ndarray:
         if image not in files:
             raise DataError(f"image {image} has captions but no file_name")
-        path = folder / files[image]
-        found = cv2.imread(str(path), cv2.IMREAD_COLOR) if path.is_file() else None
-        if found is None:
-            raise DataError(f"{path}, image {image}: {'not an image' if path.is_file() else 'no such file'}")
-        return found
+        return read_photograph(folder / files[image], image)
 
     return read_image
 
@@ -208,7 +200,7 @@ def _chair_data(arguments: argparse.Namespace) -> ChairData | None:
 def _models(arguments: argparse.Namespace, task: Task) -> dict[str, Model]:
     """Models by a name of their own each, files first: they are refused before any bundle runs."""
     found = [(path.stem, Model(str(path), read_results(path))) for path in arguments.captions]
-    bundles = arguments.bundle or ([] if arguments.captions else [None])
+    bundles = arguments.bundle or ([] if arguments.captions or arguments.checkpoint else [None])
     if arguments.record and not bundles:
         raise UsageError("--record goes with a bundle")
     captioners = [Captioner.from_bundle(path, engine=arguments.engine) for path in bundles]
@@ -216,10 +208,24 @@ def _models(arguments: argparse.Namespace, task: Task) -> dict[str, Model]:
         facts = {"engine": captioner.engine, "beam_size": captioner.bundle.beam_size}
         captions = caption_images(captioner, task)
         found.append((captioner.model, Model(str(captioner.bundle.path), captions, captioner, facts)))
+    found += [_checkpoint_model(path, task) for path in arguments.checkpoint]
     names = [name for name, _ in found]
     return {
         (name if names.count(name) == 1 else f"{name} {place}"): model for place, (name, model) in enumerate(found, 1)
     }
+
+
+def _checkpoint_model(path: Path, task: Task) -> tuple[str, Model]:
+    from training.checkpoint import CheckpointError  # torch, which bundles and result files do without
+    from training.checkpoint_captions import CheckpointCaptioner
+
+    try:
+        checkpoint = CheckpointCaptioner(path)
+    except CheckpointError as error:
+        raise DataError(str(error)) from None
+    captions = checkpoint.caption(list(task.references), task.read_image, data_folder())
+    facts = {"engine": "torch", "beam_size": checkpoint.experiment.evaluation.beam_size}
+    return checkpoint.name, Model(str(path), captions, facts=facts)
 
 
 def caption_images(captioner: Captioner, task: Task) -> dict[str, str]:

@@ -1,19 +1,22 @@
 """The training loop: phases of epochs, checkpoints that survive a kill, selection on the dev split."""
 
 import json
-import math
 import time
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from rich.table import Table
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from training.backbones import load_backbone
+from training.averaging import WeightAverage
+from training.batches import load_ahead, loading_threads, longest_captions, shuffle
 from training.captioning import TrainedCaptioner
 from training.checkpoint import (
     load_checkpoint,
@@ -23,93 +26,94 @@ from training.checkpoint import (
     under_prefix,
     with_prefix,
 )
-from training.config import ConfigError, ExperimentConfig, PhaseConfig, parse_config
-from training.data.augmentation import random_view
-from training.data.flickr8k import Flickr8k
-from training.data.grid_features import load_or_extract
-from training.data.tokenizer import build_vocabulary, tokenize
+from training.config import ConfigError, ExperimentConfig, PhaseConfig, parse_config, what_is_learnt
+from training.data.datasets import open_dataset
+from training.data.tokenizer import RULES, build_vocabulary
+from training.engine import Engine, check_compiler, choose_device
 from training.metrics.coco import score_captions
 from training.models import FAMILIES
 from training.objectives import OBJECTIVES
-from training.objectives.objective import Objective, Outcome, TrainingCaptions
+from training.objectives.objective import TrainingCaptions
+from training.progress import Plan, Progress
+from training.reporting import RunReport, summary
 from training.schedules import SCHEDULES
-
-
-class TrainingError(Exception):
-    """Training cannot go on; the message says why and what to do."""
-
-
-@dataclass
-class Progress:
-    """Where a run stands; JSON in the checkpoint."""
-
-    phase: int = 0
-    epoch: int = 0
-    step: int = 0
-    """Steps done in this epoch."""
-    loss_sum: float = 0.0
-    reward_sum: float | None = None
-    """None where the objective has no reward."""
-    best_cider: float = -1.0
-    phase_cider: float = -1.0
-    """Best of this phase."""
-    stale_epochs: int = 0
-    """Epochs of this phase since ``phase_cider``."""
-    history: list[dict[str, Any]] = field(default_factory=list)
-
-
-def multiplies_bf16() -> bool:
-    """Whether this processor has bf16 matrix instructions, so that autocast pays."""
-    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+from training.step import Figures, GradientStep, Share, TrainingError
+from training.visual_inputs import VisualBatch, open_visual_inputs
 
 
 class Trainer:
     """One run of one experiment in one folder; calling :meth:`run` again goes on where it was stopped."""
 
-    def __init__(self, config: ExperimentConfig, data: Path, folder: Path, cache: Path) -> None:
+    def __init__(
+        self, config: ExperimentConfig, data: Path, folder: Path, cache: Path, engine: Engine | None = None
+    ) -> None:
         """
         Args:
             config: the experiment.
             data: folder with ``flickr8k/`` and ``backbones/``.
             folder: of the run: ``checkpoint.safetensors``, ``best.safetensors``, ``log.jsonl``.
             cache: folder for grid features, shared between runs.
+            engine: None is this process alone, on the device that there is.
 
         Raises:
-            ConfigError: the folder holds another experiment.
+            ConfigError: the folder holds another experiment, or the experiment does not fit the processes.
             DataError, BackboneError: the data is missing or malformed.
         """
-        self.config, self.folder, self.cache = config, folder, cache
-        folder.mkdir(parents=True, exist_ok=True)
-        self._claim_folder()
+        self.config, self.folder = config, folder
+        self.engine = engine or Engine(choose_device("auto"), config.precision)
+        self.engine.from_first(self._claim_folder)
+        with self.engine.together():
+            self._prepare(data, cache)
+        self.progress = Progress()
+        self._averages: dict[str, WeightAverage] = {}
+        self._report: RunReport | None = None
+        self._saved = self._counted = time.monotonic()
+
+    def _prepare(self, data: Path, cache: Path) -> None:
+        """What the run is made of, and the model that it begins with."""
+        config, processes = self.config, self.engine.processes
+        for phase in config.phases:
+            if phase.images_per_batch < phase.accumulate * processes:
+                raise ConfigError(
+                    f"phase {phase.name}: images_per_batch is {phase.images_per_batch}, too few for {processes} "
+                    f"process(es) that compute them in {phase.accumulate} part(s) each (accumulate)"
+                )
+        if config.compile:
+            check_compiler(self.engine.device)
         torch.manual_seed(config.seed)
-        self.dataset = Flickr8k(data / "flickr8k")
-        self.images = {split: self.dataset.split(split) for split in ("train", "dev")}
+        dataset = open_dataset(config.data, data)
+        self.images = {split: dataset.split(split) for split in ("train", "dev")}
+        rule = RULES[config.data.vocabulary]
         words = {
-            image: [tokenize(caption) for caption in self.dataset.captions[image]]
+            image: [rule.words(caption) for caption in dataset.captions[image]]
             for images in self.images.values()
             for image in images
         }
         self.references = {image: [" ".join(w) for w in words[image]] for image in self.images["dev"]}
         train_words = [words[image] for image in self.images["train"]]
-        vocabulary = build_vocabulary(chain.from_iterable(train_words), config.data.minimum_count)
+        vocabulary = build_vocabulary(chain.from_iterable(train_words), config.data.minimum_count or rule.minimum_count)
         self.captions = TrainingCaptions(train_words, vocabulary, config.data.max_words)
-        backbone = load_backbone(data / "backbones" / config.backbone)
+        self.inputs = open_visual_inputs(config, data, dataset, self.images, cache)
         family = FAMILIES[config.family]
         try:
             model = family.Config(
-                vocabulary_size=len(vocabulary), token_width=backbone.token_width, padding_id=vocabulary.padding_id,
+                vocabulary_size=len(vocabulary), token_width=self.inputs.token_width, padding_id=vocabulary.padding_id,
                 **config.model,
             )  # fmt: skip
         except (TypeError, ValueError) as error:
             raise ConfigError(f"model: {error}") from None
-        record = {"name": config.name, "backbone": config.backbone, "experiment": asdict(config)}
-        self.trained = TrainedCaptioner(config.family, family(model), backbone, vocabulary, record)
-        self.autocast = config.precision == "bf16" or (config.precision == "auto" and multiplies_bf16())
-        self.progress = Progress()
-        self._features: dict[str, np.ndarray] = {}
+        record = {"name": config.name, **self.inputs.facts, "experiment": asdict(config)}
+        self.trained = TrainedCaptioner(config.family, family(model), self.inputs.backbone, vocabulary, record)
+        for module in (self.trained.captioner, self.trained.backbone):
+            if module is not None:
+                module.to(self.engine.device)
+                if config.compile:
+                    module.compile()
+        self.plan = Plan(config.phases, len(train_words))
 
     def _claim_folder(self) -> None:
         """The folder belongs to the experiment that was started in it first."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         marker = self.folder / "experiment.json"
         if not marker.exists():
             marker.write_text(json.dumps(asdict(self.config), indent=2), encoding="utf-8")
@@ -121,7 +125,8 @@ class Trainer:
     def _is_mine(self, marker: Path) -> bool:
         """Compared as experiments: a run that began before an option existed has it by default."""
         try:
-            return parse_config(json.loads(marker.read_text(encoding="utf-8")), str(marker)) == self.config
+            theirs = parse_config(json.loads(marker.read_text(encoding="utf-8")), str(marker))
+            return what_is_learnt(theirs) == what_is_learnt(self.config)
         except (ConfigError, json.JSONDecodeError):
             return False
 
@@ -131,189 +136,245 @@ class Trainer:
         """Train to the end of the last phase.
 
         Raises:
-            TrainingError: the loss is no longer finite.
+            TrainingError: the loss or its gradient is no longer finite, or the loss has exploded.
             CheckpointError: the checkpoint of the folder cannot be read.
+            DataError: an image cannot be read.
         """
-        checkpoint = self.folder / "checkpoint.safetensors"
-        tensors: dict[str, Tensor] = {}
-        if checkpoint.exists():
-            tensors, state = load_checkpoint(checkpoint)
-            self.progress = Progress(**state)
-            self.trained.captioner.load_state_dict(under_prefix("captioner", tensors))
-            self.trained.backbone.load_state_dict(under_prefix("backbone", tensors))
-            torch.set_rng_state(tensors["random.torch"])
-        while self.progress.phase < len(self.config.phases):
-            phase = self.config.phases[self.progress.phase]
-            if phase.trains_backbone:
-                self._features = {}  # they will no longer be this backbone's
-            else:
-                self._load_features()
-            objective = OBJECTIVES[phase.objective](self.captions, phase)
-            optimizer = self._optimizer(phase)
-            if saved := under_prefix("optimizer", tensors):
-                restore_optimizer(optimizer, saved)
-            tensors = {}
-            while self.progress.epoch < phase.epochs and not self._stopped_early(phase):
-                self._train_epoch(phase, objective, optimizer)
-                self._finish_epoch(phase, optimizer)
-            self._finish_phase()
+        state, tensors = self._load("checkpoint.safetensors")
+        self.progress = Progress(**state)
+        with ExitStack() as stack:
+            if self.engine.is_first:
+                self._report = stack.enter_context(RunReport(self.folder, self.plan, self.progress))
+            while self.progress.phase < len(self.config.phases):
+                self._run_phase(tensors)
+                tensors = {}
 
-    def _stopped_early(self, phase: PhaseConfig) -> bool:
-        return 0 < phase.patience <= self.progress.stale_epochs
+    def summary(self) -> Table:
+        """The run so far, a row a phase."""
+        return summary(self.config, self.progress.history)
 
-    def _finish_phase(self) -> None:
-        progress = self.progress
+    def _load(self, name: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Take the weights of a file of the run; its state and all its tensors.
+
+        Both are empty if there is no such file. It is read by the first process, the others need not see it.
+        """
+        path = self.folder / name
+        found = self.engine.from_first(lambda: load_checkpoint(path) if path.exists() else None)
+        if found is None:
+            return {}, {}
+        tensors, state = found
+        self.trained.load_tensors(tensors)
+        return state, tensors
+
+    def _run_phase(self, tensors: dict[str, Tensor]) -> None:
+        """Go through a phase, or through what is left of it after the checkpoint that these tensors are of."""
+        progress, captions = self.progress, self.captions
+        phase = self.config.phases[progress.phase]
+        self.engine.in_turn(lambda: self.inputs.begin_phase(phase))
+        optimizer = self._optimizer(phase)
+        if saved := under_prefix("optimizer", tensors):
+            restore_optimizer(optimizer, saved)
+        self._averages = self._averages_of(phase, tensors)
+        objective = OBJECTIVES[phase.objective](captions, phase)
+        step = GradientStep(self.engine, self._learning(phase), self.inputs, objective)
+        while progress.epoch < phase.epochs and not 0 < phase.patience <= progress.stale_epochs:
+            with self._telling_where(phase):
+                self._train_epoch(phase, step, optimizer)
+            self._finish_epoch(phase, optimizer)
+        for average in self._averages.values():
+            average.settle()
+        self._averages = {}
         progress.phase, progress.epoch = progress.phase + 1, 0
         progress.phase_cider, progress.stale_epochs = -1.0, 0
-        if progress.phase < len(self.config.phases) and self.config.phases[progress.phase].from_best:
+        if progress.phase < len(self.config.phases):
             # Before the checkpoint, so that it holds what the phase starts from: the file of the best may change
             # in the phase's first epoch, and a resumed run must not start from that.
-            tensors, _ = load_checkpoint(self.folder / "best.safetensors")
-            self.trained.captioner.load_state_dict(under_prefix("captioner", tensors))
-            self.trained.backbone.load_state_dict(under_prefix("backbone", tensors))
-            self._features = {}  # of a backbone that may be another now
+            self._prepare_phase(self.config.phases[progress.phase])
         # The next phase starts with a fresh optimizer: the checkpoint must not carry this one's.
         self._save(None)
 
-    def _load_features(self) -> None:
-        if not self._features:
-            backbone = self.trained.backbone
-            self._features = {
-                split: load_or_extract(self.cache, self.dataset, images, backbone, flip=split == "train")
-                for split, images in self.images.items()
-            }
+    def _prepare_phase(self, phase: PhaseConfig) -> None:
+        """The weights that a later phase starts from, if not from those that the phase before it ended with."""
+        if phase.from_best:
+            self._load("best.safetensors")
+        if phase.fresh_captioner:
+            torch.manual_seed(_seed((self.config.seed, self.progress.phase)))
+            captioner = self.trained.captioner
+            captioner.load_state_dict(type(captioner)(captioner.config).state_dict())
+
+    def _averages_of(self, phase: PhaseConfig, tensors: dict[str, Tensor]) -> dict[str, WeightAverage]:
+        """The averages of the modules that learn, going on with those of a checkpoint."""
+        if not phase.average:
+            return {}
+        averages = {name: WeightAverage(module, phase.average) for name, module in self._learning(phase).items()}
+        for name, average in averages.items():
+            if saved := under_prefix(f"average.{name}", tensors):
+                average.restore(saved)
+        return averages
+
+    def _learning(self, phase: PhaseConfig) -> dict[str, nn.Module]:
+        """The modules that learn in a phase."""
+        learning: dict[str, nn.Module] = {"captioner": self.trained.captioner}
+        if phase.trains_backbone and self.trained.backbone is not None:
+            learning["backbone"] = self.trained.backbone
+        return learning
 
     def _optimizer(self, phase: PhaseConfig) -> torch.optim.Optimizer:
-        groups: list[dict[str, Any]] = [
-            {"params": list(self.trained.captioner.parameters()), "peak": phase.learning_rate}
+        peaks = {"captioner": phase.learning_rate, "backbone": phase.backbone_learning_rate}
+        groups = [
+            {"name": name, "params": list(module.parameters()), "peak": peaks[name]}
+            for name, module in self._learning(phase).items()
         ]
-        if phase.trains_backbone:
-            groups.append({"params": list(self.trained.backbone.parameters()), "peak": phase.backbone_learning_rate})
         return torch.optim.Adam(groups, lr=phase.learning_rate, betas=(0.9, 0.98), eps=1e-9)
 
-    def _train_epoch(self, phase: PhaseConfig, objective: Objective, optimizer: torch.optim.Optimizer) -> None:
-        progress, names = self.progress, self.images["train"]
-        steps = math.ceil(len(names) / phase.images_per_batch)
-        # Order and views depend on the seed and the epoch alone, so a resumed epoch sees what it would have seen.
-        random = np.random.default_rng((self.config.seed, progress.phase, progress.epoch))
-        order = self._shuffle(phase.images_per_batch, random)
-        flips = random.random(len(names)) < 0.5 if phase.flip else np.zeros(len(names), bool)
+    # -- an epoch ------------------------------------------------------------------------------------------
+
+    def _train_epoch(self, phase: PhaseConfig, step: GradientStep, optimizer: torch.optim.Optimizer) -> None:
+        progress, batch = self.progress, phase.images_per_batch
+        epoch = (self.config.seed, progress.phase, progress.epoch)
+        # Order, views and dropout depend on the seed and the place alone, so a resumed epoch sees what it would have
+        # seen, in as many processes.
+        random = np.random.default_rng(epoch)
+        lengths = longest_captions(self.captions.words, self.captions.max_words - 1)
+        order = shuffle(lengths, batch, random)
+        self.inputs.begin_epoch(random)
         self.trained.captioner.train()
-        modules = [self.trained.captioner, *([self.trained.backbone] if phase.trains_backbone else [])]
-        saved = time.monotonic()
-        title = f"{phase.name} {progress.epoch + 1}/{phase.epochs}"
-        with tqdm(total=steps, initial=progress.step, desc=title, unit="step", mininterval=1.0) as bar:
-            while progress.step < steps:
-                start = progress.step * phase.images_per_batch
-                chosen = order[start : start + phase.images_per_batch]
-                done, total = progress.epoch * steps + progress.step, phase.epochs * steps
-                share = SCHEDULES[phase.schedule](done, total, phase, self.trained.captioner.config.d_model)
+        self._counted = time.monotonic()
+        steps = self.plan.steps[progress.phase]
+        left = range(progress.step, steps)
+
+        def read(index: int) -> list[Share]:
+            images = order[index * batch : (index + 1) * batch]
+            return step.read(images, np.random.default_rng((*epoch, index)), phase.accumulate)
+
+        with closing(load_ahead(read, left, loading_threads(self.engine.local_processes))) as batches:
+            for index in left:
+                started = time.monotonic()
+                share = SCHEDULES[phase.schedule](
+                    progress.epoch * steps + index, phase.epochs * steps, phase, self.trained.captioner.config.d_model
+                )
                 for group in optimizer.param_groups:
                     group["lr"] = group["peak"] * share
-                outcome = self._outcome(phase, objective, chosen, flips)
-                value = outcome.loss.item()
-                if not math.isfinite(value):
-                    raise TrainingError(
-                        f"the loss is {value} at {title}, step {progress.step}; the last good checkpoint is kept: "
-                        "lower learning_rate or raise warmup_steps"
-                    )
+                torch.manual_seed(_seed((*epoch, index, self.engine.rank)))
                 optimizer.zero_grad(set_to_none=True)
-                outcome.loss.backward()
-                for module in modules:
-                    nn.utils.clip_grad_norm_(module.parameters(), 5.0)
-                optimizer.step()
-                progress.step += 1
-                progress.loss_sum += value
-                figures = {"loss": progress.loss_sum / progress.step}
-                if outcome.reward is not None:
-                    progress.reward_sum = (progress.reward_sum or 0.0) + outcome.reward
-                    figures["reward"] = progress.reward_sum / progress.step
-                bar.update()
-                bar.set_postfix({name: f"{value:.3f}" for name, value in figures.items()}, refresh=False)
-                if time.monotonic() - saved > self.config.checkpoint_minutes * 60:
+                figures = step.differentiate(batches)
+                if started - self._saved > self.config.checkpoint_minutes * 60:
+                    # Now that the weights have proved good; the step is done again by a run that goes on from here.
                     self._save(optimizer)
-                    saved = time.monotonic()
+                optimizer.step()
+                for average in self._averages.values():
+                    average.update()
+                self._count(figures)
+                if self._report:
+                    rates = {group["name"]: group["lr"] for group in optimizer.param_groups}
+                    speed = len(order[index * batch : (index + 1) * batch]) / (time.monotonic() - started)
+                    self._report.step(figures, rates, speed)
+        step.verify()
 
-    def _shuffle(self, batch: int, random: np.random.Generator) -> np.ndarray:
-        """A random order in which the images of a batch have captions of like length: less padding to compute."""
-        cut = self.captions.max_words - 1
-        longest = np.array([min(cut, max(map(len, captions))) for captions in self.captions.words])
-        order = random.permutation(len(longest))
-        pools = [order[start : start + 20 * batch] for start in range(0, len(order), 20 * batch)]
-        batches = []
-        for pool in pools:
-            pool = pool[np.argsort(longest[pool], kind="stable")]
-            batches += [pool[start : start + batch] for start in range(0, len(pool), batch)]
-        # Only the last batch may be short, and it stays last, so that batch k begins at k * batch.
-        last = batches.pop()
-        return np.concatenate([*(batches[k] for k in random.permutation(len(batches))), last])
+    @contextmanager
+    def _telling_where(self, phase: PhaseConfig) -> Iterator[None]:
+        try:
+            yield
+        except TrainingError as error:
+            raise TrainingError(
+                f"{error}, at {phase.name} {self.progress.epoch + 1}/{phase.epochs}, step {self.progress.step}; the "
+                "last good checkpoint is kept: lower learning_rate or raise warmup_steps"
+            ) from None
 
-    def _outcome(self, phase: PhaseConfig, objective: Objective, chosen: np.ndarray, flips: np.ndarray) -> Outcome:
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
-            if phase.trains_backbone:
-                tokens = self.trained.backbone(torch.from_numpy(self._views(phase, chosen, flips)))
-            else:
-                stored = self._features["train"][chosen, flips[chosen].astype(int)]
-                tokens = torch.from_numpy(stored.astype(np.float32))
-            return objective(self.trained.captioner, tokens, chosen)
+    def _count(self, figures: Figures) -> None:
+        progress = self.progress
+        progress.step, progress.steps_done = progress.step + 1, progress.steps_done + 1
+        progress.loss_sum += figures.loss
+        if figures.reward is not None:
+            progress.reward_sum = (progress.reward_sum or 0.0) + figures.reward
+        self._count_time()
 
-    def _views(self, phase: PhaseConfig, chosen: np.ndarray, flips: np.ndarray) -> np.ndarray:
-        frames = self.dataset.read_images([self.images["train"][index] for index in chosen])
-        place = (self.config.seed, self.progress.phase, self.progress.epoch, self.progress.step)
-        random = np.random.default_rng(place)
-        return np.stack(
-            [random_view(frame, bool(flips[i]), phase.crop, random) for frame, i in zip(frames, chosen, strict=True)]
-        )
+    def _count_time(self) -> None:
+        now = time.monotonic()
+        self.progress.seconds += now - self._counted
+        self._counted = now
 
     def _finish_epoch(self, phase: PhaseConfig, optimizer: torch.optim.Optimizer) -> None:
+        with ExitStack() as stack:
+            for average in self._averages.values():
+                stack.enter_context(average.applied())
+            self._judge_epoch(phase, optimizer)
+        self._save(optimizer)
+
+    def _judge_epoch(self, phase: PhaseConfig, optimizer: torch.optim.Optimizer) -> None:
+        """Score the weights, and keep them if none were better."""
         progress = self.progress
-        scores = self.evaluate(from_features=not phase.trains_backbone)
+        scores = self.evaluate()
+        self._count_time()
         entry = {
             "phase": phase.name, "epoch": progress.epoch + 1, "loss": round(progress.loss_sum / progress.step, 4),
             "learning_rate": optimizer.param_groups[0]["lr"], **{k: round(v, 4) for k, v in scores.items()},
         }  # fmt: skip
         if progress.reward_sum is not None:
             entry["reward"] = round(progress.reward_sum / progress.step, 4)
+        entry["seconds"] = round(progress.seconds, 1)
         progress.history.append(entry)
-        tqdm.write("  ".join(f"{key} {value}" for key, value in entry.items()))
-        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps({**entry, "time": time.strftime("%Y-%m-%dT%H:%M:%S")}) + "\n")
+        if self._report:
+            self._report.epoch(entry, scores)
         if scores["cider"] > progress.best_cider:
             progress.best_cider = scores["cider"]
             self.trained.record = {**self.trained.record, "dev": entry}
-            self.trained.save(self.folder / "best.safetensors")
+            if self.engine.is_first:
+                self.trained.save(self.folder / "best.safetensors")
         improved = scores["cider"] > progress.phase_cider
         progress.stale_epochs = 0 if improved else progress.stale_epochs + 1
         progress.phase_cider = max(progress.phase_cider, scores["cider"])
         progress.epoch, progress.step = progress.epoch + 1, 0
-        progress.loss_sum, progress.reward_sum = 0.0, None
-        self._save(optimizer)
+        progress.loss_sum, progress.reward_sum, progress.seconds = 0.0, None, 0.0
 
     def _save(self, optimizer: torch.optim.Optimizer | None) -> None:
-        tensors = {
-            **with_prefix("captioner", self.trained.captioner.state_dict()),
-            **with_prefix("backbone", self.trained.backbone.state_dict()),
-            "random.torch": torch.get_rng_state(),
-        }
+        if self._report is None:
+            return  # the first process does
+        self._count_time()
+        tensors = self.trained.tensors()
         if optimizer is not None:
             tensors.update(with_prefix("optimizer", optimizer_tensors(optimizer)))
+            for name, average in self._averages.items():
+                tensors.update(with_prefix(f"average.{name}", average.tensors))
+        self._report.flush()
         save_checkpoint(self.folder / "checkpoint.safetensors", tensors, asdict(self.progress))
+        self._saved = time.monotonic()
 
     # -- evaluation ----------------------------------------------------------------------------------------
 
-    def evaluate(self, from_features: bool) -> dict[str, float]:
-        """Scores on the dev split, with the beam that the robot uses."""
-        settings, names = self.config.evaluation, self.images["dev"]
+    def evaluate(self) -> dict[str, float]:
+        """Scores on the dev split, with the beam that the robot uses; each process captions some of its batches.
+
+        Raises:
+            DataError: an image cannot be read.
+        """
+        settings, names, engine = self.config.evaluation, self.images["dev"], self.engine
         self.trained.captioner.eval()
         captions: dict[str, str] = {}
-        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
-            for start in tqdm(range(0, len(names), settings.images_per_batch), desc="dev", leave=False):
-                batch = names[start : start + settings.images_per_batch]
-                if from_features:
-                    stored = self._features["dev"][start : start + len(batch), 0]
-                    tokens = torch.from_numpy(stored.astype(np.float32))
-                else:
-                    tokens = self.trained.backbone(torch.from_numpy(self.dataset.read_images(batch)))
-                found = self.trained.caption_tokens(tokens, settings.beam_size, self.config.data.max_words)
-                captions.update(zip(batch, map(" ".join, self.trained.sentences(found)), strict=True))
-        return score_captions(captions, self.references)
+        starts = range(0, len(names), settings.images_per_batch)[engine.rank :: engine.processes]
+
+        def read(start: int) -> VisualBatch:
+            return self.inputs.dev_batch(start, min(start + settings.images_per_batch, len(names)))
+
+        with (
+            engine.together(),
+            torch.inference_mode(),
+            engine.autocast(),
+            closing(load_ahead(read, starts, loading_threads(engine.local_processes))) as batches,
+        ):
+            bar = tqdm(starts, desc="dev", leave=False, disable=not engine.is_first)
+            for start, host_batch in zip(bar, batches, strict=True):
+                batch = engine.to_device(host_batch)
+                found = self.trained.caption_tokens(
+                    self.inputs.tokens(batch), settings.beam_size, self.config.data.max_words, batch.mask
+                )
+                images = names[start : start + settings.images_per_batch]
+                captions.update(zip(images, map(" ".join, self.trained.sentences(found)), strict=True))
+        for others in engine.gather(captions):
+            captions.update(others)
+        return engine.from_first(lambda: score_captions({name: captions[name] for name in names}, self.references))
+
+
+def _seed(place: tuple[int, ...]) -> int:
+    """64 bits that depend on a place in the run."""
+    return int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])

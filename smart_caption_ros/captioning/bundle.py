@@ -23,6 +23,8 @@ VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vo
 STATIC_GRAPH = "captioner_static.onnx"
 WEIGHTS = "captioner.weights"
 DETECTOR_GRAPH = "detector.onnx"
+STATIC_GRAPH = "captioner_static.onnx"
+WEIGHTS = "captioner.weights"
 
 
 def default_bundle_path() -> Path:

@@ -31,6 +31,14 @@ def check_image(image_bgr: np.ndarray) -> None:
         raise ValueError(f"a frame must be uint8 HxWx3 (BGR), not {image_bgr.dtype} {image_bgr.shape}")
 
 
+def squash(image_bgr: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Resize to ``size`` (width, height), whatever the proportions; see :class:`Vision`."""
+    if image_bgr.shape[1::-1] == size:
+        return image_bgr
+    shrinks = image_bgr.shape[1] >= size[0] and image_bgr.shape[0] >= size[1]
+    return cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+
+
 class Vision:
     """The vision graph of a bundle with the preprocessing that it was trained with.
 
@@ -57,11 +65,7 @@ class Vision:
 
     def preprocess(self, image_bgr: np.ndarray) -> np.ndarray:
         """(H, W, 3) uint8 -> (1, height, width, 3) uint8."""
-        if image_bgr.shape[1::-1] != self._size:
-            shrinks = image_bgr.shape[1] >= self._size[0] and image_bgr.shape[0] >= self._size[1]
-            interpolation = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-            image_bgr = cv2.resize(image_bgr, self._size, interpolation=interpolation)
-        return np.ascontiguousarray(image_bgr)[None]
+        return np.ascontiguousarray(squash(image_bgr, self._size))[None]
 
     def tokens(self, preprocessed: np.ndarray) -> np.ndarray:
         """(B, height, width, 3) uint8 -> (B, N, token width) float32."""

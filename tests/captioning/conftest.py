@@ -24,8 +24,8 @@ def seeing_bundle(tiny_bundle: Path, tmp_path: Path) -> Path:
     bundle = Bundle.load(tiny_bundle)
     facts = {key: value for key, value in bundle.manifest.items() if key != "files"}
     facts |= {"class_names": list(COCO_CLASSES), "detector": {"layout": "yolox", "minimum_score": 0.75}}
-    vision, captioner = (onnx.load(str(tiny_bundle / name)) for name in ("vision.onnx", "captioner.onnx"))
-    detector = onnx.load(str(write_yolox(tmp_path / "tiny_yolox.onnx")))
+    graphs = {name: onnx.load(str(tiny_bundle / name)) for name in ("vision.onnx", "captioner.onnx")}
+    graphs["detector.onnx"] = onnx.load(str(write_yolox(tmp_path / "tiny_yolox.onnx")))
     folder = tmp_path / "seeing_bundle"
-    write_bundle(folder, vision, captioner, bundle.vocabulary, facts, check=lambda bundle: None, detector=detector)
+    write_bundle(folder, graphs, bundle.vocabulary, facts, check=lambda bundle: None)
     return folder

@@ -7,18 +7,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from tests.training.small_flickr8k import make_data, write_config
+from tests.training.event_files import scalars
+from tests.training.small_flickr8k import write_config
 from training.captioning import TrainedCaptioner
 from training.checkpoint import load_checkpoint
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_data(tmp_path_factory.mktemp("data"))
 
 
 def command(config: Path, run: Path) -> list[str]:
@@ -31,6 +28,12 @@ def environment(data: Path) -> dict[str, str]:
 
 def train(config: Path, run: Path, data: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(config, run), capture_output=True, text=True, env=environment(data), check=False)
+
+
+def without_seconds(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a checkpoint but for how long everything took."""
+    history = [{**entry, "seconds": None} for entry in state["history"]]
+    return {**state, "seconds": None, "history": history}
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +61,25 @@ def test_the_best_model_by_dev_cider_can_be_loaded_and_says_so(finished: Path) -
     log = [json.loads(line) for line in (finished / "log.jsonl").read_text().splitlines()]
     assert trained.record["dev"]["cider"] == max(entry["cider"] for entry in log)
     assert "ball" in trained.vocabulary.words
+
+
+def test_tensorboard_shows_every_step_and_the_dev_scores_of_every_epoch(finished: Path) -> None:
+    losses, scores = scalars(finished, "train/loss"), scalars(finished, "dev/cider")
+    assert list(losses) == list(range(1, 16))
+    log = [json.loads(line) for line in (finished / "log.jsonl").read_text().splitlines()]
+    assert list(scores) == [3, 6, 9, 12, 15]
+    assert list(scores.values()) == pytest.approx([entry["cider"] for entry in log], abs=1e-4)
+    assert sum(losses[step] for step in (1, 2, 3)) / 3 == pytest.approx(log[0]["loss"], abs=1e-4)
+    assert list(scalars(finished, "train/reward")) == list(range(10, 16))
+    assert list(scalars(finished, "learning_rate/backbone")) == [7, 8, 9]
+    assert all(speed > 0 for speed in scalars(finished, "train/images_per_second").values())
+
+
+def test_a_table_at_the_end_has_a_row_a_phase(finished: Path, data: Path) -> None:
+    again = train(finished.parent / "config.yaml", finished, data)
+    for phase, epochs in (("frozen", "2/2"), ("end_to_end", "1/1"), ("self_critical", "2/2")):
+        assert any(phase in line and epochs in line for line in again.stdout.splitlines())
+    assert str(finished / "best.safetensors") in again.stdout
 
 
 def test_end_to_end_training_changes_the_backbone(finished: Path, data: Path) -> None:
@@ -91,9 +113,11 @@ def test_a_killed_run_goes_on_bit_for_bit_as_if_never_killed(
     assert done.returncode == 0, done.stderr
     expected, expected_state = load_checkpoint(finished / "checkpoint.safetensors")
     tensors, state = load_checkpoint(run / "checkpoint.safetensors")
-    assert state == expected_state
+    assert without_seconds(state) == without_seconds(expected_state)
     assert tensors.keys() == expected.keys()
     assert all(torch.equal(tensors[name], expected[name]) for name in expected)
+    for tag in ("train/loss", "train/reward", "gradient_norm/backbone", "learning_rate/captioner", "dev/cider"):
+        assert scalars(run, tag) == scalars(finished, tag)
 
 
 def test_a_run_folder_of_another_experiment_is_refused(finished: Path, data: Path, tmp_path: Path) -> None:

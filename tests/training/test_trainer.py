@@ -6,20 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.small_flickr8k import make_data, write_config
+from tests.training.small_flickr8k import write_config
 from training.captioning import TrainedCaptioner
-from training.config import load_config
+from training.config import ConfigError, load_config
 from training.data.flickr8k import Flickr8k
 from training.data.grid_features import load_or_extract
 from training.trainer import Trainer
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_data(tmp_path_factory.mktemp("data"))
-
-
 def trained(folder: Path, data: Path, *phases: dict[str, object], **changes: object) -> Trainer:
+    folder.mkdir(exist_ok=True)
     config = load_config(write_config(folder / "config.yaml", phases=list(phases), **changes))
     trainer = Trainer(config, data, folder / "run", folder / "features")
     trainer.run()
@@ -63,6 +59,32 @@ def test_a_phase_may_start_from_the_best_model_backbone_included(data: Path, tmp
     assert len(list((tmp_path / "features").iterdir())) == 2
 
 
+def test_the_average_of_the_weights_is_what_is_scored_kept_and_handed_on(data: Path, tmp_path: Path) -> None:
+    # An average that forgets next to nothing stays where the phase began, however far the weights go.
+    learn = {**XE, "epochs": 8, "learning_rate": 3e-3, "warmup_steps": 5, "images_per_batch": 2}
+    stray = {**XE, "name": "stray", "learning_rate": 0.3, "average": 1 - 1e-9, "from_best": True}
+    still = {**XE, "name": "still", "learning_rate": 0.0}
+    trainer = trained(tmp_path, data, learn, stray, still)
+    kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors").captioner.state_dict()
+    found = trainer.trained.captioner.state_dict()
+    assert all(torch.allclose(found[name], value, atol=1e-5) for name, value in kept.items())
+    best = max(entry["cider"] for entry in trainer.progress.history if entry["phase"] == "frozen")
+    assert [entry["cider"] for entry in trainer.progress.history[-2:]] == [best, best]
+
+
+def test_a_phase_may_begin_with_a_fresh_captioner_on_the_fine_tuned_backbone(data: Path, tmp_path: Path) -> None:
+    anew = {**XE, "name": "anew", "learning_rate": 0.0, "fresh_captioner": True}
+    tuned = trained(tmp_path / "tuned", data, END_TO_END).trained
+    trainer = trained(tmp_path / "anew", data, END_TO_END, anew, {**anew, "name": "again"})
+    found, before = trainer.trained.captioner.state_dict(), tuned.captioner.state_dict()
+    assert not torch.equal(found["word_projection.weight"], before["word_projection.weight"])
+    assert tuned.backbone is not None
+    backbone = trainer.trained.backbone.state_dict()
+    assert all(torch.equal(backbone[name], value) for name, value in tuned.backbone.state_dict().items())
+    repeated = trained(tmp_path / "repeated", data, END_TO_END, anew, {**anew, "name": "again"}).trained.captioner
+    assert all(torch.equal(found[name], value) for name, value in repeated.state_dict().items())
+
+
 def test_patience_ends_a_phase_and_the_next_one_begins(data: Path, tmp_path: Path) -> None:
     still = {**XE, "learning_rate": 0.0, "epochs": 9, "patience": 2}
     trainer = trained(tmp_path, data, still, {**still, "name": "again", "patience": 1})
@@ -77,3 +99,10 @@ def test_a_run_that_began_before_an_option_existed_goes_on(data: Path, tmp_path:
     marker.write_text(text.replace('"patience": 0,', ""))
     assert marker.read_text() != text
     assert trained(tmp_path, data, XE).progress.phase == 1
+
+
+def test_a_run_goes_on_computed_in_another_way_but_not_as_another_experiment(data: Path, tmp_path: Path) -> None:
+    trained(tmp_path, data, XE)
+    assert trained(tmp_path, data, {**XE, "accumulate": 3}, checkpoint_minutes=9).progress.phase == 1
+    with pytest.raises(ConfigError, match="another experiment"):
+        trained(tmp_path, data, {**XE, "learning_rate": 1e-4})

@@ -46,7 +46,7 @@ def read_results(path: Path) -> dict[str, str]:
     Raises:
         DataError: not such a file, or a second caption for an image.
     """
-    entries = _read(path)
+    entries = read_json(path)
     if not isinstance(entries, list):
         raise DataError(f"{path}: a COCO result file is a list, not {_kind(entries)}")
     captions: dict[str, str] = {}
@@ -88,7 +88,12 @@ def read_objects(paths: Iterable[Path]) -> dict[str, set[str]]:
     return objects
 
 
-def _read(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """What a JSON file holds.
+
+    Raises:
+        DataError: the file is missing or not JSON.
+    """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -100,7 +105,7 @@ def _read(path: Path) -> Any:
 
 
 def _read_object(path: Path, *lists: str) -> dict[str, Any]:
-    document = _read(path)
+    document = read_json(path)
     if not isinstance(document, dict):
         raise DataError(f"{path}: a COCO annotation file is an object, not {_kind(document)}")
     for key in lists:

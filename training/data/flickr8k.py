@@ -3,6 +3,7 @@
 import csv
 import zipfile
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -65,6 +66,16 @@ class Flickr8k:
                 captions[row[0]].append(text)
         return dict(captions)
 
+    def check_photographs(self, images: Iterable[str]) -> None:
+        """
+        Raises:
+            DataError: photographs are missing; says how many and names one.
+        """
+        present = set(self._archive.namelist())
+        if missing := [image for image in images if image not in present]:
+            archive = self.root / "images_224.zip"
+            raise DataError(f"{archive}: {len(missing)} photographs are missing, for example {missing[0]}")
+
     def read_images(self, names: list[str]) -> np.ndarray:
         """Decoded photographs, (len(names), 224, 224, 3) uint8 BGR."""
         return np.stack([self._read_image(name) for name in names])
@@ -81,4 +92,7 @@ class Flickr8k:
 
     @cached_property
     def _archive(self) -> zipfile.ZipFile:
-        return zipfile.ZipFile(self.root / "images_224.zip")
+        try:
+            return zipfile.ZipFile(self.root / "images_224.zip")
+        except (OSError, zipfile.BadZipFile) as error:
+            raise DataError(f"{self.root / 'images_224.zip'} cannot be read ({error})") from None

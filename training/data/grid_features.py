@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from training.data.flickr8k import Flickr8k
+from training.data.datasets import CaptionDataset
 from training.models.mobilenet_v2 import MobileNetV2
 
 
@@ -18,13 +18,13 @@ def fingerprint(backbone: torch.nn.Module) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(backbone.state_dict().items()):
         digest.update(name.encode())
-        digest.update(tensor.contiguous().numpy().tobytes())
+        digest.update(tensor.cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
 
 
 def load_or_extract(
     folder: Path,
-    dataset: Flickr8k,
+    dataset: CaptionDataset,
     images: list[str],
     backbone: MobileNetV2,
     flip: bool,
@@ -40,6 +40,7 @@ def load_or_extract(
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         views = 2 if flip else 1
+        device = next(backbone.parameters()).device
         unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
         store = np.lib.format.open_memmap(
             unfinished, mode="w+", dtype=np.float16, shape=(len(images), views, 49, backbone.token_width)
@@ -49,8 +50,8 @@ def load_or_extract(
                 frames = dataset.read_images(images[start : start + batch_size])
                 for view in range(views):
                     shown = np.ascontiguousarray(frames[:, :, ::-1]) if view else frames
-                    tokens = backbone(torch.from_numpy(shown))
-                    store[start : start + len(frames), view] = tokens.numpy().astype(np.float16)
+                    tokens = backbone(torch.from_numpy(shown).to(device))
+                    store[start : start + len(frames), view] = tokens.cpu().numpy().astype(np.float16)
                 progress.update(len(frames))
         store.flush()
         unfinished.rename(path)

@@ -6,10 +6,7 @@ process that reads it.
 
 import base64
 import binascii
-import mmap
 import zipfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +17,8 @@ from training.data.flickr8k import DataError
 
 MAX_REGIONS = 50
 WIDTH = 2048
+LONGEST_LINE = 1 << 26
+"""Of a TSV file, bytes; 100 regions take 1.1 MB."""
 TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
 
 
@@ -36,7 +35,10 @@ class Regions:
 
 
 class RegionFeatures(Protocol):
-    """A store of features by image id."""
+    """Features by image id."""
+
+    width: int
+    """Of a feature."""
 
     def __contains__(self, image: str) -> bool: ...
 
@@ -48,37 +50,6 @@ class RegionFeatures(Protocol):
         ...
 
 
-def open_features(path: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> RegionFeatures:
-    """Open a store by what it is: an HDF5 file, a ``.tsv`` file, or a folder of ``.npz`` files.
-
-    Args:
-        path: of the store.
-        width: of a feature.
-        max_regions: read of an image; the rest is left out, in file order.
-
-    Raises:
-        DataError: no such file, or of no known format.
-    """
-    if path.is_dir():
-        return NpzFeatures(path, width, max_regions)
-    if not path.is_file():
-        raise DataError(f"{path}: no such feature file or folder")
-    if path.suffix == ".tsv":
-        return TsvFeatures(path, width, max_regions)
-    if path.suffix in (".h5", ".hdf5", ".hdf"):
-        return Hdf5Features(path, width, max_regions)
-    raise DataError(f"{path}: unknown feature format; known are .hdf5 (.h5), .tsv and a folder of .npz files")
-
-
-def check_images(store: RegionFeatures, images: Iterable[str], path: Path) -> None:
-    """
-    Raises:
-        DataError: an image has no features; says how many lack them and names one.
-    """
-    if missing := [image for image in images if image not in store]:
-        raise DataError(f"{path}: no features of {len(missing)} images, for example image {missing[0]}")
-
-
 class Hdf5Features:
     """Datasets ``<image id>_features``, and where the file has them ``_boxes`` and ``_cls_prob``."""
 
@@ -88,6 +59,8 @@ class Hdf5Features:
         except ImportError:
             raise DataError(f"{path}: reading HDF5 needs h5py; `pip install h5py`") from None
         self.path, self.width, self.max_regions = path, width, max_regions
+        if not path.is_file():
+            raise DataError(f"{path}: no such feature file")
         try:
             self._file = h5py.File(path, "r")
         except OSError as error:
@@ -97,7 +70,7 @@ class Hdf5Features:
         return f"{image}_features" in self._file
 
     def read(self, image: str) -> Regions:
-        return _checked(
+        return checked_regions(
             f"{self.path}, image {image}", self.width,
             self._rows(image, "features"), self._rows(image, "boxes"), self._rows(image, "cls_prob"),
         )  # fmt: skip
@@ -117,6 +90,8 @@ class NpzFeatures:
 
     def __init__(self, folder: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
         self.folder, self.width, self.max_regions = folder, width, max_regions
+        if not folder.is_dir():
+            raise DataError(f"{folder}: no such folder of features")
 
     def __contains__(self, image: str) -> bool:
         return self._path(image).is_file()
@@ -136,7 +111,7 @@ class NpzFeatures:
                 }  # fmt: skip
         except (OSError, ValueError, EOFError, IndexError, zipfile.BadZipFile) as error:
             raise DataError(f"{where}: not an npz file, or cut short ({error})") from None
-        return _checked(where, self.width, found["features"], found["boxes"], found["classes"])
+        return checked_regions(where, self.width, found["features"], found["boxes"], found["classes"])
 
     def _path(self, image: str) -> Path:
         return self.folder / f"{image}.npz"
@@ -150,33 +125,28 @@ class TsvFeatures:
 
     def __init__(self, path: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
         self.path, self.width, self.max_regions = path, width, max_regions
+        if not path.is_file():
+            raise DataError(f"{path}: no such feature file")
         if not path.stat().st_size:
             raise DataError(f"{path} is empty")
-        with self._mapped() as content:
-            self._lines = self._index(content)
+        self._lines = self._index()
 
-    def _index(self, content: mmap.mmap) -> dict[str, tuple[int, int]]:
+    def _index(self) -> dict[str, tuple[int, int]]:
         lines: dict[str, tuple[int, int]] = {}
-        start, number = 0, 0
-        while start < len(content):
-            number += 1
-            newline = content.find(b"\n", start)
-            end = len(content) if newline < 0 else newline
-            if end > start:
-                tab = content.find(b"\t", start, end)
-                if tab < 0:
+        start = 0
+        with self.path.open("rb") as stream:
+            for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), 1):
+                if len(line) == LONGEST_LINE:
+                    raise DataError(f"{self.path}, line {number}: it has no end; this is no feature file")
+                image, tab, _ = line.partition(b"\t")
+                if not tab and line.strip():
                     raise DataError(f"{self.path}, line {number}: no tab; expected {', '.join(TSV_FIELDS)}")
-                image = content[start:tab].decode(errors="replace")
-                if image in lines:
-                    raise DataError(f"{self.path}, line {number}: image {image} is in the file twice")
-                lines[image] = (start, end)
-            start = end + 1
+                if tab and (name := image.decode(errors="replace")) in lines:
+                    raise DataError(f"{self.path}, line {number}: image {name} is in the file twice")
+                if tab:
+                    lines[name] = (start, len(line))
+                start += len(line)
         return lines
-
-    @contextmanager
-    def _mapped(self) -> Iterator[mmap.mmap]:
-        with self.path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            yield content
 
     def __contains__(self, image: str) -> bool:
         return image in self._lines
@@ -185,16 +155,17 @@ class TsvFeatures:
         where = f"{self.path}, image {image}"
         if image not in self._lines:
             raise DataError(f"{where}: it has no features")
-        start, end = self._lines[image]
-        with self._mapped() as content:
-            fields = content[start:end].rstrip(b"\r").split(b"\t")
+        start, length = self._lines[image]
+        with self.path.open("rb") as stream:
+            stream.seek(start)
+            fields = stream.read(length).rstrip(b"\r\n").split(b"\t")
         if len(fields) != len(TSV_FIELDS):
             raise DataError(f"{where}: {len(fields)} fields instead of {len(TSV_FIELDS)} ({', '.join(TSV_FIELDS)})")
         if not fields[3].isdigit() or not (count := int(fields[3])):
             raise DataError(f"{where}: num_boxes is {fields[3].decode(errors='replace')!r}")
         boxes = self._decode(where, "boxes", fields[4], count)
         features = self._decode(where, "features", fields[5], count)
-        return _checked(where, self.width, features[: self.max_regions], boxes[: self.max_regions], None)
+        return checked_regions(where, self.width, features[: self.max_regions], boxes[: self.max_regions], None)
 
     def _decode(self, where: str, name: str, field: bytes, count: int) -> np.ndarray:
         try:
@@ -204,8 +175,16 @@ class TsvFeatures:
             raise DataError(f"{where}: {name} are not base64 of {count} float32 rows ({error})") from None
 
 
-def _checked(where: str, width: int, features: Any, boxes: Any, class_probabilities: Any) -> Regions:
-    """Regions of which everything that a model relies on has been checked."""
+def checked_regions(where: str, width: int, features: Any, boxes: Any, class_probabilities: Any) -> Regions:
+    """Regions of which everything that a model relies on has been checked.
+
+    Args:
+        where: they are from, for the message.
+        features, boxes, class_probabilities: arrays, or None where there are none.
+
+    Raises:
+        DataError: no features, other shapes, or numbers that are not finite.
+    """
     if features is None:
         raise DataError(f"{where}: it has no features")
     features = _finite(where, "features", features)

@@ -1,8 +1,10 @@
-"""Captions to words by M2's rule: spaCy's English tokeniser, lower case, punctuation removed."""
+"""Captions to words, and words to a vocabulary, by the rules of published captioners."""
 
 import re
+import string
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
 
 import spacy
@@ -19,9 +21,32 @@ def _tokeniser() -> Language:
 
 
 def tokenize(caption: str) -> list[str]:
-    """Lower-cased words of a caption; tokens without a letter or digit are punctuation and dropped."""
+    """M2's words: spaCy's English tokeniser, lower case; tokens without a letter or digit are punctuation, dropped."""
     tokens = (token.text.strip() for token in _tokeniser().make_doc(caption.lower()))
     return [token for token in tokens if _HAS_WORD_CHARACTER.search(token)]
+
+
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def split_at_spaces(caption: str) -> list[str]:
+    """X-LAN's words, those of Karpathy's preparation: lower case, punctuation characters deleted, split at spaces."""
+    return caption.lower().translate(_NO_PUNCTUATION).split()
+
+
+@dataclass(frozen=True)
+class VocabularyRule:
+    """How a published captioner makes words of captions."""
+
+    words: Callable[[str], list[str]]
+    minimum_count: int
+    """Words seen less often are unknown."""
+
+
+RULES = {
+    "m2": VocabularyRule(tokenize, 5),  # supplement of M2; the paper of SMArT builds on it
+    "x_lan": VocabularyRule(split_at_spaces, 6),  # X-LAN, Sec. 4.1
+}
 
 
 def build_vocabulary(captions: Iterable[list[str]], minimum_count: int) -> Vocabulary:

@@ -1,5 +1,6 @@
 """Cross-entropy with teacher forcing, the first stage of SMArT's training (Sec. III-C)."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +9,7 @@ from torch.nn import functional
 
 from training.data.captions import encode_captions, pad_groups
 from training.models.smart import Smart
-from training.objectives.objective import Outcome, TrainingCaptions
+from training.objectives.objective import HOPELESS, Outcome, TrainingCaptions
 
 if TYPE_CHECKING:
     from training.config import PhaseConfig
@@ -40,8 +41,14 @@ class CrossEntropy:
         self._padding_id = captions.vocabulary.padding_id
         self._label_smoothing = phase.label_smoothing
         self._captions = [encode_captions(words, captions.vocabulary, captions.max_words) for words in captions.words]
+        # The begin token is no target.
+        self._targets = np.array([sum(len(caption) - 1 for caption in group) for group in self._captions])
+        self.largest_loss = HOPELESS * math.log(len(captions.vocabulary))
 
-    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray) -> Outcome:
+    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
         words = pad_groups([self._captions[image] for image in images], self._padding_id).to(tokens.device)
-        logits = captioner(tokens, words[..., :-1])
+        logits = captioner(tokens, words[..., :-1], mask)
         return Outcome(cross_entropy(logits, words[..., 1:], self._padding_id, self._label_smoothing))
+
+    def weight(self, images: np.ndarray) -> float:
+        return float(self._targets[images].sum())

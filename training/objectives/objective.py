@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from training.config import PhaseConfig
 
 
+HOPELESS = 5.0
+"""A loss so many times that of guessing all words alike, ln V, has exploded; before it learns a captioner has 1."""
+
+
 @dataclass(frozen=True)
 class TrainingCaptions:
     """The human captions of the training split."""
@@ -35,15 +39,26 @@ class Outcome(NamedTuple):
 
 
 class Objective(Protocol):
-    """Made once a phase, called once a batch."""
+    """Made once a phase, called once a batch, or once for each part of one."""
+
+    largest_loss: float
+    """A loss beyond it, on either side of 0, has exploded."""
 
     def __init__(self, captions: TrainingCaptions, phase: "PhaseConfig") -> None: ...
 
-    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray) -> Outcome:
+    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
         """
         Args:
             captioner: in training mode.
             tokens: (B, N, width) visual tokens.
             images: (B,) integers, which images of the training split they are.
+            mask: (B, N) bool, True where a token is real; None when all are.
+        """
+        ...
+
+    def weight(self, images: np.ndarray) -> float:
+        """What the loss of ``images`` is a mean over: how many words, or images.
+
+        By it the losses of parts make up that of a batch.
         """
         ...

@@ -12,6 +12,7 @@ maximised is the reward of what the robot would say.) The gradient passes throug
 to the very probabilities, dropout and all, by which the words were chosen.
 """
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -22,11 +23,14 @@ from torch import Tensor
 from training.decode import beam_search
 from training.models.smart import Smart
 from training.objectives.cider_d import CiderD
-from training.objectives.objective import Outcome, TrainingCaptions
+from training.objectives.objective import HOPELESS, Outcome, TrainingCaptions
 
 if TYPE_CHECKING:
     from training.config import PhaseConfig
 
+
+GREATEST_REWARD = 10.0
+"""Of CIDEr-D."""
 
 Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Images (B,) and words (B, k, T) -> (B, k), as :meth:`training.objectives.cider_d.CiderD.score`."""
@@ -53,9 +57,15 @@ class SelfCritical:
         self._beam_size, self._max_words = phase.beam_size, captions.max_words
         corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
         self.reward: Reward = corpus.score
+        self.largest_loss = GREATEST_REWARD * HOPELESS * math.log(len(captions.vocabulary))
 
-    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray) -> Outcome:
-        found = beam_search(captioner, tokens, beam_size=self._beam_size, max_words=self._max_words, early_exit=False)
+    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
+        found = beam_search(
+            captioner, tokens, mask, beam_size=self._beam_size, max_words=self._max_words, early_exit=False
+        )
         scores = self.reward(images, found.words.cpu().numpy())
         rewards = torch.from_numpy(scores).to(found.log_probabilities)
         return Outcome(self_critical_loss(found.log_probabilities, rewards), float(scores.mean()))
+
+    def weight(self, images: np.ndarray) -> float:
+        return float(len(images))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.data.captions import encode_captions, pad_groups
-from training.data.tokenizer import build_vocabulary, tokenize
+from training.data.tokenizer import RULES, build_vocabulary, tokenize
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,24 @@ from training.data.tokenizer import build_vocabulary, tokenize
 )
 def test_captions_become_lower_case_words_without_punctuation(caption: str, words: list[str]) -> None:
     assert tokenize(caption) == words
+
+
+@pytest.mark.parametrize(
+    ("caption", "words"),
+    [
+        ("A child in a pink dress .", ["a", "child", "in", "a", "pink", "dress"]),
+        ('The man\'s dog, "Rex", runs!', ["the", "mans", "dog", "rex", "runs"]),
+        ("A snow-covered hill.", ["a", "snowcovered", "hill"]),
+        (" . ", []),
+    ],
+)
+def test_x_lans_words_are_split_at_spaces_once_punctuation_is_deleted(caption: str, words: list[str]) -> None:
+    assert RULES["x_lan"].words(caption) == words
+
+
+def test_m2_keeps_words_seen_five_times_and_x_lan_six() -> None:
+    assert RULES["m2"].words is tokenize
+    assert {name: rule.minimum_count for name, rule in RULES.items()} == {"m2": 5, "x_lan": 6}
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), max_size=20), st.integers(1, 4))

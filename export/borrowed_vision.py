@@ -1,0 +1,59 @@
+"""The vision graph of a captioner that was trained on stored features: that of the bundle which made them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from export.bundle import ExportError
+from smart_caption_ros.captioning import Bundle
+from smart_caption_ros.captioning.bundle import VISION_GRAPH
+from smart_caption_ros.captioning.engines import create_engine
+from smart_caption_ros.captioning.vision import Vision
+from training.captioning import TrainedCaptioner
+from training.features import VISION_GRAPH_TOKENS
+
+
+def lender_of_vision(trained: TrainedCaptioner, path: Path | None) -> Bundle | None:
+    """The bundle whose vision graph belongs to a captioner; None for a captioner with a backbone of its own.
+
+    Args:
+        path: of the bundle that was given for it, if any.
+
+    Raises:
+        ExportError: the features came from something that no bundle carries, or ``path`` is not where they came from.
+        BundleError: the bundle is missing or wrong.
+    """
+    if trained.backbone is not None:
+        if path is not None:
+            raise ExportError("this captioner has a backbone of its own; leave --vision-from out")
+        return None
+    features = trained.record["features"]
+    source = features.get("source", {})
+    if source.get("made_by") != VISION_GRAPH_TOKENS:
+        made_by = source.get("made_by", f"a detector whose features are in {features['kind']} files")
+        raise ExportError(
+            f"this captioner was trained on features of {made_by}, which no bundle carries: evaluate it with "
+            "`python -m training.evaluate --checkpoint`, or train on a store of `python -m training.features --bundle`"
+        )
+    if path is None:
+        raise ExportError(
+            f"this captioner was trained on tokens of the bundle {source['bundle']}; give it with --vision-from"
+        )
+    bundle = Bundle.load(path)
+    digest = bundle.manifest["files"][VISION_GRAPH]["sha256"]
+    if digest != source["vision_sha256"] or bundle.token_width != trained.captioner.config.token_width:
+        raise ExportError(
+            f"{path}: its vision graph (sha256 {digest[:12]}, tokens {bundle.token_width} wide) did not make the "
+            f"features of this captioner (sha256 {source['vision_sha256'][:12]}, "
+            f"{trained.captioner.config.token_width} wide)"
+        )
+    return bundle
+
+
+def tokens_of(bundle: Bundle) -> Callable[[np.ndarray], Tensor]:
+    """What a bundle's vision graph makes of frames, (B, 224, 224, 3) uint8 BGR -> (B, N, width)."""
+    vision = Vision(bundle, create_engine())
+    return lambda images_bgr: torch.from_numpy(vision.tokens(images_bgr))

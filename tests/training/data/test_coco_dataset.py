@@ -1,0 +1,113 @@
+"""COCO as a data set to train on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from smart_caption_ros.captioning import Bundle
+from smart_caption_ros.captioning.engines import create_engine
+from smart_caption_ros.captioning.vision import Vision
+from tests.training.small_coco import SPLITS, make_coco
+from training.config import DataConfig
+from training.data.datasets import CaptionDataset, open_dataset
+from training.data.flickr8k import DataError
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return make_coco(tmp_path)
+
+
+def opened(data: Path, **options: Any) -> CaptionDataset:
+    return open_dataset(DataConfig(dataset="coco", options=options), data)
+
+
+def annotations(path: Path, ids: list[int], **changes: object) -> str:
+    document = {
+        "images": [{"id": i, "file_name": f"{i}.png"} for i in ids],
+        "annotations": [{"image_id": i, "caption": f"picture {i}"} for i in ids],
+        **changes,
+    }
+    path.write_text(json.dumps(document))
+    return path.name
+
+
+def test_karpathys_restval_is_trained_on_and_val_is_dev(data: Path) -> None:
+    dataset = opened(data, karpathy="coco/dataset_coco.json")
+    assert len(dataset.split("train")) == SPLITS["train"] + SPLITS["restval"]
+    assert (len(dataset.split("dev")), len(dataset.split("test"))) == (SPLITS["val"], SPLITS["test"])
+    assert len(dataset.captions[dataset.split("test")[0]]) == 3
+
+
+def test_photographs_are_squashed_as_the_robot_does(data: Path, tiny_bundle: Path) -> None:
+    dataset = opened(data, karpathy="coco/dataset_coco.json")
+    vision = Vision(Bundle.load(tiny_bundle), create_engine())
+    name = dataset.split("dev")[0]
+    frame = cv2.imread(str(data / "coco" / "val2014" / f"COCO_val2014_{int(name):012d}.jpg"))
+    assert frame.shape == (240, 320, 3)
+    np.testing.assert_array_equal(dataset.read_images([name]), vision.preprocess(frame))
+
+
+def test_cocos_own_caption_files_are_splits_and_name_the_folder(tmp_path: Path) -> None:
+    for folder, number in (("train2017", 1), ("val2017", 2)):
+        (tmp_path / "coco" / folder).mkdir(parents=True)
+        cv2.imwrite(str(tmp_path / "coco" / folder / f"{number}.png"), np.full((30, 40, 3), 90 * number, np.uint8))
+    captions = {
+        "train": annotations(tmp_path / "captions_train2017.json", [1]),
+        "dev": annotations(tmp_path / "captions_val2017.json", [2]),
+    }
+    dataset = opened(tmp_path, captions=captions)
+    dataset.check_photographs(["1", "2"])
+    assert (dataset.split("train"), dataset.split("dev"), dataset.captions["2"]) == (["1"], ["2"], ["picture 2"])
+    np.testing.assert_array_equal(dataset.read_images(["1", "2"])[:, 100, 100, 0], [90, 180])
+    with pytest.raises(DataError, match="no image in split 'test'; there are train, dev"):
+        dataset.split("test")
+
+
+def test_an_image_in_two_splits_is_refused(tmp_path: Path) -> None:
+    captions = {split: annotations(tmp_path / f"captions_{split}.json", [1, 2]) for split in ("train", "dev")}
+    with pytest.raises(DataError, match=r"captions_dev\.json, image 1: it is in another split as well"):
+        opened(tmp_path, captions=captions)
+
+
+def test_an_image_without_file_name_is_refused(tmp_path: Path) -> None:
+    captions = {
+        "train": annotations(tmp_path / "captions_train.json", [1], images=[]),
+        "dev": annotations(tmp_path / "captions_dev.json", [2]),
+    }
+    with pytest.raises(DataError, match=r"captions_train\.json, image 1: it has captions but no file_name"):
+        opened(tmp_path, captions=captions)
+
+
+def test_an_empty_caption_is_refused_with_file_id_and_reason(data: Path) -> None:
+    path = data / "coco" / "dataset_coco.json"
+    document = json.loads(path.read_text())
+    document["images"][3]["sentences"][1]["raw"] = " "
+    path.write_text(json.dumps(document))
+    with pytest.raises(DataError, match=r"dataset_coco\.json, image 103, sentence 1: caption is missing or empty"):
+        opened(data, karpathy="coco/dataset_coco.json")
+
+
+def test_missing_photographs_are_counted_before_training_begins(data: Path) -> None:
+    dataset = opened(data, karpathy="coco/dataset_coco.json")
+    images = dataset.split("train")
+    dataset.check_photographs(images)
+    for name in images[:2]:
+        (data / "coco" / "val2014" / f"COCO_val2014_{int(name):012d}.jpg").unlink()
+    with pytest.raises(DataError, match=rf"000000{images[0]}\.jpg, image {images[0]}: .* 2 images .* `photographs`"):
+        dataset.check_photographs(images)
+    with pytest.raises(DataError, match=f"image {images[0]}: no such file"):
+        dataset.read_images(images[:1])
+
+
+def test_a_broken_photograph_is_refused_with_file_id_and_reason(data: Path) -> None:
+    dataset = opened(data, karpathy="coco/dataset_coco.json")
+    name = dataset.split("dev")[0]
+    path = data / "coco" / "val2014" / f"COCO_val2014_{int(name):012d}.jpg"
+    path.write_bytes(b"no picture")
+    with pytest.raises(DataError, match=rf"{path.name}, image {name}: not an image"):
+        dataset.read_images([name])

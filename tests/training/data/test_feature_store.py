@@ -1,0 +1,206 @@
+"""Our own feature store: what was put in comes back, and nothing else does."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tests.training.peak_memory import peak_growth_mb
+from training.data.feature_store import FeatureStore, StoreWriter
+from training.data.flickr8k import DataError
+
+WIDTH = 3
+SOURCE = {"made_by": "a test"}
+
+
+def tokens_and_boxes(rows: int) -> st.SearchStrategy[tuple[np.ndarray, np.ndarray]]:
+    """Features that float16 holds, and boxes."""
+    return st.tuples(
+        arrays(np.float16, (rows, WIDTH), elements=st.floats(-60000, 60000, width=16)),
+        arrays(np.float32, (rows, 4), elements=st.floats(0, 4096, width=32)),
+    )
+
+
+images_of_a_store = st.dictionaries(
+    st.text(st.characters(codec="utf-8"), min_size=1, max_size=8),
+    st.integers(1, 5).flatmap(tokens_and_boxes),
+    max_size=4,
+)
+
+
+def fill(folder: Path, images: dict[str, tuple[np.ndarray, np.ndarray]], shard_images: int = 3) -> None:
+    with StoreWriter(folder, SOURCE, WIDTH, shard_images) as writer:
+        for image, (tokens, boxes) in images.items():
+            writer.add(image, tokens, boxes, 640, 480)
+
+
+def simple(count: int, rows: int = 2) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    random = np.random.default_rng(0)
+    return {
+        f"{number}": (random.normal(size=(rows, WIDTH)), random.uniform(0, 99, (rows, 4))) for number in range(count)
+    }
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(first=images_of_a_store, second=images_of_a_store, shard_images=st.integers(1, 3))
+def test_a_store_gives_back_what_was_put_in(
+    tmp_path_factory: pytest.TempPathFactory,
+    first: dict[str, tuple[np.ndarray, np.ndarray]],
+    second: dict[str, tuple[np.ndarray, np.ndarray]],
+    shard_images: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("stores") / "store"
+    fill(folder, first, shard_images)
+    fill(folder, {image: found for image, found in second.items() if image not in first}, shard_images)
+    store = FeatureStore(folder)
+    assert len(store) == len(first.keys() | second.keys())
+    for image, (tokens, boxes) in {**second, **first}.items():
+        assert image in store
+        read = store.read(image)
+        np.testing.assert_array_equal(read.features, tokens.astype(np.float32))
+        np.testing.assert_array_equal(read.boxes_xyxy, boxes)
+
+
+def test_whole_images_are_kept_when_the_work_on_a_later_one_fails(tmp_path: Path) -> None:
+    whole, broken = simple(1)["0"], (np.ones((2, WIDTH + 1)), np.ones((2, 4)))
+    with pytest.raises(DataError, match="image 8"):
+        fill(tmp_path / "store", {"7": whole, "8": broken})
+    assert "7" in FeatureStore(tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "boxes", "complaint"),
+    [
+        (np.full((2, WIDTH), np.nan), np.ones((2, 4)), "features contain NaN"),
+        (np.full((2, WIDTH), 1e6), np.ones((2, 4)), "features contain NaN or infinity"),
+        (np.ones((2, WIDTH + 1)), np.ones((2, 4)), "features are 4 wide instead of 3"),
+        (np.ones((0, WIDTH)), np.ones((0, 4)), r"features have the shape \(0, 3\)"),
+        (np.ones((2, WIDTH)), np.ones((1, 4)), r"boxes have the shape \(1, 4\)"),
+    ],
+)
+def test_malformed_features_are_refused_when_they_are_put_in(
+    tmp_path: Path, tokens: np.ndarray, boxes: np.ndarray, complaint: str
+) -> None:
+    with (
+        StoreWriter(tmp_path / "store", SOURCE, WIDTH) as writer,
+        pytest.raises(DataError, match=rf"store, image 7: {complaint}"),
+    ):
+        writer.add("7", tokens, boxes, 640, 480)
+    assert "7" not in FeatureStore(tmp_path / "store")
+
+
+def test_an_image_is_put_in_once(tmp_path: Path) -> None:
+    fill(tmp_path / "store", simple(2))
+    with pytest.raises(DataError, match="image 0: it is in the store already"):
+        fill(tmp_path / "store", simple(2))
+
+
+def test_features_of_another_source_or_width_are_not_mixed(tmp_path: Path) -> None:
+    fill(tmp_path / "store", simple(1))
+    for source, width in (({"made_by": "another"}, WIDTH), (SOURCE, WIDTH + 1)):
+        with pytest.raises(DataError, match=r"features of another source.*a test"):
+            StoreWriter(tmp_path / "store", source, width)
+
+
+def test_a_store_has_one_writer_at_a_time(tmp_path: Path) -> None:
+    with (
+        StoreWriter(tmp_path / "store", SOURCE, WIDTH),
+        pytest.raises(DataError, match="being written by another process"),
+    ):
+        StoreWriter(tmp_path / "store", SOURCE, WIDTH)
+    fill(tmp_path / "store", simple(1))
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("thesis")
+    with pytest.raises(DataError, match="not a feature store"):
+        StoreWriter(tmp_path, SOURCE, WIDTH)
+    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_a_missing_image_is_an_error_that_shows_what_ids_look_like(tmp_path: Path) -> None:
+    fill(tmp_path / "store", {"COCO_7.jpg": simple(1)["0"]})
+    with pytest.raises(DataError, match=r"store, image 7: it has no features; its ids look like COCO_7\.jpg"):
+        FeatureStore(tmp_path / "store").read("7")
+
+
+def test_nan_in_a_stored_array_is_refused_with_file_id_and_reason(tmp_path: Path) -> None:
+    fill(tmp_path / "store", simple(3))
+    path = tmp_path / "store" / "shard-00000.tokens.npy"
+    values = np.load(path)
+    values[3, 1] = np.nan  # the second image's second row
+    np.save(path, values)
+    store = FeatureStore(tmp_path / "store")
+    assert len(store.read("0").features) == 2
+    with pytest.raises(DataError, match=r"shard-00000\.tokens\.npy, image 1: features contain NaN"):
+        store.read("1")
+
+
+def cut_short(folder: Path) -> None:
+    path = folder / "shard-00001.tokens.npy"
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def of_another_shape(folder: Path) -> None:
+    np.save(folder / "shard-00001.boxes.npy", np.zeros((3, 4), np.float32))
+
+
+def index_without_rows(folder: Path) -> None:
+    (folder / "shard-00001.json").write_text(json.dumps({"images": [{"id": "3"}]}))
+
+
+def index_twice(folder: Path) -> None:
+    (folder / "shard-00001.json").write_text((folder / "shard-00000.json").read_text())
+
+
+def no_json(folder: Path) -> None:
+    (folder / "shard-00001.json").write_text("{")
+
+
+def newer(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "format_version": 9}))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        (cut_short, r"shard-00001\.tokens\.npy is cut short"),
+        (of_another_shape, r"shard-00001\.boxes\.npy: float32 \(3, 4\) instead of float32 \(2, 4\)"),
+        (lambda folder: (folder / "shard-00001.boxes.npy").unlink(), r"shard-00001\.boxes\.npy: no such file"),
+        (lambda folder: (folder / "shard-00000.json").unlink(), r"shard-00000\.json: no such file"),
+        (index_without_rows, r"shard-00001\.json: an entry lacks id or rows"),
+        (index_twice, r"shard-00001\.json, image 0: it is in the store twice"),
+        (no_json, r"shard-00001\.json is not JSON"),
+        (newer, r"manifest\.json: format version 9"),
+        (lambda folder: (folder / "manifest.json").write_text("{}"), r"manifest\.json: it lacks 'format_version'"),
+        (lambda folder: (folder / "manifest.json").unlink(), r"manifest\.json: no such file.*training\.features"),
+    ],
+)
+def test_a_damaged_store_is_refused_with_the_file(tmp_path: Path, spoil: object, complaint: str) -> None:
+    folder = tmp_path / "store"
+    fill(folder, simple(4))
+    assert callable(spoil)
+    spoil(folder)
+    with pytest.raises(DataError, match=complaint):
+        FeatureStore(folder)
+
+
+def test_reading_a_store_larger_than_memory_takes_the_memory_of_what_is_read(tmp_path: Path) -> None:
+    folder, images, rows, width = tmp_path / "store", 20_000, 50, 2048
+    with StoreWriter(folder, SOURCE, width):
+        pass
+    for kind, columns, dtype in (("tokens", width, np.float16), ("boxes", 4, np.float32)):
+        with (folder / f"shard-00000.{kind}.npy").open("wb") as stream:
+            header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (images * rows, columns)}
+            np.lib.format.write_array_header_1_0(stream, header)
+            stream.truncate(stream.tell() + images * rows * columns * np.dtype(dtype).itemsize)  # a hole in the file
+    index = [{"id": f"{image}", "rows": rows} for image in range(images)]
+    (folder / "shard-00000.json").write_text(json.dumps({"images": index}))
+    code = f"store = FeatureStore(Path({str(folder)!r}))\nfor image in range(0, 20000, 400): store.read(str(image))"
+    assert (folder / "shard-00000.tokens.npy").stat().st_size > 4e9
+    assert peak_growth_mb(code, "from training.data.feature_store import FeatureStore") < 200

@@ -1,0 +1,44 @@
+"""Bottom-up features in each published format."""
+
+import base64
+from pathlib import Path
+
+import numpy as np
+
+Arrays = dict[str, np.ndarray]
+WIDTH = 16
+
+
+def regions(count: int, width: int = WIDTH, seed: int = 0) -> Arrays:
+    random = np.random.default_rng(seed)
+    boxes = random.uniform(0, 100, (count, 4)).astype(np.float32)
+    return {"features": random.normal(size=(count, width)).astype(np.float32), "boxes": boxes}
+
+
+def write_hdf5(folder: Path, images: dict[str, Arrays]) -> Path:
+    import h5py
+
+    path = folder / "features.hdf5"
+    with h5py.File(path, "w") as file:
+        for image, arrays in images.items():
+            for kind, values in arrays.items():
+                file[f"{image}_{kind}"] = values
+    return path
+
+
+def write_tsv(folder: Path, images: dict[str, Arrays]) -> Path:
+    path = folder / "features.tsv"
+    lines = []
+    for image, arrays in images.items():
+        encoded = [base64.b64encode(arrays[kind].tobytes()).decode() for kind in ("boxes", "features")]
+        lines.append("\t".join([image, "640", "480", str(len(arrays["boxes"])), *encoded]))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def write_npz(folder: Path, images: dict[str, Arrays]) -> Path:
+    path = folder / "features"
+    path.mkdir()
+    for image, arrays in images.items():
+        np.savez(path / f"{image}.npz", **arrays)
+    return path

@@ -1,0 +1,185 @@
+"""``python -m training.features`` as a user runs it, kills it, and runs it again."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from smart_caption_ros.captioning import Bundle
+from smart_caption_ros.captioning.bundle import sha256_of
+from smart_caption_ros.captioning.detector import Detector
+from smart_caption_ros.captioning.engines import create_engine
+from smart_caption_ros.captioning.vision import Vision
+from tests.tiny_detectors import COLOURS_BGR, GREEN, write_yolox
+from training.data.feature_store import FeatureStore
+from training.features import find_photographs, main
+
+
+def photograph(path: Path, seed: int) -> np.ndarray:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(seed)
+    coarse = random.integers(0, 256, (4, 5, 3), dtype=np.uint8)
+    image = cv2.resize(coarse, (90 + seed, 70), interpolation=cv2.INTER_CUBIC)
+    cv2.imwrite(str(path), image)
+    return image
+
+
+class Command:
+    """The command, run in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], bundle: Path) -> None:
+        self.monkeypatch, self.capsys, self.bundle = monkeypatch, capsys, bundle
+
+    def __call__(self, *options: object, bundle: Path | None = None) -> tuple[int, str, str]:
+        words = ["features", "--bundle", bundle or self.bundle, *options]
+        self.monkeypatch.setattr(sys, "argv", list(map(str, words)))
+        self.capsys.readouterr()
+        status = main()
+        out, err = self.capsys.readouterr()
+        return status, out, err
+
+
+@pytest.fixture
+def features(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tiny_bundle: Path) -> Command:
+    return Command(monkeypatch, capsys, tiny_bundle)
+
+
+def test_the_store_holds_what_the_robots_vision_graph_sees(
+    features: Command, tmp_path: Path, tiny_bundle: Path
+) -> None:
+    images = {}
+    for number in (3, 12):
+        path = tmp_path / "photos" / f"val2014/COCO_val2014_{number:012d}.png"
+        images[str(number)] = photograph(path, number)
+    status, out, _ = features(tmp_path / "photos", "-o", tmp_path / "store", "--ids", "number")
+    assert (status, out.split()[0]) == (0, "2")
+    bundle = Bundle.load(tiny_bundle)
+    vision, store = Vision(bundle, create_engine()), FeatureStore(tmp_path / "store")
+    assert store.width == bundle.token_width
+    assert store.source["vision_sha256"] == bundle.manifest["files"]["vision.onnx"]["sha256"]
+    for image, frame in images.items():
+        read, expected = store.read(image), vision.tokens(vision.preprocess(frame))[0]
+        np.testing.assert_allclose(read.features, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+        np.testing.assert_allclose(read.boxes_xyxy, vision.boxes(frame.shape[1], 70), rtol=1e-6)
+
+
+def test_with_a_detector_the_store_holds_a_token_for_the_photograph_and_one_for_each_object(
+    features: Command, tmp_path: Path, tiny_bundle: Path
+) -> None:
+    picture = np.full((64, 64, 3), 20, np.uint8)
+    picture[:32, 32:] = COLOURS_BGR[GREEN]
+    (tmp_path / "photos").mkdir()
+    cv2.imwrite(str(tmp_path / "photos" / "a.png"), picture)
+    cv2.imwrite(str(tmp_path / "photos" / "nothing.png"), np.zeros((64, 64, 3), np.uint8))
+    options = ("-o", tmp_path / "store", "--detector", write_yolox(tmp_path / "detector.onnx"))
+    assert features(tmp_path / "photos", *options)[0] == 0
+    found = Detector.from_onnx(tmp_path / "detector.onnx", minimum_score=0.2).detect(picture)
+    bundle, store = Bundle.load(tiny_bundle), FeatureStore(tmp_path / "store")
+    vision, read = Vision(bundle, create_engine()), store.read("a.png")
+    tokens = vision.tokens(vision.preprocess(picture))[0]
+    boxes = [(0, 0, 64, 64), *(thing.box_xyxy for thing in found)]
+    assert len(found) > 0
+    np.testing.assert_allclose(read.boxes_xyxy, np.array(boxes[:50]), rtol=1e-6)
+    np.testing.assert_allclose(read.features[0], tokens.mean(axis=0), rtol=1e-2, atol=1e-3 * np.abs(tokens).max())
+    assert len(store.read("nothing.png").features) == 1
+    assert store.source["detector_sha256"] == sha256_of(tmp_path / "detector.onnx")
+    status, _, err = features(tmp_path / "photos", "-o", tmp_path / "store")
+    assert (status, "another source" in err) == (1, True)
+
+
+def test_a_file_that_is_no_detector_is_refused_in_a_sentence(features: Command, tmp_path: Path) -> None:
+    photograph(tmp_path / "photos" / "a.png", 1)
+    for options, complaint in (
+        (("--detector", tmp_path / "nowhere.onnx"), "there is no such detector"),
+        (("--detector", tmp_path / "photos" / "a.png"), "error: "),
+        (("--detector", tmp_path / "x.onnx", "--minimum-score", "2"), "--minimum-score must lie between 0 and 1"),
+    ):
+        status, _, err = features(tmp_path / "photos", "-o", tmp_path / "store", *options)
+        assert status == 1
+        assert complaint in err
+        assert "Traceback" not in err
+    assert not (tmp_path / "store").exists()
+
+
+def test_broken_photographs_are_named_and_counted_and_the_rest_is_there(features: Command, tmp_path: Path) -> None:
+    for number in range(3):
+        photograph(tmp_path / "photos" / f"{number}.png", number)
+    (tmp_path / "photos" / "1.png").write_bytes((tmp_path / "photos" / "1.png").read_bytes()[:20])
+    (tmp_path / "photos" / "empty.jpg").touch()
+    status, out, err = features(tmp_path / "photos", "-o", tmp_path / "store", "--batch-size", 2)
+    assert status == 1
+    assert "2 photographs of" in out
+    assert "2 could not be read" in out
+    assert "1.png, image 1.png: not an image" in err
+    assert "empty.jpg, image empty.jpg: not an image" in err
+    assert sorted(image for image in ("0.png", "1.png", "2.png") if image in FeatureStore(tmp_path / "store")) == [
+        "0.png", "2.png",
+    ]  # fmt: skip
+
+
+def test_photographs_that_came_since_are_added(features: Command, tmp_path: Path) -> None:
+    photograph(tmp_path / "photos" / "a.png", 1)
+    assert features(tmp_path / "photos", "-o", tmp_path / "store", "--ids", "stem")[0] == 0
+    first = (tmp_path / "store" / "shard-00000.tokens.npy").stat().st_mtime_ns
+    photograph(tmp_path / "photos" / "b.png", 2)
+    assert features(tmp_path / "photos", "-o", tmp_path / "store", "--ids", "stem")[0] == 0
+    assert {image for image in ("a", "b") if image in FeatureStore(tmp_path / "store")} == {"a", "b"}
+    assert (tmp_path / "store" / "shard-00000.tokens.npy").stat().st_mtime_ns == first
+
+
+def test_killed_at_any_moment_it_leaves_whole_images_and_goes_on(
+    features: Command, tmp_path: Path, tiny_bundle: Path
+) -> None:
+    for number in range(40):
+        photograph(tmp_path / "photos" / f"{number}.png", number)
+    options = [str(tmp_path / "photos"), "--save-every", "3", "--batch-size", "2", "--threads", "1"]
+    command = [sys.executable, "-m", "training.features", "--bundle", str(tiny_bundle), *options]
+    store = tmp_path / "store"
+    process = subprocess.Popen([*command, "-o", str(store)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None and not (store / "shard-00001.json").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "ended before it was killed"
+    assert 0 < len(FeatureStore(store)) < 40
+    assert features(*options, "-o", store)[0] == 0
+    assert features(*options, "-o", tmp_path / "undisturbed")[0] == 0
+    resumed, undisturbed = FeatureStore(store), FeatureStore(tmp_path / "undisturbed")
+    assert len(resumed) == len(undisturbed) == 40
+    for number in range(40):
+        found, expected = resumed.read(f"{number}.png"), undisturbed.read(f"{number}.png")
+        np.testing.assert_allclose(found.features, expected.features, rtol=1e-3, atol=1e-2)
+        np.testing.assert_array_equal(found.boxes_xyxy, expected.boxes_xyxy)
+    assert not list(store.glob("*.unfinished"))
+
+
+def test_what_cannot_be_done_is_said_in_a_sentence(features: Command, tmp_path: Path) -> None:
+    photograph(tmp_path / "photos" / "a.png", 1)
+    photograph(tmp_path / "photos" / "below" / "a.png", 2)
+    (tmp_path / "nothing").mkdir()
+    for folder, options, complaint in (
+        ("photos", (), "image id a.png is that of"),
+        ("photos", ("--ids", "number"), "does not end in a number"),
+        ("nothing", (), "no photographs in it"),
+        ("nowhere", (), "no such folder"),
+    ):
+        status, _, err = features(tmp_path / folder, "-o", tmp_path / "store", *options)
+        assert status == 1
+        assert complaint in err
+        assert "Traceback" not in err
+    status, _, err = features(tmp_path / "photos", "-o", tmp_path / "store", bundle=tmp_path)
+    assert (status, "Traceback" in err) == (1, False)
+    assert not (tmp_path / "store").exists()
+
+
+def test_image_ids_are_names_stems_or_numbers(tmp_path: Path) -> None:
+    photograph(tmp_path / "COCO_train2014_000000000030.jpg", 1)
+    for ids, expected in (
+        ("name", "COCO_train2014_000000000030.jpg"), ("stem", "COCO_train2014_000000000030"), ("number", "30"),
+    ):  # fmt: skip
+        assert list(find_photographs(tmp_path, ids)) == [expected]

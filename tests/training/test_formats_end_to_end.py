@@ -1,0 +1,188 @@
+"""From the files that users have to a trained, scored and exported captioner, in each format."""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from smart_caption_ros.captioning import Bundle, Captioner
+from smart_caption_ros.captioning.vocabulary import SPECIAL
+from tests.training.small_coco import FORMATS, features_config, make_coco, write_coco_config
+from tests.training.small_flickr8k import save_backbone
+from training import evaluate, features
+from training.captioning import TrainedCaptioner
+from training.config import load_config
+from training.data.flickr8k import DataError
+from training.data.karpathy import Karpathy
+from training.trainer import Trainer
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_coco(tmp_path_factory.mktemp("data"))
+
+
+def train(folder: Path, data: Path, **changes: object) -> Trainer:
+    config = load_config(write_coco_config(folder / "config.yaml", **changes))
+    trainer = Trainer(config, data, folder / "run", folder / "cache")
+    trainer.run()
+    return trainer
+
+
+def command(monkeypatch: pytest.MonkeyPatch, module: object, *options: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["command", *map(str, options)])
+    return int(module.main())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_captioner_of_stored_features_is_trained_and_scored(
+    data: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = train(tmp_path, data, features=features_config(kind))
+    assert [entry["phase"] for entry in trainer.progress.history] == ["xe", "scst"]
+    best = tmp_path / "run" / "best.safetensors"
+    kept = TrainedCaptioner.load(best)
+    assert kept.backbone is None
+    assert kept.record["features"]["kind"] == kind
+    monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
+    monkeypatch.setenv("PATH", str(tmp_path))  # without Java, which this is not about
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    out, splits = tmp_path / "out.json", data / "coco" / "dataset_coco.json"
+    options = ("--checkpoint", best, "--karpathy", splits, "--split", "test", "--json", out)
+    assert command(monkeypatch, evaluate, *options) == 0
+    model = json.loads(out.read_text())["models"]["small-coco"]
+    assert model["per_image"].keys() == set(Karpathy.load(splits).split("test"))
+    assert model["engine"] == "torch"
+
+
+def test_every_format_gives_the_same_losses(data: Path, tmp_path: Path) -> None:
+    losses = {}
+    for kind in FORMATS:
+        (tmp_path / kind).mkdir()
+        trainer = train(tmp_path / kind, data, features=features_config(kind))
+        losses[kind] = [entry["loss"] for entry in trainer.progress.history]
+    assert losses["hdf5"] == losses["tsv"] == losses["npz"]
+    assert losses["store"] == pytest.approx(losses["npz"], abs=2e-3)  # float16
+
+
+def test_a_run_on_features_goes_on_where_it_was_stopped(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undisturbed = train(tmp_path, data, features=features_config("npz"))
+    folder = tmp_path / "again"
+    folder.mkdir()
+    config = load_config(write_coco_config(folder / "config.yaml", features=features_config("npz")))
+    first = Trainer(config, data, folder / "run", folder / "cache")
+    scores = iter([first.evaluate])
+
+    def scores_once() -> dict[str, float]:
+        if (score := next(scores, None)) is None:
+            raise KeyboardInterrupt
+        return score()
+
+    monkeypatch.setattr(first, "evaluate", scores_once)
+    with pytest.raises(KeyboardInterrupt):
+        first.run()
+    second = Trainer(config, data, folder / "run", folder / "cache")
+    second.run()
+    expected, found = undisturbed.trained.tensors(), second.trained.tensors()
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+def test_a_captioner_of_coco_photographs_is_trained_and_scored(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (data / "backbones").mkdir()
+    save_backbone(data / "backbones" / "small.onnx")
+    phase = {"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 5}
+    fine = {**phase, "name": "end_to_end", "backbone_learning_rate": 1e-5, "crop": 0.8}
+    trainer = train(tmp_path, data, backbone="small.onnx", phases=[phase, fine])
+    assert [entry["phase"] for entry in trainer.progress.history] == ["frozen", "end_to_end"]
+    monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    best, splits = tmp_path / "run" / "best.safetensors", data / "coco" / "dataset_coco.json"
+    options = ("--checkpoint", best, "--karpathy", splits, "--split", "test")
+    assert command(monkeypatch, evaluate, *options, "--images", data / "coco") == 0
+    assert command(monkeypatch, evaluate, *options) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "minimum"),
+    [({"vocabulary": "m2"}, 5), ({"vocabulary": "x_lan"}, 6), ({"vocabulary": "x_lan", "minimum_count": 11}, 11)],
+)
+def test_the_vocabulary_rule_is_a_choice_and_its_count_can_be_overridden(
+    data: Path, tmp_path: Path, changes: dict[str, object], minimum: int
+) -> None:
+    splits = Karpathy.load(data / "coco" / "dataset_coco.json")
+    said = [caption for image in splits.split("train") for caption in splits.captions[image]]
+    counts = Counter(word for caption in said for word in caption.lower().replace(",", "").replace(".", "").split())
+    options = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}, "max_words": 10, **changes}
+    config = load_config(write_coco_config(tmp_path / "c.yaml", features=features_config("npz"), data=options))
+    trainer = Trainer(config, data, tmp_path / "run", tmp_path / "cache")
+    assert set(trainer.trained.vocabulary.words[len(SPECIAL) :]) == {w for w, n in counts.items() if n >= minimum}
+
+
+def test_images_without_features_are_counted_before_training_begins(data: Path, tmp_path: Path) -> None:
+    for number in (100, 101):
+        (tmp_path / f"{number}.npz").write_bytes((data / "features" / f"{number}.npz").read_bytes())
+    config = load_config(
+        write_coco_config(tmp_path / "config.yaml", features={**features_config("npz"), "npz": str(tmp_path)})
+    )
+    with pytest.raises(DataError, match="train: no features of 8 images, for example image 102"):
+        Trainer(config, data, tmp_path / "run", tmp_path / "cache")
+
+
+def test_a_captioner_of_a_bundles_tokens_is_exported_with_its_vision_graph(
+    data: Path, tmp_path: Path, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import export.__main__ as export
+
+    options = (data / "coco", "--bundle", tiny_bundle, "-o", tmp_path / "store", "--ids", "number")
+    assert command(monkeypatch, features, *options) == 0
+    phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 5}]
+    train(tmp_path, data, features={"store": str(tmp_path / "store")}, phases=phases)
+    best, bundle = tmp_path / "run" / "best.safetensors", tmp_path / "bundle"
+    monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
+    assert command(monkeypatch, export, best, bundle) == 1
+    assert "give it with --vision-from" in capsys.readouterr().err
+    assert command(monkeypatch, export, best, bundle, "--vision-from", tiny_bundle, "--check-images", 3) == 0
+    assert "3 of 3 captions" in capsys.readouterr().out
+    exported, lender = Bundle.load(bundle), Bundle.load(tiny_bundle)
+    assert exported.manifest["preprocessing"] == lender.manifest["preprocessing"]
+    assert "COCO" in exported.manifest["trained_on"][0]["name"]
+    assert exported.manifest["trained_on"][1:] == lender.manifest["trained_on"]
+    frame = np.full((50, 60, 3), 90, np.uint8)
+    assert Captioner.from_bundle(bundle).caption(frame).image_size == (60, 50)
+
+
+@pytest.mark.parametrize(
+    ("facts", "options", "complaint"),
+    [
+        ({"kind": "hdf5"}, (), "features of a detector whose features are in hdf5 files, which no bundle carries"),
+        ({"kind": "store", "source": {"made_by": "another"}}, (), "features of another, which no bundle carries"),
+        ("of this bundle's sister", ("--vision-from", "BUNDLE"), "did not make the features of this captioner"),
+        (None, ("--vision-from", "BUNDLE"), "has a backbone of its own; leave --vision-from out"),
+    ],
+)
+def test_what_no_bundle_can_see_is_not_exported(
+    tiny_checkpoint: Path, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], facts: object, options: tuple[str, ...], complaint: str,
+) -> None:  # fmt: skip
+    import export.__main__ as export
+
+    trained = TrainedCaptioner.load(tiny_checkpoint)
+    if facts is not None:
+        source = {"made_by": features.VISION_GRAPH_TOKENS, "bundle": "sister", "vision_sha256": "0" * 64}
+        trained.backbone = None
+        trained.record["features"] = facts if isinstance(facts, dict) else {"kind": "store", "source": source}
+    path = tmp_path / "best.safetensors"
+    trained.save(path)
+    given = [str(tiny_bundle) if word == "BUNDLE" else word for word in options]
+    assert command(monkeypatch, export, path, tmp_path / "bundle", *given) == 1
+    assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "bundle").exists()

@@ -1,0 +1,115 @@
+"""COCO as a data set to train on: photographs in folders, captions and splits by Karpathy's file or by COCO's own."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from smart_caption_ros.captioning.vision import squash
+from training.data.coco import read_captions
+from training.data.flickr8k import DataError
+from training.data.karpathy import Karpathy
+from training.data.photographs import IMAGE_SIZE, read_photograph
+
+SPLITS = ("train", "dev", "test")
+PROVENANCE = {
+    "name": "COCO captions (Lin et al. 2014, Chen et al. 2015)",
+    "terms": "annotations CC BY 4.0; photographs by Flickr's terms of use",
+}
+_KARPATHYS_NAMES = {"train": "train", "dev": "val", "test": "test"}
+
+
+@dataclass(frozen=True)
+class CocoOptions:
+    """Where COCO is; paths are below the data folder, or absolute. Either ``karpathy`` or ``captions`` is given."""
+
+    karpathy: str = ""
+    """Karpathy's ``dataset_coco.json``: ``train`` includes ``restval``, ``val`` is dev."""
+    captions: dict[str, str] = field(default_factory=dict)
+    """By split (``train``, ``dev``, ``test``) a ``captions_*.json`` of COCO."""
+    photographs: str = "coco"
+    """The folder above ``train2014``, ``val2014`` and so on."""
+
+    def __post_init__(self) -> None:
+        if bool(self.karpathy) == bool(self.captions):
+            raise ValueError("give karpathy (dataset_coco.json) or captions (a file for each split), one of the two")
+        for split, path in self.captions.items():
+            if split not in SPLITS or not isinstance(path, str):
+                raise ValueError(f"captions: {split}: expected a file for one of {', '.join(SPLITS)}, not {path!r}")
+        if self.captions and not {"train", "dev"} <= self.captions.keys():
+            raise ValueError("captions: files for train and dev are needed")
+
+
+@dataclass(frozen=True)
+class CocoDataset:
+    """Image ids are COCO's, as strings."""
+
+    captions: Mapping[str, Sequence[str]]
+    """As written, of every image."""
+    paths: Mapping[str, Path]
+    """Of every photograph; they are looked at when they are asked for."""
+    splits: Mapping[str, list[str]]
+
+    @classmethod
+    def open(cls, data: Path, options: CocoOptions) -> "CocoDataset":
+        """
+        Raises:
+            DataError: an annotation file is missing or malformed, or an image is in two splits.
+        """
+        photographs = data / options.photographs
+        if options.karpathy:
+            karpathy = Karpathy.load(data / options.karpathy)
+            return cls(
+                captions=karpathy.captions,
+                paths={image: photographs / name for image, name in karpathy.files.items()},
+                splits={split: karpathy.split(theirs) for split, theirs in _KARPATHYS_NAMES.items()},
+            )
+        captions: dict[str, list[str]] = {}
+        paths: dict[str, Path] = {}
+        splits: dict[str, list[str]] = {}
+        for split, name in options.captions.items():
+            path = data / name
+            found = read_captions(path)
+            if twice := captions.keys() & found.captions.keys():
+                raise DataError(f"{path}, image {min(twice)}: it is in another split as well")
+            if nameless := found.captions.keys() - found.file_names.keys():
+                raise DataError(f"{path}, image {min(nameless)}: it has captions but no file_name")
+            # captions_val2017.json describes the photographs of val2017/.
+            folder = photographs / path.stem.removeprefix("captions_")
+            folder = folder if folder.is_dir() else photographs
+            captions.update(found.captions)
+            paths.update({image: folder / found.file_names[image] for image in found.captions})
+            splits[split] = list(found.captions)
+        return cls(captions, paths, splits)
+
+    def split(self, name: str) -> list[str]:
+        """Image ids of a split, in file order.
+
+        Raises:
+            DataError: unknown split, or one without images.
+        """
+        if not (images := self.splits.get(name)):
+            known = ", ".join(split for split, of in self.splits.items() if of)
+            raise DataError(f"no image in split {name!r}; there are {known}")
+        return list(images)
+
+    def check_photographs(self, images: Iterable[str]) -> None:
+        """
+        Raises:
+            DataError: photographs are missing; says how many and names one.
+        """
+        if missing := [image for image in images if not self.paths[image].is_file()]:
+            raise DataError(
+                f"{self.paths[missing[0]]}, image {missing[0]}: no such file; photographs of {len(missing)} images are "
+                "missing: set `photographs` to the folder above train2014/ and val2014/"
+            )
+
+    def read_images(self, names: list[str]) -> np.ndarray:
+        """Photographs as the robot's frames reach the vision graph, (len(names), 224, 224, 3) uint8 BGR.
+
+        Raises:
+            DataError: a photograph is missing or broken; names the file, the image id and the reason.
+        """
+        size = (IMAGE_SIZE, IMAGE_SIZE)
+        return np.stack([squash(read_photograph(self.paths[name], name), size) for name in names])
