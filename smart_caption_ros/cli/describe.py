@@ -123,7 +123,7 @@ def _evidence(caption: Caption, grounding: Grounding) -> str:
 
     return printable(
         f"names {listed(name for name in counts if name in named)}; "
-        f"not {listed(name for name in counts if name not in named)}; coverage {grounding.coverage:.2f}"
+        f"misses {listed(name for name in counts if name not in named)}; coverage {grounding.coverage:.2f}"
     )
 
 
