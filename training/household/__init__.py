@@ -1,0 +1,1 @@
+"""Rendered household scenes in ACVR's layout, with captions: ``python -m training.household``."""
