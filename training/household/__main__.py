@@ -16,12 +16,29 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="ROOT", help="folder of the sequences")
     parser.add_argument("--sequences", type=int, default=4, help="how many (default: %(default)s)")
     parser.add_argument("--frames", type=int, default=defaults.frames, help="frames of each (default: %(default)s)")
-    parser.add_argument("--size", type=int, nargs=2, default=(defaults.width, defaults.height), metavar=("WIDTH", "HEIGHT"),
-                        help="of a frame in pixels (default: 320 240)")  # fmt: skip
-    parser.add_argument("--samples", type=int, default=defaults.samples, help="light paths a pixel (default: %(default)s)")
-    parser.add_argument("--step", type=float, default=defaults.step, help="metres that the robot drives from frame to frame (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=defaults.seed, help="another seed, other homes (default: %(default)s)")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="renderers at work at once (default: one a core)")
+    parser.add_argument(
+        "--size",
+        type=int,
+        nargs=2,
+        default=(defaults.width, defaults.height),
+        metavar=("WIDTH", "HEIGHT"),
+        help="of a frame in pixels (default: 320 240)",
+    )
+    parser.add_argument(
+        "--samples", type=int, default=defaults.samples, help="light paths a pixel (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--step",
+        type=float,
+        default=defaults.step,
+        help="metres that the robot drives from frame to frame (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=defaults.seed, help="another seed, other homes (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, help="renderers at work at once (default: one a core)"
+    )
     arguments = parser.parse_args()
     width, height = arguments.size
     try:
@@ -35,7 +52,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("stopped; the same command goes on after the last finished frame", file=sys.stderr)
         return 130
-    print(f"{report.rendered} frames rendered, {report.skipped} were there; {report.frames_per_second:.3f} frames a second")
+    print(f"{report.rendered} frames rendered, {report.skipped} were there; {report.frames_per_second:.3f} a second")
     return 0
 
 

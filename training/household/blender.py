@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,31 +21,33 @@ from training.household.errors import HouseholdError
 from training.household.materials import RGB, Material
 from training.household.mesh import Part
 from training.household.models.fixtures import WALL
-from training.household.scene import YAW, Opening, Scene, Wall
+from training.household.scene import YAW, Opening, Scene
 from training.household.shell import shell_parts
 
 
-def import_bpy() -> ModuleType:
-    """Blender as a module.
+def require_bpy() -> None:
+    """Make sure that Blender's module is installed, without loading it.
+
+    A process that has loaded it cannot start others that load it too: it puts its own folders on their path.
 
     Raises:
-        HouseholdError: it is not installed.
+        HouseholdError: it is not.
     """
-    try:
-        import bpy
-    except ImportError:
+    if find_spec("bpy") is None:
         raise HouseholdError(
             "rendering needs Blender's Python module: install it with Python 3.11 into an environment of its own, "
             "pip install '.[household]'"
-        ) from None
-    return bpy  # type: ignore[no-any-return]
+        )
 
 
 class Stage:
     """A scene inside Blender, ready to be photographed from anywhere. One a process: Blender has one state."""
 
     def __init__(self, scene: Scene, camera: Camera, *, samples: int = 16, threads: int = 1) -> None:
-        self._bpy = import_bpy()
+        require_bpy()
+        import bpy
+
+        self._bpy: ModuleType = bpy
         self._camera = camera
         self._folder = tempfile.TemporaryDirectory(prefix="household-")
         with _quiet():
@@ -84,7 +87,11 @@ class Stage:
     def _configure(self, samples: int, threads: int) -> None:
         render, cycles = self._scene.render, self._scene.cycles
         render.engine = "CYCLES"
-        render.resolution_x, render.resolution_y, render.resolution_percentage = self._camera.width, self._camera.height, 100
+        render.resolution_x, render.resolution_y, render.resolution_percentage = (
+            self._camera.width,
+            self._camera.height,
+            100,
+        )
         render.threads_mode, render.threads = "FIXED", threads
         render.use_persistent_data = True
         cycles.device, cycles.samples, cycles.use_adaptive_sampling = "CPU", samples, False
@@ -136,7 +143,11 @@ class Stage:
             smooth.factor, smooth.iterations = 0.5, 6
         elif part.bevel:
             modifier = mesh.modifiers.new("bevel", "BEVEL")
-            modifier.width, modifier.segments, modifier.limit_method = part.bevel, 2 if part.bevel < 0.01 else 4, "ANGLE"
+            modifier.width, modifier.segments, modifier.limit_method = (
+                part.bevel,
+                2 if part.bevel < 0.01 else 4,
+                "ANGLE",
+            )
             data.shade_smooth()
             data.set_sharp_from_angle(angle=0.6)
         elif part.smooth:
@@ -254,7 +265,9 @@ class Shader:
         mapping = self._node("Mapping")
         shift = np.random.default_rng(self._m.seed).uniform(-50, 50, 3)
         # A shift by whole tiles alone, so that a seed never cuts a tile.
-        mapping.inputs["Location"].default_value = tuple(shift if self._m.texture not in ("tiles", "planks", "screen") else (0, 0, 0))
+        mapping.inputs["Location"].default_value = tuple(
+            shift if self._m.texture not in ("tiles", "planks", "screen") else (0, 0, 0)
+        )
         self._link(where.outputs["Object"], mapping.inputs["Vector"])
         return mapping.outputs["Vector"]
 
@@ -292,7 +305,13 @@ class Shader:
     def _plain(self) -> None:
         if not self._m.emission and not self._m.metallic:
             r, g, b = self._m.rgb
-            self._paint(self._mix(self._noise(6.0), (r * 0.93, g * 0.93, b * 0.93), (min(1, r * 1.04), min(1, g * 1.04), min(1, b * 1.04))))
+            self._paint(
+                self._mix(
+                    self._noise(6.0),
+                    (r * 0.93, g * 0.93, b * 0.93),
+                    (min(1, r * 1.04), min(1, g * 1.04), min(1, b * 1.04)),
+                )
+            )
         if self._m.roughness < 0.2 and not self._m.metallic:
             self._set("Coat Weight", 0.3)
 
@@ -305,7 +324,7 @@ class Shader:
     def _fabric(self) -> None:
         s = self._m.scale
         weave, blotch = self._noise(420.0 / s, 2.0), self._noise(5.0)
-        self._paint(self._mix(blotch, self._second(0.86), self._m.rgb, 0.3, 0.6))
+        self._paint(self._mix(blotch, self._second(0.95), self._m.rgb, 0.3, 0.6))
         self._bump(weave, 0.35, 0.002 * s)
         self._set("Sheen Weight", 0.25)
 
@@ -389,7 +408,9 @@ class Shader:
 
     def _picture(self) -> None:
         """Blots of two colours and what lies between: an abstract print or a label."""
-        self._paint(self._mix(self._noise(3.0, 2.0, self._own_size(), distortion=1.5), self._m.rgb, self._second(), 0.4, 0.6))
+        self._paint(
+            self._mix(self._noise(3.0, 2.0, self._own_size(), distortion=1.5), self._m.rgb, self._second(), 0.4, 0.6)
+        )
 
     def _view(self) -> None:
         """A landscape: sky, hills and ground, each in shades of its own."""
@@ -403,7 +424,13 @@ class Shader:
         ramp = self._node("ValToRGB")
         self._link(sum_.outputs[0], ramp.inputs["Fac"])
         ramp.color_ramp.interpolation = "EASE"
-        stops = [(0.45, (0.25, 0.20, 0.10)), (0.62, (0.14, 0.26, 0.09)), (0.8, self._second()), (0.84, self._m.rgb), (1.0, (0.80, 0.88, 0.95))]
+        stops = [
+            (0.45, (0.25, 0.20, 0.10)),
+            (0.62, (0.14, 0.26, 0.09)),
+            (0.8, self._second()),
+            (0.84, self._m.rgb),
+            (1.0, (0.80, 0.88, 0.95)),
+        ]
         elements = ramp.color_ramp.elements
         while len(elements) < len(stops):
             elements.new(0.5)

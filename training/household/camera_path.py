@@ -39,8 +39,9 @@ def drive(scene: Scene, rng: np.random.Generator, *, frames: int, step: float, h
     x, y = (np.interp(places, along, loop[:, k]) for k in (0, 1))
     heading, pitch = _gaze(scene, rng, loop, along, height)
     return [
-        Pose(float(px), float(py), height, float(heading(s)), float(pitch(s))) for px, py, s in zip(x, y, places, strict=True)
-    ]  # fmt: skip
+        Pose(float(px), float(py), height, float(heading(s)), float(pitch(s)))
+        for px, py, s in zip(x, y, places, strict=True)
+    ]
 
 
 def clearance(scene: Scene, height: float) -> NDArray[np.float32]:
@@ -92,20 +93,27 @@ def _graph(distance: NDArray[np.float32], cells: NDArray[np.int64]) -> coo_array
     number[cells[:, 0], cells[:, 1]] = np.arange(len(cells))
     rows, columns, costs = [], [], []
     for dy, dx in ((0, 1), (1, 0), (1, 1), (1, -1)):
-        other = cells + [dy, dx]
+        other = cells + np.array([dy, dx])
         inside = (other >= 0).all(axis=1) & (other < distance.shape).all(axis=1)
         a, b = np.flatnonzero(inside), number[tuple(other[inside].T)]
         a, b = a[b >= 0], b[b >= 0]
         rows.append(a)
         columns.append(b)
         costs.append(np.hypot(dy, dx) / np.minimum(distance[tuple(cells[a].T)], 0.8))
-    return coo_array((np.concatenate(costs), (np.concatenate(rows), np.concatenate(columns))), shape=(len(cells),) * 2).tocsr()
+    return coo_array(
+        (np.concatenate(costs), (np.concatenate(rows), np.concatenate(columns))), shape=(len(cells),) * 2
+    ).tocsr()
 
 
 def _smoothed(points: NDArray[np.float64], distance: NDArray[np.float32]) -> NDArray[np.float64]:
     """The closed path without its corners: each point goes towards its neighbours' middle while that is clear."""
     for _ in range(150):
-        middle = (np.roll(points, 3, axis=0) + np.roll(points, 1, axis=0) + np.roll(points, -1, axis=0) + np.roll(points, -3, axis=0)) / 4
+        middle = (
+            np.roll(points, 3, axis=0)
+            + np.roll(points, 1, axis=0)
+            + np.roll(points, -1, axis=0)
+            + np.roll(points, -3, axis=0)
+        ) / 4
         wanted = points + 0.5 * (middle - points)
         cell = np.clip((wanted / _CELL).astype(int), 0, np.array(distance.shape)[::-1] - 1)
         clear = distance[cell[:, 1], cell[:, 0]] > ROBOT_RADIUS
@@ -127,7 +135,7 @@ class _Turning:
 
 def _gaze(
     scene: Scene, rng: np.random.Generator, loop: NDArray[np.float64], along: NDArray[np.float64], height: float
-) -> tuple[_Turning, _Turning]:  # fmt: skip
+) -> tuple[_Turning, _Turning]:
     knots = np.linspace(0, along[-1], max(3, round(along[-1] / _KNOT)) + 1)
     targets, weights = _targets(scene)
     headings, pitches = [], []
@@ -149,7 +157,13 @@ def _gaze(
 
 def _targets(scene: Scene) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What is worth a look, (n, 3), and how much: furniture, and more so where it is laden."""
-    items: Sequence[Item] = [item for item in scene.items if item.support is None and item.z < 1.0 and item.shape.size[2] > 0.1]
-    laden = np.array([1.0 + sum(other.support == item.id and other.shape.name != "book" for other in scene.items) for item in items])
-    points = np.array([[item.centre[0], item.centre[1], item.z + float(item.shape.bounds[1, 2]) * 0.85] for item in items])
+    items: Sequence[Item] = [
+        item for item in scene.items if item.support is None and item.z < 1.0 and item.shape.size[2] > 0.1
+    ]
+    laden = np.array(
+        [1.0 + sum(other.support == item.id and other.shape.name != "book" for other in scene.items) for item in items]
+    )
+    points = np.array(
+        [[item.centre[0], item.centre[1], item.z + float(item.shape.bounds[1, 2]) * 0.85] for item in items]
+    )
     return points, np.minimum(laden, 6.0)

@@ -21,36 +21,71 @@ CAPTIONS_PER_FRAME = 5
 
 # What people call things, the first most often, with their plurals.
 NOUNS: dict[str, tuple[tuple[str, str], ...]] = {
-    "bottle": (("bottle", "bottles"),), "cup": (("cup", "cups"), ("mug", "mugs")), "knife": (("knife", "knives"),),
-    "bowl": (("bowl", "bowls"),), "wine glass": (("wine glass", "wine glasses"), ("glass", "glasses")),
-    "fork": (("fork", "forks"),), "spoon": (("spoon", "spoons"),), "banana": (("banana", "bananas"),),
-    "apple": (("apple", "apples"),), "orange": (("orange", "oranges"),), "cake": (("cake", "cakes"),),
+    "bottle": (("bottle", "bottles"),),
+    "cup": (("cup", "cups"), ("mug", "mugs")),
+    "knife": (("knife", "knives"),),
+    "bowl": (("bowl", "bowls"),),
+    "wine glass": (("wine glass", "wine glasses"), ("glass", "glasses")),
+    "fork": (("fork", "forks"),),
+    "spoon": (("spoon", "spoons"),),
+    "banana": (("banana", "bananas"),),
+    "apple": (("apple", "apples"),),
+    "orange": (("orange", "oranges"),),
+    "cake": (("cake", "cakes"),),
     "potted plant": (("potted plant", "potted plants"), ("plant", "plants"), ("house plant", "house plants")),
-    "mouse": (("mouse", "mice"), ("computer mouse", "computer mice")), "keyboard": (("keyboard", "keyboards"),),
+    "mouse": (("mouse", "mice"), ("computer mouse", "computer mice")),
+    "keyboard": (("keyboard", "keyboards"),),
     "laptop": (("laptop", "laptops"), ("laptop computer", "laptop computers")),
-    "cell phone": (("cell phone", "cell phones"), ("phone", "phones")), "book": (("book", "books"),),
-    "clock": (("clock", "clocks"),), "chair": (("chair", "chairs"),),
-    "dining table": (("table", "tables"), ("dining table", "dining tables")), "couch": (("couch", "couches"), ("sofa", "sofas")),
-    "bed": (("bed", "beds"),), "toilet": (("toilet", "toilets"),),
+    "cell phone": (("cell phone", "cell phones"), ("phone", "phones")),
+    "book": (("book", "books"),),
+    "clock": (("clock", "clocks"),),
+    "chair": (("chair", "chairs"),),
+    "dining table": (("table", "tables"), ("dining table", "dining tables")),
+    "couch": (("couch", "couches"), ("sofa", "sofas")),
+    "bed": (("bed", "beds"),),
+    "toilet": (("toilet", "toilets"),),
     "television": (("television", "televisions"), ("tv", "tvs")),
-    "computer monitor": (("computer monitor", "computer monitors"), ("monitor", "monitors"), ("computer screen", "computer screens")),
-    "microwave": (("microwave", "microwaves"),), "toaster": (("toaster", "toasters"),),
+    "computer monitor": (
+        ("computer monitor", "computer monitors"),
+        ("monitor", "monitors"),
+        ("computer screen", "computer screens"),
+    ),
+    "microwave": (("microwave", "microwaves"),),
+    "toaster": (("toaster", "toasters"),),
     "refrigerator": (("refrigerator", "refrigerators"), ("fridge", "fridges")),
-    "oven": (("oven", "ovens"), ("stove", "stoves")), "sink": (("sink", "sinks"),), "person": (("person", "people"),),
-    "window": (("window", "windows"),), "door": (("door", "doors"),), "desk": (("desk", "desks"),),
-    "coffee table": (("coffee table", "coffee tables"),), "nightstand": (("nightstand", "nightstands"),),
-    "cabinet": (("cabinet", "cabinets"),), "shelf": (("bookshelf", "bookshelves"), ("shelf", "shelves")),
-    "counter": (("counter", "counters"), ("kitchen counter", "kitchen counters")), "cupboard": (("cupboard", "cupboards"),),
-    "rug": (("rug", "rugs"),), "lamp": (("lamp", "lamps"),), "picture": (("picture", "pictures"), ("framed picture", "framed pictures")),
-    "curtain": (("curtain", "curtains"),), "mirror": (("mirror", "mirrors"),), "bathtub": (("bathtub", "bathtubs"),),
-    "towel": (("towel", "towels"),), "plate": (("plate", "plates"),), "vase": (("vase", "vases"),), "pot": (("pot", "pots"),),
-}  # fmt: skip
+    "oven": (("oven", "ovens"), ("stove", "stoves")),
+    "sink": (("sink", "sinks"),),
+    "person": (("person", "people"),),
+    "window": (("window", "windows"),),
+    "door": (("door", "doors"),),
+    "desk": (("desk", "desks"),),
+    "coffee table": (("coffee table", "coffee tables"),),
+    "nightstand": (("nightstand", "nightstands"),),
+    "cabinet": (("cabinet", "cabinets"),),
+    "shelf": (("bookshelf", "bookshelves"), ("shelf", "shelves")),
+    "counter": (("counter", "counters"), ("kitchen counter", "kitchen counters")),
+    "cupboard": (("cupboard", "cupboards"),),
+    "rug": (("rug", "rugs"),),
+    "lamp": (("lamp", "lamps"),),
+    "picture": (("picture", "pictures"), ("framed picture", "framed pictures")),
+    "curtain": (("curtain", "curtains"),),
+    "mirror": (("mirror", "mirrors"),),
+    "bathtub": (("bathtub", "bathtubs"),),
+    "towel": (("towel", "towels"),),
+    "plate": (("plate", "plates"),),
+    "vase": (("vase", "vases"),),
+    "pot": (("pot", "pots"),),
+}
 
 # What makes a room recognisable. Elsewhere it is only "a room".
 _TYPICAL = {
-    "kitchen": {"refrigerator", "oven", "sink", "microwave", "counter"}, "living room": {"couch", "coffee table"},
-    "bedroom": {"bed"}, "office": {"desk"}, "dining room": {"dining table"}, "bathroom": {"toilet", "bathtub", "sink"},
-}  # fmt: skip
+    "kitchen": {"refrigerator", "oven", "sink", "microwave", "counter"},
+    "living room": {"couch", "coffee table"},
+    "bedroom": {"bed"},
+    "office": {"desk"},
+    "dining room": {"dining table"},
+    "bathroom": {"toilet", "bathtub", "sink"},
+}
 _ROOM_WORDS = {"office": ("office", "home office", "study")}
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 # Never the first thing that a person mentions.
@@ -143,7 +178,9 @@ class CaptionWriter:
 
     def view(self, pose: Pose, visible: Mapping[int, Visible]) -> View:
         """Groups of what shows enough, and where they are."""
-        things = [thing for number, seen in visible.items() if (thing := self._thing(self._scene.item(number), seen, pose))]
+        things = [
+            thing for number, seen in visible.items() if (thing := self._thing(self._scene.item(number), seen, pose))
+        ]
         hidden: dict[tuple[str, int | None], int] = defaultdict(int)
         for number in visible:
             item = self._scene.item(number)
@@ -166,10 +203,18 @@ class CaptionWriter:
         if (item.shape.noun or item.shape.name) not in NOUNS:
             return None
         frame = self._camera.width * self._camera.height
-        share, whole = seen.pixels / frame, self._whole_area(item, pose)
-        if share < 0.0015 or (seen.pixels < 0.3 * whole and share < 0.03) or seen.pixels < 0.1 * whole:
+        share = seen.pixels / frame
+        whole, inside = self._outline_areas(item, pose)
+        if (
+            share < 0.0015
+            or (share < 0.03 and (seen.pixels < 0.3 * inside or inside < 0.4 * whole))
+            or seen.pixels < 0.1 * inside
+        ):
             return None
-        x, y = (seen.left + seen.right + 1) / 2 / self._camera.width - 0.5, (seen.top + seen.bottom + 1) / 2 / self._camera.height - 0.5
+        x, y = (
+            (seen.left + seen.right + 1) / 2 / self._camera.width - 0.5,
+            (seen.top + seen.bottom + 1) / 2 / self._camera.height - 0.5,
+        )
         salience = np.sqrt(seen.box_area / frame) * np.exp(-1.5 * (x * x + y * y))
         if item.shape.name in _MINOR:
             salience *= _MINOR_WEIGHT
@@ -180,17 +225,15 @@ class CaptionWriter:
         low, high = item.boxes().hull()
         return bool(min(*low[:2], self._scene.room.width - high[0], self._scene.room.depth - high[1]) < 0.08)
 
-    def _whole_area(self, item: Item, pose: Pose) -> float:
-        """Pixels of the item's outline if nothing hid it and the frame had no edges."""
+    def _outline_areas(self, item: Item, pose: Pose) -> tuple[float, float]:
+        """Pixels of the item's convex outline if nothing hid it: on an endless frame, and inside the frame there is."""
         if item.id not in self._hulls:
             points = np.concatenate([part.vertices for part in item.shape.parts])
-            try:
-                points = points[ConvexHull(points).vertices]
-            except ValueError:
-                pass
-            self._hulls[item.id] = item.to_world(points)
-        outline = self._camera.project(pose, self._hulls[item.id])
-        return float(cv2.contourArea(cv2.convexHull(outline.astype(np.float32))))
+            self._hulls[item.id] = item.to_world(points[ConvexHull(points, qhull_options="QJ").vertices])
+        outline = cv2.convexHull(self._camera.project(pose, self._hulls[item.id]).clip(-1e4, 1e4).astype(np.float32))
+        width, height = self._camera.width, self._camera.height
+        frame = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
+        return float(cv2.contourArea(outline)), float(cv2.intersectConvexConvex(outline, frame)[0])
 
 
 def _article(words: str) -> str:
@@ -202,7 +245,10 @@ def _attribute(group: Group, rng: np.random.Generator, chance: float) -> str:
     if rng.random() > chance:
         return ""
     options = []
-    for words in ({thing.item.shape.colour for thing in group.things}, {thing.item.shape.material for thing in group.things}):
+    for words in (
+        {thing.item.shape.colour for thing in group.things},
+        {thing.item.shape.material for thing in group.things},
+    ):
         if len(words) == 1 and (word := words.pop()):
             options.append(word)
     options = [word for word in options if not (word == "orange" and group.noun == "orange")]
@@ -332,7 +378,9 @@ class _Sentence:
     def related(self, group: Group, *, always: bool = False) -> str:
         """A noun phrase and what it stands on, next to or against, if anything."""
         phrase = self.phrase(group)
-        relations = [(words, other, weight) for words, other, weight in _relations(group, self.view) if other not in self.named]
+        relations = [
+            (words, other, weight) for words, other, weight in _relations(group, self.view) if other not in self.named
+        ]
         if relations and (always or self.rng.random() < 0.8):
             weights = np.array([weight for _, _, weight in relations])
             words, other, _ = relations[int(self.rng.choice(len(relations), p=weights / weights.sum()))]
@@ -355,9 +403,17 @@ def _with_load(sentence: _Sentence) -> str | None:
     load = view.on(carrier)[: int(rng.integers(1, 4))]
     phrase, things = sentence.phrase(carrier), _join([sentence.phrase(group) for group in load])
     if carrier.noun == "shelf":
-        words = [f"{phrase} with {things}", f"{phrase} filled with {things}" if len(load[0].things) > 8 else f"{things} on {phrase}"]
+        words = [
+            f"{phrase} with {things}",
+            f"{phrase} filled with {things}" if len(load[0].things) > 8 else f"{things} on {phrase}",
+        ]
     else:
-        words = [f"{phrase} with {things} on it", f"{phrase} with {things} on top", f"{things} on {phrase}", f"{things} sitting on {phrase}"]
+        words = [
+            f"{phrase} with {things} on it",
+            f"{phrase} with {things} on top",
+            f"{things} on {phrase}",
+            f"{things} sitting on {phrase}",
+        ]
     if carrier.noun in ("dining table", "desk", "coffee table", "counter"):
         words.append(f"{phrase} topped with {things}")
     said = sentence.choose(*words)
@@ -372,8 +428,17 @@ def _scene_sentence(sentence: _Sentence) -> str:
     first = sentence.related(sentence.lead())
     things = _join([first, *[sentence.phrase(group) for group in sentence.others(int(rng.integers(1, 4)))]])
     room = _article(sentence.room())
-    night = " at night" if view.night and any(group.noun == "window" for group in view.groups) and rng.random() < 0.4 else ""
-    return sentence.choose(f"{room}{night} with {things}", f"{room}{night} with {things}", f"{room} that has {things}", f"{things} in {room}{night}")
+    night = (
+        " at night"
+        if view.night and any(group.noun == "window" for group in view.groups) and rng.random() < 0.4
+        else ""
+    )
+    return sentence.choose(
+        f"{room}{night} with {things}",
+        f"{room}{night} with {things}",
+        f"{room} that has {things}",
+        f"{things} in {room}{night}",
+    )
 
 
 def _there_is(sentence: _Sentence) -> str:
@@ -390,7 +455,12 @@ def _one_thing(sentence: _Sentence) -> str:
     """The lead, where it is, and how it is seen."""
     view, rng, lead = sentence.view, sentence.rng, sentence.lead()
     thing = lead.things[0]
-    if len(lead.things) == 1 and thing.item.pose == "floor" and thing.noun not in ("rug", "counter") and rng.random() < 0.25:
+    if (
+        len(lead.things) == 1
+        and thing.item.pose == "floor"
+        and thing.noun not in ("rug", "counter")
+        and rng.random() < 0.25
+    ):
         return f"{sentence.phrase(lead)} {sentence.choose('standing on', 'on')} {_article(view.floor)}"
     phrase = sentence.related(lead, always=True)
     if len(lead.things) == 1 and thing.share > 0.3 and rng.random() < 0.4:
@@ -408,8 +478,12 @@ def _list_of_things(sentence: _Sentence) -> str:
 
 
 _PATTERNS: tuple[tuple[Callable[[_Sentence], str | None], float], ...] = (
-    (_scene_sentence, 3.0), (_with_load, 3.0), (_one_thing, 2.0), (_list_of_things, 1.5), (_there_is, 1.0),
-)  # fmt: skip
+    (_scene_sentence, 3.0),
+    (_with_load, 3.0),
+    (_one_thing, 2.0),
+    (_list_of_things, 1.5),
+    (_there_is, 1.0),
+)
 
 
 def _sentence(view: View, rng: np.random.Generator) -> str:
@@ -423,8 +497,14 @@ def _sentence(view: View, rng: np.random.Generator) -> str:
 def _plain_sentences(view: View) -> list[str]:
     """For a frame that shows next to nothing."""
     wall = f"{view.wall_colour} wall"
-    phrases = [_article(wall), f"{_article(wall)} in a {view.room}", f"a view of {_article(wall)}", f"the {wall} of a {view.room}",
-               f"a picture of {_article(wall)}", f"part of {_article(wall)} in a {view.room}"]  # fmt: skip
+    phrases = [
+        _article(wall),
+        f"{_article(wall)} in a {view.room}",
+        f"a view of {_article(wall)}",
+        f"the {wall} of a {view.room}",
+        f"a picture of {_article(wall)}",
+        f"part of {_article(wall)} in a {view.room}",
+    ]
     return [_finished(phrase) for phrase in phrases]
 
 

@@ -1,12 +1,12 @@
 """A root of sequences on disk: ACVR's files, what is finished, and what is not.
 
-    ROOT/household.json              the settings that everything was made with
-    ROOT/captions.json               COCO captions of all finished sequences
-    ROOT/000000/000012.jpg           a frame
-    ROOT/000000/000012_mask.png      its mask
-    ROOT/000000/labels.json          ACVR's labels, written when all frames are there
-    ROOT/000000/visible.json         what every frame shows, unlabelled things included, from which captions are made
-    ROOT/000000/.frames/000012.json  the same for one frame while the sequence is unfinished; written after the pictures
+ROOT/household.json              the settings that everything was made with
+ROOT/captions.json               COCO captions of all finished sequences
+ROOT/000000/000012.jpg           a frame
+ROOT/000000/000012_mask.png      its mask
+ROOT/000000/labels.json          ACVR's labels, written when all frames are there
+ROOT/000000/visible.json         what every frame shows, unlabelled things included, from which captions are made
+ROOT/000000/.frames/000012.json  the same for one frame while the sequence is unfinished; written after the pictures
 """
 
 import json
@@ -57,7 +57,9 @@ class Root:
         if not isinstance(made_with, dict) or made_with != wanted:
             given = made_with if isinstance(made_with, dict) else {}
             other = [f"{key} {given.get(key)}, not {value}" for key, value in wanted.items() if given.get(key) != value]
-            raise HouseholdError(f"{self.folder} was made with {'; '.join(other)}: give the same settings or another folder")
+            raise HouseholdError(
+                f"{self.folder} was made with {'; '.join(other)}: give the same settings or another folder"
+            )
 
     def sequence(self, number: int) -> Path:
         return self.folder / f"{number:06d}"
@@ -72,7 +74,9 @@ class Root:
         records = self.sequence(number) / ".frames"
         return [frame for frame in range(frames) if not (records / f"{frame:06d}.json").exists()]
 
-    def write_frame(self, sequence: Sequence, frame: int, image_bgr: NDArray[np.uint8], index: NDArray[np.uint16]) -> None:
+    def write_frame(
+        self, sequence: Sequence, frame: int, image_bgr: NDArray[np.uint8], index: NDArray[np.uint16]
+    ) -> None:
         """Write a frame's picture and mask, and then the record that makes it count as done."""
         folder = self.sequence(sequence.number)
         records = folder / ".frames"

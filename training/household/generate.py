@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from training.household.blender import Stage, import_bpy
+from training.household.blender import Stage, require_bpy
 from training.household.captions import CaptionWriter
 from training.household.errors import HouseholdError
 from training.household.files import Root
@@ -50,9 +50,11 @@ def generate(folder: Path, settings: Settings, sequences: int, *, processes: int
     missing = {number: root.missing(number, settings.frames) for number in range(sequences)}
     total = sum(map(len, missing.values()))
     if total:
-        import_bpy()
+        require_bpy()
     started = time.perf_counter()
-    with tqdm(total=sequences * settings.frames, initial=sequences * settings.frames - total, unit="frame", disable=quiet) as bar:
+    with tqdm(
+        total=sequences * settings.frames, initial=sequences * settings.frames - total, unit="frame", disable=quiet
+    ) as bar:
         if total:
             _render_all(folder, settings, missing, processes, bar.update)
     seconds = time.perf_counter() - started
@@ -76,9 +78,11 @@ def write_captions(root: Root, settings: Settings, sequences: int) -> None:
 
 def _render_all(
     folder: Path, settings: Settings, missing: dict[int, list[int]], processes: int, done: Callable[[int], object]
-) -> None:  # fmt: skip
+) -> None:
     threads = max(1, (os.cpu_count() or 1) // processes)
-    chunks = [(number, frames[i : i + _CHUNK]) for number, frames in missing.items() for i in range(0, len(frames), _CHUNK)]
+    chunks = [
+        (number, frames[i : i + _CHUNK]) for number, frames in missing.items() for i in range(0, len(frames), _CHUNK)
+    ]
     pool = ProcessPoolExecutor(
         processes, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(os.getpid(),)
     )
@@ -87,8 +91,10 @@ def _render_all(
         for finished in as_completed(work):
             done(finished.result())
     except BrokenProcessPool:
-        raise HouseholdError("a rendering process died, perhaps for want of memory; the same command goes on where it was, "
-                             "with --processes 1 it needs the least") from None  # fmt: skip
+        raise HouseholdError(
+            "a rendering process died, perhaps for want of memory; the same command goes on where it was, "
+            "with --processes 1 it needs the least"
+        ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -112,7 +118,11 @@ def _render_chunk(folder: Path, settings: Settings, number: int, frames: list[in
     global _staged
     if _staged is None or _staged[0] != settings or _staged[1].number != number:
         sequence = plan(settings, number)
-        _staged = (settings, sequence, Stage(sequence.scene, settings.camera, samples=settings.samples, threads=threads))
+        _staged = (
+            settings,
+            sequence,
+            Stage(sequence.scene, settings.camera, samples=settings.samples, threads=threads),
+        )
     _, sequence, stage = _staged
     root = Root(folder)
     for frame in frames:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from training.household.scene import Item
 
 CLASSES = (
-    "bottle", "cup", "knife", "bowl", "wine glass", "fork", "spoon", "banana", "apple", "orange", "cake", "potted plant", "mouse",
-    "keyboard", "laptop", "cell phone", "book", "clock", "chair", "dining table", "couch", "bed", "toilet", "television", "microwave",
-    "toaster", "refrigerator", "oven", "sink", "person",
+    "bottle", "cup", "knife", "bowl", "wine glass", "fork", "spoon", "banana", "apple", "orange", "cake",
+    "potted plant", "mouse", "keyboard", "laptop", "cell phone", "book", "clock", "chair", "dining table",
+    "couch", "bed", "toilet", "television", "microwave", "toaster", "refrigerator", "oven", "sink", "person",
 )  # fmt: skip
 """ACVR's, without ``none``."""
 
@@ -61,15 +61,17 @@ def labelled(items: Sequence[Item]) -> set[int]:
     return {item.id for item in items if item.shape.name in CLASSES}
 
 
-def mask(index: NDArray[np.uint16], visible: Mapping[int, Visible], labelled_items: set[int]) -> NDArray[np.uint8] | NDArray[np.uint16]:
-    """The frame's mask: the number of the labelled object that a pixel shows, else 0; 16 bits only where 8 are too few."""
+def mask(
+    index: NDArray[np.uint16], visible: Mapping[int, Visible], labelled_items: set[int]
+) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    """The frame's mask: each pixel the number of the labelled object there, else 0; 16 bits where 8 are too few."""
     kept = np.where(np.isin(index, list(labelled_items & visible.keys())), index, 0)
     return kept.astype(np.uint8 if max(labelled_items, default=0) < 256 else np.uint16)
 
 
 def labels(
     frames: Mapping[int, Mapping[int, Visible]], items: Sequence[Item], mask_names: Mapping[int, str]
-) -> dict[str, dict[str, Any]]:  # fmt: skip
+) -> dict[str, dict[str, Any]]:
     """The content of a sequence's ``labels.json``.
 
     Args:

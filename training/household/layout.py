@@ -6,7 +6,18 @@ import numpy as np
 
 from training.household import materials as m
 from training.household.lighting import day_light, night_light
-from training.household.models import bathroom, decoration, electronics, fixtures, food, kitchen, person, seating, tables, tableware
+from training.household.models import (
+    bathroom,
+    decoration,
+    electronics,
+    fixtures,
+    food,
+    kitchen,
+    person,
+    seating,
+    tables,
+    tableware,
+)
 from training.household.scene import WALLS, YAW, Furnishing, Item, Opening, Room, Scene, Wall
 from training.household.shape import Shape, Surface
 
@@ -15,36 +26,88 @@ Builder = Callable[[np.random.Generator], Shape]
 ROOMS = ("kitchen", "living room", "bedroom", "office", "dining room", "bathroom")
 
 _SIZES = {
-    "kitchen": (3.9, 5.0), "living room": (4.6, 5.8), "bedroom": (3.9, 4.8), "office": (3.6, 4.6), "dining room": (4.0, 5.0),
+    "kitchen": (3.9, 5.0),
+    "living room": (4.6, 5.8),
+    "bedroom": (3.9, 4.8),
+    "office": (3.6, 4.6),
+    "dining room": (4.0, 5.0),
     "bathroom": (2.7, 3.4),
-}  # fmt: skip
+}
 
 # What lies about, with weights.
 _MEAL: Mapping[Builder, float] = {
-    tableware.bottle: 2, tableware.cup: 3, tableware.bowl: 2, tableware.wine_glass: 2, food.banana: 1.5, food.apple: 1.5,
-    food.orange: 1.5, food.cake: 1.2, tableware.knife: 0.6, tableware.spoon: 0.6, tableware.fork: 0.6, decoration.potted_plant: 0.8,
+    tableware.bottle: 2,
+    tableware.cup: 3,
+    tableware.bowl: 2,
+    tableware.wine_glass: 2,
+    food.banana: 1.5,
+    food.apple: 1.5,
+    food.orange: 1.5,
+    food.cake: 1.2,
+    tableware.knife: 0.6,
+    tableware.spoon: 0.6,
+    tableware.fork: 0.6,
+    decoration.potted_plant: 0.8,
     decoration.vase: 0.4,
-}  # fmt: skip
+}
 _COUNTER: Mapping[Builder, float] = {
-    tableware.bottle: 2.5, tableware.cup: 2, tableware.bowl: 2, tableware.knife: 1, tableware.spoon: 0.6, food.banana: 1.2, food.apple: 1,
-    food.orange: 1, decoration.potted_plant: 0.6, tableware.plate: 0.8, tableware.wine_glass: 0.7, food.cake: 0.5, tableware.pot: 0.7,
-}  # fmt: skip
+    tableware.bottle: 2.5,
+    tableware.cup: 2,
+    tableware.bowl: 2,
+    tableware.knife: 1,
+    tableware.spoon: 0.6,
+    food.banana: 1.2,
+    food.apple: 1,
+    food.orange: 1,
+    decoration.potted_plant: 0.6,
+    tableware.plate: 0.8,
+    tableware.wine_glass: 0.7,
+    food.cake: 0.5,
+    tableware.pot: 0.7,
+}
 _DESK: Mapping[Builder, float] = {
-    tableware.cup: 2.5, decoration.lying_book: 2.5, electronics.cell_phone: 2, tableware.bottle: 1.2, decoration.potted_plant: 1,
-    decoration.table_clock: 1, food.apple: 0.5, food.banana: 0.5, food.orange: 0.3, decoration.box_of_paper: 1, decoration.lit_table_lamp: 0.7,
-}  # fmt: skip
+    tableware.cup: 2.5,
+    decoration.lying_book: 2.5,
+    electronics.cell_phone: 2,
+    tableware.bottle: 1.2,
+    decoration.potted_plant: 1,
+    decoration.table_clock: 1,
+    food.apple: 0.5,
+    food.banana: 0.5,
+    food.orange: 0.3,
+    decoration.box_of_paper: 1,
+    decoration.lit_table_lamp: 0.7,
+}
 _LEISURE: Mapping[Builder, float] = {
-    decoration.lying_book: 2.5, tableware.cup: 2, tableware.wine_glass: 1.2, tableware.bottle: 1, electronics.cell_phone: 1.5,
-    electronics.laptop: 1.2, tableware.bowl: 1.2, decoration.potted_plant: 1, food.apple: 0.5, food.orange: 0.5, decoration.vase: 0.6,
+    decoration.lying_book: 2.5,
+    tableware.cup: 2,
+    tableware.wine_glass: 1.2,
+    tableware.bottle: 1,
+    electronics.cell_phone: 1.5,
+    electronics.laptop: 1.2,
+    tableware.bowl: 1.2,
+    decoration.potted_plant: 1,
+    food.apple: 0.5,
+    food.orange: 0.5,
+    decoration.vase: 0.6,
     food.cake: 0.3,
-}  # fmt: skip
+}
 _DISPLAY: Mapping[Builder, float] = {
-    decoration.potted_plant: 2, decoration.table_clock: 1.5, decoration.lying_book: 2, decoration.vase: 1.5, decoration.table_lamp: 1,
-    tableware.bowl: 1, tableware.bottle: 0.5,
-}  # fmt: skip
+    decoration.potted_plant: 2,
+    decoration.table_clock: 1.5,
+    decoration.lying_book: 2,
+    decoration.vase: 1.5,
+    decoration.table_lamp: 1,
+    tableware.bowl: 1,
+    tableware.bottle: 0.5,
+}
 _BEDSIDE: Mapping[Builder, float] = {
-    decoration.lit_table_lamp: 3, decoration.table_clock: 2, decoration.lying_book: 2, electronics.cell_phone: 2, tableware.cup: 1.5,
-}  # fmt: skip
+    decoration.lit_table_lamp: 3,
+    decoration.table_clock: 2,
+    decoration.lying_book: 2,
+    electronics.cell_phone: 2,
+    tableware.cup: 1.5,
+}
 _BATH: Mapping[Builder, float] = {tableware.bottle: 3, tableware.cup: 2, decoration.potted_plant: 1}
 
 
@@ -82,7 +145,9 @@ def _shell(rng: np.random.Generator, kind: str, walls: Sequence[Wall]) -> Room:
     floor, floor_kind = _floor(rng, kind)
     if kind in ("kitchen", "bathroom"):
         tile = m.jitter(rng, m.COLOURS[str(rng.choice(["white", "white", "beige", "gray", "blue"]))])
-        tiled = m.patterned(rng, "tiles", tile, (0.72, 0.71, 0.69), roughness=0.15, scale=float(rng.choice([0.1, 0.15, 0.2])))
+        tiled = m.patterned(
+            rng, "tiles", tile, (0.72, 0.71, 0.69), roughness=0.15, scale=float(rng.choice([0.1, 0.15, 0.2]))
+        )
     lengths = {"north": width, "south": width, "west": depth, "east": depth}
     openings = [Opening(walls[1], float(rng.uniform(-1, 1) * (lengths[walls[1]] / 2 - 0.75)), 0.86, 0.0, 2.02)]
     for index, wall_name in enumerate(walls[2:]):
@@ -91,7 +156,18 @@ def _shell(rng: np.random.Generator, kind: str, walls: Sequence[Wall]) -> Room:
             sill = float(rng.uniform(0.85, 1.0)) if kind != "bathroom" else 1.25
             along = float(rng.uniform(-0.5, 0.5) * (lengths[wall_name] / 2 - wide / 2 - 0.5))
             openings.append(Opening(wall_name, along, wide, sill, float(rng.uniform(2.05, 2.25))))
-    return Room(kind, float(width), float(depth), float(rng.uniform(2.45, 2.7)), wall, wall_colour, floor, floor_kind, tiled, tuple(openings))
+    return Room(
+        kind,
+        float(width),
+        float(depth),
+        float(rng.uniform(2.45, 2.7)),
+        wall,
+        wall_colour,
+        floor,
+        floor_kind,
+        tiled,
+        tuple(openings),
+    )
 
 
 def _paled(rgb: m.RGB, share: float) -> m.RGB:
@@ -105,7 +181,9 @@ def _floor(rng: np.random.Generator, kind: str) -> tuple[m.Material, str]:
     if kind == "bathroom" or (kind == "kitchen" and draw < 0.5):
         rgb = m.jitter(rng, m.COLOURS[str(rng.choice(["white", "gray", "beige", "brown"]))])
         grout = (rgb[0] * 0.7, rgb[1] * 0.7, rgb[2] * 0.7)
-        return m.patterned(rng, "tiles", rgb, grout, roughness=0.25, scale=float(rng.choice([0.2, 0.3, 0.4]))), "tiled floor"
+        return m.patterned(
+            rng, "tiles", rgb, grout, roughness=0.25, scale=float(rng.choice([0.2, 0.3, 0.4]))
+        ), "tiled floor"
     if kind in ("bedroom", "living room") and draw < 0.25:
         return m.fabric(rng, m.coloured(rng, "gray", "beige", "brown", "blue")[1], scale=3), "carpet"
     rgb = m.jitter(rng, m.WOODS[str(rng.choice(list(m.WOODS)))])
@@ -126,7 +204,9 @@ def _fixtures(scene: Furnishing, emission: float, tint: m.RGB) -> None:
             scene.reserve(opening.wall, opening.along, opening.width + 0.2, 0.85, 0.0, 2.1)
             continue
         wide = opening.width
-        window = scene.place(fixtures.window(rng, wide, opening.high - opening.low), x, y, opening.low, yaw, pose="wall", anywhere=True)
+        window = scene.place(
+            fixtures.window(rng, wide, opening.high - opening.low), x, y, opening.low, yaw, pose="wall", anywhere=True
+        )
         for side in (-1, 1) if curtains else ():
             span = float(rng.uniform(0.25, 0.4))
             cx, cy = room.to_wall(opening.wall, opening.along + side * (wide / 2 + 0.09 + span / 2), 0.09)
@@ -138,10 +218,19 @@ def _fixtures(scene: Furnishing, emission: float, tint: m.RGB) -> None:
                 scene.scatter(window, window.shape.surfaces[0], decoration.sill_plant(rng), turn=0.0)
     spots = [(0.5, 0.5)] if room.width < 4.6 else [(0.3, 0.5), (0.7, 0.5)]
     for fx, fy in spots:
-        scene.place(fixtures.ceiling_lamp(rng, emission, tint), room.width * fx, room.depth * fy, room.height, pose="wall", anywhere=True)
+        scene.place(
+            fixtures.ceiling_lamp(rng, emission, tint),
+            room.width * fx,
+            room.depth * fy,
+            room.height,
+            pose="wall",
+            anywhere=True,
+        )
 
 
-def _clutter(scene: Furnishing, carrier: Item | None, things: Mapping[Builder, float], count: float, *, turn: float = np.pi) -> None:
+def _clutter(
+    scene: Furnishing, carrier: Item | None, things: Mapping[Builder, float], count: float, *, turn: float = np.pi
+) -> None:
     """About ``count`` things on each top of a piece of furniture, upright things turned by up to ``turn``."""
     if carrier is None:
         return
@@ -193,7 +282,9 @@ def _lay_table(scene: Furnishing, table: Item, sides: Sequence[float]) -> None:
                 _on_plate(scene, item)
 
 
-def _at(scene: Furnishing, carrier: Item, surface: Surface, shape: Shape, x: float, y: float, turn: float) -> Item | None:
+def _at(
+    scene: Furnishing, carrier: Item, surface: Surface, shape: Shape, x: float, y: float, turn: float
+) -> Item | None:
     """Put a shape's middle on a surface at metres from the surface's middle, if it does not hang over."""
     middle = shape.bounds.mean(axis=0)
     reach = float(np.hypot(*shape.size[:2])) / 2
@@ -259,7 +350,13 @@ def _work_place(scene: Furnishing, walls: Sequence[Wall]) -> Item | None:
     chair = seating.chair(rng)
     cos, sin = np.cos(desk.yaw), np.sin(desk.yaw)
     away = float(desk.shape.size[1]) / 2 + float(chair.size[1]) / 2 + rng.uniform(0.0, 0.25)
-    scene.place(chair, desk.x + cos * middle + sin * away, desk.y + sin * middle - cos * away, 0.0, desk.yaw + np.pi + rng.normal(0, 0.3))
+    scene.place(
+        chair,
+        desk.x + cos * middle + sin * away,
+        desk.y + sin * middle - cos * away,
+        0.0,
+        desk.yaw + np.pi + rng.normal(0, 0.3),
+    )
     return desk
 
 
@@ -292,7 +389,13 @@ def _shelves(scene: Furnishing, walls: Sequence[Wall]) -> None:
         draw = rng.random()
         if surface.kind == "top" or draw < 0.3:
             for _ in range(int(rng.integers(1, 3))):
-                builder = (decoration.sill_plant, decoration.table_clock, decoration.vase, tableware.bowl, decoration.closed_lying_book)[int(rng.integers(5))]
+                builder = (
+                    decoration.sill_plant,
+                    decoration.table_clock,
+                    decoration.vase,
+                    tableware.bowl,
+                    decoration.closed_lying_book,
+                )[int(rng.integers(5))]
                 scene.scatter(shelf, surface, builder(rng), turn=0.4)
             continue
         x = -surface.half_width + 0.005
@@ -325,8 +428,28 @@ def _stand_somewhere(scene: Furnishing, shape: Shape) -> None:
 def _kitchen(scene: Furnishing, walls: Sequence[Wall]) -> None:
     rng, room, wall = scene.rng, scene.room, walls[0]
     skin_kind = rng.random()
-    skin = m.wood(rng) if skin_kind < 0.45 else m.plain(rng, _paled(m.coloured(rng, "white", "white", "gray", "blue", "green", "beige")[1], float(rng.uniform(0.25, 0.5))), roughness=0.35)
-    stone = m.wood(rng) if rng.random() < 0.3 else m.patterned(rng, "stone", m.coloured(rng, "gray", "black", "beige", "white")[1], m.coloured(rng, "white", "black")[1], roughness=0.2)
+    skin = (
+        m.wood(rng)
+        if skin_kind < 0.45
+        else m.plain(
+            rng,
+            _paled(
+                m.coloured(rng, "white", "white", "gray", "blue", "green", "beige")[1], float(rng.uniform(0.25, 0.5))
+            ),
+            roughness=0.35,
+        )
+    )
+    stone = (
+        m.wood(rng)
+        if rng.random() < 0.3
+        else m.patterned(
+            rng,
+            "stone",
+            m.coloured(rng, "gray", "black", "beige", "white")[1],
+            m.coloured(rng, "white", "black")[1],
+            roughness=0.2,
+        )
+    )
     length = room.wall_length(wall)
     units: list[tuple[str, float]] = [("oven", 0.6), ("sink", 0.8)]
     if rng.random() < 0.5:
@@ -348,8 +471,12 @@ def _kitchen(scene: Furnishing, walls: Sequence[Wall]) -> None:
         if name == "oven":
             stove = scene.at_wall(kitchen.oven(rng), wall, along, gap=0.0)
             if stove is not None and rng.random() < 0.5:
-                x, y = room.to_wall(wall, along + float(rng.choice([-0.15, 0.15])), 0.31 + float(rng.choice([-0.14, 0.13])))
-                scene.place(tableware.pot(rng), x, y, kitchen.COUNTER_HEIGHT + 0.025, YAW[wall], support=stove.id, pose="on")
+                x, y = room.to_wall(
+                    wall, along + float(rng.choice([-0.15, 0.15])), 0.31 + float(rng.choice([-0.14, 0.13]))
+                )
+                scene.place(
+                    tableware.pot(rng), x, y, kitchen.COUNTER_HEIGHT + 0.025, YAW[wall], support=stove.id, pose="on"
+                )
             if rng.random() < 0.6:
                 scene.at_wall(kitchen.hood(rng), wall, along, z=1.6)
         elif name == "sink":
@@ -364,7 +491,14 @@ def _kitchen(scene: Furnishing, walls: Sequence[Wall]) -> None:
     machines: list[Builder] = [kitchen.microwave, kitchen.toaster]
     for unit, machine in zip([tops[i] for i in rng.permutation(len(tops))], machines, strict=False):
         if rng.random() < 0.85:
-            scene.on(unit, unit.shape.surfaces[0], machine(rng), rng.uniform(-1, 1), rng.uniform(0.4, 1.0), rng.normal(0, 0.06))
+            scene.on(
+                unit,
+                unit.shape.surfaces[0],
+                machine(rng),
+                rng.uniform(-1, 1),
+                rng.uniform(0.4, 1.0),
+                rng.normal(0, 0.06),
+            )
     for unit in tops:
         _clutter(scene, unit, _COUNTER, 3)
     for away in (2.35, 2.2, 2.5, 2.1):
@@ -457,7 +591,13 @@ def _dining_room(scene: Furnishing, walls: Sequence[Wall]) -> None:
             break
     for builder in (tables.cabinet, tables.chest):
         if rng.random() < 0.8:
-            _clutter(scene, scene.along_wall(builder(rng), walls), {**_DISPLAY, tableware.wine_glass: 2, tableware.bottle: 2, tableware.bowl: 2}, 3.5, turn=0.5)
+            _clutter(
+                scene,
+                scene.along_wall(builder(rng), walls),
+                {**_DISPLAY, tableware.wine_glass: 2, tableware.bottle: 2, tableware.bowl: 2},
+                3.5,
+                turn=0.5,
+            )
     if rng.random() < 0.35:
         _shelves(scene, walls)
     for _ in range(int(rng.integers(0, 2))):
@@ -483,5 +623,10 @@ def _bathroom(scene: Furnishing, walls: Sequence[Wall]) -> None:
 
 
 _FURNISHERS: dict[str, Callable[[Furnishing, Sequence[Wall]], None]] = {
-    "kitchen": _kitchen, "living room": _living_room, "bedroom": _bedroom, "office": _office, "dining room": _dining_room, "bathroom": _bathroom,
-}  # fmt: skip
+    "kitchen": _kitchen,
+    "living room": _living_room,
+    "bedroom": _bedroom,
+    "office": _office,
+    "dining room": _dining_room,
+    "bathroom": _bathroom,
+}

@@ -32,19 +32,31 @@ def day_light(rng: np.random.Generator) -> Lighting:
     cloudy = rng.random() < 0.45
     sky = (0.86, 0.90, 0.95) if cloudy else (0.62, 0.78, 0.98)
     return Lighting(
-        day=True, sky=sky, sky_strength=float(rng.uniform(9, 14) if cloudy else rng.uniform(7, 11)),
-        sun_strength=0.0 if cloudy else float(rng.uniform(25, 50)), sun_elevation=float(rng.uniform(0.45, 1.0)),
-        sun_azimuth=float(rng.uniform(0, 2 * np.pi)), lamps_on=bool(rng.random() < 0.25),
-        lamp_tint=_lamp_tint(rng), lamp_strength=float(rng.uniform(25, 40)),
-    )  # fmt: skip
+        day=True,
+        sky=sky,
+        sky_strength=float(rng.uniform(9, 14) if cloudy else rng.uniform(7, 11)),
+        sun_strength=0.0 if cloudy else float(rng.uniform(25, 50)),
+        sun_elevation=float(rng.uniform(0.45, 1.0)),
+        sun_azimuth=float(rng.uniform(0, 2 * np.pi)),
+        lamps_on=bool(rng.random() < 0.25),
+        lamp_tint=_lamp_tint(rng),
+        lamp_strength=float(rng.uniform(25, 40)),
+    )
 
 
 def night_light(rng: np.random.Generator) -> Lighting:
     """Lamps alone, before black windows."""
     return Lighting(
-        day=False, sky=(0.10, 0.13, 0.25), sky_strength=0.02, sun_strength=0.0, sun_elevation=0.5, sun_azimuth=0.0,
-        lamps_on=True, lamp_tint=_lamp_tint(rng), lamp_strength=float(rng.uniform(25, 40)),
-    )  # fmt: skip
+        day=False,
+        sky=(0.10, 0.13, 0.25),
+        sky_strength=0.02,
+        sun_strength=0.0,
+        sun_elevation=0.5,
+        sun_azimuth=0.0,
+        lamps_on=True,
+        lamp_tint=_lamp_tint(rng),
+        lamp_strength=float(rng.uniform(25, 40)),
+    )
 
 
 def _lamp_tint(rng: np.random.Generator) -> RGB:

@@ -9,20 +9,46 @@ import numpy as np
 RGB = tuple[float, float, float]
 
 Texture = Literal[
-    "plain", "wood", "fabric", "stone", "tiles", "planks", "plaster", "brushed", "glass", "foliage", "skin", "fruit",
-    "stripes", "picture", "view", "screen",
-]  # fmt: skip
+    "plain",
+    "wood",
+    "fabric",
+    "stone",
+    "tiles",
+    "planks",
+    "plaster",
+    "brushed",
+    "glass",
+    "foliage",
+    "skin",
+    "fruit",
+    "stripes",
+    "picture",
+    "view",
+    "screen",
+]
 
 # sRGB, 0 to 1. A colour's word is what captions call it, so each is well inside what people give that name.
 COLOURS: dict[str, RGB] = {
-    "white": (0.90, 0.89, 0.87), "black": (0.05, 0.05, 0.055), "gray": (0.47, 0.47, 0.48), "brown": (0.36, 0.22, 0.13),
-    "red": (0.66, 0.08, 0.07), "blue": (0.12, 0.25, 0.58), "green": (0.17, 0.42, 0.18), "yellow": (0.88, 0.72, 0.14),
-    "orange": (0.88, 0.43, 0.08), "pink": (0.86, 0.52, 0.60), "purple": (0.38, 0.18, 0.48), "beige": (0.80, 0.72, 0.58),
+    "white": (0.90, 0.89, 0.87),
+    "black": (0.05, 0.05, 0.055),
+    "gray": (0.47, 0.47, 0.48),
+    "brown": (0.36, 0.22, 0.13),
+    "red": (0.66, 0.08, 0.07),
+    "blue": (0.12, 0.25, 0.58),
+    "green": (0.17, 0.42, 0.18),
+    "yellow": (0.88, 0.72, 0.14),
+    "orange": (0.88, 0.43, 0.08),
+    "pink": (0.86, 0.52, 0.60),
+    "purple": (0.38, 0.18, 0.48),
+    "beige": (0.80, 0.72, 0.58),
     "silver": (0.68, 0.68, 0.69),
-}  # fmt: skip
+}
 WOODS: dict[str, RGB] = {
-    "light": (0.72, 0.54, 0.35), "honey": (0.62, 0.40, 0.20), "brown": (0.40, 0.25, 0.14), "dark": (0.20, 0.12, 0.08),
-}  # fmt: skip
+    "light": (0.72, 0.54, 0.35),
+    "honey": (0.62, 0.40, 0.20),
+    "brown": (0.40, 0.25, 0.14),
+    "dark": (0.20, 0.12, 0.08),
+}
 
 
 @dataclass(frozen=True)
@@ -73,8 +99,9 @@ def plain(rng: np.random.Generator, rgb: RGB, *, roughness: float = 0.45) -> Mat
 def wood(rng: np.random.Generator, name: str | None = None) -> Material:
     rgb = jitter(rng, WOODS[name or str(rng.choice(list(WOODS)))])
     dark = (rgb[0] * 0.62, rgb[1] * 0.58, rgb[2] * 0.55)
-    return Material("wood", rgb, dark, roughness=float(rng.uniform(0.25, 0.55)), scale=float(rng.uniform(0.7, 1.4)),
-                    seed=_seed(rng))  # fmt: skip
+    return Material(
+        "wood", rgb, dark, roughness=float(rng.uniform(0.25, 0.55)), scale=float(rng.uniform(0.7, 1.4)), seed=_seed(rng)
+    )
 
 
 def fabric(rng: np.random.Generator, rgb: RGB, *, scale: float = 1.0) -> Material:
@@ -84,8 +111,9 @@ def fabric(rng: np.random.Generator, rgb: RGB, *, scale: float = 1.0) -> Materia
 def metal(rng: np.random.Generator, *, brushed: bool = False) -> Material:
     shade = float(rng.uniform(0.55, 0.75))
     texture: Texture = "brushed" if brushed else "plain"
-    return Material(texture, (shade, shade, shade * 1.01), roughness=float(rng.uniform(0.12, 0.3)), metallic=1.0,
-                    seed=_seed(rng))  # fmt: skip
+    return Material(
+        texture, (shade, shade, shade * 1.01), roughness=float(rng.uniform(0.12, 0.3)), metallic=1.0, seed=_seed(rng)
+    )
 
 
 def glass(rng: np.random.Generator, rgb: RGB = (0.97, 0.99, 0.98)) -> Material:

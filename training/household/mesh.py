@@ -38,8 +38,12 @@ class Part:
         tilted = self.vertices @ np.array([[1, 0, 0], [0, cos, -sin], [0, sin, cos]]).T
         return Part(
             rotate_z(tilted, turn) + np.asarray(offset, dtype=float),
-            self.faces, self.material, self.smooth, self.bevel, self.remesh,
-        )  # fmt: skip
+            self.faces,
+            self.material,
+            self.smooth,
+            self.bevel,
+            self.remesh,
+        )
 
 
 def rotate_z(points: Points, angle: float) -> Points:
@@ -51,7 +55,9 @@ def rotate_z(points: Points, angle: float) -> Points:
 def box(size: ArrayLike, centre: ArrayLike, material: Material, *, bevel: float = 0.004) -> Part:
     """An axis-aligned box; no edge is rounded by more than a quarter of its shortest side."""
     size = np.asarray(size, dtype=float)
-    corners = np.array([[x, y, z] for z in (-0.5, 0.5) for x, y in ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))])
+    corners = np.array(
+        [[x, y, z] for z in (-0.5, 0.5) for x, y in ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))]
+    )
     faces = ((3, 2, 1, 0), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7))
     bevel = min(bevel, float(size.min()) / 4)
     return Part(corners * size + np.asarray(centre, dtype=float), faces, material, bevel=bevel)
@@ -75,8 +81,11 @@ def cylinder(radius: float, height: float, base: ArrayLike, material: Material, 
     edge = min(0.15 * min(radius, top), 0.1 * height, 0.006)
     slope = (top - radius) / height
     profile = [
-        (radius - edge, 0.0), (radius + slope * edge, edge), (top - slope * edge, height - edge), (top - edge, height),
-    ]  # fmt: skip
+        (radius - edge, 0.0),
+        (radius + slope * edge, edge),
+        (top - slope * edge, height - edge),
+        (top - edge, height),
+    ]
     return lathe(profile, material, segments=24).moved(base)
 
 
@@ -154,7 +163,12 @@ def joined(parts: Sequence[Part], *, remesh: float = 0.0) -> Part:
 
 def _strips(rings: int, segments: int) -> list[tuple[int, ...]]:
     return [
-        (r * segments + s, r * segments + (s + 1) % segments, (r + 1) * segments + (s + 1) % segments, (r + 1) * segments + s)
+        (
+            r * segments + s,
+            r * segments + (s + 1) % segments,
+            (r + 1) * segments + (s + 1) % segments,
+            (r + 1) * segments + s,
+        )
         for r in range(rings - 1)
         for s in range(segments)
     ]

@@ -1,4 +1,4 @@
-"""From linear light to a photograph: exposure, white balance, blur, noise, tone curve. The randomised part of a frame."""
+"""From linear light to a photograph: exposure, white balance, blur, noise and tone curve, randomised a sequence."""
 
 from dataclasses import dataclass
 
@@ -35,12 +35,18 @@ def automatic_exposure(light: NDArray[np.float32]) -> float:
 def random_look(rng: np.random.Generator) -> Look:
     """A sequence's camera: each differs, none is broken."""
     return Look(
-        exposure=float(rng.normal(0, 0.3)), red=float(np.exp(rng.normal(0, 0.05))), blue=float(np.exp(rng.normal(0, 0.07))),
-        blur=float(abs(rng.normal(0, 0.45))), noise=float(abs(rng.normal(0, 0.012))), contrast=float(rng.uniform(0.9, 1.12)),
-    )  # fmt: skip
+        exposure=float(rng.normal(0, 0.3)),
+        red=float(np.exp(rng.normal(0, 0.05))),
+        blue=float(np.exp(rng.normal(0, 0.07))),
+        blur=float(abs(rng.normal(0, 0.45))),
+        noise=float(abs(rng.normal(0, 0.008))),
+        contrast=float(rng.uniform(0.9, 1.12)),
+    )
 
 
-def develop(light: NDArray[np.float32], look: Look, rng: np.random.Generator, *, gain: float | None = None) -> NDArray[np.uint8]:
+def develop(
+    light: NDArray[np.float32], look: Look, rng: np.random.Generator, *, gain: float | None = None
+) -> NDArray[np.uint8]:
     """A photograph of a frame.
 
     Args:

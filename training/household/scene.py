@@ -60,9 +60,11 @@ class Room:
         """The floor point ``along`` a wall from its middle (rightwards for who looks at it), ``away`` from it."""
         local = rotate_z(np.array([[along, -away, 0.0]]), YAW[wall])[0]
         middle = {
-            "north": (self.width / 2, self.depth), "south": (self.width / 2, 0.0),
-            "west": (0.0, self.depth / 2), "east": (self.width, self.depth / 2),
-        }[wall]  # fmt: skip
+            "north": (self.width / 2, self.depth),
+            "south": (self.width / 2, 0.0),
+            "west": (0.0, self.depth / 2),
+            "east": (self.width, self.depth / 2),
+        }[wall]
         return middle[0] + float(local[0]), middle[1] + float(local[1])
 
 
@@ -83,7 +85,7 @@ class Item:
     """How it relates to its support or the room: ``on``, ``in``, ``wall`` or ``floor``."""
 
     def to_world(self, points: Points) -> Points:
-        return rotate_z(points, self.yaw) + [self.x, self.y, self.z]
+        return rotate_z(points, self.yaw) + np.array([self.x, self.y, self.z])
 
     @property
     def centre(self) -> NDArray[np.float64]:
@@ -106,14 +108,18 @@ class Boxes:
 
     @classmethod
     def of(cls, bounds: NDArray[np.float64], x: float, y: float, z: float, yaw: float) -> "Boxes":
-        centres = rotate_z(bounds.mean(axis=1), yaw) + [x, y, z]
+        centres = rotate_z(bounds.mean(axis=1), yaw) + np.array([x, y, z])
         return cls(centres, (bounds[:, 1] - bounds[:, 0]) / 2, yaw)
 
     def hull(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Smallest and largest x, y, z of all of them, along the world's axes."""
         cos, sin = abs(np.cos(self.yaw)), abs(np.sin(self.yaw))
         reach = np.column_stack(
-            [cos * self.halves[:, 0] + sin * self.halves[:, 1], sin * self.halves[:, 0] + cos * self.halves[:, 1], self.halves[:, 2]]
+            [
+                cos * self.halves[:, 0] + sin * self.halves[:, 1],
+                sin * self.halves[:, 0] + cos * self.halves[:, 1],
+                self.halves[:, 2],
+            ]
         )
         return (self.centres - reach).min(axis=0), (self.centres + reach).max(axis=0)
 
@@ -123,7 +129,10 @@ class Boxes:
         depth = self.halves[:, None, 2] + other.halves[None, :, 2] - np.abs(apart[..., 2])
         turn = other.yaw - self.yaw
         cos, sin = abs(np.cos(turn)), abs(np.sin(turn))
-        for mine, theirs, yaw in ((self.halves[:, None], other.halves[None], self.yaw), (other.halves[None], self.halves[:, None], other.yaw)):
+        for mine, theirs, yaw in (
+            (self.halves[:, None], other.halves[None], self.yaw),
+            (other.halves[None], self.halves[:, None], other.yaw),
+        ):
             along = apart[..., 0] * np.cos(yaw) + apart[..., 1] * np.sin(yaw)
             across = -apart[..., 0] * np.sin(yaw) + apart[..., 1] * np.cos(yaw)
             depth = np.minimum(depth, mine[..., 0] + cos * theirs[..., 0] + sin * theirs[..., 1] - np.abs(along))
@@ -169,9 +178,17 @@ class Furnishing:
         )
 
     def place(
-        self, shape: Shape, x: float, y: float, z: float = 0.0, yaw: float = 0.0, *,
-        support: int | None = None, pose: str = "floor", anywhere: bool = False,
-    ) -> Item | None:  # fmt: skip
+        self,
+        shape: Shape,
+        x: float,
+        y: float,
+        z: float = 0.0,
+        yaw: float = 0.0,
+        *,
+        support: int | None = None,
+        pose: str = "floor",
+        anywhere: bool = False,
+    ) -> Item | None:
         """Put a shape somewhere if it fits."""
         item = Item(len(self.items) + 1, shape, float(x), float(y), float(z), float(yaw), support, pose)
         boxes = item.boxes()
@@ -187,12 +204,16 @@ class Furnishing:
         bounds = np.array([[[-width / 2, -away / 2, low], [width / 2, away / 2, high]]])
         self.reserved.append(Boxes.of(bounds, x, y, 0.0, YAW[wall]))
 
-    def at_wall(self, shape: Shape, wall: Wall, along: float, *, gap: float = 0.012, z: float = 0.0, anywhere: bool = False) -> Item | None:
+    def at_wall(
+        self, shape: Shape, wall: Wall, along: float, *, gap: float = 0.012, z: float = 0.0, anywhere: bool = False
+    ) -> Item | None:
         """Put a shape with its back to a wall."""
         x, y = self.room.to_wall(wall, along, float(shape.bounds[1, 1]) + gap)
         return self.place(shape, x, y, z, YAW[wall], pose="wall" if z > 0 else "floor", anywhere=anywhere)
 
-    def along_wall(self, shape: Shape, walls: Sequence[Wall], *, z: float = 0.0, gap: float = 0.012, tries: int = 25) -> Item | None:
+    def along_wall(
+        self, shape: Shape, walls: Sequence[Wall], *, z: float = 0.0, gap: float = 0.012, tries: int = 25
+    ) -> Item | None:
         """Put a shape with its back to one of the walls, anywhere along it, often in a corner."""
         width = float(shape.size[0])
         for _ in range(tries):
@@ -208,17 +229,24 @@ class Furnishing:
 
     def on(self, carrier: Item, surface: Surface, shape: Shape, u: float, v: float, turn: float = 0.0) -> Item | None:
         """Put a shape on a surface at (u, v), -1 to 1 from its left to its right and from its front to its back."""
-        lo, hi = rotate_z(np.array([[x, y, 0] for x in shape.bounds[:, 0] for y in shape.bounds[:, 1]]), turn)[:, :2].min(axis=0), \
-            rotate_z(np.array([[x, y, 0] for x in shape.bounds[:, 0] for y in shape.bounds[:, 1]]), turn)[:, :2].max(axis=0)  # fmt: skip
+        corners = np.array([[x, y, 0] for x in shape.bounds[:, 0] for y in shape.bounds[:, 1]])
+        outline = rotate_z(corners, turn)[:, :2]
+        lo, hi = outline.min(axis=0), outline.max(axis=0)
         spare = np.array([surface.half_width, surface.half_depth]) - (hi - lo) / 2
         if (spare < 0).any():
             return None
         local = np.array([surface.x, surface.y]) + np.array([u, v]) * spare - (hi + lo) / 2
-        x, y, z = carrier.to_world(np.array([[local[0], local[1], surface.z + TOUCHING / 2 - float(shape.bounds[0, 2])]]))[0]
+        x, y, z = carrier.to_world(
+            np.array([[local[0], local[1], surface.z + TOUCHING / 2 - float(shape.bounds[0, 2])]])
+        )[0]
         pose = {"shelf": "in", "seat": "on"}.get(surface.kind, "on")
-        return self.place(shape, x, y, z, carrier.yaw + turn, support=carrier.id, pose=pose, anywhere=surface.kind == "sill")
+        return self.place(
+            shape, x, y, z, carrier.yaw + turn, support=carrier.id, pose=pose, anywhere=surface.kind == "sill"
+        )
 
-    def scatter(self, carrier: Item, surface: Surface, shape: Shape, *, turn: float = np.pi, tries: int = 12) -> Item | None:
+    def scatter(
+        self, carrier: Item, surface: Surface, shape: Shape, *, turn: float = np.pi, tries: int = 12
+    ) -> Item | None:
         """Put a shape somewhere on a surface, turned by up to ``turn``."""
         for _ in range(tries):
             u, v = self.rng.uniform(-1, 1, 2)

@@ -1,7 +1,5 @@
 """Walls with their openings, floor, ceiling, skirting boards: the parts of a room's shell in the room's frame."""
 
-import numpy as np
-
 from training.household.materials import Material
 from training.household.mesh import Part, box
 from training.household.models.fixtures import WALL
@@ -40,8 +38,22 @@ def _wall(room: Room, wall: Wall, white: Material) -> list[Part]:
         low, high = (0.0, 1.4) if room.kind == "bathroom" else (0.85, 1.5)
         for start, end, bottom, top in panels:
             if min(top, high) > max(bottom, low):
-                parts.append(_slab(room, wall, (max(start, -half), min(end, half), max(bottom, low), min(top, high)), room.tiled_wall, -0.004, 0.004, upright=True))
-    edges = [-half, *(x for door in doors for x in (door.along - door.width / 2 - 0.075, door.along + door.width / 2 + 0.075)), half]
+                parts.append(
+                    _slab(
+                        room,
+                        wall,
+                        (max(start, -half), min(end, half), max(bottom, low), min(top, high)),
+                        room.tiled_wall,
+                        -0.004,
+                        0.004,
+                        upright=True,
+                    )
+                )
+    edges = [
+        -half,
+        *(x for door in doors for x in (door.along - door.width / 2 - 0.075, door.along + door.width / 2 + 0.075)),
+        half,
+    ]
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         if end > start:
             parts.append(_slab(room, wall, (start, end, 0.0, _SKIRTING), white, -0.01, 0.01))
@@ -49,8 +61,15 @@ def _wall(room: Room, wall: Wall, white: Material) -> list[Part]:
 
 
 def _slab(
-    room: Room, wall: Wall, panel: tuple[float, float, float, float], material: Material, face: float, thick: float, *, upright: bool = False
-) -> Part:  # fmt: skip
+    room: Room,
+    wall: Wall,
+    panel: tuple[float, float, float, float],
+    material: Material,
+    face: float,
+    thick: float,
+    *,
+    upright: bool = False,
+) -> Part:
     """A piece of wall from one place along it to another; ``face`` is how far behind the wall's face it begins."""
     start, end, low, high = panel
     part = box([end - start, thick, high - low], [(start + end) / 2, 0, (low + high) / 2], material, bevel=0)

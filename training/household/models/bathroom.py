@@ -24,15 +24,41 @@ def toilet(rng: np.random.Generator) -> Shape:
     """A close-coupled toilet: foot, bowl, seat with its lid up or down, cistern with a button."""
     white, chrome = _ceramic(rng), m.metal(rng)
     width = rng.uniform(0.17, 0.19)
-    bowl = [(0.10, 0), (0.105, 0.02), (0.085, 0.12), (0.10, 0.22), (width - 0.02, 0.34), (width, 0.395), (width - 0.005, 0.41),
-            (width - 0.045, 0.41), (width - 0.06, 0.36), (0.07, 0.26), (0.03, 0.22)]  # fmt: skip
+    bowl = [
+        (0.10, 0),
+        (0.105, 0.02),
+        (0.085, 0.12),
+        (0.10, 0.22),
+        (width - 0.02, 0.34),
+        (width, 0.395),
+        (width - 0.005, 0.41),
+        (width - 0.045, 0.41),
+        (width - 0.06, 0.36),
+        (0.07, 0.26),
+        (0.03, 0.22),
+    ]
     parts = [_stretched(lathe(bowl, white, segments=40), 1.28, -0.08)]
     lid_up = rng.random() < 0.45
     seat_colour = white if rng.random() < 0.8 else m.wood(rng)
-    ring = [(width - 0.055, 0.415), (width + 0.002, 0.415), (width + 0.004, 0.428), (width - 0.01, 0.435), (width - 0.045, 0.435), (width - 0.055, 0.425)]
+    ring = [
+        (width - 0.055, 0.415),
+        (width + 0.002, 0.415),
+        (width + 0.004, 0.428),
+        (width - 0.01, 0.435),
+        (width - 0.045, 0.435),
+        (width - 0.055, 0.425),
+    ]
     if lid_up:
         parts.append(_stretched(lathe([*ring, ring[0]], seat_colour, segments=40), 1.27, -0.08))
-        lid = _stretched(lathe([(0.0, 0), (width, 0), (width + 0.004, 0.01), (width - 0.01, 0.02), (0, 0.022)], seat_colour, segments=40), 1.2, -0.2)
+        lid = _stretched(
+            lathe(
+                [(0.0, 0), (width, 0), (width + 0.004, 0.01), (width - 0.01, 0.02), (0, 0.022)],
+                seat_colour,
+                segments=40,
+            ),
+            1.2,
+            -0.2,
+        )
         parts.append(lid.moved([0, 0.125, 0.44], tilt=-np.pi / 2 - 0.12))
     else:
         lid = [(0, 0.413), (width, 0.413), (width + 0.005, 0.425), (width, 0.445), (width - 0.03, 0.452), (0, 0.455)]
@@ -53,8 +79,17 @@ def washbasin(rng: np.random.Generator) -> Shape:
     white, chrome = _ceramic(rng), m.metal(rng)
     height = rng.uniform(0.82, 0.88)
     width, depth = rng.uniform(0.26, 0.31), 0.78
-    basin = [(0.06, height - 0.17), (0.12, height - 0.15), (width - 0.03, height - 0.05), (width, height - 0.015), (width - 0.005, height),
-             (width - 0.04, height), (width - 0.07, height - 0.05), (0.1, height - 0.12), (0.02, height - 0.13)]  # fmt: skip
+    basin = [
+        (0.06, height - 0.17),
+        (0.12, height - 0.15),
+        (width - 0.03, height - 0.05),
+        (width, height - 0.015),
+        (width - 0.005, height),
+        (width - 0.04, height),
+        (width - 0.07, height - 0.05),
+        (0.1, height - 0.12),
+        (0.02, height - 0.13),
+    ]
     parts = [_stretched(lathe(basin, white, segments=40), depth, -0.05)]
     parts += [box([width * 1.7, 0.12, 0.09], [0, width * depth - 0.06, height - 0.05], white, bevel=0.02)]
     parts.append(cylinder(0.018, 0.004, [0, -0.05, height - 0.128], chrome))
@@ -65,9 +100,19 @@ def washbasin(rng: np.random.Generator) -> Shape:
         parts.append(column.moved([0, 0.03, 0]))
     else:
         skin = m.wood(rng) if rng.random() < 0.5 else m.plain(rng, m.COLOURS["white"])
-        parts.append(box([width * 1.7, back + 0.05, height - 0.36], [0, back / 2 - 0.025 - 0.03, (height - 0.36) / 2 + 0.18], skin))
+        parts.append(
+            box(
+                [width * 1.7, back + 0.05, height - 0.36],
+                [0, back / 2 - 0.025 - 0.03, (height - 0.36) / 2 + 0.18],
+                skin,
+            )
+        )
         for sx in (-1, 1):
-            parts.append(box([width * 0.83, 0.018, height - 0.38], [sx * width * 0.425, -0.063, (height - 0.36) / 2 + 0.18], skin))
+            parts.append(
+                box(
+                    [width * 0.83, 0.018, height - 0.38], [sx * width * 0.425, -0.063, (height - 0.36) / 2 + 0.18], skin
+                )
+            )
             parts.append(box([0.012, 0.018, 0.12], [sx * 0.04, -0.08, height * 0.55], chrome))
     return Shape("sink", tuple(parts), "white")
 
@@ -78,7 +123,10 @@ def bathtub(rng: np.random.Generator) -> Shape:
     parts = [
         box([length, wall, height], [0, -(width - wall) / 2, height / 2], white, bevel=0.02),
         box([length, wall, height], [0, (width - wall) / 2, height / 2], white, bevel=0.02),
-        *[box([wall * 1.4, width, height], [sx * (length - wall * 1.4) / 2, 0, height / 2], white, bevel=0.02) for sx in (-1, 1)],
+        *[
+            box([wall * 1.4, width, height], [sx * (length - wall * 1.4) / 2, 0, height / 2], white, bevel=0.02)
+            for sx in (-1, 1)
+        ],
         box([length - 0.1, width - 0.08, 0.1], [0, 0, 0.13], white, bevel=0.03),
         *tap(chrome, [length / 2 - 0.4, width / 2 - 0.04, height], 0.16, 0.16),
     ]
@@ -89,7 +137,10 @@ def mirror(rng: np.random.Generator) -> Shape:
     width, height = rng.uniform(0.5, 0.7), rng.uniform(0.6, 0.9)
     frame = m.metal(rng) if rng.random() < 0.5 else m.wood(rng)
     silvered = m.Material("plain", (0.93, 0.94, 0.94), roughness=0.01, metallic=1.0)
-    parts = [box([width, 0.016, height], [0, 0, height / 2], frame), box([width - 0.03, 0.006, height - 0.03], [0, -0.008, height / 2], silvered, bevel=0)]
+    parts = [
+        box([width, 0.016, height], [0, 0, height / 2], frame),
+        box([width - 0.03, 0.006, height - 0.03], [0, -0.008, height / 2], silvered, bevel=0),
+    ]
     return Shape("mirror", tuple(parts))
 
 

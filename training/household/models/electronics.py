@@ -15,7 +15,9 @@ def _screen(rng: np.random.Generator, texture: m.Texture, on: float) -> m.Materi
         return m.plain(rng, (0.012, 0.012, 0.014), roughness=0.08)
     first = m.coloured(rng, "blue", "green", "orange", "purple", "white", "red")[1]
     second = m.coloured(rng, "blue", "yellow", "white", "green", "black")[1]
-    return m.Material(texture, first, second, roughness=0.1, emission=float(rng.uniform(1.0, 2.2)), seed=int(rng.integers(10_000)))
+    return m.Material(
+        texture, first, second, roughness=0.1, emission=float(rng.uniform(1.0, 2.2)), seed=int(rng.integers(10_000))
+    )
 
 
 def television(rng: np.random.Generator) -> Shape:
@@ -36,7 +38,12 @@ def _flat_screen(rng: np.random.Generator, width: float, screen: m.Material, *, 
     parts = [
         box([width, 0.03, height], [0, 0.012, lift + height / 2], case, bevel=0.004),
         box([width * 0.6, 0.045, height * 0.5], [0, 0.038, lift + height * 0.42], case, bevel=0.015),
-        box([width - 2 * edge, 0.002, height - 2.4 * edge], [0, -0.0035, lift + height / 2 + edge * 0.2], screen, bevel=0),
+        box(
+            [width - 2 * edge, 0.002, height - 2.4 * edge],
+            [0, -0.0035, lift + height / 2 + edge * 0.2],
+            screen,
+            bevel=0,
+        ),
     ]
     if wide_feet:
         for sx in (-1, 1):
@@ -44,7 +51,9 @@ def _flat_screen(rng: np.random.Generator, width: float, screen: m.Material, *, 
             parts.append(box([0.02, 0.03, lift], [sx * width * 0.36, 0.012, lift / 2], case))
     else:
         parts.append(box([width * 0.38, 0.2, 0.012], [0, 0.015, 0.006], case, bevel=0.005))
-        parts.append(box([width * 0.07, 0.03, lift + height * 0.2], [0, 0.045, (lift + height * 0.2) / 2 + 0.008], case))
+        parts.append(
+            box([width * 0.07, 0.03, lift + height * 0.2], [0, 0.045, (lift + height * 0.2) / 2 + 0.008], case)
+        )
     return Shape("television", tuple(parts), "", "")
 
 
@@ -59,7 +68,14 @@ def _keys(rng: np.random.Generator, width: float, depth: float, z: float, materi
         if row == rows - 1:
             widths = [1, 1, 1, 6, 1, 1, 1, 1, 1]
         for units in widths:
-            keys.append(box([units * pitch_x * 0.86, pitch_y * 0.86, 0.006], [x + units * pitch_x / 2, depth / 2 - pitch_y * (row + 0.5), z], material, bevel=0))
+            keys.append(
+                box(
+                    [units * pitch_x * 0.86, pitch_y * 0.86, 0.006],
+                    [x + units * pitch_x / 2, depth / 2 - pitch_y * (row + 0.5), z],
+                    material,
+                    bevel=0,
+                )
+            )
             x += units * pitch_x
     return joined(keys)
 
@@ -67,19 +83,43 @@ def _keys(rng: np.random.Generator, width: float, depth: float, z: float, materi
 def laptop(rng: np.random.Generator) -> Shape:
     """An open laptop; its keyboard looks towards -y."""
     colour, rgb = m.coloured(rng, "silver", "black", "gray")
-    case = m.Material("plain", rgb, roughness=0.35, metallic=0.8) if colour == "silver" else m.plain(rng, rgb, roughness=0.4)
+    case = (
+        m.Material("plain", rgb, roughness=0.35, metallic=0.8)
+        if colour == "silver"
+        else m.plain(rng, rgb, roughness=0.4)
+    )
     black = m.plain(rng, (0.03, 0.03, 0.032), roughness=0.4)
     width, depth, thick = rng.uniform(0.31, 0.37), rng.uniform(0.215, 0.25), 0.015
     parts = [box([width, depth, thick], [0, 0, thick / 2 + 0.002], case, bevel=0.004)]
     parts.append(box([width * 0.86, depth * 0.46, 0.001], [0, depth * 0.16, thick + 0.0022], black, bevel=0))
-    parts.append(_keys(rng, width * 0.85, depth * 0.44, thick + 0.003, black if colour != "black" else m.plain(rng, (0.09, 0.09, 0.09))).moved([0, depth * 0.16, 0]))
-    parts.append(box([width * 0.3, depth * 0.27, 0.001], [0, -depth * 0.3, thick + 0.0022], m.plain(rng, (rgb[0] * 0.8, rgb[1] * 0.8, rgb[2] * 0.8)), bevel=0))
+    parts.append(
+        _keys(
+            rng,
+            width * 0.85,
+            depth * 0.44,
+            thick + 0.003,
+            black if colour != "black" else m.plain(rng, (0.09, 0.09, 0.09)),
+        ).moved([0, depth * 0.16, 0])
+    )
+    parts.append(
+        box(
+            [width * 0.3, depth * 0.27, 0.001],
+            [0, -depth * 0.3, thick + 0.0022],
+            m.plain(rng, (rgb[0] * 0.8, rgb[1] * 0.8, rgb[2] * 0.8)),
+            bevel=0,
+        )
+    )
     tilt = -rng.uniform(0.12, 0.5)
     height = depth * 0.98
     lid = [
         box([width, 0.007, height], [0, 0, height / 2], case, bevel=0.003),
         box([width - 0.008, 0.001, height - 0.012], [0, -0.004, height / 2], black, bevel=0),
-        box([width - 0.024, 0.001, height - 0.036], [0, -0.005, height / 2 + 0.004], _screen(rng, "screen", on=0.8), bevel=0),
+        box(
+            [width - 0.024, 0.001, height - 0.036],
+            [0, -0.005, height / 2 + 0.004],
+            _screen(rng, "screen", on=0.8),
+            bevel=0,
+        ),
     ]
     parts += [part.moved([0, depth / 2 - 0.006, thick + 0.004], tilt=tilt) for part in lid]
     return Shape("laptop", tuple(parts), colour)
@@ -88,12 +128,22 @@ def laptop(rng: np.random.Generator) -> Shape:
 def keyboard(rng: np.random.Generator) -> Shape:
     colour, rgb = m.coloured(rng, "black", "white", "gray")
     case = m.plain(rng, rgb, roughness=0.45)
-    key = m.plain(rng, (0.05, 0.05, 0.055) if colour == "black" and rng.random() < 0.6 else tuple(min(1.0, c * 1.15 + 0.06) for c in rgb))
+    key = m.plain(
+        rng,
+        (0.05, 0.05, 0.055)
+        if colour == "black" and rng.random() < 0.6
+        else tuple(min(1.0, c * 1.15 + 0.06) for c in rgb),
+    )
     width, depth = rng.uniform(0.40, 0.45), rng.uniform(0.125, 0.15)
     main = width * 0.78
-    parts = [box([width, depth, 0.014], [0, 0, 0.009], case, bevel=0.005), _keys(rng, main - 0.012, depth - 0.02, 0.018, key).moved([-(width - main) / 2, 0, 0])]
+    parts = [
+        box([width, depth, 0.014], [0, 0, 0.009], case, bevel=0.005),
+        _keys(rng, main - 0.012, depth - 0.02, 0.018, key).moved([-(width - main) / 2, 0, 0]),
+    ]
     pad = [
-        box([0.017, 0.016, 0.006], [width / 2 - 0.018 - 0.02 * c, -depth / 2 + 0.022 + 0.022 * r, 0.018], key, bevel=0) for c in range(4) for r in range(5)
+        box([0.017, 0.016, 0.006], [width / 2 - 0.018 - 0.02 * c, -depth / 2 + 0.022 + 0.022 * r, 0.018], key, bevel=0)
+        for c in range(4)
+        for r in range(5)
     ]
     parts.append(joined(pad))
     return Shape("keyboard", tuple(parts), colour)
@@ -123,7 +173,12 @@ def cell_phone(rng: np.random.Generator) -> Shape:
     case = m.plain(rng, rgb, roughness=0.3)
     parts = [
         box([width, length, 0.0085], [0, 0, 0.0043], case, bevel=0.002),
-        box([width - 0.004, length - 0.004, 0.0006], [0, 0, 0.0088], m.plain(rng, (0.012, 0.012, 0.013), roughness=0.06), bevel=0),
+        box(
+            [width - 0.004, length - 0.004, 0.0006],
+            [0, 0, 0.0088],
+            m.plain(rng, (0.012, 0.012, 0.013), roughness=0.06),
+            bevel=0,
+        ),
         box([width - 0.009, length - 0.016, 0.0005], [0, 0, 0.0094], _screen(rng, "screen", on=0.5), bevel=0),
     ]
     return Shape("cell phone", tuple(parts), colour)

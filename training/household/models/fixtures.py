@@ -16,7 +16,7 @@ def window(rng: np.random.Generator, width: float, height: float) -> Shape:
     frame, y = 0.055, WALL * 0.6
     parts = [box([frame, 0.06, height], [sx * (width - frame) / 2, y, height / 2], white) for sx in (-1, 1)]
     parts += [box([width, 0.06, frame], [0, y, z], white) for z in (frame / 2, height - frame / 2)]
-    for x in np.linspace(-width / 2, width / 2, int(round(width / 0.65)) + 1)[1:-1]:
+    for x in np.linspace(-width / 2, width / 2, round(width / 0.65) + 1)[1:-1]:
         parts.append(box([0.06, 0.05, height - frame], [x, y, height / 2], white))
     if rng.random() < 0.3:
         parts.append(box([width - frame, 0.045, 0.035], [0, y, height * 0.68], white))
@@ -35,7 +35,11 @@ def curtain(rng: np.random.Generator, width: float, height: float, cloth: m.Mate
     phase = rng.uniform(0, 6.28)
     for z in np.linspace(0, height, 7):
         swing = 0.026 * (1 + 0.35 * np.sin(x * 7 + phase)) * (1.15 - 0.35 * z / height)
-        rows.append(np.column_stack([x * (1.06 - 0.06 * z / height), swing * np.sin(x * 2 * np.pi / 0.085 + phase), np.full(count, z)]))
+        rows.append(
+            np.column_stack(
+                [x * (1.06 - 0.06 * z / height), swing * np.sin(x * 2 * np.pi / 0.085 + phase), np.full(count, z)]
+            )
+        )
     return Shape("curtain", (sheet(np.stack(rows), cloth),), colour)
 
 
@@ -46,14 +50,23 @@ def door(rng: np.random.Generator, width: float = 0.86, height: float = 2.02) ->
     trim = skin if rng.random() < 0.6 else m.plain(rng, m.jitter(rng, m.COLOURS["white"], 0.01), roughness=0.35)
     y = -0.012
     parts = [box([width, 0.024, height], [0, y, height / 2], skin, bevel=0.002)]
-    parts += [box([0.075, 0.045, height + 0.07], [sx * (width / 2 + 0.037), -0.02, (height + 0.07) / 2], trim) for sx in (-1, 1)]
+    parts += [
+        box([0.075, 0.045, height + 0.07], [sx * (width / 2 + 0.037), -0.02, (height + 0.07) / 2], trim)
+        for sx in (-1, 1)
+    ]
     parts.append(box([width, 0.045, 0.075], [0, -0.02, height + 0.037], trim))
     if rng.random() < 0.6:
         for low, high in ((0.12, 0.9), (1.05, height - 0.12)):
             parts.append(box([width - 0.26, 0.008, high - low], [0, y - 0.013, (low + high) / 2], skin, bevel=0.003))
     steel, side = m.metal(rng), 1 if rng.random() < 0.5 else -1
     x = side * (width / 2 - 0.07)
-    parts.append(tube([[x, -0.024, 1.02], [x, -0.07, 1.02], [x - side * 0.02, -0.075, 1.02], [x - side * 0.12, -0.075, 1.02]], 0.009, steel))
+    parts.append(
+        tube(
+            [[x, -0.024, 1.02], [x, -0.07, 1.02], [x - side * 0.02, -0.075, 1.02], [x - side * 0.12, -0.075, 1.02]],
+            0.009,
+            steel,
+        )
+    )
     parts.append(box([0.04, 0.006, 0.2], [x, -0.027, 1.0], steel))
     return Shape("door", tuple(parts), "" if wooden else "white", "wooden" if wooden else "")
 

@@ -15,7 +15,14 @@ def _handle(width: float, x: float, y: float, z: float, material: m.Material, *,
     a, b = ((x, z - width / 2), (x, z + width / 2)) if upright else ((x - width / 2, z), (x + width / 2, z))
     bar = tube([[a[0], y - 0.035, a[1]], [b[0], y - 0.035, b[1]]], 0.008, material)
     posts = [
-        tube([[a[0] + f * (b[0] - a[0]), y, a[1] + f * (b[1] - a[1])], [a[0] + f * (b[0] - a[0]), y - 0.035, a[1] + f * (b[1] - a[1])]], 0.006, material)
+        tube(
+            [
+                [a[0] + f * (b[0] - a[0]), y, a[1] + f * (b[1] - a[1])],
+                [a[0] + f * (b[0] - a[0]), y - 0.035, a[1] + f * (b[1] - a[1])],
+            ],
+            0.006,
+            material,
+        )
         for f in (0.08, 0.92)
     ]
     return [bar, *posts]
@@ -28,7 +35,11 @@ def refrigerator(rng: np.random.Generator) -> Shape:
     skin = m.metal(rng, brushed=True) if steel else m.plain(rng, rgb, roughness=0.28)
     dark, bar = m.plain(rng, (0.08, 0.08, 0.08)), m.metal(rng)
     double = rng.random() < 0.25
-    width, depth, height = (rng.uniform(0.85, 0.92) if double else rng.uniform(0.58, 0.70)), rng.uniform(0.60, 0.68), rng.uniform(1.65, 1.9)
+    width, depth, height = (
+        (rng.uniform(0.85, 0.92) if double else rng.uniform(0.58, 0.70)),
+        rng.uniform(0.60, 0.68),
+        rng.uniform(1.65, 1.9),
+    )
     parts = [
         box([width, depth - 0.07, height - 0.03], [0, 0.035, height / 2 + 0.015], skin, bevel=0.008),
         box([width - 0.04, depth - 0.12, 0.03], [0, 0.02, 0.015], dark),
@@ -37,7 +48,14 @@ def refrigerator(rng: np.random.Generator) -> Shape:
     face = -depth / 2
     if double:
         for sx in (-1, 1):
-            parts.append(box([width / 2 - 0.004, 0.06, height - 0.05], [sx * width / 4, face + 0.03, height / 2 + 0.022], skin, bevel=0.014))
+            parts.append(
+                box(
+                    [width / 2 - 0.004, 0.06, height - 0.05],
+                    [sx * width / 4, face + 0.03, height / 2 + 0.022],
+                    skin,
+                    bevel=0.014,
+                )
+            )
             parts += _handle(0.7, sx * 0.05, face, height * 0.55, bar, upright=True)
     else:
         split = height * (rng.uniform(0.34, 0.42) if rng.random() < 0.6 else rng.uniform(0.66, 0.72))
@@ -51,7 +69,13 @@ def refrigerator(rng: np.random.Generator) -> Shape:
             for _ in range(int(rng.integers(2, 5))):
                 paper = m.plain(rng, m.coloured(rng, "white", "yellow", "pink", "blue")[1], roughness=0.8)
                 size = rng.uniform(0.05, 0.12, 2)
-                parts.append(box([size[0], 0.002, size[1]], [rng.uniform(-0.18, 0.18), face - 0.001, rng.uniform(max(1.0, split + 0.1), height - 0.15)], paper))
+                parts.append(
+                    box(
+                        [size[0], 0.002, size[1]],
+                        [rng.uniform(-0.18, 0.18), face - 0.001, rng.uniform(max(1.0, split + 0.1), height - 0.15)],
+                        paper,
+                    )
+                )
     return Shape("refrigerator", tuple(parts), colour)
 
 
@@ -59,7 +83,11 @@ def oven(rng: np.random.Generator) -> Shape:
     """A free-standing range: glass door with a handle, knobs, and a hob with burners."""
     colour, rgb = m.coloured(rng, "white", "black", "silver")
     skin = m.metal(rng, brushed=True) if colour == "silver" else m.plain(rng, rgb, roughness=0.25)
-    black, window, bar = m.plain(rng, (0.03, 0.03, 0.03), roughness=0.3), m.plain(rng, (0.015, 0.015, 0.018), roughness=0.06), m.metal(rng)
+    black, window, bar = (
+        m.plain(rng, (0.03, 0.03, 0.03), roughness=0.3),
+        m.plain(rng, (0.015, 0.015, 0.018), roughness=0.06),
+        m.metal(rng),
+    )
     width, depth, height = 0.597, COUNTER_DEPTH + 0.01, COUNTER_HEIGHT
     face = -depth / 2
     parts = [
@@ -83,8 +111,9 @@ def oven(rng: np.random.Generator) -> Shape:
         if gas:
             parts.append(cylinder(0.04, 0.012, [x, y, height + 0.002], black))
             for angle in (0.3, 0.3 + np.pi / 2):
+                middle = np.array([x, y, height + 0.018])
                 arm = np.array([np.cos(angle), np.sin(angle), 0]) * radius
-                parts.append(tube([[x, y, height + 0.018] - arm, [x, y, height + 0.018] + arm], 0.005, black, segments=6))
+                parts.append(tube([middle - arm, middle + arm], 0.005, black, segments=6))
         else:
             ring = [(radius, 0), (radius, 0.003), (radius - 0.006, 0.0035), (radius - 0.007, 0.001)]
             parts.append(lathe(ring, m.plain(rng, (0.12, 0.12, 0.12), roughness=0.35)).moved([x, y, height + 0.001]))
@@ -101,10 +130,23 @@ def microwave(rng: np.random.Generator) -> Shape:
     grey = m.plain(rng, (0.7, 0.7, 0.7) if colour == "black" else (0.25, 0.25, 0.26))
     parts = [
         box([width, depth - 0.02, height - 0.012], [0, 0.01, height / 2 + 0.006], skin, bevel=0.006),
-        box([door, 0.02, height - 0.022], [-width / 2 + door / 2 + 0.004, face + 0.01, height / 2 + 0.006], skin if rng.random() < 0.5 else dark, bevel=0.004),
+        box(
+            [door, 0.02, height - 0.022],
+            [-width / 2 + door / 2 + 0.004, face + 0.01, height / 2 + 0.006],
+            skin if rng.random() < 0.5 else dark,
+            bevel=0.004,
+        ),
         box([door - 0.09, 0.004, height - 0.1], [-width / 2 + door / 2, face - 0.001, height / 2 + 0.006], window),
-        box([panel, 0.02, height - 0.022], [width / 2 - panel / 2 - 0.003, face + 0.01, height / 2 + 0.006], dark if colour != "white" or rng.random() < 0.4 else skin),
-        box([panel - 0.03, 0.003, 0.03], [width / 2 - panel / 2, face - 0.001, height - 0.045], m.plain(rng, (0.1, 0.6, 0.3)).lit(0.8)),
+        box(
+            [panel, 0.02, height - 0.022],
+            [width / 2 - panel / 2 - 0.003, face + 0.01, height / 2 + 0.006],
+            dark if colour != "white" or rng.random() < 0.4 else skin,
+        ),
+        box(
+            [panel - 0.03, 0.003, 0.03],
+            [width / 2 - panel / 2, face - 0.001, height - 0.045],
+            m.plain(rng, (0.1, 0.6, 0.3)).lit(0.8),
+        ),
         *_handle(height * 0.6, width / 2 - panel - 0.025, face, height / 2, m.metal(rng), upright=True),
     ]
     parts += [
@@ -112,7 +154,11 @@ def microwave(rng: np.random.Generator) -> Shape:
         for c in (-1, 0, 1)
         for r in range(5)
     ]
-    parts += [box([0.03, 0.03, 0.012], [sx * (width / 2 - 0.05), sy * (depth / 2 - 0.06), 0.006], dark) for sx in (-1, 1) for sy in (-1, 1)]
+    parts += [
+        box([0.03, 0.03, 0.012], [sx * (width / 2 - 0.05), sy * (depth / 2 - 0.06), 0.006], dark)
+        for sx in (-1, 1)
+        for sy in (-1, 1)
+    ]
     return Shape("microwave", tuple(parts), colour)
 
 
@@ -124,18 +170,26 @@ def toaster(rng: np.random.Generator) -> Shape:
     parts = [
         box([width, depth, height - 0.012], [0, 0, height / 2 + 0.006], skin, bevel=0.035),
         box([width - 0.03, depth - 0.03, 0.016], [0, 0, 0.008], dark),
-        *[box([width * 0.7, 0.026, 0.006], [0, sy * depth * 0.18, height - 0.001], dark, bevel=0.001) for sy in (-1, 1)],
+        *[
+            box([width * 0.7, 0.026, 0.006], [0, sy * depth * 0.18, height - 0.001], dark, bevel=0.001)
+            for sy in (-1, 1)
+        ],
         box([0.018, 0.045, 0.016], [width / 2 + 0.008, 0, height * 0.68], dark, bevel=0.003),
         cylinder(0.014, 0.012, [0, 0, 0], dark).moved([width / 2 * 0.5, -depth / 2, height * 0.3], tilt=np.pi / 2),
         box([0.006, 0.012, height * 0.5], [width / 2 + 0.001, 0, height * 0.5], dark, bevel=0.001),
     ]
     if rng.random() < 0.5:
         crust = m.plain(rng, (0.55, 0.32, 0.12), roughness=0.9)
-        parts += [box([width * 0.42, 0.014, 0.05], [0, sy * depth * 0.18, height + 0.02], crust, bevel=0.004) for sy in (-1, 1)]
+        parts += [
+            box([width * 0.42, 0.014, 0.05], [0, sy * depth * 0.18, height + 0.02], crust, bevel=0.004)
+            for sy in (-1, 1)
+        ]
     return Shape("toaster", tuple(parts), colour)
 
 
-def _front(rng: np.random.Generator, width: float, low: float, high: float, face: float, skin: m.Material, bar: m.Material) -> list[Part]:
+def _front(
+    rng: np.random.Generator, width: float, low: float, high: float, face: float, skin: m.Material, bar: m.Material
+) -> list[Part]:
     """Doors or drawers of a unit."""
     parts = []
     if rng.random() < 0.35:
@@ -153,7 +207,12 @@ def base_unit(rng: np.random.Generator, skin: m.Material, stone: m.Material, wid
     """A kitchen cupboard under a piece of the counter."""
     face, bar = -COUNTER_DEPTH / 2 + 0.03, m.metal(rng)
     parts = [
-        box([width, COUNTER_DEPTH - 0.05, COUNTER_HEIGHT - 0.14], [0, 0.025, COUNTER_HEIGHT / 2 + 0.03], skin, bevel=0.001),
+        box(
+            [width, COUNTER_DEPTH - 0.05, COUNTER_HEIGHT - 0.14],
+            [0, 0.025, COUNTER_HEIGHT / 2 + 0.03],
+            skin,
+            bevel=0.001,
+        ),
         box([width, COUNTER_DEPTH - 0.12, 0.1], [0, 0.05, 0.05], m.plain(rng, (0.1, 0.1, 0.1)), bevel=0),
         box([width, COUNTER_DEPTH, 0.038], [0, 0, COUNTER_HEIGHT - 0.019], stone, bevel=0.003),
         *_front(rng, width, 0.11, COUNTER_HEIGHT - 0.045, face - 0.02, skin, bar),
@@ -169,15 +228,24 @@ def sink_base(rng: np.random.Generator, skin: m.Material, stone: m.Material, wid
     cover = [p for i, p in enumerate(shape.parts) if i not in (0, 2)]
     side, front = (width - hole[0]) / 2, (COUNTER_DEPTH - hole[1]) / 2
     cover += [box([side, COUNTER_DEPTH, 0.038], [sx * (width - side) / 2, 0, top], stone, bevel=0) for sx in (-1, 1)]
-    cover += [box([hole[0], front, 0.038], [0, sy * (COUNTER_DEPTH - front) / 2, top], stone, bevel=0) for sy in (-1, 1)]
+    cover += [
+        box([hole[0], front, 0.038], [0, sy * (COUNTER_DEPTH - front) / 2, top], stone, bevel=0) for sy in (-1, 1)
+    ]
     cover.append(box([width, COUNTER_DEPTH - 0.05, 0.5], [0, 0.025, 0.36], skin, bevel=0.001))
-    cover += [box([0.02, COUNTER_DEPTH - 0.05, 0.25], [sx * (width / 2 - 0.01), 0.025, 0.735], skin, bevel=0) for sx in (-1, 1)]
+    cover += [
+        box([0.02, COUNTER_DEPTH - 0.05, 0.25], [sx * (width / 2 - 0.01), 0.025, 0.735], skin, bevel=0)
+        for sx in (-1, 1)
+    ]
     return Shape("counter", tuple(cover))
 
 
 def kitchen_sink(rng: np.random.Generator, width: float = 0.8) -> Shape:
     """A steel basin with a rim and a tap, for the hole of ``sink_base``; its rim lies on the counter, z = 0."""
-    steel = m.metal(rng, brushed=True) if rng.random() < 0.7 else m.plain(rng, m.jitter(rng, m.COLOURS["white"]), roughness=0.15)
+    steel = (
+        m.metal(rng, brushed=True)
+        if rng.random() < 0.7
+        else m.plain(rng, m.jitter(rng, m.COLOURS["white"]), roughness=0.15)
+    )
     chrome = m.metal(rng)
     w, d, deep = width - 0.26, 0.34, 0.17
     wall = 0.006

@@ -14,7 +14,9 @@ def standing_person(rng: np.random.Generator) -> Shape:
     """Someone who stands with the weight on both legs, the arms hanging, one perhaps bent; looks along -y."""
     height = rng.uniform(1.58, 1.85)
     s = height / 1.75
-    skin = m.patterned(rng, "skin", m.jitter(rng, _SKIN[int(rng.integers(len(_SKIN)))]), (0.6, 0.2, 0.15), roughness=0.5)
+    skin = m.patterned(
+        rng, "skin", m.jitter(rng, _SKIN[int(rng.integers(len(_SKIN)))]), (0.6, 0.2, 0.15), roughness=0.5
+    )
     hair = m.plain(rng, m.jitter(rng, _HAIR[int(rng.integers(len(_HAIR)))]), roughness=0.6)
     colour, rgb = m.coloured(rng, "white", "black", "red", "blue", "green", "gray", "yellow", "pink")
     top = m.fabric(rng, rgb)
@@ -35,13 +37,23 @@ def standing_person(rng: np.random.Generator) -> Shape:
     for side in (-1, 1):
         step = rng.normal(0, 0.035)
         foot_x, knee_x, hip_x = side * 0.11 * wide, side * 0.105 * wide, side * 0.09 * wide
-        legs.append(limb([[foot_x, step, 0.09], [knee_x, step * 0.3 - 0.02, 0.50], [hip_x, 0, 0.90]], [0.055, 0.068, 0.095], trousers))
+        legs.append(
+            limb(
+                [[foot_x, step, 0.09], [knee_x, step * 0.3 - 0.02, 0.50], [hip_x, 0, 0.90]],
+                [0.055, 0.068, 0.095],
+                trousers,
+            )
+        )
         feet.append(blob([0.045, 0.125, 0.042], [foot_x, step - 0.055, 0.042], shoes, 0.75))
         bent = rng.random() < 0.35
         shoulder, elbow = [side * 0.195 * wide, 0.01, 1.40], [side * 0.265 * wide, 0.03, 1.12]
         wrist = [side * 0.16, -0.24, 1.10] if bent else [side * 0.275 * wide, -0.05, 0.87]
-        sleeve = limb([shoulder, elbow, wrist], [0.062, 0.05, 0.04], top) if long_sleeves else limb([shoulder, elbow], [0.064, 0.056], top)
-        arms.append(sleeve)
+        sleeve = (
+            limb([shoulder, elbow, wrist], [0.062, 0.05, 0.04], top)
+            if long_sleeves
+            else limb([shoulder, elbow], [0.064, 0.056], top)
+        )
+        arms += [sleeve, blob([0.068, 0.07, 0.068], shoulder, top)]
         if not long_sleeves:
             hands.append(limb([elbow, wrist], [0.042, 0.029], skin))
         direction = np.array([-0.25 * side, -1, 0]) if bent else np.array([0, -0.15, -1])
@@ -70,7 +82,14 @@ def standing_person(rng: np.random.Generator) -> Shape:
     mouth = blob([0.024, 0.006, 0.006], [0, -0.093, 1.572], m.plain(rng, (0.55, 0.22, 0.2)))
     voxel = 0.013 * s
     parts = [
-        joined([*torso, *arms], remesh=voxel), joined([*hips, *legs], remesh=voxel), joined(head, remesh=voxel * 0.7),
-        joined(cap, remesh=voxel), joined(hands, remesh=voxel * 0.7), joined(feet, remesh=voxel), joined(eyes), joined(brows), mouth,
-    ]  # fmt: skip
+        joined([*torso, *arms], remesh=voxel),
+        joined([*hips, *legs], remesh=voxel),
+        joined(head, remesh=voxel * 0.7),
+        joined(cap, remesh=voxel),
+        joined(hands, remesh=voxel * 0.7),
+        joined(feet, remesh=voxel),
+        joined(eyes),
+        joined(brows),
+        mouth,
+    ]
     return Shape("person", tuple(parts), colour)

@@ -36,9 +36,7 @@ def chair(rng: np.random.Generator) -> Shape:
         colour, rgb = m.coloured(rng, "black", "gray", "red", "blue", "beige", "green")
         cloth, material = m.fabric(rng, rgb), ""
         parts.append(ellipsoid([width / 2, depth / 2, 0.03], [0, 0, seat + 0.028], cloth, squareness=0.35))
-        parts.append(
-            ellipsoid([width / 2 - 0.03, 0.03, 0.17], [0, y + lean * 0.45, back - 0.2], cloth, squareness=0.4)
-        )
+        parts.append(ellipsoid([width / 2 - 0.03, 0.03, 0.17], [0, y + lean * 0.45, back - 0.2], cloth, squareness=0.4))
         return Shape("chair", tuple(parts), colour, material)
     if rng.random() < 0.5:
         heights = np.linspace(seat + 0.14, back - 0.04, int(rng.integers(2, 5)))
@@ -58,12 +56,32 @@ def _shell_chair(rng: np.random.Generator, width: float, depth: float, seat: flo
     legs = m.wood(rng, "light") if rng.random() < 0.5 else m.metal(rng)
     back = min(back, 0.84)
     # From the front edge over the hollow of the seat up the back.
-    profile = np.array([[-depth / 2, seat - 0.015], [-depth / 2 + 0.03, seat], [0, seat - 0.02], [depth / 2 - 0.08, seat],
-                        [depth / 2 - 0.02, seat + 0.07], [depth / 2 + 0.03, (seat + back) / 2], [depth / 2 + 0.06, back]])
+    profile = np.array(
+        [
+            [-depth / 2, seat - 0.015],
+            [-depth / 2 + 0.03, seat],
+            [0, seat - 0.02],
+            [depth / 2 - 0.08, seat],
+            [depth / 2 - 0.02, seat + 0.07],
+            [depth / 2 + 0.03, (seat + back) / 2],
+            [depth / 2 + 0.06, back],
+        ]
+    )
     smooth = _resample(profile, 18)
     across = np.linspace(-1, 1, 13)
-    grid = np.array([[[width / 2 * u * (0.96 if i < 14 else 0.96 - 0.03 * (i - 13)), y - 0.05 * u * u * (i > 9),
-                       z + 0.05 * u * u * (i < 12)] for u in across] for i, (y, z) in enumerate(smooth)])
+    grid = np.array(
+        [
+            [
+                [
+                    width / 2 * u * (0.96 if i < 14 else 0.96 - 0.03 * (i - 13)),
+                    y - 0.05 * u * u * (i > 9),
+                    z + 0.05 * u * u * (i < 12),
+                ]
+                for u in across
+            ]
+            for i, (y, z) in enumerate(smooth)
+        ]
+    )
     under = grid - [0, 0, 0.008]
     parts: list[Part] = [sheet(grid, shell), sheet(under[:, ::-1] + [0, 0.006, 0], shell)]
     for sx, sy in ((-1, -1), (1, -1), (-1, 1), (1, 1)):
@@ -87,32 +105,60 @@ def couch(rng: np.random.Generator) -> Shape:
     """A couch or an armchair's wide sibling for two or three, with loose cushions."""
     seats = int(rng.choice([2, 3], p=[0.4, 0.6]))
     leather = rng.random() < 0.25
-    colour, rgb = m.coloured(rng, *(("black", "brown", "white") if leather else ("gray", "beige", "blue", "red", "green", "brown", "white")))
+    colour, rgb = m.coloured(
+        rng, *(("black", "brown", "white") if leather else ("gray", "beige", "blue", "red", "green", "brown", "white"))
+    )
     cloth = m.plain(rng, rgb, roughness=0.42) if leather else m.fabric(rng, rgb)
     arm, seat_width = rng.uniform(0.12, 0.24), rng.uniform(0.58, 0.70)
     width, depth = seats * seat_width + 2 * arm, rng.uniform(0.82, 0.95)
-    foot, seat, back, arm_height = rng.uniform(0.05, 0.13), rng.uniform(0.40, 0.45), rng.uniform(0.76, 0.88), rng.uniform(0.54, 0.64)
+    foot, seat, back, arm_height = (
+        rng.uniform(0.05, 0.13),
+        rng.uniform(0.40, 0.45),
+        rng.uniform(0.76, 0.88),
+        rng.uniform(0.54, 0.64),
+    )
     base = seat - 0.15
     legs = m.wood(rng, "dark") if rng.random() < 0.6 else m.metal(rng)
     parts = [
-        cylinder(0.022, foot, [sx * (width / 2 - 0.07), sy * (depth / 2 - 0.07), 0], legs) for sx in (-1, 1) for sy in (-1, 1)
+        cylinder(0.022, foot, [sx * (width / 2 - 0.07), sy * (depth / 2 - 0.07), 0], legs)
+        for sx in (-1, 1)
+        for sy in (-1, 1)
     ]
     parts.append(box([width - 2 * arm, depth - 0.02, base - foot], [0, 0, (base + foot) / 2], cloth, bevel=0.02))
-    parts.append(box([width, 0.2, back - foot - 0.08], [0, depth / 2 - 0.1, (back - 0.08 + foot) / 2], cloth, bevel=0.05))
+    parts.append(
+        box([width, 0.2, back - foot - 0.08], [0, depth / 2 - 0.1, (back - 0.08 + foot) / 2], cloth, bevel=0.05)
+    )
     for sx in (-1, 1):
-        parts.append(box([arm, depth, arm_height - foot], [sx * (width - arm) / 2, 0, (arm_height + foot) / 2], cloth, bevel=0.045))
+        parts.append(
+            box(
+                [arm, depth, arm_height - foot],
+                [sx * (width - arm) / 2, 0, (arm_height + foot) / 2],
+                cloth,
+                bevel=0.045,
+            )
+        )
     tilt = rng.uniform(0.12, 0.25)
     for i in range(seats):
         x = (i - (seats - 1) / 2) * seat_width
-        parts.append(ellipsoid([seat_width / 2, (depth - 0.2) / 2, 0.09], [x, -0.1, base + 0.082], cloth, squareness=0.28))
+        parts.append(
+            ellipsoid([seat_width / 2, (depth - 0.2) / 2, 0.09], [x, -0.1, base + 0.082], cloth, squareness=0.28)
+        )
         pillow = ellipsoid([seat_width / 2 - 0.01, 0.10, (back - seat) / 2 + 0.02], [0, 0, 0], cloth, squareness=0.42)
         parts.append(pillow.moved([x, depth / 2 - 0.27, (seat + back) / 2 + 0.02], tilt=-tilt))
     for sx in (-1, 1):
         if rng.random() < 0.6:
             _, other = m.coloured(rng, "white", "red", "blue", "yellow", "gray", "green", "orange")
-            soft = m.patterned(rng, "stripes", other, m.COLOURS["white"], roughness=0.9) if rng.random() < 0.4 else m.fabric(rng, other)
+            soft = (
+                m.patterned(rng, "stripes", other, m.COLOURS["white"], roughness=0.9)
+                if rng.random() < 0.4
+                else m.fabric(rng, other)
+            )
             cushion = ellipsoid([0.2, 0.075, 0.2], [0, 0, 0], soft, squareness=0.55)
-            parts.append(cushion.moved([sx * (width / 2 - arm - 0.22), -0.02, seat + 0.2], tilt=-0.45, turn=-sx * rng.uniform(0.1, 0.5)))
+            parts.append(
+                cushion.moved(
+                    [sx * (width / 2 - arm - 0.22), -0.02, seat + 0.2], tilt=-0.45, turn=-sx * rng.uniform(0.1, 0.5)
+                )
+            )
     inside = Surface(0, -0.15, width / 2 - arm - 0.25, 0.12, seat + 0.022, "seat")
     return Shape("couch", tuple(parts), colour, "leather" if leather else "", (inside,))
 
@@ -134,13 +180,19 @@ def bed(rng: np.random.Generator) -> Shape:
         box([width + 0.06, length, 0.16], [0, 0, 0.22], frame, bevel=0.01),
         box([width, length - 0.02, top - 0.32], [0, 0, (top + 0.28) / 2], sheet_cloth, bevel=0.05),
     ]
-    parts += [box([0.07, 0.07, 0.15], [sx * (width / 2 - 0.05), sy * (length / 2 - 0.1), 0.075], frame) for sx in (-1, 1) for sy in (-1, 1)]
+    parts += [
+        box([0.07, 0.07, 0.15], [sx * (width / 2 - 0.05), sy * (length / 2 - 0.1), 0.075], frame)
+        for sx in (-1, 1)
+        for sy in (-1, 1)
+    ]
     count = 2 if double else 1
     for i in range(count):
         x = (i - (count - 1) / 2) * width / 2
         soft = m.fabric(rng, m.jitter(rng, m.COLOURS["white"]), scale=0.5) if rng.random() < 0.6 else duvet
         pillow = ellipsoid([min(0.36, width / count / 2 - 0.03), 0.22, 0.09], [0, 0, 0], soft, squareness=0.5)
-        parts.append(pillow.moved([x, length / 2 - 0.27, top + 0.09], tilt=rng.uniform(0.1, 0.35), turn=rng.normal(0, 0.05)))
+        parts.append(
+            pillow.moved([x, length / 2 - 0.27, top + 0.09], tilt=rng.uniform(0.1, 0.35), turn=rng.normal(0, 0.05))
+        )
     parts.append(_duvet(rng, width, length, top, duvet))
     flat = Surface(0, -0.3, width / 2 - 0.25, length / 2 - 0.65, top + 0.075, "seat")
     return Shape("bed", tuple(parts), colour, "wooden" if wood and not colour else "", (flat,))
@@ -159,7 +211,9 @@ def _duvet(rng: np.random.Generator, width: float, length: float, top: float, cl
     hang = np.hypot(over_side, over_foot)
     folds = np.minimum(hang, 0.1) * 0.25 * np.sin(y * 23 + x * 19)
     z = top + 0.05 + wave - hang
-    px = np.clip(x, -width / 2, width / 2) + np.sign(x) * (np.minimum(over_side, 0.05) * 0.8 + (over_side > 0) * (0.02 + np.abs(folds)))
+    px = np.clip(x, -width / 2, width / 2) + np.sign(x) * (
+        np.minimum(over_side, 0.05) * 0.8 + (over_side > 0) * (0.02 + np.abs(folds))
+    )
     py = np.maximum(y, -length / 2) - np.minimum(over_foot, 0.05) * 0.8 - (over_foot > 0) * (0.02 + np.abs(folds))
     py = np.where(along[:, None] == along[-1], py, py)
     grid = np.stack([px, py, z], axis=2)

@@ -1,0 +1,65 @@
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from benchmarks.household_realism import Labelled, found_objects, intersection_over_union, measure, yolox
+
+CUP = np.array([10, 10, 30, 30], np.float32)
+
+
+def test_object_counts_as_found_by_its_class_its_place_and_the_score() -> None:
+    objects = [Labelled("cup", CUP), Labelled("television", CUP + 100)]
+    assert found_objects(objects, [("cup", 0.9, CUP), ("tvmonitor", 0.9, CUP + 101)], 0.35) == [True, True]
+    assert found_objects(objects, [("bowl", 0.9, CUP)], 0.35) == [False, False]
+    assert found_objects(objects, [("cup", 0.3, CUP)], 0.35) == [False, False]
+    assert found_objects(objects, [("cup", 0.9, CUP + 12)], 0.35) == [False, False]
+
+
+def test_detection_counts_for_one_object_alone() -> None:
+    assert sum(found_objects([Labelled("cup", CUP), Labelled("cup", CUP + 1)], [("cup", 0.9, CUP)], 0.35)) == 1
+
+
+def test_overlap_of_boxes() -> None:
+    assert intersection_over_union(CUP, CUP) == pytest.approx(1)
+    assert intersection_over_union(CUP, CUP + np.array([10, 0, 10, 0])) == pytest.approx(1 / 3)
+    assert intersection_over_union(CUP, CUP + 50) == 0
+
+
+def test_recall_is_counted_by_class(tmp_path: Path) -> None:
+    folder = tmp_path / "000000"
+    folder.mkdir()
+    cv2.imwrite(str(folder / "000000.jpg"), np.zeros((100, 100, 3), np.uint8))
+    box = {"bounding_box": [10, 10, 29, 29], "mask_id": 1}
+    small = {"class": "fork", "bounding_box": [1, 1, 3, 3], "mask_id": 3}
+    labels = {
+        "000000": {
+            "_metadata": {},
+            "000001": {"class": "cup", **box},
+            "000002": {"class": "chair", **box},
+            "000003": small,
+        }
+    }
+    (folder / "labels.json").write_text(json.dumps(labels))
+    result = measure(tmp_path, lambda image: [("cup", 0.9, CUP)], smallest=0.005)
+    assert (result["frames"], result["objects"], result["recall_at_0.35"]) == (1, 2, 0.5)
+    assert result["classes"]["cup"]["recall_at_0.35"] == 1
+    assert result["classes"]["chair"]["recall_at_0.35"] == 0
+
+
+def test_detector_finds_the_people_in_a_real_photograph(data_dir: Path) -> None:
+    folder = data_dir / "coco_mini"
+    document = json.loads(next(folder.glob("instances_*val*.json")).read_text())
+    people = next(category["id"] for category in document["categories"] if category["name"] == "person")
+    large = max(
+        (a for a in document["annotations"] if a["category_id"] == people and not a.get("iscrowd")),
+        key=lambda a: a["area"],
+    )
+    name = next(image["file_name"] for image in document["images"] if image["id"] == large["image_id"])
+    x, y, width, height = large["bbox"]
+    names = (data_dir / "detectors" / "coco_classes.txt").read_text().split("\n")
+    detections = yolox(data_dir / "detectors" / "yolox_nano.onnx", names, 1)(cv2.imread(str(folder / "images" / name)))
+    person = Labelled("person", np.array([x, y, x + width, y + height], np.float32))
+    assert found_objects([person], detections, 0.35) == [True]
