@@ -53,7 +53,7 @@ class Stage:
         with _quiet():
             self._bpy.ops.wm.read_factory_settings(use_empty=True)
             self._scene = self._bpy.context.scene
-            self._materials: dict[Material, Any] = {}
+            self._materials: dict[tuple[Material, int], Any] = {}
             self._configure(samples, threads)
             self._add_passes()
             for part in shell_parts(scene.room):
@@ -130,9 +130,12 @@ class Stage:
         data.from_pydata(part.vertices.tolist(), [], [list(face) for face in part.faces])
         if part.smooth:
             data.shade_smooth()
-        if part.material not in self._materials:
-            self._materials[part.material] = Shader(self._bpy, part.material).node_material
-        data.materials.append(self._materials[part.material])
+        # Grain runs along a board, whichever way it lies.
+        low, high = part.bounds
+        surface = part.material, int(np.argmax(high - low))
+        if surface not in self._materials:
+            self._materials[surface] = Shader(self._bpy, *surface).node_material
+        data.materials.append(self._materials[surface])
         mesh = self._bpy.data.objects.new("part", data)
         mesh.pass_index = number
         self._scene.collection.objects.link(mesh)
@@ -230,9 +233,10 @@ def _world(bpy: ModuleType, scene: Scene) -> Any:
 class Shader:
     """A node material for a ``Material``: one method a texture."""
 
-    def __init__(self, bpy: ModuleType, material: Material) -> None:
+    def __init__(self, bpy: ModuleType, material: Material, along: int) -> None:
+        """``along``: the axis, 0 to 2, that grain and brush strokes follow."""
         self.node_material = bpy.data.materials.new(material.texture)
-        self._m, self._tree = material, self.node_material.node_tree
+        self._m, self._along, self._tree = material, along, self.node_material.node_tree
         self._surface = next(node for node in self._tree.nodes if node.type == "BSDF_PRINCIPLED")
         self._set("Base Color", (*_linear(material.rgb), 1.0))
         self._set("Roughness", material.roughness)
@@ -271,9 +275,9 @@ class Shader:
         self._link(where.outputs["Object"], mapping.inputs["Vector"])
         return mapping.outputs["Vector"]
 
-    def _stretched(self, scale: tuple[float, float, float]) -> Any:
+    def _stretched(self, along: float, across: float, axis: int) -> Any:
         mapping = self._node("Mapping")
-        mapping.inputs["Scale"].default_value = scale
+        mapping.inputs["Scale"].default_value = tuple(along if k == axis else across for k in range(3))
         self._link(self._place, mapping.inputs["Vector"])
         return mapping.outputs["Vector"]
 
@@ -317,7 +321,7 @@ class Shader:
 
     def _wood(self) -> None:
         s = self._m.scale
-        grain = self._noise(9.0 / s, 6.0, self._stretched((0.6, 7.0, 7.0)), distortion=1.2)
+        grain = self._noise(9.0 / s, 6.0, self._stretched(0.6, 7.0, self._along), distortion=1.2)
         self._paint(self._mix(grain, self._second(), self._m.rgb, 0.3, 0.68))
         self._bump(grain, 0.12)
 
@@ -349,7 +353,7 @@ class Shader:
 
     def _planks(self) -> None:
         self._bricks(1.1, 0.12, 0.0016, 0.43, 0.72)
-        grain = self._noise(10.0, 6.0, self._stretched((0.7, 8.0, 8.0)), distortion=1.0)
+        grain = self._noise(10.0, 6.0, self._stretched(0.7, 8.0, 0), distortion=1.0)
         shade = self._node("Mix")
         shade.data_type, shade.blend_type = "RGBA", "MULTIPLY"
         shade.inputs["Factor"].default_value = 0.55
@@ -363,7 +367,7 @@ class Shader:
         self._paint(self._mix(self._noise(0.8), (r * 0.96, g * 0.96, b * 0.95), self._m.rgb))
 
     def _brushed(self) -> None:
-        streaks = self._noise(60.0, 4.0, self._stretched((0.4, 14.0, 14.0)))
+        streaks = self._noise(60.0, 4.0, self._stretched(0.4, 14.0, self._along))
         self._set("Roughness", 0.32)
         r, g, b = self._m.rgb
         self._paint(self._mix(streaks, (r * 0.86, g * 0.86, b * 0.86), self._m.rgb))

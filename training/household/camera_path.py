@@ -1,7 +1,5 @@
 """A robot's drive through a room: a closed loop over the free floor, looking at what stands about."""
 
-from collections.abc import Sequence
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +8,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from training.household.camera import Pose
 from training.household.errors import HouseholdError
-from training.household.scene import Item, Scene
+from training.household.scene import Scene
 
 ROBOT_RADIUS = 0.22
 """Metres that the camera keeps from everything as tall as the robot."""
@@ -144,7 +142,7 @@ def _gaze(
         apart = targets - at
         far = np.linalg.norm(apart[:, :2], axis=1)
         # Neither so near that a thing fills the frame nor across the whole house.
-        chances = weights * np.exp(-(((far - 1.8) / 0.9) ** 2)) + 1e-9
+        chances = weights * np.exp(-(((far - 1.5) / 0.8) ** 2)) + 1e-9
         if headings:
             turn = np.abs(np.angle(np.exp(1j * (np.arctan2(apart[:, 1], apart[:, 0]) - headings[-1]))))
             chances = chances * np.exp(-((turn / 1.2) ** 2)) + 1e-12
@@ -157,9 +155,7 @@ def _gaze(
 
 def _targets(scene: Scene) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What is worth a look, (n, 3), and how much: furniture, and more so where it is laden."""
-    items: Sequence[Item] = [
-        item for item in scene.items if item.support is None and item.z < 1.0 and item.shape.size[2] > 0.1
-    ]
+    items = [item for item in scene.items if item.pose == "floor" and item.shape.size[2] > 0.1]
     laden = np.array(
         [1.0 + sum(other.support == item.id and other.shape.name != "book" for other in scene.items) for item in items]
     )

@@ -161,7 +161,8 @@ class Furnishing:
     items: list[Item] = field(default_factory=list)
     reserved: list[Boxes] = field(default_factory=list)
     """Where nothing may stand: in front of doors and windows."""
-    _taken: list[tuple[Boxes, NDArray[np.float64], NDArray[np.float64]]] = field(default_factory=list)
+    _boxes: list[Boxes] = field(default_factory=list)
+    _hulls: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2, 3)))
 
     def fits(self, boxes: Boxes, *, anywhere: bool = False) -> bool:
         """Whether boxes are inside the room and clear of all items; ``anywhere`` skips walls and reserved places."""
@@ -172,10 +173,8 @@ class Furnishing:
                 return False
             if any(boxes.overlap(place) > TOUCHING for place in self.reserved):
                 return False
-        return all(
-            (high <= other_low).any() or (low >= other_high).any() or boxes.overlap(other) <= TOUCHING
-            for other, other_low, other_high in self._taken
-        )
+        near = (high > self._hulls[:, 0]).all(axis=1) & (low < self._hulls[:, 1]).all(axis=1)
+        return all(boxes.overlap(self._boxes[i]) <= TOUCHING for i in np.flatnonzero(near))
 
     def place(
         self,
@@ -195,7 +194,8 @@ class Furnishing:
         if not self.fits(boxes, anywhere=anywhere):
             return None
         self.items.append(item)
-        self._taken.append((boxes, *boxes.hull()))
+        self._boxes.append(boxes)
+        self._hulls = np.concatenate([self._hulls, np.stack(boxes.hull())[None]])
         return item
 
     def reserve(self, wall: Wall, along: float, width: float, away: float, low: float, high: float) -> None:

@@ -11,11 +11,12 @@ _SKIRTING = 0.07
 def shell_parts(room: Room) -> list[Part]:
     """Everything that is neither furniture nor a fixture; windows are holes."""
     white = Material("plain", (0.92, 0.92, 0.91), roughness=0.9)
+    ceiling = Material("plaster", white.rgb, roughness=0.95)
     middle = [room.width / 2, room.depth / 2]
     size = [room.width + 2 * WALL, room.depth + 2 * WALL, 0.1]
     parts = [
         box(size, [*middle, -0.05], room.floor, bevel=0),
-        box(size, [*middle, room.height + 0.05], white, bevel=0),
+        box(size, [*middle, room.height + 0.05], ceiling, bevel=0),
     ]
     for wall in WALLS:
         parts += _wall(room, wall, white)
