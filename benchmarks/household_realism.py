@@ -83,10 +83,10 @@ def read_frames(root: Path, smallest: float) -> Iterator[tuple[NDArray[np.uint8]
     """Frames of a root of sequences with those of their objects that can be expected to be found."""
     for path in sorted(root.glob("*/labels.json")):
         for frame, record in json.loads(path.read_text(encoding="utf-8")).items():
-            image_bgr = cv2.imread(str(path.parent / f"{frame}.jpg"))
-            if image_bgr is None:
+            image = cv2.imread(str(path.parent / f"{frame}.jpg"))
+            if image is None:
                 raise typer.BadParameter(f"{path.parent / frame}.jpg is missing or no picture")
-            area = image_bgr.shape[0] * image_bgr.shape[1]
+            area = image.shape[0] * image.shape[1]
             objects = []
             for key, entry in record.items():
                 if key.startswith("_"):
@@ -95,7 +95,7 @@ def read_frames(root: Path, smallest: float) -> Iterator[tuple[NDArray[np.uint8]
                 box_area = (right + 1 - left) * (bottom + 1 - top)
                 if box_area >= smallest * area:
                     objects.append(Labelled(entry["class"], np.array([left, top, right + 1, bottom + 1], np.float32)))
-            yield image_bgr, objects
+            yield image.astype(np.uint8, copy=False), objects
 
 
 def found_objects(objects: list[Labelled], detections: list[tuple[str, float, Boxes]], score: float) -> list[bool]:

@@ -7,7 +7,6 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from training.household.camera import Pose
-from training.household.errors import HouseholdError
 from training.household.scene import Scene
 
 ROBOT_RADIUS = 0.22
@@ -20,6 +19,10 @@ _FLAT = 0.03
 """Rugs and mats lower than this are driven over."""
 
 
+class TooFullError(Exception):
+    """A room cannot be driven through."""
+
+
 def drive(scene: Scene, rng: np.random.Generator, *, frames: int, step: float, height: float) -> list[Pose]:
     """Camera poses along the loop, ``step`` metres apart; a longer drive goes round again.
 
@@ -27,7 +30,7 @@ def drive(scene: Scene, rng: np.random.Generator, *, frames: int, step: float, h
         height: of the camera above the floor in metres.
 
     Raises:
-        HouseholdError: the room is too full to drive in.
+        TooFullError: the furniture leaves no way.
     """
     loop = _loop(scene, rng, height)
     lengths = np.linalg.norm(np.diff(loop, axis=0), axis=1)
@@ -64,7 +67,7 @@ def _loop(scene: Scene, rng: np.random.Generator, height: float) -> NDArray[np.f
     distance = clearance(scene, height)
     cells = np.argwhere(distance > ROBOT_RADIUS + _CELL)
     if len(cells) < 20:
-        raise HouseholdError("a room came out too full to drive in; use another --seed")
+        raise TooFullError("there is next to no free floor")
     graph = _graph(distance, cells)
     _, component = connected_components(graph, directed=False)
     nodes = np.flatnonzero(component == np.bincount(component).argmax())
@@ -81,7 +84,7 @@ def _loop(scene: Scene, rng: np.random.Generator, height: float) -> NDArray[np.f
         while leg[-1] != start:
             leg.append(int(before[leg[-1]]))
         path += leg[:0:-1]
-    points = (cells[path][:, ::-1] + 0.5) * _CELL
+    points = (cells[path][:, ::-1].astype(np.float64) + 0.5) * _CELL
     return _smoothed(points, distance)
 
 
@@ -136,7 +139,8 @@ def _gaze(
 ) -> tuple[_Turning, _Turning]:
     knots = np.linspace(0, along[-1], max(3, round(along[-1] / _KNOT)) + 1)
     targets, weights = _targets(scene)
-    headings, pitches = [], []
+    headings: list[float] = []
+    pitches: list[float] = []
     for place in knots[:-1]:
         at = np.array([np.interp(place, along, loop[:, 0]), np.interp(place, along, loop[:, 1]), height])
         apart = targets - at

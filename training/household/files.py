@@ -103,7 +103,8 @@ class Root:
 
     def write_captions(self, settings: Settings, captions: Mapping[tuple[int, int], list[str]]) -> None:
         """Write ``captions.json`` in COCO's format, by (sequence, frame)."""
-        images, annotations = [], []
+        images: list[dict[str, object]] = []
+        annotations: list[dict[str, object]] = []
         for (number, frame), sentences in sorted(captions.items()):
             image = number * 1_000_000 + frame
             name = f"{number:06d}/{_image_name(frame)}"

@@ -299,10 +299,8 @@ def _at(
 def _dining_group(scene: Furnishing, x: float, y: float, *, chairs: int, laid: float) -> Item | None:
     """A table with chairs of one kind around it."""
     rng = scene.rng
-    state = rng.bit_generator.state
     table = scene.place(tables.dining_table(rng), x, y, 0.0, float(rng.choice([0.0, np.pi / 2])) + rng.normal(0, 0.02))
     if table is None:
-        rng.bit_generator.state = state
         return None
     half_width, half_depth = table.shape.size[:2] / 2
     chair_seed = int(rng.integers(2**31))

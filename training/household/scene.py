@@ -82,7 +82,7 @@ class Item:
     support: int | None = None
     """The item that it stands on; None: the floor, a wall or the ceiling."""
     pose: str = "on"
-    """How it relates to its support or the room: ``on``, ``in``, ``wall`` or ``floor``."""
+    """How it relates to its support or the room: ``on``, ``wall`` or ``floor``."""
 
     def to_world(self, points: Points) -> Points:
         return rotate_z(points, self.yaw) + np.array([self.x, self.y, self.z])
@@ -239,9 +239,8 @@ class Furnishing:
         x, y, z = carrier.to_world(
             np.array([[local[0], local[1], surface.z + TOUCHING / 2 - float(shape.bounds[0, 2])]])
         )[0]
-        pose = {"shelf": "in", "seat": "on"}.get(surface.kind, "on")
         return self.place(
-            shape, x, y, z, carrier.yaw + turn, support=carrier.id, pose=pose, anywhere=surface.kind == "sill"
+            shape, x, y, z, carrier.yaw + turn, support=carrier.id, pose="on", anywhere=surface.kind == "sill"
         )
 
     def scatter(

@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from training.household.camera import Camera, Pose
-from training.household.camera_path import drive
+from training.household.camera_path import TooFullError, drive
+from training.household.errors import HouseholdError
 from training.household.layout import ROOMS, furnish
 from training.household.photometric import Look, random_look
 from training.household.scene import Scene
@@ -15,6 +16,8 @@ CAMERA_HEIGHTS = (0.6, 1.0, 1.4)
 
 LAYOUT_VERSION = 1
 """Counts up when the same seed gives other scenes, so that a half-made root is never finished with other rooms."""
+
+_ATTEMPTS = 10
 
 # Streams of random numbers, so that a change to one leaves the others alone.
 _SCENE, _DRIVE, _LOOK, _NOISE, _WORDS, _ORDER = range(6)
@@ -60,11 +63,6 @@ class Sequence:
     poses: tuple[Pose, ...]
     look: Look
 
-    @property
-    def name(self) -> str:
-        """Of its folder."""
-        return f"{self.number:06d}"
-
 
 def plan(settings: Settings, number: int) -> Sequence:
     """A sequence. Day and night alternate, heights go round by three; six in a row show each kind of room once."""
@@ -72,9 +70,17 @@ def plan(settings: Settings, number: int) -> Sequence:
     kind = ROOMS[_stream(settings, _ORDER, block).permutation(len(ROOMS))[place]]
     # Another room at a height and light in each block, by the order above.
     day, height = number % 2 == 0, CAMERA_HEIGHTS[number % len(CAMERA_HEIGHTS)]
-    scene = furnish(_stream(settings, _SCENE, number), kind, day=day)
-    poses = drive(scene, _stream(settings, _DRIVE, number), frames=settings.frames, step=settings.step, height=height)
-    return Sequence(number, day, height, scene, tuple(poses), random_look(_stream(settings, _LOOK, number)))
+    look = random_look(_stream(settings, _LOOK, number))
+    for attempt in range(_ATTEMPTS):
+        scene = furnish(_stream(settings, _SCENE, number, attempt), kind, day=day)
+        try:
+            poses = drive(
+                scene, _stream(settings, _DRIVE, number), frames=settings.frames, step=settings.step, height=height
+            )
+        except TooFullError:
+            continue
+        return Sequence(number, day, height, scene, tuple(poses), look)
+    raise HouseholdError(f"no room of {_ATTEMPTS} for sequence {number} can be driven through; use another --seed")
 
 
 def noise_of(settings: Settings, number: int, frame: int) -> np.random.Generator:

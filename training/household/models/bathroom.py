@@ -50,19 +50,12 @@ def toilet(rng: np.random.Generator) -> Shape:
     ]
     if lid_up:
         parts.append(_stretched(lathe([*ring, ring[0]], seat_colour, segments=40), 1.27, -0.08))
-        lid = _stretched(
-            lathe(
-                [(0.0, 0), (width, 0), (width + 0.004, 0.01), (width - 0.01, 0.02), (0, 0.022)],
-                seat_colour,
-                segments=40,
-            ),
-            1.2,
-            -0.2,
-        )
+        disc = [(0.0, 0.0), (width, 0.0), (width + 0.004, 0.01), (width - 0.01, 0.02), (0.0, 0.022)]
+        lid = _stretched(lathe(disc, seat_colour, segments=40), 1.2, -0.2)
         parts.append(lid.moved([0, 0.125, 0.44], tilt=-np.pi / 2 - 0.12))
     else:
-        lid = [(0, 0.413), (width, 0.413), (width + 0.005, 0.425), (width, 0.445), (width - 0.03, 0.452), (0, 0.455)]
-        parts.append(_stretched(lathe(lid, seat_colour, segments=40), 1.27, -0.08))
+        closed = [(0, 0.413), (width, 0.413), (width + 0.005, 0.425), (width, 0.445), (width - 0.03, 0.452), (0, 0.455)]
+        parts.append(_stretched(lathe(closed, seat_colour, segments=40), 1.27, -0.08))
     wide, deep = rng.uniform(0.36, 0.42), rng.uniform(0.16, 0.19)
     back = 0.33
     parts += [

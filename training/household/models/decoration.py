@@ -70,7 +70,7 @@ def _plant(rng: np.random.Generator, radius: float, spread: float) -> Shape:
             long = size * rng.uniform(0.4, 0.95)
             tip = np.array([np.cos(turn) * np.sin(out), np.sin(turn) * np.sin(out), np.cos(out)]) * long + [0, 0, base]
             mid = np.array([0, 0, base]) * 0.45 + tip * 0.55 + [0, 0, long * 0.08]
-            stalks.append(tube([[0, 0, base], mid, tip], radius * 0.03 + 0.0012, green, segments=5))
+            stalks.append(tube(np.stack([[0, 0, base], mid, tip]), radius * 0.03 + 0.0012, green, segments=5))
             places = np.linspace(0.35, 1.0, int(rng.integers(5, 8))) if style == "bush" else [1.0]
             for t in places:
                 at = np.array([0, 0, base]) * (1 - t) + tip * t
@@ -187,7 +187,7 @@ def closed_lying_book(rng: np.random.Generator) -> Shape:
     parts, colour = _book_parts(rng, height, deep, thick)
     # Upright with the thickness along x: roll about y so that the cover lies up.
     lying = [
-        Part(p.vertices[:, [1, 2, 0]] * [1, 1, 1] + [0, -height / 2, thick / 2], p.faces, p.material, p.smooth, p.bevel)
+        Part(p.vertices[:, [1, 2, 0]] + [0, -height / 2, thick / 2], p.faces, p.material, p.smooth, p.bevel)
         for p in parts
     ]
     return Shape("book", tuple(lying), colour)

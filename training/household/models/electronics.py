@@ -128,12 +128,8 @@ def laptop(rng: np.random.Generator) -> Shape:
 def keyboard(rng: np.random.Generator) -> Shape:
     colour, rgb = m.coloured(rng, "black", "white", "gray")
     case = m.plain(rng, rgb, roughness=0.45)
-    key = m.plain(
-        rng,
-        (0.05, 0.05, 0.055)
-        if colour == "black" and rng.random() < 0.6
-        else tuple(min(1.0, c * 1.15 + 0.06) for c in rgb),
-    )
+    r, g, b = (min(1.0, c * 1.15 + 0.06) for c in rgb)
+    key = m.plain(rng, (0.05, 0.05, 0.055) if colour == "black" and rng.random() < 0.6 else (r, g, b))
     width, depth = rng.uniform(0.40, 0.45), rng.uniform(0.125, 0.15)
     main = width * 0.78
     parts = [

@@ -79,7 +79,7 @@ def ceiling_lamp(rng: np.random.Generator, emission: float, tint: m.RGB) -> Shap
         parts: list[Part] = [cylinder(0.17, 0.07, [0, 0, -0.075], light), cylinder(0.18, 0.015, [0, 0, -0.016], white)]
     else:
         parts = [
-            tube([[0, 0, 0], [0, 0, -0.28]], 0.004, white),
+            tube([[0.0, 0.0, 0.0], [0.0, 0.0, -0.28]], 0.004, white),
             ellipsoid([0.13, 0.13, 0.13], [0, 0, -0.4], light.lit(emission * 1.2)),
             lathe([(0.04, -0.29), (0.04, -0.26), (0.004, -0.25)], white),
         ]

@@ -28,10 +28,9 @@ def banana(rng: np.random.Generator) -> Shape:
         stem = tube([curve[0], curve[0] - [0.022, -0.009, 0]], [thick * 0.36, thick * 0.3], skin, segments=7)
         # Fingers of a bunch fan out from the stem.
         turn = (i - (count - 1) / 2) * 0.24
-        lift = thick * 1.02 + abs(i - (count - 1) / 2) * 0.0
         for part in (body, end, stem):
             hinged = Part(part.vertices - curve[0], part.faces, part.material, smooth=True)
-            parts.append(hinged.moved([0, 0, lift + 0.012 * (i % 2)], turn=turn))
+            parts.append(hinged.moved([0, 0, thick * 1.02 + 0.012 * (i % 2)], turn=turn))
     return Shape("banana", tuple(parts), "yellow")
 
 

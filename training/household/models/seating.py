@@ -215,7 +215,6 @@ def _duvet(rng: np.random.Generator, width: float, length: float, top: float, cl
         np.minimum(over_side, 0.05) * 0.8 + (over_side > 0) * (0.02 + np.abs(folds))
     )
     py = np.maximum(y, -length / 2) - np.minimum(over_foot, 0.05) * 0.8 - (over_foot > 0) * (0.02 + np.abs(folds))
-    py = np.where(along[:, None] == along[-1], py, py)
     grid = np.stack([px, py, z], axis=2)
     # The upper edge lies on the sheet, turned under.
     grid[-1, :, 2] -= 0.045

@@ -178,17 +178,17 @@ def wine_glass(rng: np.random.Generator) -> Shape:
     return Shape("wine glass", tuple(parts), "", "")
 
 
-def _handle(rng: np.random.Generator, length: float, steel: m.Material) -> tuple[Part, str]:
+def _handle(rng: np.random.Generator, length: float, steel: m.Material) -> Part:
     """A cutlery handle along y from 0 towards -length."""
     y = np.linspace(0, -length, 8)
     width = np.interp(np.linspace(0, 1, 8), [0, 0.25, 0.8, 1], [0.0035, 0.0036, 0.0085, 0.0055])
     z = 0.004 + 0.006 * np.sin(np.linspace(0, np.pi, 8))
-    return tube(np.column_stack([np.zeros(8), y, z]), width, steel, segments=8, flatten=0.28), ""
+    return tube(np.column_stack([np.zeros(8), y, z]), width, steel, segments=8, flatten=0.28)
 
 
 def fork(rng: np.random.Generator) -> Shape:
     steel = m.metal(rng)
-    handle, _ = _handle(rng, rng.uniform(0.12, 0.135), steel)
+    handle = _handle(rng, rng.uniform(0.12, 0.135), steel)
     y = np.linspace(0, 0.03, 4)
     neck = tube(
         np.column_stack([np.zeros(4), y, [0.004, 0.004, 0.006, 0.007]]),
@@ -213,7 +213,7 @@ def fork(rng: np.random.Generator) -> Shape:
 
 def spoon(rng: np.random.Generator) -> Shape:
     steel = m.metal(rng) if rng.random() < 0.85 else m.wood(rng)
-    handle, _ = _handle(rng, rng.uniform(0.12, 0.135), steel)
+    handle = _handle(rng, rng.uniform(0.12, 0.135), steel)
     t = np.linspace(0, np.pi / 2, 8)
     inner = [(float(np.sin(a)), float(0.0105 - 0.0085 * np.cos(a))) for a in t]
     rim = [(1.0, 0.0115), *[(r, z - 0.0014) for r, z in reversed(inner)]]
