@@ -43,7 +43,7 @@ _MEAL: Mapping[Builder, float] = {
     food.banana: 1.5,
     food.apple: 1.5,
     food.orange: 1.5,
-    food.cake: 1.2,
+    food.cake: 2.0,
     tableware.knife: 0.6,
     tableware.spoon: 0.6,
     tableware.fork: 0.6,
@@ -64,6 +64,7 @@ _COUNTER: Mapping[Builder, float] = {
     tableware.wine_glass: 0.7,
     food.cake: 0.5,
     tableware.pot: 0.7,
+    kitchen.toaster: 0.7,
 }
 _DESK: Mapping[Builder, float] = {
     tableware.cup: 2.5,
@@ -321,7 +322,7 @@ def _dining_group(scene: Furnishing, x: float, y: float, *, chairs: int, laid: f
                 break
     if rng.random() < laid:
         _lay_table(scene, table, seated or [0.0])
-    _clutter(scene, table, _MEAL, 6)
+    _clutter(scene, table, _MEAL, 9)
     return table
 
 
@@ -344,7 +345,7 @@ def _work_place(scene: Furnishing, walls: Sequence[Wall]) -> Item | None:
         if rng.random() < 0.6:
             _at(scene, desk, top, electronics.mouse(rng), middle + 0.26, front + 0.17, rng.normal(0, 0.2))
     _book_stack(scene, desk, top)
-    _clutter(scene, desk, _DESK, 6)
+    _clutter(scene, desk, _DESK, 8)
     chair = seating.chair(rng)
     cos, sin = np.cos(desk.yaw), np.sin(desk.yaw)
     away = float(desk.shape.size[1]) / 2 + float(chair.size[1]) / 2 + rng.uniform(0.0, 0.25)
@@ -498,7 +499,7 @@ def _kitchen(scene: Furnishing, walls: Sequence[Wall]) -> None:
                 rng.normal(0, 0.06),
             )
     for unit in tops:
-        _clutter(scene, unit, _COUNTER, 3)
+        _clutter(scene, unit, _COUNTER, 5)
     for away in (2.35, 2.2, 2.5, 2.1):
         x, y = room.to_wall(wall, rng.uniform(-0.5, 0.5), away)
         if _dining_group(scene, x, y, chairs=int(rng.integers(2, 5)), laid=0.4):
@@ -511,7 +512,7 @@ def _living_room(scene: Furnishing, walls: Sequence[Wall]) -> None:
     stand = scene.at_wall(tables.cabinet(rng), wall, along)
     if stand is not None:
         scene.on(stand, stand.shape.surfaces[0], electronics.television(rng), 0, 0.3)
-        _clutter(scene, stand, _DISPLAY, 1.5, turn=0.5)
+        _clutter(scene, stand, _DISPLAY, 5, turn=0.5)
     facing = YAW[wall] + np.pi
     couch, sofa, away = seating.couch(rng), None, 2.6
     for away in rng.uniform(2.2, 2.9, 6):
@@ -530,7 +531,7 @@ def _living_room(scene: Furnishing, walls: Sequence[Wall]) -> None:
     if rng.random() < 0.7:
         _shelves(scene, [walls[2], walls[3], walls[1]])
     if rng.random() < 0.6:
-        _clutter(scene, scene.along_wall(tables.chest(rng), walls[1:]), _DISPLAY, 2.5, turn=0.5)
+        _clutter(scene, scene.along_wall(tables.chest(rng), walls[1:]), _DISPLAY, 5, turn=0.5)
     if rng.random() < 0.5:
         x, y = room.to_wall(walls[2], rng.uniform(-1, 1), 0.9)
         _dining_group(scene, x, y, chairs=2, laid=0.3)
@@ -540,7 +541,7 @@ def _living_room(scene: Furnishing, walls: Sequence[Wall]) -> None:
 
 def _table_on_rug(scene: Furnishing, x: float, y: float, yaw: float) -> None:
     table = scene.place(tables.coffee_table(scene.rng), x, y, 0.0115, yaw + scene.rng.normal(0, 0.04))
-    _clutter(scene, table, _LEISURE, 6)
+    _clutter(scene, table, _LEISURE, 9)
 
 
 def _bedroom(scene: Furnishing, walls: Sequence[Wall]) -> None:
@@ -554,14 +555,14 @@ def _bedroom(scene: Furnishing, walls: Sequence[Wall]) -> None:
         scene.scatter(bed, bed.shape.surfaces[0], builder(rng), turn=0.8)
     for side in (-1, 1):
         stand = scene.at_wall(tables.nightstand(rng), wall, along + side * (float(shape.size[0]) / 2 + 0.32))
-        _clutter(scene, stand, _BEDSIDE, 2.2, turn=0.6)
+        _clutter(scene, stand, _BEDSIDE, 4, turn=0.6)
     if rng.random() < 0.7:
         _work_place(scene, walls[1:])
     if rng.random() < 0.8:
         chest = scene.along_wall(tables.chest(rng), walls[1:])
         if chest is not None and rng.random() < 0.4:
             scene.on(chest, chest.shape.surfaces[0], electronics.monitor(rng), 0, 0.2)
-        _clutter(scene, chest, _DISPLAY, 2, turn=0.5)
+        _clutter(scene, chest, _DISPLAY, 5, turn=0.5)
     if rng.random() < 0.4:
         scene.along_wall(seating.chair(rng), walls[1:])
 
@@ -576,7 +577,7 @@ def _office(scene: Furnishing, walls: Sequence[Wall]) -> None:
         _shelves(scene, walls)
     if rng.random() < 0.5:
         scene.along_wall(seating.couch(rng), walls)
-    _clutter(scene, scene.along_wall(tables.cabinet(rng), walls), _DISPLAY, 3, turn=0.5)
+    _clutter(scene, scene.along_wall(tables.cabinet(rng), walls), _DISPLAY, 5, turn=0.5)
     for _ in range(int(rng.integers(0, 2))):
         scene.along_wall(seating.chair(rng), walls)
 
@@ -615,7 +616,7 @@ def _bathroom(scene: Furnishing, walls: Sequence[Wall]) -> None:
     scene.along_wall(bathroom.towel(rng), walls, z=float(rng.uniform(0.9, 1.1)), gap=0.006)
     if rng.random() < 0.6:
         cabinet = scene.along_wall(tables.nightstand(rng), walls)
-        _clutter(scene, cabinet, _BATH, 3)
+        _clutter(scene, cabinet, _BATH, 6)
     if rng.random() < 0.6:
         scene.place(bathroom.bath_mat(rng), room.width / 2, room.depth / 2, 0.0, rng.uniform(-0.3, 0.3))
 
