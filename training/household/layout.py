@@ -288,8 +288,7 @@ def _at(
 ) -> Item | None:
     """Put a shape's middle on a surface at metres from the surface's middle, if it does not hang over."""
     middle = shape.bounds.mean(axis=0)
-    reach = float(np.hypot(*shape.size[:2])) / 2
-    if max(abs(x) - surface.half_width, abs(y) - surface.half_depth) > -min(reach, float(min(shape.size[:2])) / 2):
+    if max(abs(x) - surface.half_width, abs(y) - surface.half_depth) > -float(min(shape.size[:2])) / 2:
         return None
     cos, sin = np.cos(turn), np.sin(turn)
     local = [surface.x + x - cos * middle[0] + sin * middle[1], surface.y + y - sin * middle[0] - cos * middle[1]]
