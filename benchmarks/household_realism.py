@@ -27,6 +27,9 @@ OVERLAP = 0.5
 SCORES = (0.35, 0.15)
 """Detections count from these scores on: a usual threshold, and a low one that shows what nearly counted."""
 
+# What YOLOX's class list, older than ACVR's, calls things; other spellings are `normalise`'s.
+_OLD_NAMES = {"sofa": "couch"}
+
 Boxes = NDArray[np.float32]
 Detector = Callable[[NDArray[np.uint8]], list[tuple[str, float, Boxes]]]
 """A BGR frame's objects: class, score and box (left, top, right, bottom; exclusive)."""
@@ -104,8 +107,9 @@ def found_objects(objects: list[Labelled], detections: list[tuple[str, float, Bo
     for name, sureness, box in sorted(detections, key=lambda detection: -detection[1]):
         if sureness < score:
             break
+        class_name = _OLD_NAMES.get(name, normalise(name))
         overlaps = [
-            intersection_over_union(box, thing.box) if thing.class_name == normalise(name) and not found[i] else 0.0
+            intersection_over_union(box, thing.box) if thing.class_name == class_name and not found[i] else 0.0
             for i, thing in enumerate(objects)
         ]
         if overlaps and max(overlaps) >= OVERLAP:

@@ -11,8 +11,10 @@ CUP = np.array([10, 10, 30, 30], np.float32)
 
 
 def test_object_counts_as_found_by_its_class_its_place_and_the_score() -> None:
-    objects = [Labelled("cup", CUP), Labelled("television", CUP + 100)]
-    assert found_objects(objects, [("cup", 0.9, CUP), ("tvmonitor", 0.9, CUP + 101)], 0.35) == [True, True]
+    objects = [Labelled("cup", CUP), Labelled("television", CUP + 100), Labelled("couch", CUP + 200)]
+    found = [("cup", 0.9, CUP), ("tvmonitor", 0.9, CUP + 101), ("sofa", 0.9, CUP + 199)]
+    assert found_objects(objects, found, 0.35) == [True, True, True]
+    objects = objects[:2]
     assert found_objects(objects, [("bowl", 0.9, CUP)], 0.35) == [False, False]
     assert found_objects(objects, [("cup", 0.3, CUP)], 0.35) == [False, False]
     assert found_objects(objects, [("cup", 0.9, CUP + 12)], 0.35) == [False, False]

@@ -466,7 +466,7 @@ def _one_thing(sentence: _Sentence) -> str:
     if len(lead.things) == 1 and thing.share > 0.3 and rng.random() < 0.4:
         return f"a close up of {phrase}"
     if rng.random() < 0.2:
-        return f"{sentence.choose('a view of', 'a picture of', 'a photo of')} {phrase}"
+        return f"{sentence.choose('a view of', 'an image of', 'a photo of')} {phrase}"
     if len(sentence.named) == 1 and (others := sentence.others(1)):
         return f"{phrase} and {sentence.phrase(others[0])}"
     return phrase
@@ -502,7 +502,7 @@ def _plain_sentences(view: View) -> list[str]:
         f"{_article(wall)} in a {view.room}",
         f"a view of {_article(wall)}",
         f"the {wall} of a {view.room}",
-        f"a picture of {_article(wall)}",
+        f"an image of {_article(wall)}",
         f"part of {_article(wall)} in a {view.room}",
     ]
     return [_finished(phrase) for phrase in phrases]

@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from training.household.photometric import develop
 from training.household.sequences import Sequence, Settings, noise_of, plan, words_of
 
 # As many frames as a process takes at once. It keeps its scene for the next few, which are mostly the same sequence's.
-_CHUNK = 8
+_CHUNK = 4
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,19 @@ def generate(folder: Path, settings: Settings, sequences: int, *, processes: int
     if total:
         require_bpy()
     started = time.perf_counter()
-    with tqdm(
-        total=sequences * settings.frames, initial=sequences * settings.frames - total, unit="frame", disable=quiet
-    ) as bar:
-        if total:
-            _render_all(folder, settings, missing, processes, bar.update)
+    everything = sequences * settings.frames
+    with tqdm(total=everything, initial=everything - total, unit="frame", disable=quiet) as bar:
+        for number, frames in _rendered(folder, settings, missing, processes) if total else ():
+            bar.update(frames)
+            if not root.missing(number, settings.frames):
+                root.finish(plan(settings, number), settings.frames)
     seconds = time.perf_counter() - started
+    # Killed between a sequence's last frame and its labels.
     for number in range(sequences):
         if not root.is_finished(number):
             root.finish(plan(settings, number), settings.frames)
     write_captions(root, settings, sequences)
-    return Report(total, sequences * settings.frames - total, seconds)
+    return Report(total, everything - total, seconds)
 
 
 def write_captions(root: Root, settings: Settings, sequences: int) -> None:
@@ -76,9 +78,10 @@ def write_captions(root: Root, settings: Settings, sequences: int) -> None:
     root.write_captions(settings, captions)
 
 
-def _render_all(
-    folder: Path, settings: Settings, missing: dict[int, list[int]], processes: int, done: Callable[[int], object]
-) -> None:
+def _rendered(
+    folder: Path, settings: Settings, missing: dict[int, list[int]], processes: int
+) -> Iterator[tuple[int, int]]:
+    """Render the missing frames; yields a sequence's number and how many more of its frames there are, as they come."""
     threads = max(1, (os.cpu_count() or 1) // processes)
     chunks = [
         (number, frames[i : i + _CHUNK]) for number, frames in missing.items() for i in range(0, len(frames), _CHUNK)
@@ -87,9 +90,13 @@ def _render_all(
         processes, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(os.getpid(),)
     )
     try:
-        work = [pool.submit(_render_chunk, folder, settings, number, frames, threads) for number, frames in chunks]
+        work = {
+            pool.submit(_render_chunk, folder, settings, number, frames, threads): (number, len(frames))
+            for number, frames in chunks
+        }
         for finished in as_completed(work):
-            done(finished.result())
+            finished.result()
+            yield work[finished]
     except BrokenProcessPool:
         raise HouseholdError(
             "a rendering process died, perhaps for want of memory; the same command goes on where it was, "
@@ -113,8 +120,8 @@ def _start_worker(parent: int) -> None:
 _staged: tuple[Settings, Sequence, Stage] | None = None
 
 
-def _render_chunk(folder: Path, settings: Settings, number: int, frames: list[int], threads: int) -> int:
-    """Render frames of a sequence; returns how many."""
+def _render_chunk(folder: Path, settings: Settings, number: int, frames: list[int], threads: int) -> None:
+    """Render frames of a sequence."""
     global _staged
     if _staged is None or _staged[0] != settings or _staged[1].number != number:
         sequence = plan(settings, number)
@@ -129,4 +136,3 @@ def _render_chunk(folder: Path, settings: Settings, number: int, frames: list[in
         light, index = stage.render(sequence.poses[frame], seed=frame)
         image_bgr = develop(light, sequence.look, noise_of(settings, number, frame))
         root.write_frame(sequence, frame, image_bgr, index)
-    return len(frames)
