@@ -53,7 +53,7 @@ class Stage:
         with _quiet():
             self._bpy.ops.wm.read_factory_settings(use_empty=True)
             self._scene = self._bpy.context.scene
-            self._materials: dict[tuple[Material, int], Any] = {}
+            self._materials: dict[tuple[Material, tuple[int, int, int]], Any] = {}
             self._configure(samples, threads)
             self._add_passes()
             for part in shell_parts(scene.room):
@@ -130,9 +130,10 @@ class Stage:
         data.from_pydata(part.vertices.tolist(), [], [list(face) for face in part.faces])
         if part.smooth:
             data.shade_smooth()
-        # Grain runs along a board, whichever way it lies.
+        # Grain runs along a board and tiles lie in a wall's plane, whichever way it faces.
         low, high = part.bounds
-        surface = part.material, int(np.argmax(high - low))
+        thin, _, long = (int(axis) for axis in np.argsort(high - low))
+        surface = part.material, (thin, 3 - thin - long, long)
         if surface not in self._materials:
             self._materials[surface] = Shader(self._bpy, *surface).node_material
         data.materials.append(self._materials[surface])
@@ -233,10 +234,11 @@ def _world(bpy: ModuleType, scene: Scene) -> Any:
 class Shader:
     """A node material for a ``Material``: one method a texture."""
 
-    def __init__(self, bpy: ModuleType, material: Material, along: int) -> None:
-        """``along``: the axis, 0 to 2, that grain and brush strokes follow."""
+    def __init__(self, bpy: ModuleType, material: Material, axes: tuple[int, int, int]) -> None:
+        """``axes``: the part's shortest, middle and longest direction, 0 to 2."""
         self.node_material = bpy.data.materials.new(material.texture)
-        self._m, self._along, self._tree = material, along, self.node_material.node_tree
+        self._m, self._tree = material, self.node_material.node_tree
+        self._thin, _, self._long = axes
         self._surface = next(node for node in self._tree.nodes if node.type == "BSDF_PRINCIPLED")
         self._set("Base Color", (*_linear(material.rgb), 1.0))
         self._set("Roughness", material.roughness)
@@ -321,7 +323,7 @@ class Shader:
 
     def _wood(self) -> None:
         s = self._m.scale
-        grain = self._noise(9.0 / s, 6.0, self._stretched(0.6, 7.0, self._along), distortion=1.2)
+        grain = self._noise(9.0 / s, 6.0, self._stretched(0.6, 7.0, self._long), distortion=1.2)
         self._paint(self._mix(grain, self._second(), self._m.rgb, 0.3, 0.68))
         self._bump(grain, 0.12)
 
@@ -335,7 +337,8 @@ class Shader:
     def _stone(self) -> None:
         self._paint(self._mix(self._noise(70.0, 8.0), self._second(), self._m.rgb, 0.36, 0.5))
 
-    def _bricks(self, width: float, height: float, gap: float, offset: float, vary: float, place: Any = None) -> None:
+    def _bricks(self, width: float, height: float, gap: float, offset: float, vary: float) -> None:
+        """Bricks in the part's plane; upright ones lie with their rows level."""
         bricks = self._node("TexBrick")
         bricks.offset, bricks.squash = offset, 1.0
         r, g, b = self._m.rgb
@@ -344,7 +347,11 @@ class Shader:
         bricks.inputs["Mortar"].default_value = (*_linear(self._second()), 1.0)
         bricks.inputs["Scale"].default_value, bricks.inputs["Mortar Size"].default_value = 1.0, gap
         bricks.inputs["Brick Width"].default_value, bricks.inputs["Row Height"].default_value = width, height
-        self._link(place if place is not None else self._place, bricks.inputs["Vector"])
+        split, plane = self._node("SeparateXYZ"), self._node("CombineXYZ")
+        self._link(self._place, split.inputs[0])
+        for target, axis in enumerate(k for k in range(3) if k != self._thin):
+            self._link(split.outputs[axis], plane.inputs[target])
+        self._link(plane.outputs[0], bricks.inputs["Vector"])
         self._paint(bricks.outputs["Color"])
         self._bump(bricks.outputs["Fac"], -0.4, 0.002)
 
@@ -367,7 +374,7 @@ class Shader:
         self._paint(self._mix(self._noise(0.8), (r * 0.96, g * 0.96, b * 0.95), self._m.rgb))
 
     def _brushed(self) -> None:
-        streaks = self._noise(60.0, 4.0, self._stretched(0.4, 14.0, self._along))
+        streaks = self._noise(60.0, 4.0, self._stretched(0.4, 14.0, self._long))
         self._set("Roughness", 0.32)
         r, g, b = self._m.rgb
         self._paint(self._mix(streaks, (r * 0.86, g * 0.86, b * 0.86), self._m.rgb))

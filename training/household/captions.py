@@ -139,7 +139,7 @@ class View:
 
     room: str
     floor: str
-    wall_colour: str
+    wall: str
     night: bool
     groups: list[Group]
     """Most salient first."""
@@ -194,7 +194,9 @@ class CaptionWriter:
         room = self._scene.room
         at_wall = {thing.item.id for thing in things if thing.item.pose == "floor" and self._stands_at_wall(thing.item)}
         night = not self._scene.lighting.day
-        view = View(room.kind if typical else "room", room.floor_kind, room.wall_colour, night, groups, at_wall)
+        # Tiles cover a part of the wall, the paint another: only what holds for both is said.
+        wall = "tiled wall" if room.tiled_wall is not None else f"{room.wall_colour} wall"
+        view = View(room.kind if typical else "room", room.floor_kind, wall, night, groups, at_wall)
         view.by_item = {thing.item.id: group for group in groups for thing in group.things}
         return view
 
@@ -386,7 +388,7 @@ class _Sentence:
             words, other, _ = relations[int(self.rng.choice(len(relations), p=weights / weights.sum()))]
             return f"{phrase} {self.choose(*words)} {self.phrase(other, 0.35)}"
         if len(group.things) == 1 and group.things[0].item.id in self.view.at_wall and self.rng.random() < 0.4:
-            return f"{phrase} against {_article(f'{self.view.wall_colour} wall')}"
+            return f"{phrase} against {_article(self.view.wall)}"
         return phrase
 
     def room(self) -> str:
@@ -479,7 +481,7 @@ def _list_of_things(sentence: _Sentence) -> str:
 
 _PATTERNS: tuple[tuple[Callable[[_Sentence], str | None], float], ...] = (
     (_scene_sentence, 3.0),
-    (_with_load, 3.0),
+    (_with_load, 4.0),
     (_one_thing, 2.0),
     (_list_of_things, 1.5),
     (_there_is, 1.0),
@@ -496,7 +498,7 @@ def _sentence(view: View, rng: np.random.Generator) -> str:
 
 def _plain_sentences(view: View) -> list[str]:
     """For a frame that shows next to nothing."""
-    wall = f"{view.wall_colour} wall"
+    wall = view.wall
     phrases = [
         _article(wall),
         f"{_article(wall)} in a {view.room}",
