@@ -311,13 +311,7 @@ class Shader:
     def _plain(self) -> None:
         if not self._m.emission and not self._m.metallic:
             r, g, b = self._m.rgb
-            self._paint(
-                self._mix(
-                    self._noise(6.0),
-                    (r * 0.93, g * 0.93, b * 0.93),
-                    (min(1, r * 1.04), min(1, g * 1.04), min(1, b * 1.04)),
-                )
-            )
+            self._paint(self._mix(self._noise(6.0), (r * 0.97, g * 0.97, b * 0.97), self._m.rgb))
         if self._m.roughness < 0.2 and not self._m.metallic:
             self._set("Coat Weight", 0.3)
 

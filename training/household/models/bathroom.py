@@ -114,10 +114,16 @@ def bathtub(rng: np.random.Generator) -> Shape:
     white, chrome = _ceramic(rng), m.metal(rng)
     length, width, height, wall = 1.65, 0.74, 0.56, 0.06
     parts = [
-        box([length, wall, height], [0, -(width - wall) / 2, height / 2], white, bevel=0.02),
+        box([length, wall, height], [0, -(width - wall) / 2, height / 2], white, bevel=0.012),
         box([length, wall, height], [0, (width - wall) / 2, height / 2], white, bevel=0.02),
+        # Between the long sides: faces in one plane would flicker.
         *[
-            box([wall * 1.4, width, height], [sx * (length - wall * 1.4) / 2, 0, height / 2], white, bevel=0.02)
+            box(
+                [wall * 1.4, width - 2 * wall, height],
+                [sx * (length - wall * 1.4) / 2, 0, height / 2],
+                white,
+                bevel=0.004,
+            )
             for sx in (-1, 1)
         ],
         box([length - 0.1, width - 0.08, 0.1], [0, 0, 0.13], white, bevel=0.03),
