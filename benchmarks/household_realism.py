@@ -7,9 +7,8 @@ objects that it finds with an overlap (IoU) of at least 0.5. Objects whose box c
 frame are left out. The same detector finds 0.32 of the objects of COCO's own photographs at a score of 0.35.
 """
 
-import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -21,14 +20,13 @@ import typer
 from numpy.typing import NDArray
 
 from benchmarks.environment import describe_environment, report
-from smart_caption_ros.coverage.class_names import normalise
+from smart_caption_ros.datasets.acvr import AcvrSequences, acvr_class
+from smart_caption_ros.datasets.ground_truth import GroundTruthFrame
+from smart_caption_ros.datasets.source import SourceError
 
 OVERLAP = 0.5
 SCORES = (0.35, 0.15)
 """Detections count from these scores on: a usual threshold, and a low one that shows what nearly counted."""
-
-# What YOLOX's class list, older than ACVR's, calls things; other spellings are `normalise`'s.
-_OLD_NAMES = {"sofa": "couch"}
 
 Boxes = NDArray[np.float32]
 Detector = Callable[[NDArray[np.uint8]], list[tuple[str, float, Boxes]]]
@@ -82,23 +80,11 @@ def yolox(path: Path, class_names: list[str], threads: int) -> Detector:
     return detect
 
 
-def read_frames(root: Path, smallest: float) -> Iterator[tuple[NDArray[np.uint8], list[Labelled]]]:
-    """Frames of a root of sequences with those of their objects that can be expected to be found."""
-    for path in sorted(root.glob("*/labels.json")):
-        for frame, record in json.loads(path.read_text(encoding="utf-8")).items():
-            image = cv2.imread(str(path.parent / f"{frame}.jpg"))
-            if image is None:
-                raise typer.BadParameter(f"{path.parent / frame}.jpg is missing or no picture")
-            area = image.shape[0] * image.shape[1]
-            objects = []
-            for key, entry in record.items():
-                if key.startswith("_"):
-                    continue
-                left, top, right, bottom = entry["bounding_box"]
-                box_area = (right + 1 - left) * (bottom + 1 - top)
-                if box_area >= smallest * area:
-                    objects.append(Labelled(entry["class"], np.array([left, top, right + 1, bottom + 1], np.float32)))
-            yield image.astype(np.uint8, copy=False), objects
+def labelled_objects(frame: GroundTruthFrame, smallest: float) -> list[Labelled]:
+    """The frame's objects whose boxes cover at least a share of it."""
+    boxes = [(thing.class_name, np.array(thing.box_xyxy, np.float32)) for thing in frame.objects]
+    least = smallest * frame.width * frame.height
+    return [Labelled(name, box) for name, box in boxes if (box[2] - box[0]) * (box[3] - box[1]) >= least]
 
 
 def found_objects(objects: list[Labelled], detections: list[tuple[str, float, Boxes]], score: float) -> list[bool]:
@@ -107,7 +93,7 @@ def found_objects(objects: list[Labelled], detections: list[tuple[str, float, Bo
     for name, sureness, box in sorted(detections, key=lambda detection: -detection[1]):
         if sureness < score:
             break
-        class_name = _OLD_NAMES.get(name, normalise(name))
+        class_name = acvr_class(name)
         overlaps = [
             intersection_over_union(box, thing.box) if thing.class_name == class_name and not found[i] else 0.0
             for i, thing in enumerate(objects)
@@ -130,16 +116,14 @@ def measure(root: Path, detect: Detector, smallest: float) -> dict[str, object]:
     counts: dict[str, int] = defaultdict(int)
     hits: dict[str, dict[float, int]] = defaultdict(lambda: dict.fromkeys(SCORES, 0))
     frames = 0
-    for image_bgr, objects in read_frames(root, smallest):
+    for frame in AcvrSequences(root).frames():
         frames += 1
-        detections = detect(image_bgr)
+        objects, detections = labelled_objects(frame, smallest), detect(frame.read_image())
         for thing in objects:
             counts[thing.class_name] += 1
         for score in SCORES:
             for thing, is_found in zip(objects, found_objects(objects, detections, score), strict=True):
                 hits[thing.class_name][score] += is_found
-    if not frames:
-        raise typer.BadParameter(f"{root} holds no finished sequence (<sequence>/labels.json)")
     classes = {
         name: {"objects": count, **{f"recall_at_{score}": round(hits[name][score] / count, 3) for score in SCORES}}
         for name, count in sorted(counts.items(), key=lambda entry: -entry[1])
@@ -174,7 +158,11 @@ def command(
 ) -> None:
     """Measure, print and write."""
     names = (detector.parent / "coco_classes.txt").read_text(encoding="utf-8").split("\n")
-    report(measure(root, yolox(detector, [name.strip() for name in names if name.strip()], threads), smallest), output)
+    find = yolox(detector, [name.strip() for name in names if name.strip()], threads)
+    try:
+        report(measure(root, find, smallest), output)
+    except SourceError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 if __name__ == "__main__":

@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.datasets.acvr import ACVR_CLASSES
 from training.household.scene import Item
 
-CLASSES = (
-    "bottle", "cup", "knife", "bowl", "wine glass", "fork", "spoon", "banana", "apple", "orange", "cake",
-    "potted plant", "mouse", "keyboard", "laptop", "cell phone", "book", "clock", "chair", "dining table",
-    "couch", "bed", "toilet", "television", "microwave", "toaster", "refrigerator", "oven", "sink", "person",
-)  # fmt: skip
-"""ACVR's, without ``none``."""
+CLASSES = ACVR_CLASSES[1:]
+"""What is labelled: ACVR's classes without its word for nothing."""
 
 MINIMUM_PIXELS = 10
 """An item that shows less is not counted as visible."""

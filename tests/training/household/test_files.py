@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
+from smart_caption_ros.datasets.acvr import AcvrSequences
 from tests.training.household.painting import paint_index
 from training.data.coco import read_captions
 from training.household.errors import HouseholdError
@@ -50,6 +51,17 @@ def test_labels_say_what_the_masks_show(finished: Path) -> None:
             assert value["class"] in CLASSES
             objects += 1
     assert objects > 3
+
+
+def test_acvrs_reader_finds_the_same_objects_and_nothing_amiss(finished: Path) -> None:
+    source = AcvrSequences(finished)
+    frames = list(source.frames())
+    document = json.loads((finished / "000000" / "labels.json").read_text())
+    assert [frame.name for frame in frames] == [f"000000/{key}" for key in document]
+    for frame, entry in zip(frames, document.values(), strict=True):
+        listed = {int(key): value["class"] for key, value in entry.items() if not key.startswith("_")}
+        assert {thing.instance_id: thing.class_name for thing in frame.objects} == listed
+    assert not source.oddities
 
 
 def test_captions_are_in_cocos_format(finished: Path) -> None:
