@@ -69,7 +69,7 @@ def test_robot_side_imports_only_what_it_declares() -> None:
 
 @pytest.mark.parametrize("folder", ["training", "export"])
 def test_workstation_imports_only_what_it_declares(folder: str) -> None:
-    declared = modules(PROJECT["dependencies"]) | modules(EXTRAS["training"])
+    declared = modules(PROJECT["dependencies"]) | modules(EXTRAS["training"]) | modules(EXTRAS["household"])
     assert not {(path, module) for path, module in foreign_imports(folder) if module not in declared}
 
 
