@@ -608,7 +608,10 @@ def _bathroom(scene: Furnishing, walls: Sequence[Wall]) -> None:
     length = room.wall_length(wall)
     scene.at_wall(bathroom.toilet(rng), wall, -side * (length / 2 - 0.45))
     along = side * (length / 2 - rng.uniform(0.6, 0.8))
-    if scene.at_wall(bathroom.washbasin(rng), wall, along):
+    basin = bathroom.washbasin(rng)
+    hung = scene.at_wall(basin, wall, along)
+    if hung is not None:
+        scene.place(bathroom.washstand(rng, basin), hung.x, hung.y, 0.0, hung.yaw)
         scene.at_wall(bathroom.mirror(rng), wall, along, z=1.2, gap=0.003)
     if rng.random() < 0.7:
         scene.along_wall(bathroom.bathtub(rng), [walls[2], walls[3]], gap=0.02)

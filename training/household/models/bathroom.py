@@ -68,11 +68,10 @@ def toilet(rng: np.random.Generator) -> Shape:
 
 
 def washbasin(rng: np.random.Generator) -> Shape:
-    """A basin on a pedestal or on a cupboard, with a tap."""
+    """A basin with a tap at the height where it hangs; what is under it is no part of a sink."""
     white, chrome = _ceramic(rng), m.metal(rng)
-    height = rng.uniform(0.82, 0.88)
-    width, depth = rng.uniform(0.26, 0.31), 0.78
-    basin = [
+    height, width, depth = rng.uniform(0.82, 0.88), rng.uniform(0.26, 0.31), 0.78
+    profile = [
         (0.06, height - 0.17),
         (0.12, height - 0.15),
         (width - 0.03, height - 0.05),
@@ -83,31 +82,33 @@ def washbasin(rng: np.random.Generator) -> Shape:
         (0.1, height - 0.12),
         (0.02, height - 0.13),
     ]
-    parts = [_stretched(lathe(basin, white, segments=40), depth, -0.05)]
-    parts += [box([width * 1.7, 0.12, 0.09], [0, width * depth - 0.06, height - 0.05], white, bevel=0.02)]
-    parts.append(cylinder(0.018, 0.004, [0, -0.05, height - 0.128], chrome))
-    parts += tap(chrome, [0, width * depth - 0.055, height - 0.006], 0.12, 0.12)
     back = width * depth
-    if rng.random() < 0.5:
-        column = lathe([(0.12, 0), (0.11, 0.03), (0.08, 0.2), (0.085, height - 0.3), (0.11, height - 0.15)], white)
-        parts.append(column.moved([0, 0.03, 0]))
-    else:
-        skin = m.wood(rng) if rng.random() < 0.5 else m.plain(rng, m.COLOURS["white"])
-        parts.append(
-            box(
-                [width * 1.7, back + 0.05, height - 0.36],
-                [0, back / 2 - 0.025 - 0.03, (height - 0.36) / 2 + 0.18],
-                skin,
-            )
-        )
-        for sx in (-1, 1):
-            parts.append(
-                box(
-                    [width * 0.83, 0.018, height - 0.38], [sx * width * 0.425, -0.063, (height - 0.36) / 2 + 0.18], skin
-                )
-            )
-            parts.append(box([0.012, 0.018, 0.12], [sx * 0.04, -0.08, height * 0.55], chrome))
+    parts = [
+        _stretched(lathe(profile, white, segments=40), depth, -0.05),
+        box([width * 1.7, 0.12, 0.09], [0, back - 0.06, height - 0.05], white, bevel=0.02),
+        cylinder(0.018, 0.004, [0, -0.05, height - 0.128], chrome),
+        *tap(chrome, [0, back - 0.055, height - 0.006], 0.12, 0.12),
+    ]
     return Shape("sink", tuple(parts), "white")
+
+
+def washstand(rng: np.random.Generator, basin: Shape) -> Shape:
+    """A pedestal or a cupboard under a washbasin, in the basin's frame."""
+    top, back, width = float(basin.bounds[0, 2]) - 0.005, float(basin.bounds[1, 1]), float(basin.size[0]) * 0.85
+    if rng.random() < 0.5:
+        column = lathe([(0.12, 0), (0.11, 0.03), (0.08, 0.2), (0.085, top - 0.13), (0.11, top)], _ceramic(rng))
+        return Shape("pedestal", (column.moved([0, 0.03, 0]),), "white")
+    skin = m.wood(rng) if rng.random() < 0.5 else m.plain(rng, m.COLOURS["white"])
+    chrome, foot, deep = m.metal(rng), 0.18, back + 0.05
+    middle, tall = (foot + top) / 2, top - foot
+    parts = [box([width, deep, tall], [0, back - deep / 2 - 0.005, middle], skin)]
+    face = back - deep - 0.005
+    for sx in (-1, 1):
+        parts.append(box([width * 0.49, 0.018, tall - 0.02], [sx * width * 0.25, face - 0.009, middle], skin))
+        parts.append(box([0.012, 0.018, 0.12], [sx * 0.04, face - 0.026, top * 0.8], chrome))
+    return Shape(
+        "cabinet", tuple(parts), "" if skin.texture == "wood" else "white", "wooden" if skin.texture == "wood" else ""
+    )
 
 
 def bathtub(rng: np.random.Generator) -> Shape:
