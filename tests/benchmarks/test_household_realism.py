@@ -4,8 +4,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from benchmarks.household_realism import Labelled, found_objects, intersection_over_union, measure, yolox
+from benchmarks.household_realism import Labelled, found_objects, intersection_over_union, main, measure
 
 CUP = np.array([10, 10, 30, 30], np.float32)
 
@@ -51,17 +52,20 @@ def test_recall_is_counted_by_class(tmp_path: Path) -> None:
     assert result["classes"]["chair"]["recall_at_0.35"] == 0
 
 
-def test_detector_finds_the_people_in_a_real_photograph(data_dir: Path) -> None:
-    folder = data_dir / "coco_mini"
-    document = json.loads(next(folder.glob("instances_*val*.json")).read_text())
+def test_command_reports_what_a_real_detector_finds(tmp_path: Path, data_dir: Path) -> None:
+    coco = data_dir / "coco_mini"
+    document = json.loads(next(coco.glob("instances_*val*.json")).read_text())
     people = next(category["id"] for category in document["categories"] if category["name"] == "person")
-    large = max(
-        (a for a in document["annotations"] if a["category_id"] == people and not a.get("iscrowd")),
-        key=lambda a: a["area"],
-    )
+    alone = [a for a in document["annotations"] if a["category_id"] == people and not a.get("iscrowd")]
+    large = max(alone, key=lambda annotation: annotation["area"])
     name = next(image["file_name"] for image in document["images"] if image["id"] == large["image_id"])
+    folder = tmp_path / "000000"
+    folder.mkdir()
+    cv2.imwrite(str(folder / "000000.jpg"), cv2.imread(str(coco / "images" / name)))
     x, y, width, height = large["bbox"]
-    names = (data_dir / "detectors" / "coco_classes.txt").read_text().split("\n")
-    detections = yolox(data_dir / "detectors" / "yolox_nano.onnx", names, 1)(cv2.imread(str(folder / "images" / name)))
-    person = Labelled("person", np.array([x, y, x + width, y + height], np.float32))
-    assert found_objects([person], detections, 0.35) == [True]
+    person = {"class": "person", "mask_id": 1, "bounding_box": [x, y, x + width - 1, y + height - 1]}
+    (folder / "labels.json").write_text(json.dumps({"000000": {"_metadata": {}, "000001": person}}))
+    output, detector = tmp_path / "realism.json", data_dir / "detectors" / "yolox_nano.onnx"
+    done = CliRunner().invoke(main, [str(tmp_path), "--detector", str(detector), "--json", str(output)])
+    assert done.exit_code == 0, done.output
+    assert json.loads(output.read_text())["classes"]["person"]["recall_at_0.35"] == 1
