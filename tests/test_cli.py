@@ -545,10 +545,7 @@ def test_the_documentation_has_every_command_and_option_and_no_other() -> None:
             commands[name] = command
 
     collect("smart-caption", typer.main.get_command(cli.app))
-    sections = {
-        title.split(" PATH")[0].split(" [")[0]: text
-        for title, _, text in (section.partition("\n") for section in page.split("\n## ")[1:])
-    }
+    sections = dict(re.findall(r"^## (smart-caption(?: [a-z-]+)*)[^\n]*\n(.*?)(?=^## |\Z)", page, flags=re.M | re.S))
     assert set(sections) == set(commands)
     for name, command in commands.items():
         options = {option for parameter in command.params for option in parameter.opts if option[:2] == "--"}
