@@ -375,7 +375,7 @@ def test_ctrl_c_ends_quietly_with_130(tmp_path: Path) -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     assert running.stdout is not None
-    # Not at the first frame, when modules are still being imported: CPython drops an interrupt that meets its import lock.
+    # Not at the first frame, while modules are imported: an interrupt that meets CPython's import lock is lost.
     assert any(line.strip() == str(tmp_path / "1.png") for line in running.stdout)
     running.send_signal(signal.SIGINT)
     stdout, stderr = running.communicate(timeout=30)
