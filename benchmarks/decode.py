@@ -252,10 +252,11 @@ def _never(model: Smart, tokens: Tensor) -> Tensor:
     kv_cache(model, tokens, mask, BEAM_SIZE, MAX_WORDS)
     kept.remove()
     seen = torch.cat(states).clone()  # of inference mode, whose tensors cannot be exported
-    # The states share an offset (the last normalisation's), against which a word can stand.
-    mean = seen.mean(dim=0)
-    weights = -60 * mean / mean.square().sum()
-    assert bool(((seen @ weights) < -10).all()), "the decoder's states have no offset in common"
+    # What the last normalisation gives, its scale taken out, sums up to the same in every state: least squares finds
+    # the weights that make a constant of it.
+    weights = torch.linalg.lstsq(seen.double(), torch.full((len(seen), 1), -60.0, dtype=torch.float64)).solution
+    weights = weights.squeeze(1).float()
+    assert bool(((seen @ weights) < -10).all()), "no word is unlikely in every state of the decoder"
     return weights
 
 
