@@ -5,5 +5,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """The package's folder in the user's cache; nobody has made it yet."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "smart_caption_ros"
+    """``$XDG_CACHE_HOME/smart_caption_ros``, by default in ``~/.cache``; not made by asking for it."""
+    chosen = os.environ.get("XDG_CACHE_HOME", "")
+    # The specification has relative paths ignored.
+    return (Path(chosen) if chosen.startswith("/") else Path.home() / ".cache") / "smart_caption_ros"

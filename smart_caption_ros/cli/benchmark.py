@@ -10,7 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from smart_caption_ros.cli.terminal import BundleArgument, console, failures_in_a_sentence, log_to_terminal
+from smart_caption_ros.cli.terminal import (
+    BundleArgument,
+    check_engine,
+    console,
+    failures_in_a_sentence,
+    log_to_terminal,
+)
 
 
 def benchmark(
@@ -33,10 +39,8 @@ def benchmark(
 
         from smart_caption_ros import __version__, benchmarking
         from smart_caption_ros.captioning import Captioner
-        from smart_caption_ros.captioning.engines import ENGINE_NAMES
 
-        if engine not in ENGINE_NAMES:
-            raise typer.BadParameter(f"{engine!r} is not one of {', '.join(ENGINE_NAMES)}.", param_hint="--engine")
+        check_engine(engine)
         log_to_terminal()
         pictures = _frames(source, frames)
         captioner = Captioner.from_bundle(path, engine, threads)

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smart_caption_ros.cli.terminal import complain, console, failures_in_a_sentence, log_to_terminal, printable
+from smart_caption_ros.cli.terminal import (
+    check_engine,
+    complain,
+    console,
+    failures_in_a_sentence,
+    log_to_terminal,
+    printable,
+)
 
 if TYPE_CHECKING:
     from smart_caption_ros.coverage.report import Figures
@@ -135,14 +142,12 @@ def _benchmark(
     html: Path | None,
 ) -> None:
     from smart_caption_ros import coverage_benchmark
-    from smart_caption_ros.captioning.engines import ENGINE_NAMES
     from smart_caption_ros.coverage import NounCoverage
     from smart_caption_ros.datasets.detections import DetectedFrames
 
     if options.bundles and options.caption_files:
         raise typer.BadParameter("Give bundles or captions, not both.", param_hint="--captions")
-    if options.engine not in ENGINE_NAMES:
-        raise typer.BadParameter(f"{options.engine!r} is not one of {', '.join(ENGINE_NAMES)}.", param_hint="--engine")
+    check_engine(options.engine)
     for path in (json_file, html):
         if path is not None and not path.parent.is_dir():
             raise typer.BadParameter(f"There is no folder {path.parent} to write {path.name} into.")

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.terminal import FAILED, complain, console, failures_in_a_sentence, log_to_terminal, printable
+from smart_caption_ros.cli.terminal import (
+    FAILED,
+    check_engine,
+    complain,
+    console,
+    failures_in_a_sentence,
+    log_to_terminal,
+    printable,
+)
 
 if TYPE_CHECKING:
     from smart_caption_ros.captioning import Caption, Captioner, Detector
@@ -46,11 +54,9 @@ def describe(
     """
     with failures_in_a_sentence():
         from smart_caption_ros import describing
-        from smart_caption_ros.captioning.engines import ENGINE_NAMES
         from smart_caption_ros.datasets import FrameSource
 
-        if engine not in ENGINE_NAMES:
-            raise typer.BadParameter(f"{engine!r} is not one of {', '.join(ENGINE_NAMES)}.", param_hint="--engine")
+        check_engine(engine)
         log_to_terminal()
         sources = describing.open_all(paths, topic)
         readable = any(isinstance(source, FrameSource) for source in sources)

@@ -57,6 +57,14 @@ def complain(sentence: str) -> None:
     print(f"{PROGRAM}: {printable(sentence)}", file=sys.stderr)
 
 
+def check_engine(name: str) -> None:
+    """Refuse what is the name of no engine."""
+    from smart_caption_ros.captioning.engines import ENGINE_NAMES
+
+    if name not in ENGINE_NAMES:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(ENGINE_NAMES)}.", param_hint="--engine")
+
+
 def printable(text: str) -> str:
     """Text that any terminal takes: file names may hold bytes that are no characters."""
     encoding = sys.stdout.encoding or "utf-8"

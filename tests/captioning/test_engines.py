@@ -6,9 +6,10 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from smart_caption_ros.cache import cache_folder
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.captioning.engines import ENGINE_NAMES, available_engines, create_engine, load_with
-from smart_caption_ros.captioning.engines.cache import cache_folder, write_whole
+from smart_caption_ros.captioning.engines.cache import write_whole
 from smart_caption_ros.captioning.engines.onnx import BoundOnnxRuntimeGraph, OnnxRuntimeGraph
 from tests.captioning.small_graphs import add_static_captioner, doubling
 

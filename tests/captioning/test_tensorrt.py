@@ -11,10 +11,10 @@ import numpy as np
 import onnx
 import pytest
 
+from smart_caption_ros.cache import cache_folder
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.captioning.agreement import golden_frames
 from smart_caption_ros.captioning.engines import available_engines, create_engine
-from smart_caption_ros.captioning.engines.cache import cache_folder
 from smart_caption_ros.captioning.engines.tensorrt import TensorRtEngine
 from tests.captioning.fake_tensorrt import FakeGpu, install
 from tests.captioning.small_graphs import FLOAT, add_static_captioner, doubling, save

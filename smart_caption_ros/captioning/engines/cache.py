@@ -11,13 +11,6 @@ from smart_caption_ros.captioning.bundle import sha256_of
 from smart_caption_ros.captioning.external_data import external_locations
 
 
-def cache_folder() -> Path:
-    """``$XDG_CACHE_HOME/smart_caption_ros``, by default in ``~/.cache``; not made by asking for it."""
-    chosen = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification has relative paths ignored.
-    return (Path(chosen) if chosen.startswith("/") else Path.home() / ".cache") / "smart_caption_ros"
-
-
 def fingerprint(graph: Path, facts: Mapping[str, object]) -> str:
     """What a built engine is valid for, as 64 hexadecimal digits.
 

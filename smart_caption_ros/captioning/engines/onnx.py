@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from smart_caption_ros.cache import cache_folder
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH
 from smart_caption_ros.captioning.engines.base import Arrays, Graph, Tensor
-from smart_caption_ros.captioning.engines.cache import cache_folder
 from smart_caption_ros.captioning.errors import EngineError
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"

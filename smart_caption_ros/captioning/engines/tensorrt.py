@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from smart_caption_ros.cache import cache_folder
 from smart_caption_ros.captioning.bundle import STATIC_GRAPH
 from smart_caption_ros.captioning.engines.base import Arrays, Tensor
-from smart_caption_ros.captioning.engines.cache import cache_folder, fingerprint, write_whole
+from smart_caption_ros.captioning.engines.cache import fingerprint, write_whole
 from smart_caption_ros.captioning.engines.cuda import CudaRuntime
 from smart_caption_ros.captioning.errors import EngineError
 
