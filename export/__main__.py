@@ -27,10 +27,10 @@ from smart_caption_ros import __version__
 from smart_caption_ros.captioning import Bundle, BundleError, Captioner, EngineError
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, FORMAT_VERSION, STATIC_GRAPH, VISION_GRAPH
 from smart_caption_ros.captioning.engines import create_engine
-from training.backbones import PROVENANCE as BACKBONE_PROVENANCE
 from training.captioning import TrainedCaptioner
 from training.checkpoint import CheckpointError
-from training.data.datasets import DATASETS
+from training.config import DataConfig
+from training.data.datasets import provenance
 from training.data.flickr8k import DataError, Flickr8k
 from training.data.folder import data_folder
 
@@ -238,7 +238,7 @@ def describe_vision(
     """The manifest's facts of what makes the tokens, from the lender's manifest where there is one."""
     experiment = trained.record["experiment"]
     parameters = sum(p.numel() for p in trained.captioner.parameters())
-    data = DATASETS[experiment["data"].get("dataset", "flickr8k")].provenance
+    data = provenance(DataConfig(**experiment["data"]))
     if lender is not None:
         theirs = lender.manifest
         weights = (w for w in vision.graph.initializer if w.data_type in (TensorProto.FLOAT, TensorProto.FLOAT16))
@@ -248,7 +248,7 @@ def describe_vision(
                 **architecture, "backbone": theirs["architecture"].get("backbone", "unknown"),
                 "parameters": parameters,
             },
-            "trained_on": [data, *(entry for entry in theirs["trained_on"] if entry != data)],
+            "trained_on": [*data, *(entry for entry in theirs["trained_on"] if entry not in data)],
             "preprocessing": theirs["preprocessing"],
             "tokens": theirs["tokens"],
         }  # fmt: skip
@@ -257,7 +257,7 @@ def describe_vision(
     rows, columns = GRID
     return {
         "architecture": {**architecture, "backbone": "MobileNetV2 1.0, 7x7 grid", "parameters": parameters},
-        "trained_on": [data, BACKBONE_PROVENANCE[experiment["backbone"]]],
+        "trained_on": [*data, *(entry for entry in trained.record["backbone_trained_on"] if entry not in data)],
         "preprocessing": {
             "width": IMAGE_SIZE, "height": IMAGE_SIZE, "channels": "bgr", "dtype": "uint8", "resize": "squash",
             "interpolation": "area where the frame shrinks, linear where it grows",

@@ -1,21 +1,27 @@
-"""Convert released MobileNetV2 files to safetensors for :class:`training.models.mobilenet_v2.MobileNetV2`.
+"""Weights for :class:`training.models.mobilenet_v2.MobileNetV2` from released files, or from a bundle of ours.
 
-    python -m training.backbones FILE.onnx|FILE.tflite OUT.safetensors
+    python -m training.backbones FILE.onnx|FILE.tflite|BUNDLE OUT.safetensors
 
-Both kinds store int8 weights with a scale per output channel and folded batch normalisation; they are read as
+Released files store int8 weights with a scale per output channel and folded batch normalisation; they are read as
 data (no framework that wrote them is needed) and dequantised to float32. Convolutions are matched by the order
 in which a frame passes them.
 """
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from safetensors.torch import save_file
 
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
+from smart_caption_ros.captioning.errors import BundleError
+from training.data.folder import CHECKOUT
 from training.models.mobilenet_v2 import MobileNetV2
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto
 
 # Where the released files come from, for the manifest of what is trained from them.
 PROVENANCE = {
@@ -43,6 +49,8 @@ def read_onnx(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
     graph = onnx.load(str(path)).graph
     arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     for node in graph.node:
+        if node.op_type == "Cast" and node.input[0] in arrays:  # weights that our bundles store as float16
+            arrays[node.output[0]] = arrays[node.input[0]].astype(np.float32)
         if node.op_type == "DequantizeLinear" and node.input[0] in arrays:
             values, scale, zero = (arrays[name].astype(np.float32) for name in node.input)
             axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
@@ -51,7 +59,34 @@ def read_onnx(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
                 shape[axis] = -1
                 scale, zero = scale.reshape(shape), zero.reshape(shape)
             arrays[node.output[0]] = (values - zero) * scale
-    return [(arrays[node.input[1]], arrays[node.input[2]]) for node in graph.node if node.op_type == "Conv"]
+    return [(arrays[node.input[1]], arrays[node.input[2]]) for node in _of_tokens(graph) if node.op_type == "Conv"]
+
+
+def _of_tokens(graph: "GraphProto") -> "list[NodeProto]":
+    """The nodes that a vision graph's tokens are made by, without those of a detector; all nodes of other graphs."""
+    if not any(output.name == "tokens" for output in graph.output):
+        return list(graph.node)
+    needed, nodes = {"tokens"}, []
+    for node in reversed(graph.node):
+        if needed & set(node.output):
+            needed |= set(node.input)
+            nodes.append(node)
+    return nodes[::-1]
+
+
+def read_bundle(folder: Path) -> list[tuple[np.ndarray, np.ndarray]]:
+    """As :func:`read_onnx` for the vision graph of a bundle, whose first convolution takes BGR.
+
+    Raises:
+        BackboneError: it is no bundle.
+    """
+    try:
+        bundle = Bundle.load(folder)
+    except BundleError as error:
+        raise BackboneError(str(error)) from None
+    layers = read_onnx(bundle.path / VISION_GRAPH)
+    (weight, bias), *others = layers or [(np.zeros((0, 3, 0, 0), np.float32), np.zeros(0, np.float32))]
+    return [(np.ascontiguousarray(weight[:, ::-1]), bias), *others]
 
 
 def read_tflite(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -86,18 +121,46 @@ def read_tflite(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
     return layers
 
 
-READERS = {".onnx": read_onnx, ".tflite": read_tflite}
+READERS = {".onnx": read_onnx, ".tflite": read_tflite, "": read_bundle}
+"""By the ending of the name; a bundle is a folder."""
+
+
+def locate(name: str, data: Path) -> Path:
+    """Where the backbone of an experiment is.
+
+    Args:
+        name: a file under ``backbones/`` of the data folder, or, with a slash in it, a bundle's folder below the
+            checkout or absolute.
+        data: the data folder.
+    """
+    return CHECKOUT / name if "/" in name else data / "backbones" / name
+
+
+def provenance(path: Path) -> list[dict[str, Any]]:
+    """What the weights come from: names and terms, for the manifest of what is trained from them.
+
+    Raises:
+        BackboneError: it is no bundle.
+    """
+    if path.name in PROVENANCE:
+        return [PROVENANCE[path.name]]
+    if not path.is_dir():
+        return []
+    try:
+        return list(Bundle.load(path).manifest["trained_on"])
+    except BundleError as error:
+        raise BackboneError(str(error)) from None
 
 
 def load_backbone(path: Path) -> MobileNetV2:
-    """A MobileNetV2 with the convolutions of a released file; a classifier behind them is left out.
+    """A MobileNetV2 with the convolutions of a released file or of a bundle; what is behind them is left out.
 
     Raises:
         BackboneError: the file is missing, of an unknown kind, or holds other layers.
     """
     if path.suffix not in READERS:
-        raise BackboneError(f"{path}: expected one of {', '.join(READERS)}")
-    if not path.is_file():
+        raise BackboneError(f"{path}: expected one of {', '.join(filter(None, READERS))}, or a bundle's folder")
+    if not path.exists():
         raise BackboneError(f"{path}: no such file; set SMART_CAPTION_DATA to the folder that holds backbones/")
     backbone = MobileNetV2()
     convolutions = backbone.convolutions()

@@ -162,7 +162,8 @@ class ExperimentConfig:
     name: str
     phases: list[PhaseConfig]
     backbone: str = ""
-    """File under ``backbones/`` of the data folder, for :mod:`training.backbones`."""
+    """File under ``backbones/`` of the data folder, or a bundle's folder (with a slash): see
+    :func:`training.backbones.locate`."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     """In place of a backbone."""
     family: str = "smart"

@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.backbones import load_backbone
+from training import backbones
 from training.config import ExperimentConfig, FeaturesConfig, PhaseConfig
 from training.data.augmentation import random_view
 from training.data.datasets import CaptionDataset
 from training.data.feature_formats import check_images, open_features
 from training.data.feature_store import FeatureStore
-from training.data.grid_features import load_or_extract
+from training.data.grid_features import GridFeatures, grid_features
 from training.data.region_features import RegionFeatures, Regions
 from training.models.mobilenet_v2 import MobileNetV2
 
@@ -86,12 +86,17 @@ class Photographs:
     """Photographs through a backbone: cached grid features while it is frozen, random views while it learns."""
 
     def __init__(
-        self, dataset: CaptionDataset, splits: dict[str, list[str]], backbone: MobileNetV2, name: str, cache: Path
+        self,
+        dataset: CaptionDataset,
+        splits: dict[str, list[str]],
+        backbone: MobileNetV2,
+        facts: dict[str, Any],
+        cache: Path,
     ) -> None:
         """
         Args:
             splits: images of ``train`` and ``dev``.
-            name: of the backbone's file.
+            facts: where the backbone is from.
             cache: folder for grid features, shared between runs.
 
         Raises:
@@ -99,9 +104,9 @@ class Photographs:
         """
         for images in splits.values():
             dataset.check_photographs(images)
-        self._backbone, self._name = backbone, name
+        self._backbone, self.facts = backbone, facts
         self._dataset, self._splits, self._cache = dataset, splits, cache
-        self._features: dict[str, np.ndarray] = {}
+        self._features: dict[str, GridFeatures] = {}
         self._phase: PhaseConfig | None = None
         self._flips = np.zeros(len(splits["train"]), bool)
 
@@ -113,16 +118,12 @@ class Photographs:
     def backbone(self) -> MobileNetV2:
         return self._backbone
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        return {"backbone": self._name}
-
     def begin_phase(self, phase: PhaseConfig) -> None:
         self._phase = phase
         self._features = {}
         if not phase.trains_backbone:
             self._features = {
-                split: load_or_extract(self._cache, self._dataset, images, self.backbone, flip=split == "train")
+                split: grid_features(self._cache, self._dataset, images, self.backbone, flip=split == "train")
                 for split, images in self._splits.items()
             }
 
@@ -135,7 +136,7 @@ class Photographs:
         assert self._phase is not None
         flips = self._flips[images]
         if not self._phase.trains_backbone:
-            return _stored(self._features["train"][images, flips.astype(int)])
+            return VisualBatch(torch.from_numpy(self._features["train"].read(images, flips.astype(int))))
         frames = self._dataset.read_images([self._splits["train"][index] for index in images])
         crop = self._phase.crop
         randoms = _of_images(random, images)
@@ -147,7 +148,8 @@ class Photographs:
     def dev_batch(self, start: int, stop: int) -> VisualBatch:
         assert self._phase is not None
         if not self._phase.trains_backbone:
-            return _stored(self._features["dev"][start:stop, 0])
+            images = np.arange(start, min(stop, len(self._splits["dev"])))
+            return VisualBatch(torch.from_numpy(self._features["dev"].read(images, np.zeros(len(images), int))))
         return VisualBatch(torch.from_numpy(self._dataset.read_images(self._splits["dev"][start:stop])))
 
     def tokens(self, batch: VisualBatch) -> Tensor:
@@ -158,10 +160,6 @@ def _of_images(random: np.random.Generator, images: np.ndarray) -> list[np.rando
     """A generator for each image that depends on the image and on what ``random`` was made of."""
     made_of = random.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]
     return [np.random.default_rng(np.random.SeedSequence(made_of, spawn_key=(int(image),))) for image in images]
-
-
-def _stored(features: np.ndarray) -> VisualBatch:
-    return VisualBatch(torch.from_numpy(features.astype(np.float32)))
 
 
 class StoredFeatures:
@@ -253,5 +251,6 @@ def open_visual_inputs(
     if config.features:
         features, facts = open_stored_features(config.features, data)
         return StoredFeatures(features, splits, facts)
-    backbone = load_backbone(data / "backbones" / config.backbone)
-    return Photographs(dataset, splits, backbone, config.backbone, cache)
+    path = backbones.locate(config.backbone, data)
+    facts = {"backbone": config.backbone, "backbone_trained_on": backbones.provenance(path)}
+    return Photographs(dataset, splits, backbones.load_backbone(path), facts, cache)

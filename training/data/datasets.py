@@ -1,7 +1,7 @@
 """Data sets that a captioner is trained on, behind one protocol and a registry."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -9,10 +9,25 @@ import numpy as np
 
 from training.data import coco_dataset, flickr8k
 from training.data.coco_dataset import CocoDataset, CocoOptions
-from training.data.flickr8k import Flickr8k
+from training.data.flickr8k import DataError, Flickr8k
+from training.data.folder import CHECKOUT
+from training.data.mixture import Mixture, Source
 
 if TYPE_CHECKING:
     from training.config import DataConfig
+
+ROOMS_PROVENANCE = [
+    {"name": "NYU Depth v2 photographs (Silberman et al. 2012) with DAQUAR's questions (Malinowski, Fritz 2014)",
+     "terms": "research use"},
+    {"name": "ADE20K validation photographs and descriptions (Zhou et al. 2017)",
+     "terms": "non-commercial research"},
+    {"name": "COCO 2017 validation captions and 124 of their photographs (Lin et al. 2014, Chen et al. 2015)",
+     "terms": "captions CC BY 4.0; photographs by Flickr's terms of use"},
+]  # fmt: skip
+HOUSEHOLD_PROVENANCE = {
+    "name": "household scenes rendered by this project (training/household)",
+    "terms": "Apache-2.0",
+}
 
 
 class CaptionDataset(Protocol):
@@ -29,6 +44,10 @@ class CaptionDataset(Protocol):
         Raises:
             DataError: unknown split, or one without images.
         """
+        ...
+
+    def groups(self, images: Sequence[str]) -> list[list[str]]:
+        """The images without repetitions, in the groups that belong together wherever they are used."""
         ...
 
     def check_photographs(self, images: Iterable[str]) -> None:
@@ -56,6 +75,93 @@ class Flickr8kOptions:
 
 
 @dataclass(frozen=True)
+class RoomsOptions:
+    """Where ``python -m training.rooms`` has put its data set."""
+
+    folder: str = "runs/rooms"
+    """Below the checkout, or absolute."""
+
+
+@dataclass(frozen=True)
+class HouseholdOptions:
+    """Where ``python -m training.household`` has put its sequences."""
+
+    folder: str = "runs/household"
+    """Below the checkout, or absolute."""
+
+
+@dataclass(frozen=True)
+class MixtureOptions:
+    """Several data sets at once."""
+
+    sources: dict[str, Any]
+    """By a name of one's own: ``dataset``, its ``options`` and ``repeat``, how often an epoch has its photographs."""
+    scored: list[str] = field(default_factory=list)
+    """The sources whose dev splits select the model; all, if none is named."""
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            raise ValueError("sources: name at least one")
+        for name, source in self.sources.items():
+            _check_source(f"sources: {name}", name, source)
+        for name in self.scored:
+            if name not in self.sources:
+                raise ValueError(f"scored: {name!r} is none of the sources, {', '.join(self.sources)}")
+
+
+def _check_source(where: str, name: Any, source: Any) -> None:
+    if not isinstance(name, str) or "/" in name:
+        raise ValueError(f"{where}: a source's name is a word without a slash")
+    if not isinstance(source, dict) or not source.keys() <= {"dataset", "options", "repeat"}:
+        raise ValueError(f"{where}: expected dataset, options and repeat, found {source!r}")
+    kind, repeat = source.get("dataset"), source.get("repeat", 1)
+    if kind not in DATASETS or kind == "mixture":
+        known = ", ".join(known for known in DATASETS if known != "mixture")
+        raise ValueError(f"{where}: dataset must be one of {known}, not {kind!r}")
+    if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 1:
+        raise ValueError(f"{where}: repeat must be a whole number from 1, not {repeat!r}")
+    try:
+        _options(source)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{where}: options: {error}") from None
+
+
+def _options(source: dict[str, Any]) -> Any:
+    return DATASETS[source["dataset"]].options(**source.get("options") or {})
+
+
+def _open_mixture(data: Path, options: MixtureOptions) -> Mixture:
+    sources = {}
+    for name, source in options.sources.items():
+        try:
+            opened = DATASETS[source["dataset"]].open(data, _options(source))
+        except DataError as error:
+            raise DataError(f"source {name}: {error}") from None
+        sources[name] = Source(opened, source.get("repeat", 1))
+    return Mixture(sources, options.scored or list(sources))
+
+
+def _open_rooms(data: Path, options: RoomsOptions) -> CocoDataset:
+    folder = _made(options.folder, "python -m training.rooms")
+    captions = {split: str(folder / f"captions_{split}.json") for split in ("train", "dev")}
+    return CocoDataset.open(data, CocoOptions(captions=captions, photographs=str(folder / "images")))
+
+
+def _open_household(data: Path, options: HouseholdOptions) -> CocoDataset:
+    folder = _made(options.folder, "python -m training.household")
+    return CocoDataset.open(
+        data, CocoOptions(captions={"train": str(folder / "captions.json")}, photographs=str(folder))
+    )
+
+
+def _made(folder: str, command: str) -> Path:
+    path = CHECKOUT / folder
+    if not path.is_dir():
+        raise DataError(f"{path}: no such folder; make it with {command} -o {path}")
+    return path
+
+
+@dataclass(frozen=True)
 class DatasetKind:
     """What the registry knows of a data set."""
 
@@ -63,17 +169,34 @@ class DatasetKind:
     """Dataclass of what an experiment may say of it; raises ValueError for what does not go together."""
     open: Callable[[Path, Any], CaptionDataset]
     """Called with the data folder and the options."""
-    provenance: dict[str, str]
-    """Name and terms, for the manifest of what is trained on it."""
+    provenance: Callable[[Any], list[dict[str, str]]]
+    """Called with the options: name and terms of each data set, for the manifest of what is trained on it."""
 
 
 DATASETS = {
     "flickr8k": DatasetKind(
-        Flickr8kOptions, lambda data, options: Flickr8k(data / options.folder), flickr8k.PROVENANCE
+        Flickr8kOptions, lambda data, options: Flickr8k(data / options.folder), lambda _: [flickr8k.PROVENANCE]
     ),
-    "coco": DatasetKind(CocoOptions, CocoDataset.open, coco_dataset.PROVENANCE),
+    "coco": DatasetKind(CocoOptions, CocoDataset.open, lambda _: [coco_dataset.PROVENANCE]),
+    "rooms": DatasetKind(RoomsOptions, _open_rooms, lambda _: ROOMS_PROVENANCE),
+    "household": DatasetKind(HouseholdOptions, _open_household, lambda _: [HOUSEHOLD_PROVENANCE]),
+    "mixture": DatasetKind(
+        MixtureOptions,
+        _open_mixture,
+        lambda options: [
+            entry
+            for source in options.sources.values()
+            for entry in DATASETS[source["dataset"]].provenance(_options(source))
+        ],
+    ),
 }
 """By the name that an experiment gives."""
+
+
+def provenance(config: "DataConfig") -> list[dict[str, str]]:
+    """Name and terms of the data sets of an experiment."""
+    kind = DATASETS[config.dataset]
+    return kind.provenance(kind.options(**config.options))
 
 
 def open_dataset(config: "DataConfig", data: Path) -> CaptionDataset:

@@ -3,7 +3,7 @@
 import csv
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -65,6 +65,10 @@ class Flickr8k:
                     raise DataError(f"{path}, line {reader.line_num}: expected an image and its caption")
                 captions[row[0]].append(text)
         return dict(captions)
+
+    def groups(self, images: Sequence[str]) -> list[list[str]]:
+        """One group."""
+        return [list(dict.fromkeys(images))]
 
     def check_photographs(self, images: Iterable[str]) -> None:
         """

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,46 @@ def fingerprint(backbone: torch.nn.Module) -> str:
     return digest.hexdigest()
 
 
+@dataclass(frozen=True)
+class GridFeatures:
+    """Features of a list of images, wherever they are kept."""
+
+    stores: Sequence[np.ndarray]
+    """(images, views, N, 1280) float16 each."""
+    places: np.ndarray
+    """(images of the list, 2) integers: which store, and the row in it."""
+
+    def read(self, images: np.ndarray, views: np.ndarray) -> np.ndarray:
+        """
+        Args:
+            images: (B,) integers, places in the list.
+            views: (B,) integers, 0 for the photograph and 1 for the mirrored one.
+
+        Returns:
+            (B, N, 1280) float32.
+        """
+        return np.stack(
+            [
+                self.stores[store][row, view].astype(np.float32)
+                for (store, row), view in zip(self.places[images], views, strict=True)
+            ]
+        )
+
+
+def grid_features(
+    folder: Path, dataset: CaptionDataset, images: Sequence[str], backbone: MobileNetV2, flip: bool
+) -> GridFeatures:
+    """Features of ``images``, in which one may occur several times; each source of a mixture is kept apart.
+
+    So data sets that are trained together and alone share what was extracted.
+    """
+    stores, place = [], {}
+    for group in dataset.groups(images):
+        place.update({image: (len(stores), row) for row, image in enumerate(group)})
+        stores.append(load_or_extract(folder, dataset, group, backbone, flip))
+    return GridFeatures(stores, np.array([place[image] for image in images]))
+
+
 def load_or_extract(
     folder: Path,
     dataset: CaptionDataset,
@@ -35,8 +77,8 @@ def load_or_extract(
     Returns:
         Memory map (len(images), 2 if flip else 1, N, 1280) float16; the second view is the mirrored photograph.
     """
-    key = hashlib.sha256(json.dumps([fingerprint(backbone), images, flip]).encode()).hexdigest()[:16]
-    path = folder / f"grid-{key}.npy"
+    key = hashlib.sha256(json.dumps([fingerprint(backbone), _look(dataset, images), images, flip]).encode())
+    path = folder / f"grid-{key.hexdigest()[:16]}.npy"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         views = 2 if flip else 1
@@ -56,3 +98,9 @@ def load_or_extract(
         store.flush()
         unfinished.rename(path)
     return np.load(path, mmap_mode="r")
+
+
+def _look(dataset: CaptionDataset, images: list[str]) -> str:
+    """Digest of a few of the photographs: others may come under the same names, of frames that were made anew, say."""
+    some = dataset.read_images([images[0], images[len(images) // 2], images[-1]])
+    return hashlib.sha256(some.tobytes()).hexdigest()
