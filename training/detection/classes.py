@@ -9,4 +9,5 @@ DETECTION_CLASSES = (
     "vase",
 )  # fmt: skip
 """The classes of the ACRV challenge and those others of COCO of which a teacher finds about a hundred or more in
-Flickr8k and the photographs of rooms, in the order of a new head's scores; spelt as :func:`smart_caption_ros.class_names.normalise` spells them."""
+Flickr8k and the photographs of rooms, in the order of a new head's scores; spelt as
+:func:`smart_caption_ros.class_names.normalise` spells them."""
