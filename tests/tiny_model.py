@@ -34,6 +34,7 @@ def tiny_trained(seed: int = 0) -> TrainedCaptioner:
     record = {
         "name": "tiny",
         "backbone": "mobilenetv2_float32.onnx",
+        "backbone_trained_on": [{"name": "ImageNet", "terms": "none stated"}],
         "experiment": {"backbone": "mobilenetv2_float32.onnx", "data": {"max_words": MAX_WORDS}},
     }
     captioner = tiny_smart(MobileNetV2.token_width, len(words), seed)

@@ -88,6 +88,28 @@ class FeaturesConfig:
 
 
 @dataclass(frozen=True)
+class DetectionConfig:
+    """A detection head on the backbone, trained in the phases that have a ``detection_weight``."""
+
+    labels: list[str] = field(default_factory=list)
+    """Files of ``python -m training.detection.label``, below the data folder or absolute; ``NAME=FILE`` for the data
+    set ``NAME`` of a mixture. Photographs without labels teach it nothing."""
+    learning_rate: float = 1e-3
+    """Of the head; ``schedule`` multiplies it."""
+    width: int = 128
+    """Channels of the head's maps."""
+
+    def __post_init__(self) -> None:
+        if self.learning_rate <= 0:
+            raise ValueError(f"learning_rate must be positive, not {self.learning_rate}")
+        if self.width < 1:
+            raise ValueError(f"width must be at least 1, not {self.width}")
+
+    def __bool__(self) -> bool:
+        return bool(self.labels)
+
+
+@dataclass(frozen=True)
 class PhaseConfig:
     """A stretch of epochs with settings of its own."""
 
@@ -107,11 +129,14 @@ class PhaseConfig:
     """A process computes its images of a step in so many parts, one after the other: less memory, the same step."""
     backbone_learning_rate: float = 0.0
     """0 keeps the backbone frozen and takes cached features."""
+    detection_weight: float = 0.0
+    """What the loss of the detection head counts for beside the captioner's; 0: the head does not learn. With a frozen
+    backbone the head learns alone, and photographs are read and seen anew in every epoch."""
     label_smoothing: float = 0.0
     flip: bool = True
     """Mirror half of the photographs."""
     crop: float = 1.0
-    """Smallest share of the side that a random crop keeps; 1 is the whole photograph. Fine-tuning only."""
+    """Smallest share of the side that a random crop keeps; 1 is the whole photograph. No effect on cached features."""
     beam_size: int = 5
     """Captions that self-critical training tries for an image."""
     reward_end_token: bool = True
@@ -139,12 +164,23 @@ class PhaseConfig:
                 raise ValueError(f"{key} must be at least 1, not {getattr(self, key)}")
         if not 0 <= self.average < 1:
             raise ValueError(f"average must be at least 0 and less than 1, not {self.average}")
+        if self.detection_weight < 0:
+            raise ValueError(f"detection_weight must not be negative, not {self.detection_weight}")
         if self.patience < 0:
             raise ValueError(f"patience must not be negative, not {self.patience}")
 
     @property
     def trains_backbone(self) -> bool:
         return self.backbone_learning_rate > 0
+
+    @property
+    def trains_detector(self) -> bool:
+        return self.detection_weight > 0
+
+    @property
+    def reads_photographs(self) -> bool:
+        """Whether a backbone sees them in every epoch, in place of cached features."""
+        return self.trains_backbone or self.trains_detector
 
 
 @dataclass(frozen=True)
@@ -166,6 +202,8 @@ class ExperimentConfig:
     :func:`training.backbones.locate`."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     """In place of a backbone."""
+    detection: DetectionConfig = field(default_factory=DetectionConfig)
+    """A detector beside the captioner."""
     family: str = "smart"
     model: dict[str, Any] = field(default_factory=dict)
     """The family's own hyper-parameters."""
@@ -217,6 +255,13 @@ def parse_config(raw: Any, where: str) -> ExperimentConfig:
         for index, phase in enumerate(config.phases):
             if phase.trains_backbone:
                 raise ConfigError(f"{where}: phases[{index}]: backbone_learning_rate: features have no backbone")
+        if config.detection:
+            raise ConfigError(f"{where}: detection: features have no backbone")
+    detecting = any(phase.trains_detector for phase in config.phases)
+    if detecting and not config.detection:
+        raise ConfigError(f"{where}: detection: labels: a phase has a detection_weight, but there are no labels")
+    if config.detection and not detecting:
+        raise ConfigError(f"{where}: detection: no phase has a detection_weight")
     _build(DATASETS[config.data.dataset].options, config.data.options, f"{where}: data: options")
     return config
 

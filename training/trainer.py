@@ -29,6 +29,8 @@ from training.checkpoint import (
 from training.config import ConfigError, ExperimentConfig, PhaseConfig, parse_config, what_is_learnt
 from training.data.datasets import open_dataset
 from training.data.tokenizer import RULES, build_vocabulary
+from training.detection.classes import DETECTION_CLASSES
+from training.detection.head import DetectionHead
 from training.engine import Engine, check_compiler, choose_device
 from training.metrics.coco import score_captions
 from training.models import FAMILIES
@@ -103,8 +105,10 @@ class Trainer:
         except (TypeError, ValueError) as error:
             raise ConfigError(f"model: {error}") from None
         record = {"name": config.name, **self.inputs.facts, "experiment": asdict(config)}
-        self.trained = TrainedCaptioner(config.family, family(model), self.inputs.backbone, vocabulary, record)
-        for module in (self.trained.captioner, self.trained.backbone):
+        captioner = family(model)
+        detector = DetectionHead(DETECTION_CLASSES, config.detection.width) if config.detection else None
+        self.trained = TrainedCaptioner(config.family, captioner, self.inputs.backbone, vocabulary, record, detector)
+        for module in (captioner, self.trained.backbone, detector):
             if module is not None:
                 module.to(self.engine.device)
                 if config.compile:
@@ -176,7 +180,7 @@ class Trainer:
             restore_optimizer(optimizer, saved)
         self._averages = self._averages_of(phase, tensors)
         objective = OBJECTIVES[phase.objective](captions, phase)
-        step = GradientStep(self.engine, self._learning(phase), self.inputs, objective)
+        step = GradientStep(self.engine, self._learning(phase), self.inputs, objective, phase.detection_weight)
         while progress.epoch < phase.epochs and not 0 < phase.patience <= progress.stale_epochs:
             with self._telling_where(phase):
                 self._train_epoch(phase, step, optimizer)
@@ -217,10 +221,16 @@ class Trainer:
         learning: dict[str, nn.Module] = {"captioner": self.trained.captioner}
         if phase.trains_backbone and self.trained.backbone is not None:
             learning["backbone"] = self.trained.backbone
+        if phase.trains_detector and self.trained.detector is not None:
+            learning["detector"] = self.trained.detector
         return learning
 
     def _optimizer(self, phase: PhaseConfig) -> torch.optim.Optimizer:
-        peaks = {"captioner": phase.learning_rate, "backbone": phase.backbone_learning_rate}
+        peaks = {
+            "captioner": phase.learning_rate,
+            "backbone": phase.backbone_learning_rate,
+            "detector": self.config.detection.learning_rate,
+        }
         groups = [
             {"name": name, "params": list(module.parameters()), "peak": peaks[name]}
             for name, module in self._learning(phase).items()
@@ -287,6 +297,8 @@ class Trainer:
         progress.loss_sum += figures.loss
         if figures.reward is not None:
             progress.reward_sum = (progress.reward_sum or 0.0) + figures.reward
+        if figures.detection_loss is not None:
+            progress.detection_sum = (progress.detection_sum or 0.0) + figures.detection_loss
         self._count_time()
 
     def _count_time(self) -> None:
@@ -312,6 +324,8 @@ class Trainer:
         }  # fmt: skip
         if progress.reward_sum is not None:
             entry["reward"] = round(progress.reward_sum / progress.step, 4)
+        if progress.detection_sum is not None:
+            entry["detection_loss"] = round(progress.detection_sum / progress.step, 4)
         entry["seconds"] = round(progress.seconds, 1)
         progress.history.append(entry)
         if self._report:
@@ -325,7 +339,7 @@ class Trainer:
         progress.stale_epochs = 0 if improved else progress.stale_epochs + 1
         progress.phase_cider = max(progress.phase_cider, scores["cider"])
         progress.epoch, progress.step = progress.epoch + 1, 0
-        progress.loss_sum, progress.reward_sum, progress.seconds = 0.0, None, 0.0
+        progress.loss_sum, progress.reward_sum, progress.detection_sum, progress.seconds = 0.0, None, None, 0.0
 
     def _save(self, optimizer: torch.optim.Optimizer | None) -> None:
         if self._report is None:

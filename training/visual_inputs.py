@@ -18,8 +18,12 @@ from training.data.augmentation import random_view
 from training.data.datasets import CaptionDataset
 from training.data.feature_formats import check_images, open_features
 from training.data.feature_store import FeatureStore
+from training.data.flickr8k import DataError
 from training.data.grid_features import GridFeatures, grid_features
 from training.data.region_features import RegionFeatures, Regions
+from training.detection.classes import DETECTION_CLASSES
+from training.detection.labels import Labels, read_labels
+from training.detection.loss import Targets, targets_of
 from training.models.mobilenet_v2 import MobileNetV2
 
 
@@ -30,6 +34,17 @@ class VisualBatch(NamedTuple):
     """Tokens (B, N, width) float32, or photographs (B, H, W, 3) uint8 BGR of which a backbone makes tokens."""
     mask: Tensor | None = None
     """(B, N) bool, True where a token is real; None when all are."""
+    targets: Targets | None = None
+    """The boxes in the photographs, in a phase in which a detection head learns."""
+
+
+class Seen(NamedTuple):
+    """What a batch becomes."""
+
+    tokens: Tensor
+    """(B, N, width)"""
+    levels: tuple[Tensor, ...] = ()
+    """The backbone's maps, for a detection head that learns; see :class:`training.models.mobilenet_v2.Pyramid`."""
 
 
 class VisualInputs(Protocol):
@@ -77,8 +92,16 @@ class VisualInputs(Protocol):
         """Images ``start`` to ``stop`` of the dev split, as the robot would see them; raises as above."""
         ...
 
+    def count_labelled(self, images: np.ndarray) -> int:
+        """How many of these images of the training split have boxes for a detection head to learn from."""
+        ...
+
     def tokens(self, batch: VisualBatch) -> Tensor:
-        """(B, N, width), with a gradient to the backbone in a phase in which it learns."""
+        """(B, N, width)."""
+        ...
+
+    def see(self, batch: VisualBatch) -> Seen:
+        """Tokens, and maps where the batch has boxes; with a gradient to the backbone in a phase in which it learns."""
         ...
 
 
@@ -92,16 +115,20 @@ class Photographs:
         backbone: MobileNetV2,
         facts: dict[str, Any],
         cache: Path,
+        labels: Labels | None = None,
     ) -> None:
         """
         Args:
             splits: images of ``train`` and ``dev``.
             facts: where the backbone is from.
             cache: folder for grid features, shared between runs.
+            labels: boxes of photographs for a detection head to learn from.
 
         Raises:
-            DataError: photographs are missing.
+            DataError: photographs are missing, or none of the training split has labels.
         """
+        if labels is not None:
+            _check_labels(labels, splits["train"])
         for images in splits.values():
             dataset.check_photographs(images)
         self._backbone, self.facts = backbone, facts
@@ -109,6 +136,7 @@ class Photographs:
         self._features: dict[str, GridFeatures] = {}
         self._phase: PhaseConfig | None = None
         self._flips = np.zeros(len(splits["train"]), bool)
+        self._labels = labels
 
     @property
     def token_width(self) -> int:
@@ -121,7 +149,7 @@ class Photographs:
     def begin_phase(self, phase: PhaseConfig) -> None:
         self._phase = phase
         self._features = {}
-        if not phase.trains_backbone:
+        if not phase.reads_photographs:
             self._features = {
                 split: grid_features(self._cache, self._dataset, images, self.backbone, flip=split == "train")
                 for split, images in self._splits.items()
@@ -135,25 +163,51 @@ class Photographs:
     def training_batch(self, images: np.ndarray, random: np.random.Generator) -> VisualBatch:
         assert self._phase is not None
         flips = self._flips[images]
-        if not self._phase.trains_backbone:
+        if not self._phase.reads_photographs:
             return VisualBatch(torch.from_numpy(self._features["train"].read(images, flips.astype(int))))
-        frames = self._dataset.read_images([self._splits["train"][index] for index in images])
+        names = [self._splits["train"][index] for index in images]
         crop = self._phase.crop
-        randoms = _of_images(random, images)
-        views = [
-            random_view(frame, bool(flip), crop, draw) for frame, flip, draw in zip(frames, flips, randoms, strict=True)
+        seen = [
+            random_view(frame, bool(flip), crop, draw)
+            for frame, flip, draw in zip(
+                self._dataset.read_images(names), flips, _of_images(random, images), strict=True
+            )
         ]
-        return VisualBatch(torch.from_numpy(np.stack(views)))
+        targets = None
+        if self._labels is not None and self._phase.trains_detector:
+            targets = targets_of(self._labels, names, [view for _, view in seen])
+        return VisualBatch(torch.from_numpy(np.stack([frame for frame, _ in seen])), targets=targets)
 
     def dev_batch(self, start: int, stop: int) -> VisualBatch:
         assert self._phase is not None
-        if not self._phase.trains_backbone:
+        if not self._phase.reads_photographs:
             images = np.arange(start, min(stop, len(self._splits["dev"])))
             return VisualBatch(torch.from_numpy(self._features["dev"].read(images, np.zeros(len(images), int))))
         return VisualBatch(torch.from_numpy(self._dataset.read_images(self._splits["dev"][start:stop])))
 
     def tokens(self, batch: VisualBatch) -> Tensor:
         return self.backbone(batch.values) if batch.values.dtype == torch.uint8 else batch.values
+
+    def count_labelled(self, images: np.ndarray) -> int:
+        if self._labels is None:
+            return 0
+        return sum(self._splits["train"][index] in self._labels.boxes for index in images)
+
+    def see(self, batch: VisualBatch) -> Seen:
+        assert self._phase is not None
+        if batch.targets is None:
+            return Seen(self.tokens(batch))
+        with torch.set_grad_enabled(torch.is_grad_enabled() and self._phase.trains_backbone):
+            return Seen(*self.backbone.pyramid(batch.values))
+
+
+def _check_labels(labels: Labels, images: Sequence[str]) -> None:
+    if not any(image in labels.boxes for image in images):
+        theirs = next(iter(labels.boxes), None)
+        raise DataError(
+            f"detection: labels: no photograph of train has labels; images are called {images[0]!r}, "
+            + (f"labels are of {theirs!r}" if theirs else "and the files are empty")
+        )
 
 
 def _of_images(random: np.random.Generator, images: np.ndarray) -> list[np.random.Generator]:
@@ -199,6 +253,12 @@ class StoredFeatures:
 
     def tokens(self, batch: VisualBatch) -> Tensor:
         return batch.values
+
+    def count_labelled(self, images: np.ndarray) -> int:
+        return 0
+
+    def see(self, batch: VisualBatch) -> Seen:
+        return Seen(batch.values)
 
 
 def read_batch(features: RegionFeatures, images: Sequence[str]) -> VisualBatch:
@@ -253,4 +313,5 @@ def open_visual_inputs(
         return StoredFeatures(features, splits, facts)
     path = backbones.locate(config.backbone, data)
     facts = {"backbone": config.backbone, "backbone_trained_on": backbones.provenance(path)}
-    return Photographs(dataset, splits, backbones.load_backbone(path), facts, cache)
+    labels = read_labels(config.detection.labels, data, DETECTION_CLASSES) if config.detection else None
+    return Photographs(dataset, splits, backbones.load_backbone(path), facts, cache, labels)

@@ -106,12 +106,17 @@ class Root:
         images: list[dict[str, object]] = []
         annotations: list[dict[str, object]] = []
         for (number, frame), sentences in sorted(captions.items()):
-            image = number * 1_000_000 + frame
+            image = image_id(number, frame)
             name = f"{number:06d}/{_image_name(frame)}"
             images.append({"id": image, "file_name": name, "width": settings.width, "height": settings.height})
             for sentence in sentences:
                 annotations.append({"id": len(annotations), "image_id": image, "caption": sentence})
         _write(self.folder / "captions.json", _json({"images": images, "annotations": annotations}))
+
+
+def image_id(sequence: int, frame: int) -> int:
+    """What captions.json calls a frame."""
+    return sequence * 1_000_000 + frame
 
 
 def _image_name(frame: int) -> str:

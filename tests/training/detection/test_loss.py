@@ -1,0 +1,113 @@
+"""Which cells answer for which box, and that the loss falls where boxes and classes are right."""
+
+import numpy as np
+import pytest
+import torch
+
+from training.data.augmentation import View
+from training.detection.head import STRIDES, DetectionHead, Found
+from training.detection.labels import Boxes, Labels
+from training.detection.loss import Targets, answering_cells, detection_loss, generalised_overlaps, targets_of
+
+HEAD = DetectionHead(("cup", "bed"), width=8)
+WHOLE = View(0.0, 0.0, 1.0, 1.0, False)
+
+
+def targets(*boxes: tuple[list[float], int, float]) -> Targets:
+    """Of one frame in which both classes were looked for."""
+    return Targets(
+        torch.tensor([[box for box, _, _ in boxes]]).reshape(1, -1, 4),
+        torch.tensor([[class_id for _, class_id, _ in boxes]]),
+        torch.tensor([[score for *_, score in boxes]]),
+        torch.ones(1, 2, dtype=torch.bool),
+    )
+
+
+def loss(found: Found, wanted: Targets) -> float:
+    return float(detection_loss(found, wanted, HEAD.cells, HEAD.strides))
+
+
+def perfect(wanted: Targets) -> Found:
+    """What a head would say that had learnt all of it."""
+    answers = answering_cells(wanted, HEAD.cells, HEAD.strides)[0]
+    logits, boxes = torch.full((1, len(HEAD.cells), 2), -12.0), torch.zeros(1, len(HEAD.cells), 4)
+    for index, class_id in enumerate(wanted.class_ids[0].tolist()):
+        logits[0, answers[:, index], class_id] = 12.0
+        boxes[0, answers[:, index]] = wanted.boxes_xyxy[0, index]
+    return Found(logits, boxes)
+
+
+@pytest.mark.parametrize("side", [4.0, 20.0, 50.0, 90.0, 120.0, 200.0])
+@pytest.mark.parametrize("centre", [30.0, 113.0])
+def test_every_box_has_cells_in_its_middle_on_maps_that_suit_its_size(side: float, centre: float) -> None:
+    box = [(centre - side / 2) / 224, (centre - side / 4) / 224, (centre + side / 2) / 224, (centre + side / 4) / 224]
+    answers = answering_cells(targets((box, 0, 1.0)), HEAD.cells, HEAD.strides)[0, :, 0]
+    assert answers.any()
+    strides = set(HEAD.strides[answers, 0].tolist())
+    assert strides <= {stride for stride in STRIDES if side / stride <= 8 or stride == STRIDES[-1]}
+    away = (HEAD.cells[answers] - centre).abs() / HEAD.strides[answers]
+    assert float(away.max()) <= 1.5
+
+
+def test_what_is_right_loses_nothing_and_what_is_wrong_loses_more() -> None:
+    wanted = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0), ([0.5, 0.4, 0.9, 0.95], 1, 1.0))
+    right = perfect(wanted)
+    assert loss(right, wanted) < 0.01
+    shifted = Found(right.class_logits, right.boxes_xyxy + 0.05)
+    other_class = Found(right.class_logits.flip(-1), right.boxes_xyxy)
+    assert loss(shifted, wanted) > 0.05
+    assert loss(other_class, wanted) > 1.0
+    assert loss(right, targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0))) > 0.1  # sees a bed that is not there
+
+
+def test_a_box_counts_by_how_sure_the_teacher_is() -> None:
+    sure, unsure = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0)), targets(([0.1, 0.1, 0.4, 0.5], 0, 0.3))
+    nothing = Found(torch.full((1, len(HEAD.cells), 2), -4.0), torch.zeros(1, len(HEAD.cells), 4))
+    assert loss(nothing, unsure) < 0.5 * loss(nothing, sure)
+
+
+def test_a_class_that_nobody_looked_for_is_no_mistake() -> None:
+    wanted = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0))
+    found = perfect(wanted)
+    found.class_logits[..., 1] = 3.0
+    assert loss(found, wanted) > 10
+    not_sought = wanted._replace(sought=torch.tensor([[True, False]]))
+    assert loss(found, not_sought) < 0.01
+
+
+def test_a_photograph_without_labels_teaches_nothing_but_has_a_gradient() -> None:
+    labels = Labels(("cup", "bed"))
+    head = DetectionHead(("cup", "bed"), width=8)
+    levels = [torch.rand(2, width, 28 // 2**index, 28 // 2**index) for index, width in enumerate((192, 576, 1280))]
+    lost = detection_loss(head(levels), targets_of(labels, ["a", "b"], [WHOLE, WHOLE]), head.cells, head.strides)
+    lost.backward()
+    assert float(lost.detach()) == 0
+    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in head.parameters())
+
+
+def test_the_loss_of_a_batch_is_the_sum_of_its_photographs() -> None:
+    first = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0), ([0.5, 0.4, 0.9, 0.95], 1, 0.6))
+    second = targets(([0.3, 0.2, 0.35, 0.28], 1, 1.0), ([0.0, 0.0, 0.0, 0.0], 0, 0.0))
+    torch.manual_seed(0)
+    found = Found(torch.randn(2, len(HEAD.cells), 2), torch.rand(2, len(HEAD.cells), 4).sort(dim=-1).values)
+    both = Targets(*(torch.cat(pair) for pair in zip(first, second, strict=True)))
+    each = [loss(Found(*(t[i : i + 1] for t in found)), wanted) for i, wanted in enumerate((first, second))]
+    assert loss(found, both) == pytest.approx(sum(each), rel=1e-5)
+
+
+def test_boxes_move_with_the_view_and_leave_with_it() -> None:
+    boxes = Boxes(
+        np.array([[0.5, 0.5, 0.75, 1.0], [0.0, 0.0, 0.2, 0.2]], np.float32), np.array([1, 0]), np.ones(2, np.float32)
+    )
+    labels = Labels(("cup", "bed"), {"a": boxes}, {"a": np.ones(2, bool)})
+    found = targets_of(labels, ["a"], [View(0.5, 0.5, 1.0, 1.0, True)])
+    assert found.class_ids.tolist() == [[1]]
+    np.testing.assert_allclose(found.boxes_xyxy[0, 0], [0.5, 0.0, 1.0, 1.0], atol=1e-6)
+
+
+def test_the_generalised_overlap_of_boxes_apart_falls_with_their_distance() -> None:
+    box = torch.tensor([[0.0, 0.0, 1.0, 1.0]])
+    values = [float(generalised_overlaps(box, box + shift)) for shift in (0.0, 0.5, 2.0, 4.0)]
+    assert values[0] == pytest.approx(1.0)
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < -0.5

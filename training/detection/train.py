@@ -1,0 +1,238 @@
+"""Train a detection head alone, on the backbone of a finished captioner, which stays as it is.
+
+    python -m training.detection.train CHECKPOINT --labels FILE ... -o OUT.safetensors
+
+OUT is the checkpoint with the head; its captions are the same. Start the same command again to go on after a kill, from
+the last whole epoch. (To let the backbone learn from the boxes as well, give the experiment a ``detection:`` section.)
+"""
+
+import argparse
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from training.arguments import positive
+from training.averaging import WeightAverage
+from training.backbones import BackboneError
+from training.batches import load_ahead, loading_threads
+from training.captioning import TrainedCaptioner
+from training.checkpoint import (
+    CheckpointError,
+    load_checkpoint,
+    optimizer_tensors,
+    restore_optimizer,
+    save_checkpoint,
+    under_prefix,
+    with_prefix,
+)
+from training.config import ConfigError, DetectionConfig, PhaseConfig, load_config, parse_config
+from training.data.datasets import open_dataset
+from training.data.flickr8k import DataError
+from training.data.folder import data_folder
+from training.detection.classes import DETECTION_CLASSES
+from training.detection.head import DetectionHead
+from training.detection.labels import read_labels
+from training.detection.loss import detection_loss
+from training.engine import Engine, EngineError, choose_device
+from training.schedules import SCHEDULES
+from training.step import LARGEST_GRADIENT, TrainingError
+from training.visual_inputs import Photographs, VisualBatch
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    try:
+        run(arguments)
+    except (
+        BackboneError, CheckpointError, ConfigError, DataError, EngineError, TrainingError, ValueError
+    ) as error:  # fmt: skip
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"error: {error.filename or arguments.output}: {error.strerror}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on after the last whole epoch", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    defaults = DetectionConfig()
+    parser = argparse.ArgumentParser(
+        prog="python -m training.detection.train", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("checkpoint", type=Path, help="best.safetensors of a run with a backbone")
+    parser.add_argument(
+        "--labels", nargs="+", required=True, metavar="FILE",
+        help="of python -m training.detection.label; NAME=FILE for the data set NAME of a mixture",
+    )  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, required=True, help="safetensors file to write")
+    parser.add_argument(
+        "--data", type=Path, metavar="CONFIG", help="experiment whose data set to take (default: the checkpoint's own)"
+    )
+    parser.add_argument("--epochs", type=positive, default=20, help="(default: %(default)s)")
+    parser.add_argument("--images-per-batch", type=positive, default=20, help="(default: %(default)s)")
+    parser.add_argument(
+        "--learning-rate", type=float, default=defaults.learning_rate, help="at its peak (default: %(default)s)"
+    )
+    parser.add_argument("--width", type=positive, default=defaults.width, help="of the head (default: %(default)s)")
+    parser.add_argument("--crop", type=float, default=0.6, help="smallest share of a side in a view (default: 0.6)")
+    parser.add_argument("--average", type=float, default=0.998, help="of the weights, a step (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+    parser.add_argument("--threads", type=positive, help="CPU threads (default: all)")
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Train, and write the checkpoint with the head.
+
+    Raises:
+        CheckpointError: the checkpoint is missing or malformed.
+        DataError: photographs or labels are missing or malformed.
+        TrainingError: the checkpoint has no backbone, or the loss is no longer finite.
+    """
+    trained = TrainedCaptioner.load(arguments.checkpoint)
+    if trained.backbone is None:
+        raise TrainingError(f"{arguments.checkpoint} has no backbone: there is nothing to see with")
+    phase = PhaseConfig(
+        name="detector", epochs=arguments.epochs, learning_rate=arguments.learning_rate, warmup_steps=100,
+        images_per_batch=arguments.images_per_batch, crop=arguments.crop, average=arguments.average,
+        detection_weight=1.0,
+    )  # fmt: skip
+    given = arguments.data
+    config = load_config(given) if given else parse_config(trained.record["experiment"], str(arguments.checkpoint))
+    engine = Engine(choose_device(arguments.device), config.precision)
+    labels = read_labels(arguments.labels, data_folder(), DETECTION_CLASSES)
+    dataset = open_dataset(config.data, data_folder())
+    images = [image for image in dataset.split("train") if image in labels.boxes]
+    if not images:
+        raise DataError(f"--labels: no photograph of the training split has labels; it has {dataset.split('train')[0]}")
+    inputs = Photographs(dataset, {"train": images, "dev": []}, trained.backbone, "", Path(), labels)
+    torch.manual_seed(arguments.seed)
+    trained.detector = DetectionHead(DETECTION_CLASSES, arguments.width)
+    for module in (trained.backbone, trained.detector):
+        module.to(engine.device)
+    settings = {key: str(value) for key, value in sorted(vars(arguments).items()) if key not in ("threads", "device")}
+    _Run(trained, trained.detector, inputs, phase, engine, len(images), settings, arguments).train()
+    trained.detector.eval()
+    trained.record = {
+        **trained.record,
+        "detector": {"labels": arguments.labels, "photographs": len(images), "epochs": arguments.epochs},
+    }
+    trained.save(arguments.output)
+    print(f"{arguments.output}: a detector of {len(DETECTION_CLASSES)} classes, from {len(images)} photographs")
+
+
+class _Run:
+    """The epochs; what is not finished is beside the file to be written."""
+
+    def __init__(
+        self,
+        trained: TrainedCaptioner,
+        head: DetectionHead,
+        inputs: Photographs,
+        phase: PhaseConfig,
+        engine: Engine,
+        images: int,
+        settings: dict[str, str],
+        arguments: argparse.Namespace,
+    ) -> None:
+        self._head, self._inputs, self._phase, self._engine = head, inputs, phase, engine
+        self._width, self._images, self._seed = trained.captioner.config.d_model, images, arguments.seed
+        self._unfinished = arguments.output.with_name(f"{arguments.output.name}.unfinished")
+        self._settings = settings
+        self._optimizer = torch.optim.AdamW(head.parameters(), lr=phase.learning_rate, weight_decay=1e-4)
+        self._average = WeightAverage(head, phase.average)
+        self._epoch = 0
+
+    def train(self) -> None:
+        """To the end; the head then has the average of its weights.
+
+        Raises:
+            TrainingError: the loss is no longer finite, or what is unfinished was begun with other settings.
+        """
+        self._go_on()
+        self._inputs.begin_phase(self._phase)
+        while self._epoch < self._phase.epochs:
+            loss = self._train_epoch()
+            tqdm.write(f"epoch {self._epoch + 1}/{self._phase.epochs}  detection_loss {loss:.4f}")
+            self._epoch += 1
+            self._keep()
+        self._average.settle()
+        self._unfinished.unlink(missing_ok=True)
+
+    def _go_on(self) -> None:
+        if not self._unfinished.exists():
+            return
+        tensors, state = load_checkpoint(self._unfinished)
+        if state["settings"] != self._settings:
+            raise TrainingError(f"{self._unfinished} was begun with other settings; remove it to start afresh")
+        self._head.load_state_dict(under_prefix("detector", tensors))
+        self._average.restore(under_prefix("average", tensors))
+        restore_optimizer(self._optimizer, under_prefix("optimizer", tensors))
+        self._epoch = state["epoch"]
+
+    def _keep(self) -> None:
+        tensors = {
+            **with_prefix("detector", self._head.state_dict()),
+            **with_prefix("average", self._average.tensors),
+            **with_prefix("optimizer", optimizer_tensors(self._optimizer)),
+        }
+        save_checkpoint(self._unfinished, tensors, {"epoch": self._epoch, "settings": self._settings})
+
+    def _train_epoch(self) -> float:
+        phase, place = self._phase, (self._seed, self._epoch)
+        random = np.random.default_rng(place)
+        order = random.permutation(self._images)
+        self._inputs.begin_epoch(random)
+        batches = [order[at : at + phase.images_per_batch] for at in range(0, len(order), phase.images_per_batch)]
+
+        def read(index: int) -> VisualBatch:
+            return self._inputs.training_batch(batches[index], np.random.default_rng((*place, index)))
+
+        total, done = 0.0, 0
+        with (
+            closing(load_ahead(read, range(len(batches)), loading_threads(1))) as reading,
+            tqdm(total=len(order), unit="image", desc=f"epoch {self._epoch + 1}/{phase.epochs}", leave=False) as bar,
+        ):
+            for index, batch in enumerate(reading):
+                share = SCHEDULES[phase.schedule](
+                    self._epoch * len(batches) + index, phase.epochs * len(batches), phase, self._width
+                )
+                for group in self._optimizer.param_groups:
+                    group["lr"] = phase.learning_rate * share
+                total += self._step(batch) * len(batches[index])
+                done += len(batches[index])
+                bar.update(len(batches[index]))
+                bar.set_postfix(loss=f"{total / done:.3f}", refresh=False)
+        return total / done
+
+    def _step(self, host_batch: VisualBatch) -> float:
+        batch: Any = self._engine.to_device(host_batch)
+        self._optimizer.zero_grad(set_to_none=True)
+        with self._engine.autocast():
+            seen = self._inputs.see(batch)
+            found = self._head(seen.levels)
+        loss = detection_loss(found, batch.targets, self._head.cells, self._head.strides) / len(batch.values)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._head.parameters(), LARGEST_GRADIENT)
+        value = float(loss.detach())
+        if not np.isfinite(value):
+            raise TrainingError(f"the loss of the detector is {value}; lower --learning-rate")
+        self._optimizer.step()
+        self._average.update()
+        return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())
