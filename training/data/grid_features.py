@@ -57,7 +57,8 @@ def grid_features(
 
     So data sets that are trained together and alone share what was extracted.
     """
-    stores, place = [], {}
+    stores: list[np.ndarray] = []
+    place: dict[str, tuple[int, int]] = {}
     for group in dataset.groups(images):
         place.update({image: (len(stores), row) for row, image in enumerate(group)})
         stores.append(load_or_extract(folder, dataset, group, backbone, flip))
