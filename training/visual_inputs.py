@@ -148,7 +148,8 @@ class Photographs:
 
     @property
     def facts(self) -> dict[str, Any]:
-        return {"backbone": self._name}
+        facts: dict[str, Any] = {"backbone": self._name}
+        return facts if self._labels is None else {**facts, "boxes_by": self._labels.made_by}
 
     def begin_phase(self, phase: PhaseConfig) -> None:
         self._phase = phase

@@ -127,6 +127,7 @@ def run(arguments: argparse.Namespace) -> None:
     trained.detector.eval()
     trained.record = {
         **trained.record,
+        "boxes_by": labels.made_by,
         "detector": {"labels": arguments.labels, "photographs": len(images), "epochs": arguments.epochs},
     }
     trained.save(arguments.output)
