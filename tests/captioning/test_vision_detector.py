@@ -33,8 +33,8 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(1)
     trained.detector = DetectionHead(CLASSES, width=16)
     with torch.no_grad():
-        trained.detector.class_scores.weight.mul_(100)
-        trained.detector.box_shapes.weight.mul_(20)
+        trained.detector.class_scores.weight.mul_(25)
+        trained.detector.box_shapes.weight.mul_(10)
     trained.record["boxes_by"] = ["yolox_nano.onnx"]
     path = tmp_path_factory.mktemp("detecting") / "best.safetensors"
     trained.save(path)
