@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
     given = arguments.data
     config = load_config(given) if given else parse_config(trained.record["experiment"], str(arguments.checkpoint))
     engine = Engine(choose_device(arguments.device), config.precision)
-    labels = read_labels(arguments.labels, data_folder(), DETECTION_CLASSES)
+    labels = read_labels(arguments.labels, Path(), DETECTION_CLASSES)
     dataset = open_dataset(config.data, data_folder())
     images = [image for image in dataset.split("train") if image in labels.boxes]
     if not images:
