@@ -1,10 +1,13 @@
-"""How well and how fast a detector finds the objects of COCO photographs.
+"""How well and how fast detectors find the objects of photographs, side by side.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.detection DETECTOR.onnx [--images FOLDER --annotations FILE] [--json FILE]
+    OMP_NUM_THREADS=1 python -m benchmarks.detection DETECTOR.onnx|BUNDLE ... [--images FOLDER --annotations FILE]
+        [--household ROOT] [--json FILE] [--record]
 
 AP is the COCO toolkit's (pycocotools) over all scores from 0.01. Precision and recall are at one score and IoU 0.5,
-each box of the ground truth (without crowds) matched once, best score first. Without a folder the photographs are the
-validation part of coco_mini in the shared data.
+each box of the ground truth (without crowds) matched once, best score first. ``common`` has the AP50 of every class
+that all the detectors know and the photographs show, and ``share``, the mean of those over the first detector's.
+Without a folder the photographs are the validation part of coco_mini in the shared data; ``--household`` takes rendered
+sequences in ACVR's layout.
 """
 
 import argparse
@@ -13,8 +16,10 @@ import io
 import json
 import statistics
 import sys
+import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,48 +30,150 @@ from pycocotools.cocoeval import COCOeval
 from pycocotools.mask import iou
 
 from benchmarks.environment import describe_environment, report
-from smart_caption_ros.captioning import Detector, DetectorError, EngineError
+from smart_caption_ros.captioning import Bundle, BundleError, Captioner, Detector, DetectorError, EngineError
+from smart_caption_ros.captioning.bundle import write_manifest
+from smart_caption_ros.captioning.detector import VisionDetector
 from smart_caption_ros.class_names import normalise
+from smart_caption_ros.datasets.acvr import ACVR_CLASSES, AcvrSequences
+from smart_caption_ros.datasets.source import SourceError
 from training.data.folder import data_folder
 
 LOWEST_SCORE = 0.01
+ENGINE = "onnxruntime-cpu"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.detection", description=__doc__.splitlines()[0])
-    parser.add_argument("detector", type=Path, help="ONNX file")
-    parser.add_argument("--images", type=Path, help="folder of the photographs")
-    parser.add_argument("--annotations", type=Path, help="their instances_*.json")
-    parser.add_argument("--score", type=float, default=0.35, help="for precision and recall")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
-    coco_mini = data_folder() / "coco_mini"
-    annotations = arguments.annotations or coco_mini / "instances_val2017.json"
+    arguments = _parser().parse_args()
     try:
-        detector = Detector.from_onnx(
-            arguments.detector, engine="onnxruntime-cpu", threads=arguments.threads, minimum_score=LOWEST_SCORE
-        )
-        found = detect_all(detector, annotations, arguments.images or coco_mini / "images")
-    except (DetectorError, EngineError, OSError) as error:
+        result = measure(arguments)
+    except (BundleError, DetectorError, EngineError, SourceError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    result = {
-        **describe_environment(seed=0),
-        "detector": arguments.detector.name,
-        "layout": detector.layout,
-        "threads": arguments.threads,
-        "annotations": annotations.name,
-        **average_precision(annotations, found["objects"]),
-        **precision_and_recall(annotations, found["objects"], arguments.score),
-        "wall_ms_median": found["wall_ms_median"],
-        "cpu_ms_median": found["cpu_ms_median"],
-    }
     report(result, arguments.json)
     return 0
 
 
-def detect_all(detector: Detector, annotations: Path, images: Path) -> dict[str, Any]:
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.detection", description=__doc__.splitlines()[0])
+    parser.add_argument("detectors", nargs="+", type=Path, help="ONNX files, or bundles with a detector; teacher first")
+    parser.add_argument("--images", type=Path, help="folder of the photographs")
+    parser.add_argument("--annotations", type=Path, help="their instances_*.json")
+    parser.add_argument("--household", type=Path, metavar="ROOT", help="sequences in ACVR's layout, in place of both")
+    parser.add_argument("--score", type=float, default=0.35, help="for precision and recall")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--record", action="store_true", help="write the figures into the bundles' manifests")
+    return parser
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """All detectors on one set of photographs.
+
+    Raises:
+        BundleError, DetectorError, EngineError: a detector is missing, wrong or cannot be run.
+        SourceError, OSError: the photographs or their annotations cannot be read.
+    """
+    detectors = {str(path): open_detector(path, arguments.threads) for path in arguments.detectors}
+    with tempfile.TemporaryDirectory() as folder:
+        coco_mini = data_folder() / "coco_mini"
+        annotations = arguments.annotations or coco_mini / "instances_val2017.json"
+        images, what = arguments.images or coco_mini / "images", annotations.name
+        if arguments.household:
+            annotations = household_annotations(arguments.household, Path(folder))
+            images, what = arguments.household, arguments.household.name
+        measured: dict[str, Any] = {}
+        precisions = {}
+        for name, detector in detectors.items():
+            found = detect_all(detector, annotations, images)
+            precisions[name] = precision_by_class(annotations, found["objects"])
+            measured[name] = {
+                "layout": detector.layout,
+                **average_precision(annotations, found["objects"]),
+                **precision_and_recall(annotations, found["objects"], arguments.score),
+                "wall_ms_median": found["wall_ms_median"],
+                "cpu_ms_median": found["cpu_ms_median"],
+            }
+    known = set.intersection(*(set(detector.class_names) for detector in detectors.values()))
+    for name, common in in_common(precisions, known).items():
+        measured[name]["common"] = common
+    if arguments.record:
+        for path in arguments.detectors:
+            if path.is_dir():
+                record(Bundle.load(path), what, measured[str(path)])
+    environment = describe_environment(seed=0)
+    return {**environment, "annotations": what, "threads": arguments.threads, "detectors": measured}
+
+
+def open_detector(path: Path, threads: int) -> Detector | VisionDetector:
+    """The detector in an ONNX file, or that of a bundle.
+
+    Raises:
+        BundleError, DetectorError, EngineError: there is none, or it cannot be run.
+    """
+    if not path.is_dir():
+        return Detector.from_onnx(path, engine=ENGINE, threads=threads, minimum_score=LOWEST_SCORE)
+    found = Captioner.from_bundle(path, engine=ENGINE, threads=threads, minimum_score=LOWEST_SCORE).detector
+    if found is None:
+        raise DetectorError(f"{path}: this bundle has no detector")
+    return found
+
+
+def household_annotations(root: Path, folder: Path) -> Path:
+    """The ground truth of sequences in ACVR's layout as a file in COCO's format, written into ``folder``.
+
+    Raises:
+        SourceError: there is no sequence, or one is damaged.
+    """
+    categories = [{"id": number, "name": name} for number, name in enumerate(ACVR_CLASSES) if number]
+    numbers = {each["name"]: each["id"] for each in categories}
+    images: list[dict[str, Any]] = []
+    boxes: list[dict[str, Any]] = []
+    for number, frame in enumerate(AcvrSequences(root).frames()):
+        path = str(frame.image_path.resolve())
+        images.append({"id": number, "file_name": path, "width": frame.width, "height": frame.height})
+        for thing in frame.objects:
+            left, top, right, bottom = thing.box_xyxy
+            box = [left, top, right - left, bottom - top]
+            boxes.append({
+                "id": len(boxes) + 1, "image_id": number, "category_id": numbers[thing.class_name], "bbox": box,
+                "area": box[2] * box[3], "iscrowd": 0,
+            })  # fmt: skip
+    path_of_all = folder / "household.json"
+    path_of_all.write_text(json.dumps({"images": images, "categories": categories, "annotations": boxes}))
+    return path_of_all
+
+
+def in_common(precisions: Mapping[str, Mapping[str, float]], known: Collection[str]) -> dict[str, dict[str, Any]]:
+    """What can be compared of several detectors.
+
+    Args:
+        precisions: by detector the AP50 of every class that is there to be found.
+        known: classes that all the detectors know.
+
+    Returns:
+        By detector ``ap50`` (the mean over the classes), ``share`` (of the first detector's) and ``classes``.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    first = None
+    for name, values in precisions.items():
+        classes = {each: value for each, value in values.items() if each in known}
+        mean = statistics.fmean(classes.values()) if classes else 0.0
+        first = mean if first is None else first
+        share = round(mean / first, 4) if first else None
+        found[name] = {"ap50": round(mean, 4), "share": share, "classes": classes}
+    return found
+
+
+def record(bundle: Bundle, what: str, figures: Mapping[str, Any]) -> None:
+    """Put the figures into a bundle's manifest, where ``smart-caption bundle inspect`` shows them."""
+    common = figures["common"]
+    kept = {key: figures[key] for key in ("images", "ap", "ap50")}
+    kept |= {"classes": len(common["classes"]), "ap50_of_classes": common["ap50"], "date": time.strftime("%Y-%m-%d")}
+    scores = {**bundle.manifest.get("scores", {}), f"detection {what}": kept}
+    write_manifest(bundle.path, {**bundle.manifest, "scores": scores})
+
+
+def detect_all(detector: Detector | VisionDetector, annotations: Path, images: Path) -> dict[str, Any]:
     """Objects of all annotated photographs in COCO's format of results, and milliseconds a photograph.
 
     Raises:
@@ -103,17 +210,33 @@ def detect_all(detector: Detector, annotations: Path, images: Path) -> dict[str,
 
 def average_precision(annotations: Path, objects: list[dict[str, Any]]) -> dict[str, float]:
     """``images``, ``ap`` (IoU 0.50 to 0.95) and ``ap50`` by the COCO toolkit."""
-    with contextlib.redirect_stdout(io.StringIO()):  # the toolkit is talkative
-        truth = COCO(str(annotations))
-        evaluation = COCOeval(truth, truth.loadRes(objects), "bbox")
-        evaluation.evaluate()
-        evaluation.accumulate()
-        evaluation.summarize()
+    evaluation = _evaluation(annotations, objects)
     return {
-        "images": len(truth.imgs),
+        "images": len(evaluation.cocoGt.imgs),
         "ap": round(float(evaluation.stats[0]), 4),
         "ap50": round(float(evaluation.stats[1]), 4),
     }
+
+
+def precision_by_class(annotations: Path, objects: list[dict[str, Any]]) -> dict[str, float]:
+    """AP50 of every class that the annotations have a box of, by its normalised name."""
+    evaluation = _evaluation(annotations, objects)
+    # (IoU thresholds, recalls, classes, sizes, most detections); -1 where there is no box of the class.
+    values = evaluation.eval["precision"][0, :, :, 0, -1]
+    names = [normalise(evaluation.cocoGt.cats[each]["name"]) for each in evaluation.params.catIds]
+    return {name: round(float(of.mean()), 4) for name, of in zip(names, values.T, strict=True) if of.min() >= 0}
+
+
+def _evaluation(annotations: Path, objects: list[dict[str, Any]]) -> COCOeval:
+    with contextlib.redirect_stdout(io.StringIO()):  # the toolkit is talkative
+        truth = COCO(str(annotations))
+        # The toolkit cannot read an empty list of results, but an empty set of annotations is the same.
+        found = truth.loadRes(objects) if objects else COCO()
+        evaluation = COCOeval(truth, found, "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    return evaluation
 
 
 def precision_and_recall(annotations: Path, objects: list[dict[str, Any]], score: float) -> dict[str, float]:

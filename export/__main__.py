@@ -21,11 +21,11 @@ from export.int8 import IDENTICAL, WEIGHTS, Choice, choose
 from export.pieces import Pieces, export_pieces
 from export.quality import DevSplit
 from export.storage import round_to_float16, store_as_float16
-from export.verify import compare, compare_forms, synthetic_images, unsupported_by_tensorrt
+from export.verify import compare, compare_detections, compare_forms, synthetic_images, unsupported_by_tensorrt
 from export.vision import GRID, IMAGE_SIZE, export_vision
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning import Bundle, BundleError, Captioner, EngineError
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, FORMAT_VERSION, STATIC_GRAPH, VISION_GRAPH
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH, VISION_GRAPH, VISION_LAYOUT
 from smart_caption_ros.captioning.engines import create_engine
 from training.captioning import TrainedCaptioner
 from training.checkpoint import CheckpointError
@@ -33,6 +33,7 @@ from training.config import DataConfig
 from training.data.datasets import provenance
 from training.data.flickr8k import DataError, Flickr8k
 from training.data.folder import data_folder
+from training.detection.teacher import PROVENANCE as TEACHERS
 
 CPU = "onnxruntime-cpu"
 STATIC_CHECKS = 10  # frames to compare the two forms on; the static one takes all steps of each
@@ -41,6 +42,11 @@ AGREEMENT = {"float32": 0.99, "float16": 0.9, "int8": 0.95}
 """Captions that must be torch's. A tie between two beams may fall either way; more than that is an error of the export.
 Lower precision decides more of them another way: in float16 the visual tokens differ as well, and int8 has a bar of
 its own (:mod:`export.int8`) on many more images."""
+
+DETECTION_AGREEMENT = {"float32": 0.005, "float16": 0.05, "int8": 0.005}
+"""How far scores and boxes of the detector may be from torch's."""
+FORMATS = {False: 1, True: 2}
+"""By whether the vision graph finds objects: a package that cannot read that shall say so."""
 
 
 def main() -> int:
@@ -64,6 +70,10 @@ def main() -> int:
         help="of a captioner of stored features: the bundle that made them",
     )
     parser.add_argument("--max-words", type=int, help="longest caption, end token included (default: the experiment's)")
+    parser.add_argument("--no-detector", action="store_true", help="leave out the detection head of the checkpoint")
+    parser.add_argument(
+        "--detector-score", type=float, default=0.3, help="below which objects are left out (default: %(default)s)"
+    )
     parser.add_argument("--no-static", action="store_true", help="leave out the form for TensorRT and CUDA graphs")
     parser.add_argument("--replace", action="store_true", help="write over an existing bundle")
     parser.add_argument("--check-images", type=int, default=100, help="dev photographs to compare with torch")
@@ -82,7 +92,11 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         ExportError: the bundle cannot be written, or says something else than torch.
     """
+    if not 0 <= arguments.detector_score <= 1:
+        raise ExportError(f"--detector-score must lie between 0 and 1, not {arguments.detector_score}")
     trained = TrainedCaptioner.load(arguments.checkpoint)
+    if arguments.no_detector:
+        trained.detector = None
     lender = lender_of_vision(trained, arguments.vision_from)
     tokens = tokens_of(lender) if lender else None
     exact = copy.deepcopy(trained)
@@ -92,6 +106,8 @@ def run(arguments: argparse.Namespace) -> None:
         round_to_float16(trained.captioner)
         if trained.backbone is not None:
             round_to_float16(trained.backbone)
+        if trained.detector is not None:
+            round_to_float16(trained.detector)
     max_words = longest_caption(trained, arguments.max_words)
     vision = vision_of(trained, lender)
     dev = dev_split(trained, vision) if arguments.precision == "int8" else None
@@ -106,6 +122,7 @@ def run(arguments: argparse.Namespace) -> None:
         pieces = choice.pieces
     facts = describe(trained, arguments.name or trained.record["name"], arguments.beam_size, max_words, arguments)
     facts |= describe_vision(trained, lender, vision, facts["architecture"])
+    facts |= describe_detector(trained, lender, arguments.detector_score)
     if choice is not None:
         facts["precision"]["int8"] = choice.report()
     graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(pieces, max_words)}
@@ -133,6 +150,11 @@ def run(arguments: argparse.Namespace) -> None:
             print(f"unrounded weights give {unrounded.identical_captions} of {unrounded.images} of the same captions")
         if agreement.identical_captions < AGREEMENT[arguments.precision] * agreement.images:
             raise ExportError("the exported graphs do not say what torch says; no bundle was written")
+        if trained.detector is not None:
+            difference = compare_detections(trained, engine.load(bundle.path / VISION_GRAPH), images)
+            print(f"objects: class scores within {difference.score:.1e} of torch's, boxes within {difference.box:.1e}")
+            if max(difference) > DETECTION_AGREEMENT[arguments.precision]:
+                raise ExportError("the exported graph does not find what torch finds; no bundle was written")
         if bundle.static_graph is not None:
             forms = compare_forms(bundle, engine, images[:STATIC_CHECKS])
             print(
@@ -154,7 +176,7 @@ def vision_of(trained: TrainedCaptioner, lender: Bundle | None) -> onnx.ModelPro
     if lender is not None:
         return onnx.load(str(lender.path / VISION_GRAPH))
     assert trained.backbone is not None
-    return export_vision(trained.backbone)
+    return export_vision(trained.backbone, trained.detector)
 
 
 def longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:
@@ -214,7 +236,6 @@ def describe(
     """The manifest's facts (docs/bundles.md)."""
     experiment = trained.record["experiment"]
     return {
-        "format_version": FORMAT_VERSION,
         "name": name,
         "created": time.strftime("%Y-%m-%d"),
         "exported_by": {
@@ -227,7 +248,6 @@ def describe(
             "stored": "float16" if arguments.precision == "float16" else arguments.storage,
             "computed": arguments.precision,
         },
-        "class_names": [],
         "scores": {},
     }  # fmt: skip
 
@@ -254,6 +274,8 @@ def describe_vision(
         }  # fmt: skip
     assert trained.backbone is not None
     parameters += sum(p.numel() for p in trained.backbone.parameters())
+    if trained.detector is not None:
+        parameters += sum(p.numel() for p in trained.detector.parameters())
     rows, columns = GRID
     return {
         "architecture": {**architecture, "backbone": "MobileNetV2 1.0, 7x7 grid", "parameters": parameters},
@@ -264,6 +286,19 @@ def describe_vision(
         },
         "tokens": {"rows": rows, "columns": columns, "width": trained.backbone.token_width},
     }  # fmt: skip
+
+
+def describe_detector(trained: TrainedCaptioner, lender: Bundle | None, minimum_score: float) -> dict[str, Any]:
+    """The manifest's facts of what finds objects in the vision graph, the format's version among them."""
+    facts: dict[str, Any] = {"class_names": []}
+    if trained.detector is not None:
+        facts["class_names"] = list(trained.detector.class_names)
+        facts["detector"] = {"layout": VISION_LAYOUT, "minimum_score": minimum_score}
+        if teachers := trained.record.get("boxes_by"):
+            facts["detector"]["boxes_by"] = [TEACHERS.get(name, {"name": name}) for name in teachers]
+    elif lender is not None and lender.detector is not None and lender.detector.layout == VISION_LAYOUT:
+        facts = {key: lender.manifest[key] for key in ("class_names", "detector")}
+    return {"format_version": FORMATS["detector" in facts], **facts}
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 from smart_caption_ros.captioning import Bundle, Caption
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH
 from smart_caption_ros.captioning.engines import Engine
+from smart_caption_ros.captioning.engines.base import Graph
 from training.captioning import TrainedCaptioner
 
 
@@ -85,6 +87,32 @@ def compare_forms(bundle: Bundle, engine: Engine, images_bgr: np.ndarray) -> Agr
             difference = found["log_probabilities"][0, 0, :steps] - expected["log_probabilities"][0, 0]
             largest = max(largest, float(np.abs(difference).max()))
     return Agreement(len(images_bgr), identical, largest)
+
+
+class Difference(NamedTuple):
+    """How far the objects of a vision graph are from torch's."""
+
+    score: float
+    """The largest of any class score."""
+    box: float
+    """The largest of a box's edge, in widths and heights of the frame, where a class has a score of at least 0.05."""
+
+
+def compare_detections(trained: TrainedCaptioner, vision: Graph, images_bgr: np.ndarray) -> Difference:
+    """Hold the objects that a vision graph finds in frames, (B, 224, 224, 3) uint8, against those of torch."""
+    assert trained.backbone is not None
+    assert trained.detector is not None
+    scores, edges = 0.0, 0.0
+    for image in images_bgr:
+        outputs = vision.run({"image_bgr": image[None]})
+        with torch.inference_mode():
+            expected = trained.detector(trained.backbone.pyramid(torch.from_numpy(image[None])).levels)
+        class_scores = expected.class_logits.sigmoid().numpy()
+        sure = class_scores.max(axis=-1) >= 0.05
+        scores = max(scores, float(np.abs(outputs["class_scores"] - class_scores).max()))
+        found, wanted = outputs["boxes"][sure], expected.boxes_xyxy.numpy()[sure]
+        edges = max(edges, float(np.abs(found - wanted).max(initial=0.0)))
+    return Difference(scores, edges)
 
 
 _SUPPORT = Path(__file__).with_name("tensorrt_operators.json")

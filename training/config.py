@@ -92,7 +92,7 @@ class DetectionConfig:
     """A detection head on the backbone, trained in the phases that have a ``detection_weight``."""
 
     labels: list[str] = field(default_factory=list)
-    """Files of ``python -m training.detection.label``, below the data folder or absolute; ``NAME=FILE`` for the data
+    """Files of ``python -m training.detection.label``, below the checkout or absolute; ``NAME=FILE`` for the data
     set ``NAME`` of a mixture. Photographs without labels teach it nothing."""
     learning_rate: float = 1e-3
     """Of the head; ``schedule`` multiplies it."""

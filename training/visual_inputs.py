@@ -19,6 +19,7 @@ from training.data.datasets import CaptionDataset
 from training.data.feature_formats import check_images, open_features
 from training.data.feature_store import FeatureStore
 from training.data.flickr8k import DataError
+from training.data.folder import CHECKOUT
 from training.data.grid_features import GridFeatures, grid_features
 from training.data.region_features import RegionFeatures, Regions
 from training.detection.classes import DETECTION_CLASSES
@@ -131,7 +132,8 @@ class Photographs:
             _check_labels(labels, splits["train"])
         for images in splits.values():
             dataset.check_photographs(images)
-        self._backbone, self.facts = backbone, facts
+        self._backbone = backbone
+        self.facts = facts if labels is None else {**facts, "boxes_by": labels.made_by}
         self._dataset, self._splits, self._cache = dataset, splits, cache
         self._features: dict[str, GridFeatures] = {}
         self._phase: PhaseConfig | None = None
@@ -313,5 +315,5 @@ def open_visual_inputs(
         return StoredFeatures(features, splits, facts)
     path = backbones.locate(config.backbone, data)
     facts = {"backbone": config.backbone, "backbone_trained_on": backbones.provenance(path)}
-    labels = read_labels(config.detection.labels, data, DETECTION_CLASSES) if config.detection else None
+    labels = read_labels(config.detection.labels, CHECKOUT, DETECTION_CLASSES) if config.detection else None
     return Photographs(dataset, splits, backbones.load_backbone(path), facts, cache, labels)

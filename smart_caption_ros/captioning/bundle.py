@@ -17,14 +17,16 @@ from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.external_data import external_locations
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""The newest that is read. Bundles whose vision graph finds objects are of 2, all others of 1."""
 MANIFEST = "manifest.json"
 VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vocabulary.txt"
 STATIC_GRAPH = "captioner_static.onnx"
 WEIGHTS = "captioner.weights"
 DETECTOR_GRAPH = "detector.onnx"
-STATIC_GRAPH = "captioner_static.onnx"
-WEIGHTS = "captioner.weights"
+VISION_LAYOUT = "vision"
+"""In place of a layout of :data:`smart_caption_ros.captioning.detector_layouts.LAYOUT_NAMES` where the vision graph
+finds the objects itself."""
 
 
 def default_bundle_path() -> Path:
@@ -61,7 +63,7 @@ class DetectorFacts:
     """What a manifest says of the bundle's detector, beside ``class_names``."""
 
     layout: str
-    """One of :data:`smart_caption_ros.captioning.detector_layouts.LAYOUT_NAMES`."""
+    """One of :data:`smart_caption_ros.captioning.detector_layouts.LAYOUT_NAMES`, or :data:`VISION_LAYOUT`."""
     minimum_score: float
     """Objects below it are left out."""
 
@@ -158,12 +160,15 @@ def _read_vocabulary(path: Path) -> Vocabulary:
 
 
 def _read_detector(read: "_Reader") -> DetectorFacts | None:
-    if DETECTOR_GRAPH not in read.file_names():
-        if "detector" in read.manifest:
-            raise BundleError(f"{read.folder / MANIFEST} describes a detector, but does not list {DETECTOR_GRAPH}")
+    if DETECTOR_GRAPH not in read.file_names() and "detector" not in read.manifest:
         return None
-    read.value("class_names", list, f"the names of the classes of {DETECTOR_GRAPH}", bool)
-    layout = read.value("detector.layout", str, f"one of {', '.join(LAYOUT_NAMES)}", lambda name: name in LAYOUT_NAMES)
+    known = (*LAYOUT_NAMES, VISION_LAYOUT)
+    layout = read.value("detector.layout", str, f"one of {', '.join(known)}", lambda name: name in known)
+    if layout != VISION_LAYOUT and DETECTOR_GRAPH not in read.file_names():
+        raise BundleError(f"{read.folder / MANIFEST} describes a detector, but does not list {DETECTOR_GRAPH}")
+    if layout == VISION_LAYOUT and DETECTOR_GRAPH in read.file_names():
+        raise BundleError(f"{read.folder / MANIFEST} lists {DETECTOR_GRAPH} beside a {VISION_GRAPH} that finds objects")
+    read.value("class_names", list, "the names of the detector's classes", bool)
     score = read.value("detector.minimum_score", (int, float), "a number from 0 to 1", lambda number: 0 <= number <= 1)
     return DetectorFacts(layout, float(score))
 

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import DETECTOR_GRAPH, VISION_GRAPH, Bundle
-from smart_caption_ros.captioning.detector import MINIMUM_SCORE, Detector
+from smart_caption_ros.captioning.bundle import DETECTOR_GRAPH, VISION_GRAPH, VISION_LAYOUT, Bundle
+from smart_caption_ros.captioning.detector import MINIMUM_SCORE, Detector, VisionDetector
 from smart_caption_ros.captioning.engines import AUTO, Engine, load_with, run_batch
 from smart_caption_ros.captioning.errors import BundleError, EngineError
 from smart_caption_ros.captioning.vision import Box, DetectedObject, Vision, check_image
 from smart_caption_ros.captioning.vocabulary import join_words
+
+NO_DETECTOR = "none"
+"""In place of a detector's file: no objects, even where the bundle can find them."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,14 @@ class Captioner:
     """Captions frames with the graphs of a bundle. Not thread-safe: give each thread one, or lock."""
 
     def __init__(
-        self, bundle: Bundle, engine: Engine, graph: str | None = None, *, detector: Detector | None = None
+        self,
+        bundle: Bundle,
+        engine: Engine,
+        graph: str | None = None,
+        *,
+        detector: Detector | None = None,
+        detects: bool = True,
+        minimum_score: float | None = None,
     ) -> None:
         """
         Args:
@@ -84,6 +94,8 @@ class Captioner:
             engine: runs it.
             graph: the bundle's file with the captioner; None takes the one that suits the engine best.
             detector: finds the objects; None takes the bundle's own, if it has one.
+            detects: False leaves objects alone, even where the bundle has a detector.
+            minimum_score: of an object, for the bundle's own detector; None takes what the bundle says of it.
 
         Raises:
             EngineError: a graph cannot be loaded, or the bundle has none that the engine can run.
@@ -105,7 +117,10 @@ class Captioner:
                 f"{bundle.path / self.graph} maps {self._graph.input_names} to {self._graph.output_names} "
                 f"instead of tokens and token_mask to {', '.join(sorted(wanted))}; export the bundle again"
             )
-        self.detector = detector or _detector_of(bundle, engine)
+        self.detector: Detector | VisionDetector | None = detector
+        """What finds the objects; None where nothing does."""
+        if detector is None and detects:
+            self.detector = _detector_of(bundle, engine, self._vision, minimum_score)
 
     @classmethod
     def from_bundle(
@@ -124,7 +139,7 @@ class Captioner:
                 that works here.
             threads: CPU threads; None leaves the choice to the engine.
             detector: an ONNX detector to find the objects with, see :class:`Detector`; None takes the bundle's own,
-                if it has one.
+                if it has one, and :data:`NO_DETECTOR` none at all.
             minimum_score: of an object, 0 to 1; None takes what the bundle says of its detector, or
                 :data:`smart_caption_ros.captioning.detector.MINIMUM_SCORE` for another one.
 
@@ -136,12 +151,10 @@ class Captioner:
         bundle = Bundle.load(path)
 
         def load(created: Engine) -> "Captioner":
-            if detector is None:
-                found = _detector_of(bundle, created, minimum_score)
-            else:
-                score = MINIMUM_SCORE if minimum_score is None else minimum_score
-                found = Detector(Path(detector), created, minimum_score=score)
-            return cls(bundle, created, detector=found)
+            if detector is None or os.fspath(detector) == NO_DETECTOR:
+                return cls(bundle, created, detects=detector is None, minimum_score=minimum_score)
+            score = MINIMUM_SCORE if minimum_score is None else minimum_score
+            return cls(bundle, created, detector=Detector(Path(detector), created, minimum_score=score))
 
         captioner, reason = load_with(engine, threads, load)
         captioner.engine_choice = f"{captioner.engine_choice}; {reason}"
@@ -161,11 +174,15 @@ class Captioner:
         height, width = image_bgr.shape[:2]
         started = time.perf_counter()
         preprocessed = self._vision.preprocess(image_bgr)
-        seen = time.perf_counter()
-        tokens = self._vision.tokens(preprocessed)
-        objects = self.detector.detect(image_bgr) if self.detector is not None else ()
+        looking = time.perf_counter()
+        seen = self._vision.see(preprocessed)
+        objects: tuple[DetectedObject, ...] = ()
+        if isinstance(self.detector, VisionDetector):
+            objects = self.detector.objects(seen, width, height)
+        elif self.detector is not None:
+            objects = self.detector.detect(image_bgr)
         decoding = time.perf_counter()
-        found = self.decode(tokens)
+        found = self.decode(seen.tokens)
         finished = time.perf_counter()
         words, log_probabilities = found["words"][0], found["log_probabilities"][0]
         boxes = self._vision.boxes(width, height)[found["attention"][0, 0].argmax(axis=-1)]
@@ -185,7 +202,9 @@ class Captioner:
                 for beam, beam_score in zip(words[1:], found["scores"][0, 1:], strict=True)
                 if self.bundle.vocabulary.end_id in beam or len(beam) == self.bundle.max_words
             ),
-            timing=Timing(seen - started, decoding - seen, finished - decoding, finished - started, words.shape[1]),
+            timing=Timing(
+                looking - started, decoding - looking, finished - decoding, finished - started, words.shape[1]
+            ),
             image_size=(width, height),
             model=self.model,
             engine=self.engine,
@@ -243,11 +262,15 @@ def _suitable_graph(bundle: Bundle, engine: Engine) -> str:
     )
 
 
-def _detector_of(bundle: Bundle, engine: Engine, minimum_score: float | None = None) -> Detector | None:
+def _detector_of(
+    bundle: Bundle, engine: Engine, vision: Vision, minimum_score: float | None
+) -> Detector | VisionDetector | None:
     """The detector that a bundle carries; None where it carries none."""
     facts = bundle.detector
     if facts is None:
         return None
+    if facts.layout == VISION_LAYOUT:
+        return VisionDetector(bundle, vision, minimum_score)
     score = facts.minimum_score if minimum_score is None else minimum_score
     detector = Detector(bundle.path / DETECTOR_GRAPH, engine, minimum_score=score, class_names=bundle.class_names)
     if detector.layout != facts.layout:

@@ -1,4 +1,4 @@
-"""A frame in, objects out: any ONNX detector of the layouts in `detector_layouts`."""
+"""A frame in, objects out: any ONNX detector of the layouts in `detector_layouts`, or a bundle's own vision graph."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bundle
 from smart_caption_ros.captioning.detector_layouts import Candidates, recognise
 from smart_caption_ros.captioning.engines import AUTO, Engine, Graph, create_engine
-from smart_caption_ros.captioning.errors import DetectorError
-from smart_caption_ros.captioning.vision import DetectedObject, check_image
+from smart_caption_ros.captioning.errors import BundleError, DetectorError
+from smart_caption_ros.captioning.vision import DetectedObject, Seen, Vision, check_image
 from smart_caption_ros.class_names import COCO_CLASSES, NO_OBJECTS, normalise
 
 MINIMUM_SCORE = 0.35
 OVERLAP = 0.45
 """Of two boxes of one class whose intersection over union is larger, only the better one is kept."""
 MAX_OBJECTS = 500
+MAX_CANDIDATES = 2000
+"""Boxes of a vision graph that are looked at, the surest first; at the scores of a robot there are some dozens."""
 
 
 class Detector:
@@ -105,22 +108,81 @@ class Detector:
         check_image(image_bgr)
         height, width = image_bgr.shape[:2]
         outputs = self._graph.run(self._layout.inputs(image_bgr))
-        found = self._named(_inside(self._layout.candidates(outputs, width, height), width, height, self.minimum_score))
-        keep = best_of_each_class(found) if self._layout.overlapping else np.argsort(-found.scores, kind="stable")
-        return tuple(
-            DetectedObject(
-                class_name=self.class_names[found.class_ids[i]],
-                class_id=int(found.class_ids[i]),
-                score=float(found.scores[i]),
-                box_xyxy=tuple(found.boxes_xyxy[i].tolist()),
-            )
-            for i in keep[:MAX_OBJECTS]
-        )
+        found = _inside(self._layout.candidates(outputs, width, height), width, height, self.minimum_score)
+        return _objects(_named(found, self.class_names), self.class_names, self._layout.overlapping)
 
-    def _named(self, found: Candidates) -> Candidates:
-        named = np.array([name not in NO_OBJECTS for name in self.class_names])
-        known = (found.class_ids >= 0) & (found.class_ids < len(named))
-        return _chosen(found, known & named[np.where(known, found.class_ids, 0)])
+
+class VisionDetector:
+    """The objects that the vision graph of a bundle finds in the same pass that makes the tokens."""
+
+    layout = VISION_LAYOUT
+
+    def __init__(self, bundle: Bundle, vision: Vision, minimum_score: float | None = None) -> None:
+        """
+        Args:
+            bundle: whose detector has the layout ``vision``.
+            vision: of that bundle.
+            minimum_score: objects below it are left out; None takes what the bundle says.
+        """
+        assert bundle.detector is not None
+        score = bundle.detector.minimum_score if minimum_score is None else minimum_score
+        if not 0 <= score <= 1:
+            raise ValueError(f"minimum_score must lie between 0 and 1, not {score}")
+        self.path = bundle.path / VISION_GRAPH
+        self.minimum_score = score
+        self.class_names = tuple(normalise(name) for name in bundle.class_names)
+        self._vision = vision
+
+    def detect(self, image_bgr: np.ndarray) -> tuple[DetectedObject, ...]:
+        """As :meth:`Detector.detect`, in a pass of its own."""
+        check_image(image_bgr)
+        height, width = image_bgr.shape[:2]
+        return self.objects(self._vision.see(self._vision.preprocess(image_bgr)), width, height)
+
+    def objects(self, seen: Seen, width: int, height: int) -> tuple[DetectedObject, ...]:
+        """What was found in the one frame of a batch, whose size in pixels is given; order and limits as `detect`.
+
+        Raises:
+            BundleError: the graph's arrays do not fit the classes of the bundle.
+        """
+        boxes, scores = seen.boxes, seen.class_scores
+        assert boxes is not None
+        assert scores is not None
+        cells = boxes.shape[1]
+        if boxes.shape != (1, cells, 4) or scores.shape != (1, cells, len(self.class_names)):
+            raise BundleError(
+                f"{self.path} gave boxes {list(boxes.shape)} and class_scores {list(scores.shape)} for one frame and "
+                f"{len(self.class_names)} classes; export the bundle again"
+            )
+        sure = scores[0].astype(np.float32, copy=False)
+        places, class_ids = np.nonzero(sure >= self.minimum_score)
+        best = np.argsort(-sure[places, class_ids], kind="stable")[:MAX_CANDIDATES]
+        places, class_ids = places[best], class_ids[best]
+        size = np.array([width, height] * 2, np.float32)
+        found = Candidates(boxes[0, places].astype(np.float32) * size, sure[places, class_ids], class_ids)
+        found = _inside(found, width, height, self.minimum_score)
+        return _objects(_named(found, self.class_names), self.class_names, overlapping=True)
+
+
+def _objects(found: Candidates, class_names: Sequence[str], overlapping: bool) -> tuple[DetectedObject, ...]:
+    """The surest first; of boxes that may be of one object the best."""
+    keep = best_of_each_class(found) if overlapping else np.argsort(-found.scores, kind="stable")
+    return tuple(
+        DetectedObject(
+            class_name=class_names[found.class_ids[i]],
+            class_id=int(found.class_ids[i]),
+            score=float(found.scores[i]),
+            box_xyxy=tuple(found.boxes_xyxy[i].tolist()),
+        )
+        for i in keep[:MAX_OBJECTS]
+    )
+
+
+def _named(found: Candidates, class_names: Sequence[str]) -> Candidates:
+    """Those of classes that have a name."""
+    named = np.array([name not in NO_OBJECTS for name in class_names])
+    known = (found.class_ids >= 0) & (found.class_ids < len(named))
+    return _chosen(found, known & named[np.where(known, found.class_ids, 0)])
 
 
 def best_of_each_class(found: Candidates, overlap: float = OVERLAP) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bundle
 from smart_caption_ros.captioning.engines import Engine, run_batch
 from smart_caption_ros.captioning.errors import BundleError
 
@@ -21,6 +21,18 @@ class DetectedObject:
     score: float
     box_xyxy: Box
     """Pixels of the given frame, exclusive at the right and bottom."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the vision graph makes of B frames."""
+
+    tokens: np.ndarray
+    """(B, N, token width) float32."""
+    boxes: np.ndarray | None = None
+    """(B, A, 4) float32 xyxy, fractions of the frame that may reach out of it; None without a detector."""
+    class_scores: np.ndarray | None = None
+    """(B, A, classes) float32, from 0 to 1; None likewise."""
 
 
 def check_image(image_bgr: np.ndarray) -> None:
@@ -62,6 +74,13 @@ class Vision:
                 f"{bundle.path / VISION_GRAPH} maps {self._graph.input_names} to {self._graph.output_names} "
                 "instead of image_bgr to tokens; export the bundle again"
             )
+        detects = bundle.detector is not None and bundle.detector.layout == VISION_LAYOUT
+        self._answers = ("tokens", "boxes", "class_scores") if detects else ("tokens",)
+        if lacking := [name for name in self._answers if name not in self._graph.output_names]:
+            raise BundleError(
+                f"{bundle.path / VISION_GRAPH} has no output {lacking[0]}, though the manifest says that it finds "
+                "objects; export the bundle again"
+            )
 
     def preprocess(self, image_bgr: np.ndarray) -> np.ndarray:
         """(H, W, 3) uint8 -> (1, height, width, 3) uint8."""
@@ -69,7 +88,12 @@ class Vision:
 
     def tokens(self, preprocessed: np.ndarray) -> np.ndarray:
         """(B, height, width, 3) uint8 -> (B, N, token width) float32."""
-        return run_batch(self._graph, {"image_bgr": preprocessed})["tokens"]
+        return self.see(preprocessed).tokens
+
+    def see(self, preprocessed: np.ndarray) -> Seen:
+        """All that the graph makes of (B, height, width, 3) uint8, in one pass."""
+        outputs = run_batch(self._graph, {"image_bgr": preprocessed})
+        return Seen(*(outputs[name] for name in self._answers))
 
     def boxes(self, width: int, height: int) -> np.ndarray:
         """(N, 4) float32: the grid cells as ``xyxy`` pixels of a frame of that size."""

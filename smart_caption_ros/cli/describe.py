@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +22,7 @@ from smart_caption_ros.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from smart_caption_ros.captioning import Caption, Captioner, Detector
+    from smart_caption_ros.captioning import Caption, Captioner
     from smart_caption_ros.coverage import NounCoverage
     from smart_caption_ros.describing import Answer
     from smart_caption_ros.grounding import Grounding
@@ -40,7 +40,10 @@ def describe(
     bundle: Annotated[Path | None, typer.Option(help="The bundle's folder; the one shipped by default.")] = None,
     engine: Annotated[str, typer.Option(help="What runs the model; `doctor` lists the engines.")] = "auto",
     detector: Annotated[
-        Path | None, typer.Option(help="An ONNX detector: objects, nouns and coverage are reported then.")
+        Path | None,
+        typer.Option(
+            help="An ONNX detector in place of the bundle's own, or none; objects, nouns and coverage need one."
+        ),
     ] = None,
     topic: Annotated[str | None, typer.Option(help="The image topic of a bag that has several.")] = None,
     every: Annotated[int, typer.Option(min=1, help="Caption every Nth frame of each source.")] = 1,
@@ -62,7 +65,7 @@ def describe(
         readable = any(isinstance(source, FrameSource) for source in sources)
         overlays = describing.OverlayFolder(output) if output is not None else None
         captioner = _load_captioner(bundle, engine, detector) if readable else None
-        coverage = _load_coverage(captioner.detector) if captioner is not None and captioner.detector else None
+        coverage = _load_coverage(captioner.detector.class_names) if captioner and captioner.detector else None
         complete = True
         answers = _with_progress(
             describing.describe(captioner, sources, every, coverage), describing.count_answers(sources, every)
@@ -90,14 +93,14 @@ def _load_captioner(bundle: Path | None, engine: str, detector: Path | None) -> 
         return Captioner.from_bundle(bundle, engine=engine, detector=detector)
 
 
-def _load_coverage(detector: Detector) -> NounCoverage:
+def _load_coverage(class_names: Sequence[str]) -> NounCoverage:
     from rich.console import Console
 
     from smart_caption_ros.class_names import COCO_CLASSES
     from smart_caption_ros.coverage import NounCoverage
 
     with Console(stderr=True).status("loading noun coverage"):
-        return NounCoverage.load(class_list=(*COCO_CLASSES, *detector.class_names))
+        return NounCoverage.load(class_list=(*COCO_CLASSES, *class_names))
 
 
 def _print_answer(answer: Answer) -> None:

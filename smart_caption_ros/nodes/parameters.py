@@ -124,7 +124,8 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "detector",
         "",
-        "ONNX file of a detector that finds the objects; empty means the bundle's own, else the detections topic.",
+        "ONNX file of a detector that finds the objects; empty means the bundle's own, else the detections topic; none "
+        "means the detections topic even where the bundle has a detector.",
         Changes.WHILE_UNCONFIGURED,
     ),
     ParameterSpec(

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import cv2
 import pytest
 
-from benchmarks.detection import LOWEST_SCORE, average_precision, detect_all, precision_and_recall
-from smart_caption_ros.captioning import Detector
+from benchmarks.detection import (
+    LOWEST_SCORE,
+    average_precision,
+    detect_all,
+    household_annotations,
+    in_common,
+    main,
+    open_detector,
+    precision_and_recall,
+    precision_by_class,
+)
+from smart_caption_ros.captioning import Detector, DetectorError
+from smart_caption_ros.datasets.acvr import AcvrSequences
+from tests.acvr_sequence import write_rooms
 from tests.tiny_detectors import GREEN, SIDE, squares, write_yolox
 
 DOG, CAT = 18, 17
@@ -69,3 +82,56 @@ def test_a_missing_picture_is_named(annotations: Path, tmp_path: Path) -> None:
     detector = Detector.from_onnx(write_yolox(tmp_path / "d.onnx"), engine="onnxruntime-cpu", threads=1)
     with pytest.raises(OSError, match=r"cannot read .*1\.png"):
         detect_all(detector, annotations, tmp_path)
+
+
+def test_nothing_found_is_a_precision_of_zero(annotations: Path) -> None:
+    assert average_precision(annotations, []) == {"images": 2, "ap": 0.0, "ap50": 0.0}
+    assert precision_by_class(annotations, []) == {"dog": 0.0}
+
+
+def test_precision_by_class_leaves_out_classes_that_are_not_there(annotations: Path) -> None:
+    objects = [found(1, [8, 8, 8, 8], 0.9), found(2, [32, 16, 16, 16], 0.7, CAT)]
+    assert precision_by_class(annotations, objects) == {"dog": pytest.approx(0.5, abs=0.01)}
+
+
+def test_detectors_are_compared_over_the_classes_that_all_know() -> None:
+    precisions = {"teacher": {"dog": 0.8, "cat": 0.6, "tie": 0.2}, "own": {"dog": 0.4, "cat": 0.3, "tie": 0.0}}
+    compared = in_common(precisions, {"dog", "cat", "bed"})
+    assert compared["teacher"] == {"ap50": 0.7, "share": 1.0, "classes": {"dog": 0.8, "cat": 0.6}}
+    assert compared["own"] == {"ap50": 0.35, "share": 0.5, "classes": {"dog": 0.4, "cat": 0.3}}
+
+
+def test_household_frames_are_annotations_too(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    write_rooms(root)
+    path = household_annotations(root, tmp_path)
+    content = json.loads(path.read_text())
+    names = {each["id"]: each["name"] for each in content["categories"]}
+    frames = list(AcvrSequences(root).frames())
+    assert len(content["images"]) == len(frames)
+    wanted = [thing.class_name for frame in frames for thing in frame.objects]
+    assert [names[each["category_id"]] for each in content["annotations"]] == wanted
+    left, top, right, bottom = next(thing.box_xyxy for frame in frames for thing in frame.objects)
+    assert content["annotations"][0]["bbox"] == [left, top, right - left, bottom - top]
+    assert Path(content["images"][0]["file_name"]).is_file()
+
+
+def test_the_command_names_the_share_of_the_first_detector(
+    annotations: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for image, box in ((1, (8, 8, 16, 16)), (2, (32, 16, 48, 32))):
+        cv2.imwrite(str(tmp_path / f"{image}.png"), squares(SIDE, SIDE, (GREEN, box)))
+    paths = [str(write_yolox(tmp_path / name)) for name in ("teacher.onnx", "own.onnx")]
+    output = tmp_path / "figures.json"
+    options = ["--images", str(tmp_path), "--annotations", str(annotations), "--json", str(output)]
+    monkeypatch.setattr(sys, "argv", ["detection", *paths, *options])
+    assert main() == 0
+    measured = json.loads(output.read_text())["detectors"]
+    assert list(measured) == paths
+    assert measured[paths[1]]["common"]["share"] == 1.0
+    assert list(measured[paths[1]]["common"]["classes"]) == ["dog"]
+
+
+def test_a_bundle_without_a_detector_is_refused(tiny_bundle: Path) -> None:
+    with pytest.raises(DetectorError, match="no detector"):
+        open_detector(tiny_bundle, 1)

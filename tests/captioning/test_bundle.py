@@ -57,7 +57,7 @@ def test_a_manifest_in_another_encoding_is_refused(bundle_copy: Path) -> None:
 
 
 def test_a_newer_format_asks_for_an_update(bundle_copy: Path) -> None:
-    change_manifest(bundle_copy, lambda manifest: manifest.update(format_version=2))
+    change_manifest(bundle_copy, lambda manifest: manifest.update(format_version=3))
     assert "newer" in refusal(bundle_copy)
     assert "update" in refusal(bundle_copy)
 
@@ -178,7 +178,7 @@ def test_a_bundle_may_carry_a_detector(seeing_bundle: Path, tiny_bundle: Path) -
         (lambda m: m["detector"].update(layout=["yolox"]), "detector.layout must be one of"),
         (lambda m: m["detector"].update(minimum_score=1.5), "detector.minimum_score must be a number from 0 to 1"),
         (lambda m: m["detector"].update(minimum_score=True), "detector.minimum_score must be"),
-        (lambda m: m.update(class_names=[]), "class_names must be the names of the classes of detector.onnx"),
+        (lambda m: m.update(class_names=[]), "class_names must be the names of the detector's classes"),
         (lambda m: m["files"].pop("detector.onnx"), "describes a detector, but does not list detector.onnx"),
     ],
 )

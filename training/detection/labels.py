@@ -50,6 +50,8 @@ class Labels:
     boxes: dict[str, Boxes] = field(default_factory=dict)
     """By image id; a photograph that is not here was not looked at."""
     _sought: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    made_by: list[str] = field(default_factory=list)
+    """Who drew them, each once."""
 
     def sought(self, image: str) -> NDArray[np.bool_]:
         """(classes,) which classes were looked for in a photograph that has labels."""
@@ -65,6 +67,8 @@ class Labels:
             DataError: the file is missing or malformed, or a photograph has labels already.
         """
         header, records = read_records(path)
+        if (teacher := str(header.get("made_by", "unknown"))) not in self.made_by:
+            self.made_by.append(teacher)
         known = {name: index for index, name in enumerate(self.class_names)}
         sought = np.isin(self.class_names, [normalise(name) for name in header["classes"]])
         for record in records:

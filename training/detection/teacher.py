@@ -18,6 +18,13 @@ from training.household.files import image_id
 
 Box = tuple[float, float, float, float]
 
+GROUND_TRUTH = "ground truth"
+PROVENANCE = {
+    "yolox_nano.onnx": {"name": "YOLOX-nano (COCO), on the photographs", "terms": "weights Apache-2.0"},
+    GROUND_TRUTH: {"name": "the renderer, on household frames", "terms": "our own"},
+}
+"""Whose boxes they are, for the manifest of what has learnt from them."""
+
 
 class Labelled(NamedTuple):
     """What is seen in a photograph."""
@@ -79,7 +86,7 @@ class Renderer:
         except ValueError:
             raise DataError(f"{root}: sequences and frames must be numbers, as in captions.json") from None
         self.images = [str(image) for image in self._frames]
-        self.header: dict[str, Any] = {"made_by": "ground truth", "classes": list(ACVR_CLASSES[1:])}
+        self.header: dict[str, Any] = {"made_by": GROUND_TRUTH, "classes": list(ACVR_CLASSES[1:])}
 
     def label(self, images: Sequence[str]) -> Iterator[Labelled]:
         """Every object with a visible pixel."""

@@ -112,12 +112,12 @@ def run(arguments: argparse.Namespace) -> None:
     given = arguments.data
     config = load_config(given) if given else parse_config(trained.record["experiment"], str(arguments.checkpoint))
     engine = Engine(choose_device(arguments.device), config.precision)
-    labels = read_labels(arguments.labels, data_folder(), DETECTION_CLASSES)
+    labels = read_labels(arguments.labels, Path(), DETECTION_CLASSES)
     dataset = open_dataset(config.data, data_folder())
     images = [image for image in dataset.split("train") if image in labels.boxes]
     if not images:
         raise DataError(f"--labels: no photograph of the training split has labels; it has {dataset.split('train')[0]}")
-    inputs = Photographs(dataset, {"train": images, "dev": []}, trained.backbone, "", Path(), labels)
+    inputs = Photographs(dataset, {"train": images, "dev": []}, trained.backbone, {}, Path(), labels)
     torch.manual_seed(arguments.seed)
     trained.detector = DetectionHead(DETECTION_CLASSES, arguments.width)
     for module in (trained.backbone, trained.detector):
@@ -127,6 +127,7 @@ def run(arguments: argparse.Namespace) -> None:
     trained.detector.eval()
     trained.record = {
         **trained.record,
+        "boxes_by": labels.made_by,
         "detector": {"labels": arguments.labels, "photographs": len(images), "epochs": arguments.epochs},
     }
     trained.save(arguments.output)
