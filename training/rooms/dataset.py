@@ -68,7 +68,7 @@ def make(data: Path, output: Path, dev: int = DEV_PHOTOGRAPHS) -> Report:
     chosen = held_out(captioned, dev)
     splits = {
         "train": [each for each in captioned if each.photograph.id not in chosen],
-        "dev": [each for each in captioned if each.photograph.id in chosen],
+        "dev": [each.by_people() for each in captioned if each.photograph.id in chosen],
     }
     if not all(splits.values()):
         raise RoomsError(

@@ -5,19 +5,20 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from training.data.tokenizer import tokenize
-from training.rooms.words import NUMBERS, distinct, is_plural, length, plain, with_article, words_in
+from training.rooms.words import NUMBERS, PICTURE_OF, distinct, is_plural, length, plain, with_article, words_in
 
 MAX_WORDS, MIN_WORDS = 18, 5
 _HEDGES = re.compile(
     r"\b(i|we|you|your|my|me|he|she|think|looks?|looking|seems?|appears?|maybe|possibly|probably|could|would|might|may|"
-    r"not|no|isn't|aren't|doesn't|don't|can't|photo|picture taker|camera|same|other|others|another|each|they|them|"
-    r"these|those|also|because|so|too|which|both|identical|matching|one of)\b"
+    r"not|no|isn't|aren't|doesn't|don't|can't|photo|picture taker|camera|same|other|others|another|they|"
+    r"these|those|because|so|too|which|identical|matching|one of)\b"
 )
 _PLACE = r"(?:room|area|kitchen|bathroom|bedroom|office|attic|place|space|dining room|living room|hallway)"
 _OF_IT = re.compile(r"^(?:the|this|that)(?: \w+)? (?:image|photo|picture)(?: (?:is|shows?|contains?|has))(?: of)? ")
 _THERE = re.compile(r"^(?:there|here)(?: is|'s| are| was| were) (?:also )?(?P<what>.+)$")
 _IS = re.compile(r"^(?:this|it|that)(?: (?:image|photo|picture))?(?: is|'s| was)(?: of)? (?P<what>(?:an?|the) .+)$")
 _HAS = re.compile(rf"^(?:it|(?:the|this|an?)(?: \w+)? ?{_PLACE})(?: has| with| contains| features) (?P<what>.+)$")
+_THING_HAS = re.compile(r"^the (?P<noun>\w+(?: \w+)?) (?:has|have) (?P<what>.+)$")
 _IS_COLOURED = re.compile(
     r"^the (?P<noun>\w+(?: \w+)?) (?:is|are) (?:painted |all |a )?"
     r"(?P<what>\w+(?: and \w+)?)(?: colou?red| in colou?r)?$"
@@ -84,7 +85,8 @@ def _cleaned(sentence: str) -> str:
     text = plain(sentence)
     text = " ".join(_SPELLINGS.get(word, word) for word in text.split())
     text = _NUMBER.sub(lambda match: _DIGITS[match.group()], text)
-    text = _OF_IT.sub("", text)
+    text = PICTURE_OF.sub("", text)
+    text = _OF_IT.sub("", re.sub(r"\balso \b", "", text))
     text = re.sub(r"^(?:on|to|in|at) the (?:left|right|back|center|middle|corner)[^,]*, ", "", text)
     return text.strip()
 
@@ -99,6 +101,8 @@ def _as_phrase(text: str) -> str | None:
         if all(adjective in _ADJECTIVES for adjective in adjectives):
             return with_article(f"{match['what']} {match['noun']}")
         return None
+    if match := _THING_HAS.match(text):
+        return _phrase(f"{with_article(match['noun'])} with {match['what']}")
     if match := _IS_PLACED.match(text):
         return _phrase(f"{match['what']} {match['where']}")
     if re.match(rf"^(?:an?|two|three|four|several|{'|'.join(sorted(_ADJECTIVES))}) ", text):
@@ -108,8 +112,12 @@ def _as_phrase(text: str) -> str | None:
 
 def _phrase(text: str) -> str | None:
     """A noun phrase that can stand anywhere: indefinite, without a side of the room, without a verb of its own."""
-    text = _SIDES.sub("", _IN_ROOM.sub("", text)).removesuffix(" here").strip(" ,")
-    if re.search(r"\b(?:is|are|was|were|has|have|it|its|it's|that|can be seen)\b", text) or not text:
+    text = _SIDES.sub("", _IN_ROOM.sub("", text)).strip(" ,")
+    text = re.sub(r" (?:here|sitting|standing|hanging|as well|too|in it)$", "", text)
+    if (
+        re.search(r"\b(?:is|are|was|were|has|have|sits|stands|hangs|its|it's|that|can be seen|it (?!$))\b", text)
+        or not text
+    ):
         return None
     if text.startswith("the "):
         text = with_article(text[4:].strip()) if not _plural_head(text[4:]) else text[4:]

@@ -1,21 +1,40 @@
 """What may be said of a photograph: the teachers' answers and human words as nouns with counts and colours."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cache
 
-from training.rooms.teachers import Seen
-from training.rooms.words import ROOM_NOUNS, ROOMS, SUPPORT, indoors_by_name
+from training.rooms.teachers import Seen, SeenObject
+from training.rooms.words import ROOMS, SUPPORT, indoors_by_name
 
-SURE, LIKELY, POSSIBLE = 0.5, 0.4, 0.25
-"""Scores of the detector: enough for the grammar, enough to support a noun, enough to spoil a count."""
+SURER, SURE, LIKELY, POSSIBLE = 0.65, 0.5, 0.4, 0.25
+"""Scores of the detector: for a thing in a strange place, for the grammar, to support a noun, to spoil a count."""
 SMALL_THINGS = frozenset({"bottle", "book", "clock", "flower", "lamp", "light", "plate", "towel", "vase", "sconce"})
 LARGE_AREA, SMALL_AREA = 0.02, 0.005
-PERSON_AREA = 0.02
 _INDOOR_AREAS = ("ceiling", "wall", "floor")
 _OUTDOOR_AREAS = ("sky", "tree", "grass", "road", "building", "mountain", "sea", "sidewalk", "earth", "field", "water")
+_BEDROOMS = frozenset({"bedroom", "hotel room", "dorm room", "nursery"})
+_KITCHENS, _BATHROOMS = frozenset({"kitchen"}), frozenset({"bathroom", "restroom"})
+_LIVING = frozenset({"living room", "lobby", "waiting room", "game room"})
+_OFFICES = frozenset({"office", "home office", "computer room", "classroom", "conference room", "library"})
+# Where the teachers may be believed when they see such a thing; elsewhere they must agree, or be very sure.
+_HOMES: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("bed", "bedspread", "blanket", "pillow", "dresser", "wardrobe"), _BEDROOMS),
+    **dict.fromkeys(("toilet", "bathtub", "bath", "tub", "shower", "towel"), _BATHROOMS),
+    **dict.fromkeys(("stove", "oven", "range", "refrigerator", "fridge", "freezer", "microwave"), _KITCHENS),
+    **dict.fromkeys(("dishwasher", "island", "hood"), _KITCHENS),
+    **dict.fromkeys(("sink", "counter", "countertop"), _KITCHENS | _BATHROOMS),
+    **dict.fromkeys(("cabinet", "cupboard", "drawer"), _KITCHENS | _BATHROOMS | _BEDROOMS | {"dining room"}),
+    **dict.fromkeys(("couch", "sofa", "coffee table", "fireplace"), _LIVING),
+    **dict.fromkeys(("television", "tv", "screen"), frozenset()),
+    **dict.fromkeys(("computer", "monitor"), _OFFICES),
+    **dict.fromkeys(("desk",), _OFFICES | _BEDROOMS),
+    **dict.fromkeys(("bookshelf", "bookcase", "shelf"), _OFFICES | {"living room"}),
+    **dict.fromkeys(("mirror",), _BATHROOMS | _BEDROOMS),
+}
 # What makes a room recognisable where nobody has named it: at least so many of these.
 _TYPICAL: tuple[tuple[str, int, frozenset[str]], ...] = (
-    ("bathroom", 1, frozenset({"toilet", "bathtub", "shower"})),
+    ("bathroom", 1, frozenset({"toilet", "bathtub"})),
     ("kitchen", 2, frozenset({"stove", "oven", "refrigerator", "dishwasher", "microwave", "sink", "kitchen island"})),
     ("bedroom", 1, frozenset({"bed"})),
     ("living room", 2, frozenset({"couch", "fireplace", "coffee table", "television"})),
@@ -29,7 +48,6 @@ class Evidence:
     indoors: bool
     rooms: tuple[str, ...]
     """Names for the place, best first; ``room`` last where it is inside a building."""
-    people: bool
     nouns: dict[str, float]
     """Nouns that are supported; the share of the photograph that shows them (at least a little)."""
     sure: frozenset[str]
@@ -59,52 +77,44 @@ def weigh(scene: str, seen: Seen, human: Iterable[str] = ()) -> Evidence:
     outside = sum(shares.get(name, 0) for name in _OUTDOOR_AREAS)
     inside = sum(shares.get(name, 0) for name in _INDOOR_AREAS)
     indoors = by_name if by_name is not None else not scene or (inside > 0.35 and outside < 0.06)
+    boxes = {noun: [each for each in seen.objects if each.name in _detected(noun)] for noun in SUPPORT}
+    agreed = {noun for noun in SUPPORT if _best(boxes[noun]) >= LIKELY and _share(shares, noun) >= _enough(noun)}
+    rooms = _rooms(scene, named | agreed, indoors)
     nouns: dict[str, float] = {}
-    sure: set[str] = set()
-    counts: dict[str, tuple[int, int]] = {}
+    sure: set[str] = set(named)
     colours: dict[str, set[str]] = {}
-    for noun, classes in SUPPORT.items():
-        found: list[str] = []
-        areas = {name for name in classes if not name.startswith("@")}
-        of_detector = {name[1:] for name in classes if name.startswith("@")}
-        share = sum(shares.get(name, 0) for name in areas)
-        enough = SMALL_AREA if areas & SMALL_THINGS else LARGE_AREA
-        if of_detector:
-            objects = [each for each in seen.objects if each.name in of_detector]
-            likely = [each for each in objects if each.score >= LIKELY]
-            counts[noun] = (len(likely), sum(each.score >= POSSIBLE for each in objects))
-            found += [each.colour for each in likely]
-            boxes = sum((e.box[2] - e.box[0]) * (e.box[3] - e.box[1]) for e in likely)
-            if likely:
-                nouns[noun] = max(boxes, SMALL_AREA)
-                if max(each.score for each in likely) >= SURE:
-                    sure.add(noun)
-        if share >= enough:
-            nouns[noun] = max(nouns.get(noun, 0), share)
-            found += [area.colour for area in seen.areas if area.name in areas and area.share >= enough]
-            if share >= 2 * enough:
+    for noun, objects in boxes.items():
+        share, best, enough = _share(shares, noun), _best(objects), _enough(noun)
+        likely = [each for each in objects if each.score >= LIKELY]
+        at_home = noun not in _HOMES or bool(_HOMES[noun] & set(rooms))
+        if share >= enough and (at_home or best >= POSSIBLE or (not _detected(noun) and share >= 3 * enough)):
+            nouns[noun] = share
+            if best >= LIKELY or (at_home and share >= 2 * enough):
                 sure.add(noun)
-        if found:
-            colours[noun] = set(found) - {""}
+        if best >= (LIKELY if at_home else SURE):
+            nouns[noun] = max(nouns.get(noun, 0), sum(_area(each) for each in likely))
+            if best >= (SURE if at_home else SURER):
+                sure.add(noun)
+        areas = [area.colour for area in seen.areas if area.name in SUPPORT[noun] and area.share >= enough]
+        colours[noun] = {*areas, *(each.colour for each in likely)} - {""}
     for noun in named:
         nouns[noun] = max(nouns.get(noun, 0), LARGE_AREA)
-        sure.add(noun)
-    people = "person" in named or shares.get("person", 0) >= PERSON_AREA
-    people = people or any(each.name == "person" and each.score >= LIKELY for each in seen.objects)
-    rooms = _rooms(scene, sure, indoors)
     return Evidence(
         indoors,
         rooms,
-        people,
         nouns,
         frozenset(sure),
-        counts,
-        {noun: frozenset(names) for noun, names in colours.items()},
+        {
+            noun: (sum(each.score >= SURE for each in objects), sum(each.score >= POSSIBLE for each in objects))
+            for noun, objects in boxes.items()
+            if _detected(noun)
+        },
+        {noun: frozenset(names) for noun, names in colours.items() if noun in nouns},
         named,
     )
 
 
-def _rooms(scene: str, sure: set[str], indoors: bool) -> tuple[str, ...]:
+def _rooms(scene: str, sure: Set[str], indoors: bool) -> tuple[str, ...]:
     if not indoors:
         return ()
     if scene:
@@ -113,5 +123,24 @@ def _rooms(scene: str, sure: set[str], indoors: bool) -> tuple[str, ...]:
     return (fitting[0], "room") if len(fitting) == 1 else ("room",)
 
 
-def is_room(noun: str) -> bool:
-    return noun in ROOM_NOUNS
+@cache
+def _detected(noun: str) -> frozenset[str]:
+    """Classes of the detector that show a noun."""
+    return frozenset(name[1:] for name in SUPPORT[noun] if name.startswith("@"))
+
+
+def _share(shares: Mapping[str, float], noun: str) -> float:
+    return sum(shares.get(name, 0) for name in SUPPORT[noun])
+
+
+def _enough(noun: str) -> float:
+    return SMALL_AREA if SMALL_THINGS & set(SUPPORT[noun]) else LARGE_AREA
+
+
+def _best(objects: Sequence[SeenObject]) -> float:
+    return max((each.score for each in objects), default=0.0)
+
+
+def _area(found: SeenObject) -> float:
+    left, top, right, bottom = found.box
+    return (right - left) * (bottom - top)

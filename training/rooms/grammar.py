@@ -3,7 +3,7 @@
 import random
 
 from training.rooms.evidence import Evidence
-from training.rooms.words import NUMBERS, is_plural, listed, plural, with_article
+from training.rooms.words import listed, plural, with_article
 
 MIN_SHARE = 0.012
 # One word for each thing, commonest first; and what is never worth a sentence of its own.
@@ -13,6 +13,8 @@ _THINGS = (
     "book bowl cup pillow stairs".replace("pool table", "pool_table")
 ).split()
 _MANY_AS_AREA = {"cabinet": "cabinets", "curtain": "curtains", "stairs": "stairs", "book": "books", "pillow": "pillows"}
+_CROWDS = frozenset({"chair", "book", "bottle", "cup", "bowl"})
+"""Where two are seen there are often more."""
 _MAX_THINGS = 4
 
 
@@ -27,18 +29,29 @@ def sentences(evidence: Evidence, wanted: int, seed: str) -> list[str]:
     if not evidence.indoors:
         return []
     things = [_phrase(name, evidence) for name in _seen(evidence)]
-    if not things:
-        return []
+    if len(things) < 2:
+        return _bare(evidence, things)[:wanted]
     draw = random.Random(seed)
     room = with_article(evidence.rooms[0])
     patterns = [f"{room} with {listed(things[:count])}" for count in (2, 3) if len(things) >= count]
-    if len(things) >= 2:
-        patterns.append(f"{things[0]} and {things[1]} in {room}")
-        patterns.append(f"there is {things[0]} in {room}" if not _several(things[0]) else f"{things[0]} in {room}")
-    else:
-        patterns.append(f"{room} with {things[0]} in it")
+    patterns.append(f"{things[0]} and {things[1]} in {room}")
+    if len(things) > 2:
+        patterns.append(f"{room} with {things[0]} and {things[2]}")
     draw.shuffle(patterns)
     return list(dict.fromkeys(patterns))[:wanted]
+
+
+def _bare(evidence: Evidence, things: list[str]) -> list[str]:
+    """Of a place with little in it: its walls and its floor, where it has a name."""
+    surfaces = [
+        f"{next(iter(colours))} {words}"
+        for noun, words in (("wall", "walls"), ("floor", "floor"))
+        if evidence.nouns.get(noun, 0) > 0.1 and len(colours := evidence.colours.get(noun, frozenset())) == 1
+    ]
+    named = [phrase if phrase.endswith("walls") else with_article(phrase) for phrase in surfaces]
+    if evidence.rooms[0] == "room" or not things + named:
+        return []
+    return [f"{with_article(evidence.rooms[0])} with {listed([*things, *named])}"]
 
 
 def _seen(evidence: Evidence) -> list[str]:
@@ -51,16 +64,10 @@ def _seen(evidence: Evidence) -> list[str]:
 def _phrase(name: str, evidence: Evidence) -> str:
     colours = evidence.colours.get(name, frozenset())
     described = f"{next(iter(colours))} {name}" if len(colours) == 1 else name
-    number = evidence.counted(name)
-    possible = evidence.counts.get(name, (0, 0))[1]
+    surely, possibly = evidence.counts.get(name, (0, 0))
     if name in _MANY_AS_AREA:
         return f"{described[: len(described) - len(name)]}{_MANY_AS_AREA[name]}"
-    if number and 1 < number < 5:
-        return f"{NUMBERS[number]} {plural(name)}"
-    if possible > 1 and number is None:
-        return plural(name) if evidence.counts[name][0] > 1 else with_article(name)
-    return with_article(described)
-
-
-def _several(phrase: str) -> bool:
-    return is_plural(phrase) or phrase.split()[0] in NUMBERS
+    # Detectors miss some of many: only two can be counted on.
+    if surely > 1:
+        return f"two {plural(name)}" if surely == possibly == 2 and name not in _CROWDS else plural(name)
+    return with_article(name if possibly > 1 else described)

@@ -56,7 +56,7 @@ _RENAMED = {
     "telephone": "phone",
     "thing": "",
     "tissue": "tissue",
-    "tissue roll": "roll of toilet paper",
+    "tissue roll": "roll of paper",
     "tube light": "light",
     "tv": "television",
     "utensil container": "",

@@ -11,7 +11,18 @@ from smart_caption_ros.coverage.nouns import NounFinder
 from smart_caption_ros.coverage.word_vectors import WordVectors
 from training.data.tokenizer import tokenize
 from training.rooms.evidence import Evidence
-from training.rooms.words import COLOURS, NUMBERS, ROOM_NOUNS, SUPPORT, is_plural, plain, plural, singular, words_in
+from training.rooms.words import (
+    COLOURS,
+    NUMBERS,
+    PICTURE_OF,
+    ROOM_NOUNS,
+    SUPPORT,
+    is_plural,
+    plain,
+    plural,
+    singular,
+    words_in,
+)
 
 MIN_WORDS, MAX_WORDS = 6, 14
 SAME_MEANING = 0.97
@@ -36,11 +47,6 @@ _OPINIONS = frozenset(
     stylish
     """
     )
-)
-_PREFIX = re.compile(
-    r"^(?:this is |here is |there is )?(?:an? )?(?:black and white )?(?:close up |close-up )?"
-    r"(?:photo|picture|image|view|shot)"
-    r"(?: is)? of "
 )
 _MANY = frozenset({"several", "many", "multiple", "lots", "various", "couple", "pair", "row", "rows", "both"})
 _COUNT_WORDS = {name: number for number, name in enumerate(NUMBERS) if number}
@@ -133,7 +139,7 @@ def noun_finder() -> NounFinder:
 
 def _variants(text: str) -> list[str]:
     """A caption without opinions, and the same without its colours: what is left is still a person's sentence."""
-    text = _PREFIX.sub("", text)
+    text = PICTURE_OF.sub("", text)
     words = [word for word in text.split() if word.strip(",") not in _OPINIONS]
     uncoloured = [
         word

@@ -21,6 +21,8 @@ ENOUGH = 3
 """Captions of better sources, at which the grammar keeps silent."""
 KNOWN_FROM = 3
 """Times that a word must occur in the pool of captions to be a word that a description may have."""
+KNOWN_IN_DESCRIPTIONS = 5
+"""Or so often in descriptions, where slips of the pen are commoner."""
 HUMAN_CAPTION, HUMAN_SENTENCES, QUESTIONS, RETRIEVED, GRAMMAR = SOURCES = (
     "human_caption",
     "human_sentences",
@@ -38,10 +40,10 @@ class Captioned:
     captions: tuple[tuple[str, str], ...]
     """Each a source and a sentence."""
 
-    @property
-    def has_human_words(self) -> bool:
-        """Whether a person wrote whole captions or details of it."""
-        return any(source in (HUMAN_CAPTION, HUMAN_SENTENCES) for source, _ in self.captions)
+    def by_people(self) -> "Captioned":
+        """The same with those captions alone that people wrote, whole or as sentences about details."""
+        kept = tuple(each for each in self.captions if each[0] in (HUMAN_CAPTION, HUMAN_SENTENCES))
+        return Captioned(self.photograph, kept)
 
 
 class Writer:
@@ -49,7 +51,8 @@ class Writer:
 
     def __init__(self, data: RoomsData) -> None:
         texts = [caption.text for caption in data.pool]
-        self._known = words_of(texts, KNOWN_FROM)
+        described = [text for photograph in data.photographs for text in photograph.descriptions]
+        self._known = words_of(texts, KNOWN_FROM) | words_of(described, KNOWN_IN_DESCRIPTIONS)
         self._finder: NounFinder = noun_finder()
         self._pool = Pool(texts, self._finder, WordVectors.load())
 
@@ -98,5 +101,5 @@ def held_out(captioned: Sequence[Captioned], wanted: int) -> set[str]:
 
     They are chosen by a hash of their id, so that other photographs in the data change little.
     """
-    fitting = [each.photograph.id for each in captioned if each.has_human_words]
+    fitting = [each.photograph.id for each in captioned if each.by_people().captions]
     return set(sorted(fitting, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[:wanted])

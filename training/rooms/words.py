@@ -52,7 +52,6 @@ building: building house skyscraper
 bus: bus @bus
 bush: plant
 cabinet: cabinet
-cabinets: cabinet
 cake: @cake
 car: car @car
 carpet: rug
@@ -137,6 +136,9 @@ seat: seat chair armchair
 shelf: shelf bookcase
 ship: ship
 shower: shower
+shower curtain:
+street light:
+traffic light: @traffic_light
 sidewalk: sidewalk
 sink: sink @sink
 sky: sky
@@ -169,16 +171,20 @@ wine glass: @wine_glass
 """
 
 SUPPORT: dict[str, tuple[str, ...]] = {
-    noun.strip(): tuple(name.replace("_", " ") for name in re.split(r"[ ,]+", classes.strip()))
+    noun.strip(): tuple(name.replace("_", " ") for name in re.split(r"[ ,]+", classes.strip()) if name)
     for noun, _, classes in (line.partition(":") for line in _SUPPORT.strip().splitlines())
 }
 
 # What a scene's name says about the words for the place.
 ROOMS: dict[str, tuple[str, ...]] = {
+    "airport terminal": ("airport",),
+    "art gallery": ("art gallery",),
     "attic": ("attic",),
+    "bar": ("bar",),
     "bathroom": ("bathroom",),
     "bedchamber": ("bedroom",),
     "bedroom": ("bedroom",),
+    "bookstore": ("book store", "store"),
     "childs room": ("bedroom",),
     "classroom": ("classroom",),
     "closet": ("closet",),
@@ -204,6 +210,10 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "poolroom home": ("game room",),
     "restaurant": ("restaurant",),
     "restroom indoor": ("restroom", "bathroom"),
+    "shoe shop": ("store",),
+    "shop": ("store",),
+    "staircase": ("staircase",),
+    "supermarket": ("grocery store", "store"),
     "waiting room": ("waiting room",),
     "youth hostel": ("bedroom",),
 }
@@ -213,8 +223,8 @@ _INDOOR_WORDS = frozenset(
     words_in(
         """
     attic basement bathroom bedroom bedchamber classroom closet corridor galley hallway kitchen kitchenette
-    laundromat library lobby nursery office pantry parlor playroom restaurant room salon sauna shower staircase
-    sunroom cafeteria bar childs interior indoor home
+    airport gallery shop supermarket bookstore laundromat library lobby nursery office pantry parlor playroom
+    restaurant room salon sauna shower staircase sunroom cafeteria bar childs interior indoor home
     """
     )
 )
@@ -231,7 +241,7 @@ _OUTDOOR_WORDS = frozenset(
 def indoors_by_name(scene: str) -> bool | None:
     """Whether a scene's name says that it is inside a building; None where it does not say."""
     words = set(scene.split())
-    if words & {"outdoor", "exterior"}:
+    if words & {"outdoor", "exterior", "building"}:
         return False
     if words & _INDOOR_WORDS:
         return True
@@ -303,6 +313,12 @@ def with_article(phrase: str) -> str:
 def listed(phrases: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
+
+
+PICTURE_OF = re.compile(
+    r"^(?:this is |here is |there is )?(?:an? )?(?:black and white )?(?:close up |close-up )?"
+    r"(?:photo|picture|image|view|shot)(?: is)? of (?=an? |the )"
+)
 
 
 def plain(sentence: str) -> str:
