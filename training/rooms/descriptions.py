@@ -28,8 +28,10 @@ _IS_PLACED = re.compile(
     r"(?P<where>(?:on|in|under|above|below|near|by|next to|beside|behind|between|over|against|in front of|at) .+)$"
 )
 _IN_ROOM = re.compile(rf" (?:in|of|inside) (?:the|this) {_PLACE}\b.*$")
+_OWN_VERB = re.compile(r"\b(?:is|are|was|were|has|have|sits|stands|hangs|its|it's|that|can be seen|it (?!$))\b")
 _SIDES = re.compile(
-    r"\b(?:on|to|in|at) (?:the|its) (?:far |upper |lower )?(?:left|right)(?: hand)?(?: side| corner| wall)?(?: of .*)?$"
+    r"\b(?:on|to|in|at) (?:the|its) (?:far |upper |lower )?(?:bottom |top )?(?:left|right)(?: hand)?"
+    r"(?: side| corner| wall)?(?: of .*)?$"
 )
 _ADJECTIVES = frozenset(
     words_in(

@@ -11,6 +11,9 @@ SURER, SURE, LIKELY, POSSIBLE = 0.65, 0.5, 0.4, 0.25
 """Scores of the detector: for a thing in a strange place, for the grammar, to support a noun, to spoil a count."""
 SMALL_THINGS = frozenset({"bottle", "book", "clock", "flower", "lamp", "light", "plate", "towel", "vase", "sconce"})
 LARGE_AREA, SMALL_AREA = 0.02, 0.005
+SAME_OBJECT = 0.6
+"""Intersection over union from which on two boxes are one object."""
+_OFTEN_MISTAKEN = frozenset({"door", "painting", "picture", "mirror", "armchair", "window", "curtain"})
 _INDOOR_AREAS = ("ceiling", "wall", "floor")
 _OUTDOOR_AREAS = ("sky", "tree", "grass", "road", "building", "mountain", "sea", "sidewalk", "earth", "field", "water")
 _BEDROOMS = frozenset({"bedroom", "hotel room", "dorm room", "nursery"})
@@ -31,6 +34,8 @@ _HOMES: dict[str, frozenset[str]] = {
     **dict.fromkeys(("desk",), _OFFICES | _BEDROOMS),
     **dict.fromkeys(("bookshelf", "bookcase", "shelf"), _OFFICES | {"living room"}),
     **dict.fromkeys(("mirror",), _BATHROOMS | _BEDROOMS),
+    **dict.fromkeys(("chair", "table", "seat"), _LIVING | _OFFICES | {"dining room", "restaurant"}),
+    **dict.fromkeys(("bench", "armchair"), frozenset()),
 }
 # What makes a room recognisable where nobody has named it: at least so many of these.
 _TYPICAL: tuple[tuple[str, int, frozenset[str]], ...] = (
@@ -77,7 +82,8 @@ def weigh(scene: str, seen: Seen, human: Iterable[str] = ()) -> Evidence:
     outside = sum(shares.get(name, 0) for name in _OUTDOOR_AREAS)
     inside = sum(shares.get(name, 0) for name in _INDOOR_AREAS)
     indoors = by_name if by_name is not None else not scene or (inside > 0.35 and outside < 0.06)
-    boxes = {noun: [each for each in seen.objects if each.name in _detected(noun)] for noun in SUPPORT}
+    objects_seen = _one_name_each(seen.objects)
+    boxes = {noun: [each for each in objects_seen if each.name in _detected(noun)] for noun in SUPPORT}
     agreed = {noun for noun in SUPPORT if _best(boxes[noun]) >= LIKELY and _share(shares, noun) >= _enough(noun)}
     rooms = _rooms(scene, named | agreed, indoors)
     nouns: dict[str, float] = {}
@@ -89,11 +95,11 @@ def weigh(scene: str, seen: Seen, human: Iterable[str] = ()) -> Evidence:
         at_home = noun not in _HOMES or bool(_HOMES[noun] & set(rooms))
         if share >= enough and (at_home or best >= POSSIBLE or (not _detected(noun) and share >= 3 * enough)):
             nouns[noun] = share
-            if best >= LIKELY or (at_home and share >= 2 * enough):
+            if best >= LIKELY or (share >= (2 if at_home and indoors else 4) * _doubt(noun) * enough):
                 sure.add(noun)
         if best >= (LIKELY if at_home else SURE):
             nouns[noun] = max(nouns.get(noun, 0), sum(_area(each) for each in likely))
-            if best >= (SURE if at_home else SURER):
+            if best >= (SURE if at_home and indoors else SURER):
                 sure.add(noun)
         areas = [area.colour for area in seen.areas if area.name in SUPPORT[noun] and area.share >= enough]
         colours[noun] = {*areas, *(each.colour for each in likely)} - {""}
@@ -135,6 +141,27 @@ def _share(shares: Mapping[str, float], noun: str) -> float:
 
 def _enough(noun: str) -> float:
     return SMALL_AREA if SMALL_THINGS & set(SUPPORT[noun]) else LARGE_AREA
+
+
+def _doubt(noun: str) -> float:
+    return 2 if noun in _OFTEN_MISTAKEN else 1
+
+
+def _one_name_each(objects: Sequence[SeenObject]) -> list[SeenObject]:
+    """Without those that are, by their box, another and surer object of another name."""
+    kept: list[SeenObject] = []
+    for each in sorted(objects, key=lambda found: -found.score):
+        if all(each.name == other.name or _overlap(each, other) < SAME_OBJECT for other in kept):
+            kept.append(each)
+    return kept
+
+
+def _overlap(one: SeenObject, other: SeenObject) -> float:
+    """Intersection over union."""
+    left, top = max(one.box[0], other.box[0]), max(one.box[1], other.box[1])
+    right, bottom = min(one.box[2], other.box[2]), min(one.box[3], other.box[3])
+    shared = max(right - left, 0.0) * max(bottom - top, 0.0)
+    return shared / max(_area(one) + _area(other) - shared, 1e-9)
 
 
 def _best(objects: Sequence[SeenObject]) -> float:

@@ -9,12 +9,15 @@ MIN_SHARE = 0.012
 # One word for each thing, commonest first; and what is never worth a sentence of its own.
 _THINGS = (
     "bed couch table toilet bathtub refrigerator stove sink television desk chair cabinet bookshelf dresser fireplace "
-    "pool table laptop armchair microwave window mirror curtain rug door lamp painting potted_plant vase clock bottle "
+    "pool table laptop armchair microwave window curtain rug lamp potted_plant vase clock bottle "
     "book bowl cup pillow stairs".replace("pool table", "pool_table")
 ).split()
 _MANY_AS_AREA = {"cabinet": "cabinets", "curtain": "curtains", "stairs": "stairs", "book": "books", "pillow": "pillows"}
 _CROWDS = frozenset({"chair", "book", "bottle", "cup", "bowl"})
 """Where two are seen there are often more."""
+_EMPTY_PLACES = frozenset({"hallway", "attic", "bathroom", "bedroom", "kitchen", "dining room", "office", "closet"})
+_COLOURED = frozenset({"bed", "couch", "chair", "desk", "cabinet", "armchair", "rug", "curtain"})
+"""What is of one colour often enough, and neither shines nor lets light through."""
 _MAX_THINGS = 4
 
 
@@ -42,14 +45,14 @@ def sentences(evidence: Evidence, wanted: int, seed: str) -> list[str]:
 
 
 def _bare(evidence: Evidence, things: list[str]) -> list[str]:
-    """Of a place with little in it: its walls and its floor, where it has a name."""
+    """Of a place with little in it: its walls and its floor."""
     surfaces = [
         f"{next(iter(colours))} {words}"
         for noun, words in (("wall", "walls"), ("floor", "floor"))
         if evidence.nouns.get(noun, 0) > 0.1 and len(colours := evidence.colours.get(noun, frozenset())) == 1
     ]
     named = [phrase if phrase.endswith("walls") else with_article(phrase) for phrase in surfaces]
-    if evidence.rooms[0] == "room" or not things + named:
+    if evidence.rooms[0] not in _EMPTY_PLACES or not things + named:
         return []
     return [f"{with_article(evidence.rooms[0])} with {listed([*things, *named])}"]
 
@@ -62,7 +65,7 @@ def _seen(evidence: Evidence) -> list[str]:
 
 
 def _phrase(name: str, evidence: Evidence) -> str:
-    colours = evidence.colours.get(name, frozenset())
+    colours = evidence.colours.get(name, frozenset()) if name in _COLOURED else frozenset()
     described = f"{next(iter(colours))} {name}" if len(colours) == 1 else name
     surely, possibly = evidence.counts.get(name, (0, 0))
     if name in _MANY_AS_AREA:

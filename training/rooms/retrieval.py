@@ -31,10 +31,10 @@ SAME_MEANING = 0.97
 _SAFE = frozenset(
     words_in(
         """
-    a an the and with of in on to by next near beside under above over behind between against along around front
-    side top corner middle end area space inside is are sits sitting has have having standing stands there some
-    it its that placed hanging hangs containing contains large small nice it's this into up filled furnished big
-    lot topped underneath shown set full
+    a an the and with of in on to by next near beside under above over between against along around
+    top corner middle end area space inside is are sits sitting has have having standing stands there some
+    it its that placed hanging hangs containing contains nice it's this into up filled furnished
+    lot topped underneath set full
     """
     )
 )
@@ -42,9 +42,9 @@ _SAFE = frozenset(
 _OPINIONS = frozenset(
     words_in(
         """
-    nice clean modern old very little colorful fancy plain dirty empty bright dark pretty beautiful neat tidy
-    cozy messy cluttered simple lovely tall long open unmade made comfortable spacious new antique vintage
-    stylish
+    small large big huge nice clean modern old very little colorful fancy plain dirty empty bright dark pretty
+    beautiful neat tidy cozy messy cluttered simple lovely tall long open unmade made comfortable spacious new
+    antique vintage stylish
     """
     )
 )
@@ -75,7 +75,7 @@ _MAX_USES = 40
 _BACKGROUND = frozenset({"wall", "floor", "ceiling", "furniture"})
 _BROKEN = re.compile(
     r"\b(?:an?|the|with|in|of|on|by|to) (?:and|of|with|in|,)\b"
-    r"|\band and\b|\b(?:and|with|in|on|of|the|an?|it)$|^and\b|wall and on"
+    r"|\band and\b|\b(?:and|with|in|on|of|the|an?|it)$|^and\b|wall and on|table on a lamp|counter bathroom|standing toilet|^up |^in (?:a|the) \w+$"
 )
 
 
@@ -205,12 +205,12 @@ def _score(candidate: Candidate, evidence: Evidence) -> float:
                 return 0.0
             score += 0.5 if noun == "room" else 1.5
             continue
-        if noun not in evidence.nouns:
+        if noun not in evidence.sure:
             return 0.0
         if many and noun not in _UNCOUNTED and not _at_least(evidence, noun, 2):
             return 0.0
         if noun not in seen:
-            score += 0.5 + evidence.nouns[noun] ** 0.5 + 0.5 * (noun in evidence.sure) + (noun in evidence.human)
+            score += 1 + evidence.nouns[noun] ** 0.5 + (noun in evidence.human)
         seen.add(noun)
     for claim, noun in candidate.claims:
         if not _agrees(claim, noun, evidence):

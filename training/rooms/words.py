@@ -228,6 +228,8 @@ _INDOOR_WORDS = frozenset(
     """
     )
 )
+# Closed in, but nobody would call them a room.
+_VEHICLES = frozenset({"airplane", "van", "bus", "subway", "ferryboat", "cockpit", "car", "backseat", "frontseat"})
 _OUTDOOR_WORDS = frozenset(
     words_in(
         """
@@ -241,7 +243,7 @@ _OUTDOOR_WORDS = frozenset(
 def indoors_by_name(scene: str) -> bool | None:
     """Whether a scene's name says that it is inside a building; None where it does not say."""
     words = set(scene.split())
-    if words & {"outdoor", "exterior", "building"}:
+    if words & ({"outdoor", "exterior", "building"} | _VEHICLES):
         return False
     if words & _INDOOR_WORDS:
         return True
