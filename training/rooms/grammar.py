@@ -3,15 +3,17 @@
 import random
 
 from training.rooms.evidence import Evidence
-from training.rooms.words import listed, plural, with_article
+from training.rooms.words import listed, plural, with_article, words_in
 
 MIN_SHARE = 0.012
-# One word for each thing, commonest first; and what is never worth a sentence of its own.
-_THINGS = (
-    "bed couch table toilet bathtub refrigerator stove sink television desk chair cabinet bookshelf dresser fireplace "
-    "pool table laptop armchair microwave window curtain rug lamp potted_plant vase clock bottle "
-    "book bowl cup pillow stairs".replace("pool table", "pool_table")
-).split()
+# One word for each thing, what is worth most first.
+_THINGS = words_in(
+    """
+    bed couch table toilet bathtub refrigerator stove sink television desk chair cabinet bookshelf dresser fireplace
+    pool_table laptop armchair microwave window curtain rug lamp potted_plant vase clock bottle book bowl cup pillow
+    stairs
+    """
+)
 _MANY_AS_AREA = {"cabinet": "cabinets", "curtain": "curtains", "stairs": "stairs", "book": "books", "pillow": "pillows"}
 _CROWDS = frozenset({"chair", "book", "bottle", "cup", "bowl"})
 """Where two are seen there are often more."""

@@ -75,7 +75,8 @@ _MAX_USES = 40
 _BACKGROUND = frozenset({"wall", "floor", "ceiling", "furniture"})
 _BROKEN = re.compile(
     r"\b(?:an?|the|with|in|of|on|by|to) (?:and|of|with|in|,)\b"
-    r"|\band and\b|\b(?:and|with|in|on|of|the|an?|it)$|^and\b|wall and on|table on a lamp|counter bathroom|standing toilet|^up |^in (?:a|the) \w+$"
+    r"|\band and\b|\b(?:and|with|in|on|of|the|an?|it)$|^and\b|wall and on|table on a lamp"
+    r"|counter bathroom|standing toilet|^up |^in (?:a|the) \w+$"
 )
 
 

@@ -97,7 +97,7 @@ def _add(found: list[tuple[str, str]], source: str, sentences: Sequence[str]) ->
 
 
 def held_out(captioned: Sequence[Captioned], wanted: int) -> set[str]:
-    """Ids of photographs for the dev split: those that people have described.
+    """Ids of photographs for the dev split, of those that people have described.
 
     They are chosen by a hash of their id, so that other photographs in the data change little.
     """
