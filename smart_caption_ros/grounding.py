@@ -1,8 +1,8 @@
 """Which of the objects in front of the camera a caption names: its nouns, each with its object.
 
-Coverage (SMArT, Sec. IV-B) compares a sentence with classes by their word vectors, which know likeness and not identity:
-a room is like a dining table. Here a table of words (`coverage.ClassWords`) decides first which noun may name which
-class, and the answer is led back to the words of the caption and to the boxes.
+Coverage (SMArT, Sec. IV-B) compares a sentence with classes by their word vectors, which know likeness and not
+identity: a room is like a dining table. Here a table of words (`coverage.ClassWords`) decides first which noun may
+name which class, and the answer is led back to the words of the caption and to the boxes.
 """
 
 from __future__ import annotations

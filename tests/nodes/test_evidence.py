@@ -33,7 +33,13 @@ def gatherer(*stamps_ns: int, **changes: Any) -> Gatherer:
     buffer = DetectionBuffer()
     for stamp_ns in stamps_ns:
         buffer.add(Detections(stamp_ns, "eye", (SHADE,)))
-    options: dict[str, Any] = {"has_detector": False, "coverage": FakeCoverage(), "slop_s": 0.1, "wait_s": 0.0}
+    options: dict[str, Any] = {
+        "has_detector": False,
+        "prefers_detections": False,
+        "coverage": FakeCoverage(),
+        "slop_s": 0.1,
+        "wait_s": 0.0,
+    }
     return Gatherer(**{**options, "detections": buffer, **changes})
 
 
