@@ -89,6 +89,16 @@ def test_an_own_detector_goes_before_the_topic() -> None:
     assert (evidence.origin, evidence.caption.objects) == (Origin.DETECTOR, (own,))
 
 
+@pytest.mark.parametrize("stamp_ns", [5 * SECOND, 9 * SECOND])
+def test_where_the_topic_is_preferred_the_own_detector_stands_in_for_what_it_lacks(stamp_ns: int) -> None:
+    own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
+    preferring = gatherer(5 * SECOND, has_detector=True, prefers_detections=True)
+    evidence = preferring.gather(caption((own,)), header(stamp_ns))
+    assert [each.class_name for each in evidence.caption.objects] == ["shade" if stamp_ns == 5 * SECOND else "wall"]
+    assert evidence.origin is (Origin.SAME_STAMP if stamp_ns == 5 * SECOND else Origin.DETECTOR)
+    assert not evidence.missing
+
+
 def test_with_coverage_off_the_objects_are_there_all_the_same() -> None:
     evidence = gatherer(5 * SECOND, coverage=None).gather(caption(), header(5 * SECOND))
     assert evidence.grounding is None
