@@ -20,7 +20,7 @@ def demo(
     ] = None,
     output: Annotated[Path, typer.Option(help="The folder for what the demo leaves.")] = Path("demo_output"),
     rate: Annotated[float, typer.Option(min=0.1, max=30, help="Frames a second.")] = 2.0,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which the demo gives up.")] = 60.0,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which the demo gives up.")] = 120.0,
     max_frames: Annotated[int, typer.Option(min=1, help="Frames after which a longer source ends.")] = 60,
     every: Annotated[
         int | None,

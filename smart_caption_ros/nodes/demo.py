@@ -79,7 +79,7 @@ def run_demo(
     source: str | None,
     output: Path,
     rate_hz: float = 2.0,
-    timeout_s: float = 60.0,
+    timeout_s: float = 120.0,
     max_frames: int = 60,
     every: int | None = None,
 ) -> int:
