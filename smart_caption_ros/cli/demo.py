@@ -19,12 +19,12 @@ def demo(
         ),
     ] = None,
     output: Annotated[Path, typer.Option(help="The folder for what the demo leaves.")] = Path("demo_output"),
-    rate: Annotated[float, typer.Option(min=0.1, max=30, help="Frames a second.")] = 2.0,
+    rate: Annotated[float, typer.Option(min=0.1, max=30, help="Frames a second.")] = 1.0,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds after which the demo gives up.")] = 120.0,
     max_frames: Annotated[int, typer.Option(min=1, help="Frames after which a longer source ends.")] = 60,
     every: Annotated[
         int | None,
-        typer.Option(min=1, help="Take every Nth frame; all by default, and of sequences 32 spread over them."),
+        typer.Option(min=1, help="Take every Nth frame; all by default, and of sequences 16 spread over them."),
     ] = None,
 ) -> None:
     """Start a camera node and a caption node, and print the captions that arrive over ROS 2."""

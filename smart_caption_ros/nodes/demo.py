@@ -43,7 +43,7 @@ from smart_caption_ros.viewing import draw_overlay
 
 DEFAULT_SOURCE = "sample:household"
 
-_SEQUENCE_FRAMES = 32
+_SEQUENCE_FRAMES = 16
 _GROUND_TRUTH, _DETECTOR = "ground truth", "detector"
 
 _CAPTION_TOPIC = "/robot/caption"
@@ -78,7 +78,7 @@ class _Plan:
 def run_demo(
     source: str | None,
     output: Path,
-    rate_hz: float = 2.0,
+    rate_hz: float = 1.0,
     timeout_s: float = 120.0,
     max_frames: int = 60,
     every: int | None = None,
@@ -92,7 +92,7 @@ def run_demo(
         timeout_s: time after which the demo gives up.
         max_frames: frames after which a longer source ends.
         every: take every Nth frame of the source; None takes all, and of sequences as many as lead through all of them
-            in 32 frames or fewer.
+            in 16 frames or fewer.
 
     Returns:
         The exit status: 0 when every published frame got a caption, 130 after Ctrl-C, else 1.
