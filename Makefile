@@ -18,8 +18,8 @@ unexport AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH _ROS_WHE
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo                 caption sample photographs over ROS 2; the result is in demo_output/'
-	@echo 'make demo SOURCE=PATH     the same for a picture, a folder, a video or a ROS bag'
+	@echo 'make demo                 drive through rendered rooms and caption them over ROS 2; see demo_output/'
+	@echo 'make demo SOURCE=PATH     the same for a picture, a folder, sequences, a video or a ROS bag'
 	@echo 'make test                 run the tests (PYTEST_ARGS="-k name" to choose some)'
 	@echo 'make lint                 check style and types'
 	@echo 'make clean                remove the virtual environment and what was built'

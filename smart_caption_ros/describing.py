@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from smart_caption_ros.captioning import Caption, Captioner, EngineError
 from smart_caption_ros.coverage import NounCoverage
 from smart_caption_ros.datasets import Frame, FrameSource, SkippedFrame, SourceError, open_source
 from smart_caption_ros.datasets.image_folder import IMAGE_SUFFIXES
 from smart_caption_ros.grounding import Grounding, ground
-from smart_caption_ros.viewing import draw_overlay, write_png
+from smart_caption_ros.viewing import write_png
 
 
 @dataclass(frozen=True)
@@ -90,10 +93,9 @@ def _describe_source(
         yield from (_unread(source, skipped) for skipped in new if skipped.index % every == 0)
 
     try:
-        for frame in source:
+        for frame in source.every(every):
             yield from newly_skipped()
-            if frame.index % every == 0:
-                yield _describe_frame(captioner, source, frame, coverage)
+            yield _describe_frame(captioner, source, frame, coverage)
         yield from newly_skipped()
     except SourceError as error:
         yield from newly_skipped()
@@ -189,13 +191,13 @@ class OverlayFolder:
     def __len__(self) -> int:
         return len(self._taken)
 
-    def write(self, frame: Frame, caption: Caption, grounding: Grounding | None = None) -> None:
-        """Raises OSError where the file cannot be written."""
-        path = Path(frame.name)
-        stem = re.sub(r"[^\w.-]+", "_", path.stem if path.suffix.lower() in IMAGE_SUFFIXES else frame.name)
+    def write(self, frame_name: str, overlay_bgr: NDArray[np.uint8]) -> None:
+        """Writes a frame with its caption drawn, uint8 HxWx3; raises OSError where the file cannot be written."""
+        path = Path(frame_name)
+        stem = re.sub(r"[^\w.-]+", "_", path.stem if path.suffix.lower() in IMAGE_SUFFIXES else frame_name)
         name, number = stem, 1
         while name in self._taken:
             number += 1
             name = f"{stem}_{number}"
         self._taken.add(name)
-        write_png(self.folder / f"{name}.png", draw_overlay(frame.image_bgr, caption, frame.name, grounding))
+        write_png(self.folder / f"{name}.png", overlay_bgr)

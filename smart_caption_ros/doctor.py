@@ -91,7 +91,6 @@ def _libraries() -> list[Check]:
         _library("SciPy", "scipy", "scipy", "assigns nouns to objects"),
         _library("spaCy", "spacy", "spacy", "finds the nouns of captions"),
         _library("rosbags", "rosbags.rosbag2", "smart_caption_ros[bags]", "reads ROS 2 bags"),
-        _library("scikit-image", "skimage", "smart_caption_ros[demo]", "has the sample photographs"),
     ]
 
 

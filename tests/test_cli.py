@@ -213,6 +213,27 @@ def test_overlays_are_written_under_the_names_of_the_frames(photos: Path, tmp_pa
 
 
 @pytest.mark.usefixtures("captioner")
+@pytest.mark.parametrize("name", ["sheet.jpg", "sheet.png"])
+def test_one_sheet_shows_the_captioned_frames_with_their_captions(photos: Path, tmp_path: Path, name: str) -> None:
+    result = run("describe", photos, "--every", "3", "--sheet", tmp_path / name)
+    sheet = cv2.imread(str(tmp_path / name))
+    assert sheet is not None
+    assert sheet.shape[1] > 2 * 64, "two pictures side by side"
+    assert f"2 pictures of 2 on {tmp_path / name}" in result.stdout
+
+
+@pytest.mark.usefixtures("captioner")
+@pytest.mark.parametrize(
+    ("sheet", "sentence"), [("sheet.gif", "does not end in .png, .jpg"), ("nowhere/sheet.jpg", "There is no folder")]
+)
+def test_a_sheet_that_cannot_be_written_fails_before_any_work(photos: Path, sheet: str, sentence: str) -> None:
+    result = run("describe", photos / "a.png", "--sheet", photos / sheet)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert sentence in " ".join(result.stderr.replace("│", " ").split())
+
+
+@pytest.mark.usefixtures("captioner")
 def test_an_output_folder_that_cannot_be_made_fails_before_any_work(photos: Path) -> None:
     result = run("describe", photos / "a.png", "--output", photos / "b.jpg")
     assert result.exit_code == 1
@@ -352,14 +373,12 @@ def test_importing_the_command_line_loads_nothing_heavy() -> None:
         (["describe", "nowhere"], "smart-caption: there is no file or folder nowhere"),
         (["describe", "99"], "smart-caption: cannot open camera 99"),
         (["describe", __file__], f"smart-caption: {__file__} is not an image, a video or a ROS 2 bag"),
-        (["describe", "sample:photographs", "--bundle", "nowhere"], "smart-caption: nowhere: no such bundle"),
+        (["describe", "sample:household", "--bundle", "nowhere"], "smart-caption: nowhere: no such bundle"),
         (["bundle", "verify", "nowhere"], "smart-caption: nowhere: no such bundle"),
         (["bundle", "inspect", "nowhere"], "smart-caption: nowhere: no such bundle"),
     ],
 )
 def test_a_failure_is_one_line_on_stderr_and_no_traceback(arguments: list[str], sentence: str) -> None:
-    if "sample:photographs" in arguments:
-        pytest.importorskip("skimage", reason="scikit-image is not installed (extra [demo])")
     done = process(*arguments)
     assert done.returncode == 1
     assert done.stdout == ""

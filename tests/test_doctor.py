@@ -48,12 +48,12 @@ def test_everything_that_the_tests_need_is_found_to_work() -> None:
 def test_a_missing_library_is_broken_and_an_optional_one_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_ros(monkeypatch, installed=False)
     monkeypatch.setitem(sys.modules, "PIL", None)
-    monkeypatch.setitem(sys.modules, "skimage", None)
+    monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
     checks = by_name()
     assert checks["Pillow"].status is Status.BROKEN
     assert checks["Pillow"].remedy == "pip install 'Pillow'"
-    assert checks["scikit-image"].status is Status.ABSENT
-    assert checks["scikit-image"].remedy == "pip install 'smart_caption_ros[demo]'"
+    assert checks["rosbags"].status is Status.ABSENT
+    assert checks["rosbags"].remedy == "pip install 'smart_caption_ros[bags]'"
     assert not is_healthy(checks.values())
 
 

@@ -44,6 +44,7 @@ app.add_typer(bundle_app, name="bundle")
 coverage_app = typer.Typer(help="How much of what is there a caption names.", no_args_is_help=True)
 coverage_app.command()(coverage_benchmark.acvr)
 coverage_app.command()(coverage_benchmark.coco)
+coverage_app.command()(coverage_benchmark.folder)
 coverage_app.command()(coverage.score)
 app.add_typer(coverage_app, name="coverage")
 

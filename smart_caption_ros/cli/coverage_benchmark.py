@@ -1,4 +1,4 @@
-"""`smart-caption coverage acvr` and `coverage coco`: Table IV of SMArT for a data set whose objects are known."""
+"""`smart-caption coverage acvr`, `coco` and `folder`: SMArT's Table IV for pictures with known or detected objects."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from smart_caption_ros.viewing.coverage_page import Picture
 
 _LISTED = 10
+GROUND_TRUTH = "ground truth"
 
 BundleOption = Annotated[
     list[Path] | None,
@@ -64,7 +65,11 @@ FreshOption = Annotated[bool, typer.Option("--fresh", help="Caption all frames a
 
 def acvr(
     root: Annotated[
-        Path | None, typer.Argument(metavar="ROOT", help="The folder that holds <sequence>/labels.json.")
+        Path | None,
+        typer.Argument(
+            metavar="[ROOT]",
+            help="The folder that holds <sequence>/labels.json; the household sequences in the package by default.",
+        ),
     ] = None,
     bundle: BundleOption = None,
     every: EveryOption = 1,
@@ -81,12 +86,12 @@ def acvr(
 ) -> None:
     """Coverage on sequences of the ACRV Robotic Vision Challenge."""
     with failures_in_a_sentence():
-        if root is None:
-            raise typer.BadParameter(
-                "Give the folder that holds <sequence>/labels.json, with masks and images.", param_hint="ROOT"
-            )
         from smart_caption_ros.datasets.acvr import AcvrSequences
+        from smart_caption_ros.datasets.sequences import sample_sequences_path
 
+        if root is None:
+            root = sample_sequences_path()
+            complain(f"no ROOT was given: taking the household sequences in the package, {root}")
         frames = AcvrSequences(root, objects=detections is None)
         options = _Options(bundle, captions, detections, detection_score, every, engine, keep, fresh)
         _benchmark(frames, options, pipeline, word_vectors, json_file, html)
@@ -119,6 +124,41 @@ def coco(
         _benchmark(frames, options, pipeline, word_vectors, json_file, html)
 
 
+def folder(
+    photographs: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of photographs.")],
+    detector: Annotated[
+        Path, typer.Option(help="The ONNX detector whose objects the captions are scored against.", show_default=False)
+    ],
+    bundle: BundleOption = None,
+    every: Annotated[int, typer.Option(min=1, help="Caption every Nth photograph.")] = 1,
+    json_file: JsonFileOption = None,
+    html: HtmlOption = None,
+    captions: CaptionsOption = None,
+    detection_score: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Objects of a lower score do not count; 0.35 by default.")
+    ] = None,
+    word_vectors: WordVectorsOption = None,
+    pipeline: PipelineOption = None,
+    engine: EngineOption = "auto",
+    keep: KeepOption = None,
+    fresh: FreshOption = False,
+) -> None:
+    """Coverage on photographs without ground truth: a detector's objects are the reference."""
+    with failures_in_a_sentence():
+        from smart_caption_ros.captioning import Detector
+        from smart_caption_ros.captioning.detector import MINIMUM_SCORE
+        from smart_caption_ros.captioning.engines import load_with
+        from smart_caption_ros.datasets.detected_folder import DetectedFolder
+
+        check_engine(engine)
+        score = MINIMUM_SCORE if detection_score is None else detection_score
+        loaded, _ = load_with(engine, None, lambda created: Detector(detector, created, minimum_score=score))
+        frames = DetectedFolder(photographs, loaded.detect)
+        options = _Options(bundle, captions, None, score, every, engine, keep, fresh)
+        reference = f"detections by {detector.name}, score {score:g} or more: a reference, not ground truth"
+        _benchmark(frames, options, pipeline, word_vectors, json_file, html, reference, loaded.class_names)
+
+
 @dataclass(frozen=True)
 class _Options:
     """What is scored, and against what."""
@@ -140,8 +180,11 @@ def _benchmark(
     word_vectors: Path | None,
     json_file: Path | None,
     html: Path | None,
+    objects: str = GROUND_TRUTH,
+    class_names: Sequence[str] = (),
 ) -> None:
     from smart_caption_ros import coverage_benchmark
+    from smart_caption_ros.class_names import COCO_CLASSES
     from smart_caption_ros.coverage import NounCoverage
     from smart_caption_ros.datasets.detections import DetectedFrames
 
@@ -152,11 +195,10 @@ def _benchmark(
         if path is not None and not path.parent.is_dir():
             raise typer.BadParameter(f"There is no folder {path.parent} to write {path.name} into.")
     log_to_terminal()
-    objects = "ground truth"
     if options.detections is not None:
         ground_truth = DetectedFrames(ground_truth, options.detections, options.detection_score)
         objects = f"detections in {options.detections}, probability {options.detection_score:g} or more"
-    coverage = NounCoverage.load(pipeline, word_vectors)
+    coverage = NounCoverage.load(pipeline, word_vectors, class_list=(*COCO_CLASSES, *class_names))
     facts = {
         "data": ground_truth.spec,
         "every": options.every,
@@ -183,6 +225,8 @@ def _benchmark(
         _write(json_file, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     if html is not None:
         _write(html, _page(labels, outcomes, facts))
+    if objects != GROUND_TRUTH:
+        console().print(f"objects: {printable(objects)}", markup=False, soft_wrap=True)
     _print_outcomes(labels, outcomes)  # after the files, which a closed pipe (`| head`) would prevent
 
 

@@ -13,12 +13,19 @@ from smart_caption_ros.cli.terminal import FAILED, complain, failures_in_a_sente
 def demo(
     source: Annotated[
         str | None,
-        typer.Option(help="An image, folder, video, bag or camera index; scikit-image's photographs by default."),
+        typer.Option(
+            help="An image, folder, sequences in ACVR's layout, video, bag or camera index; the household sequences in "
+            "the package by default."
+        ),
     ] = None,
     output: Annotated[Path, typer.Option(help="The folder for what the demo leaves.")] = Path("demo_output"),
-    rate: Annotated[float, typer.Option(min=0.1, max=30, help="Frames a second.")] = 2.0,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which the demo gives up.")] = 60.0,
+    rate: Annotated[float, typer.Option(min=0.1, max=30, help="Frames a second.")] = 1.0,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which the demo gives up.")] = 120.0,
     max_frames: Annotated[int, typer.Option(min=1, help="Frames after which a longer source ends.")] = 60,
+    every: Annotated[
+        int | None,
+        typer.Option(min=1, help="Take every Nth frame; all by default, and of sequences 16 spread over them."),
+    ] = None,
 ) -> None:
     """Start a camera node and a caption node, and print the captions that arrive over ROS 2."""
     with failures_in_a_sentence():
@@ -40,4 +47,4 @@ def demo(
                     "which makes an environment with ROS 2"
                 )
             raise typer.Exit(FAILED) from None
-        raise typer.Exit(run_demo(source, output, rate_hz=rate, timeout_s=timeout, max_frames=max_frames))
+        raise typer.Exit(run_demo(source, output, rate_hz=rate, timeout_s=timeout, max_frames=max_frames, every=every))

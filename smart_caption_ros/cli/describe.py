@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from smart_caption_ros.coverage import NounCoverage
     from smart_caption_ros.describing import Answer
     from smart_caption_ros.grounding import Grounding
+    from smart_caption_ros.viewing import ContactSheet
+
+# As wide as a caption is still read on a sheet.
+_SHEET_PICTURES, _SHEET_COLUMNS = 48, 5
 
 
 def describe(
@@ -50,6 +54,10 @@ def describe(
     output: Annotated[
         Path | None, typer.Option(help="A folder for the frames with their captions drawn, as PNG.")
     ] = None,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(help="A PNG or JPEG file for one sheet of captioned frames; of many an even choice."),
+    ] = None,
 ) -> None:
     """Say what pictures show.
 
@@ -58,15 +66,17 @@ def describe(
     with failures_in_a_sentence():
         from smart_caption_ros import describing
         from smart_caption_ros.datasets import FrameSource
+        from smart_caption_ros.viewing import draw_overlay, write_picture
 
         check_engine(engine)
+        contact_sheet = _contact_sheet(sheet)
         log_to_terminal()
         sources = describing.open_all(paths, topic)
         readable = any(isinstance(source, FrameSource) for source in sources)
         overlays = describing.OverlayFolder(output) if output is not None else None
         captioner = _load_captioner(bundle, engine, detector) if readable else None
         coverage = _load_coverage(captioner.detector.class_names) if captioner and captioner.detector else None
-        complete = True
+        complete, captioned = True, 0
         answers = _with_progress(
             describing.describe(captioner, sources, every, coverage), describing.count_answers(sources, every)
         )
@@ -75,13 +85,41 @@ def describe(
                 print(json.dumps(describing.to_json(answer), allow_nan=False), flush=True)
             else:
                 _print_answer(answer)
-            if answer.frame is not None and answer.caption is not None and overlays is not None:
-                overlays.write(answer.frame, answer.caption, answer.grounding)
+            drawn = overlays is not None or contact_sheet is not None
+            if drawn and answer.frame is not None and answer.caption is not None:
+                frame = answer.frame
+                overlay_bgr = draw_overlay(frame.image_bgr, answer.caption, frame.name, answer.grounding)
+                if overlays is not None:
+                    overlays.write(frame.name, overlay_bgr)
+                if contact_sheet is not None:
+                    contact_sheet.add(captioned, overlay_bgr)
+                captioned += 1
             complete = complete and not answer.error
         if overlays is not None and not as_json:
-            print(f"{len(overlays)} picture{'s' if len(overlays) != 1 else ''} in {overlays.folder}")
+            print(f"{_pictures(len(overlays))} in {overlays.folder}")
+        if sheet is not None and contact_sheet is not None and len(contact_sheet):
+            write_picture(sheet, contact_sheet.picture())
+            if not as_json:
+                print(f"{_pictures(len(contact_sheet))} of {captioned} on {sheet}")
         if not complete:
             raise typer.Exit(FAILED)
+
+
+def _contact_sheet(path: Path | None) -> ContactSheet | None:
+    """An empty sheet where one is wanted; a file that cannot be written is refused before the frames are captioned."""
+    from smart_caption_ros.viewing import PICTURE_SUFFIXES, ContactSheet
+
+    if path is None:
+        return None
+    if path.suffix.lower() not in PICTURE_SUFFIXES:
+        raise typer.BadParameter(f"{path} does not end in {', '.join(PICTURE_SUFFIXES)}.", param_hint="--sheet")
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"There is no folder {path.parent} to write {path.name} into.", param_hint="--sheet")
+    return ContactSheet(_SHEET_PICTURES, _SHEET_COLUMNS)
+
+
+def _pictures(count: int) -> str:
+    return f"{count} picture{'s' if count != 1 else ''}"
 
 
 def _load_captioner(bundle: Path | None, engine: str, detector: Path | None) -> Captioner:

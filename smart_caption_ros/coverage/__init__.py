@@ -3,6 +3,7 @@
 Knows neither ROS nor torch. spaCy and scipy are imported by :meth:`NounCoverage.load`, not by importing this package.
 """
 
+from smart_caption_ros.coverage.class_words import ClassWords
 from smart_caption_ros.coverage.errors import CoverageError
 from smart_caption_ros.coverage.matching import CoverageOptions, CoverageResult, Match
 from smart_caption_ros.coverage.noun_coverage import NounCoverage
@@ -10,6 +11,7 @@ from smart_caption_ros.coverage.nouns import Noun
 from smart_caption_ros.coverage.word_vectors import WordVectors
 
 __all__ = [
+    "ClassWords",
     "CoverageError",
     "CoverageOptions",
     "CoverageResult",

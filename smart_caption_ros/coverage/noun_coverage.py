@@ -109,6 +109,16 @@ class NounCoverage:
             options=self.options,
         )
 
+    def similarities(self, noun: Noun, classes: Sequence[str]) -> list[float]:
+        """How similar a noun is to each class, in [0, 1]: the profits that :meth:`score` assigns by.
+
+        Args:
+            noun: of a caption.
+            classes: names of classes, in any of the usual spellings.
+        """
+        column: list[float] = self._similarities([normalise(name) for name in classes], [noun])[:, 0].tolist()
+        return column
+
     def _similarities(self, classes: list[str], nouns: Sequence[Noun]) -> NDArray[np.float32]:
         """(len(classes), len(nouns)): cosine clipped at 0; 1 for the same name, and for synonyms if they count."""
         similar = np.zeros((len(classes), len(nouns)), np.float32)

@@ -1,7 +1,8 @@
 """Frame sources: everything that pictures can come from, behind one interface.
 
-`open_source(spec)` takes an image file, a folder of images, a video file, a ROS 2 bag (its folder, or a
-.mcap or .db3 file), the index of a camera ("0") or "sample:photographs".
+`open_source(spec)` takes an image file, a folder of images, sequences in ACVR's layout, a video file, a ROS 2 bag (its
+folder, or a .mcap or .db3 file), the index of a camera ("0"), "sample:household" (the sequences in this package) or
+"sample:photographs".
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from smart_caption_ros.datasets.bag import Bag
 from smart_caption_ros.datasets.image_folder import ImageFolder
 from smart_caption_ros.datasets.sample_photographs import SamplePhotographs
+from smart_caption_ros.datasets.sequences import Sequences
 from smart_caption_ros.datasets.source import Frame, FrameSource, SkippedFrame, SourceError
 from smart_caption_ros.datasets.video import Video
 from smart_caption_ros.datasets.webcam import Webcam
@@ -19,7 +21,7 @@ __all__ = ["Frame", "FrameSource", "SkippedFrame", "SourceError", "open_source"]
 
 # Asked from left to right; the first that accepts a spec opens it.
 # A new source is its module and its name here.
-_SOURCES: tuple[type[FrameSource], ...] = (SamplePhotographs, Webcam, Bag, ImageFolder, Video)
+_SOURCES: tuple[type[FrameSource], ...] = (Sequences, SamplePhotographs, Webcam, Bag, ImageFolder, Video)
 
 
 def open_source(spec: str | Path, *, topic: str | None = None) -> FrameSource:

@@ -147,11 +147,12 @@ class AcvrSequences(GroundTruth):
             frames[number] = _Frame(key, position, images.get(number))
         return text, frames
 
-    def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:
+    def sequence_frames(self, sequence: str, every: int, first: int = 0) -> Iterator[GroundTruthFrame]:
+        """Frames of one sequence from index ``first`` on, every ``every``-th, in order."""
         folder = self._folders[sequence]
         text, frames = self._read_sequence(folder, self.oddities)
         for index, frame in enumerate(frames.values()):
-            if index % every:
+            if index < first or (index - first) % every:
                 continue
             name = f"{sequence}/{frame.key}"
             if frame.start is None and self._wants_objects:

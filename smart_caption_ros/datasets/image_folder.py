@@ -60,11 +60,19 @@ class ImageFolder(FrameSource):
     def known_length(self) -> int:
         return len(self._paths)
 
+    @property
+    def paths(self) -> list[Path]:
+        """The files, in order."""
+        return list(self._paths)
+
     def address_of(self, frame: Frame | SkippedFrame) -> str:
         return str(self._paths[frame.index])
 
     def _frames(self) -> Iterator[Frame]:
-        for index, path in enumerate(self._paths):
+        return self._frames_every(1)
+
+    def _frames_every(self, step: int) -> Iterator[Frame]:
+        for index, path in list(enumerate(self._paths))[::step]:
             try:
                 image_bgr = read_image(path)
             except SourceError as error:

@@ -19,16 +19,16 @@ class SamplePhotographs(FrameSource):
     def __init__(self, spec: str, *, topic: str | None = None) -> None:
         super().__init__(spec)
         if spec != _SPEC:
-            raise SourceError(f"there is no sample {spec!r}; there is {_SPEC}")
+            raise SourceError(f"there is no sample {spec!r}; there are sample:household and {_SPEC}")
         # Found, not imported: the import takes a second, and the files are all that is needed.
         module = importlib.util.find_spec("skimage")
         if module is None or module.origin is None:
-            raise SourceError("the sample photographs come with scikit-image: pip install 'smart_caption_ros[demo]'")
+            raise SourceError("the sample photographs come with scikit-image: pip install scikit-image")
         self._folder = Path(module.origin).parent / "data"
 
     @classmethod
     def accepts(cls, spec: str) -> bool:
-        return spec.startswith("sample:")
+        return spec.startswith("sample:")  # asked last of the samples: it refuses a name that none of them has
 
     @property
     def description(self) -> str:

@@ -6,10 +6,13 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from smart_caption_ros.datasets.ground_truth import GroundTruthObject
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +30,14 @@ class Frame:
         name: short name of the frame: a file name, or the source's name and "#" and the index in six digits.
         index: position in the source from 0; frames that were skipped count.
         stamp_s: seconds since the epoch (bags, cameras) or since the start (videos); None for photographs.
+        objects: what is known to be in the picture; None where nobody has said.
     """
 
     image_bgr: NDArray[np.uint8] = field(repr=False)
     name: str
     index: int
     stamp_s: float | None = None
+    objects: tuple[GroundTruthObject, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ class FrameSource(ABC):
 
     takes_topic = False
     """Whether `topic` means something to this source."""
+    knows_objects = False
+    """Whether its frames come with the objects that are known to be in them."""
 
     def __init__(self, spec: str, *, topic: str | None = None) -> None:
         self.spec = spec
@@ -78,6 +85,10 @@ class FrameSource(ABC):
     def _frames(self) -> Iterator[Frame]:
         """One pass. Raises SourceError where reading on is impossible."""
 
+    def _frames_every(self, step: int) -> Iterator[Frame]:
+        """As `_frames`, but for the frames between; a source that need not read those does better."""
+        return (frame for frame in self._frames() if frame.index % step == 0)
+
     def address_of(self, frame: Frame | SkippedFrame) -> str:
         """Where to find the frame again, starting with the source as the caller spelled it."""
         return f"{self.spec}#{frame.index}"
@@ -96,9 +107,13 @@ class FrameSource(ABC):
         return True  # not len(self) != 0: a source without a length is still a source
 
     def __iter__(self) -> Iterator[Frame]:
+        return self.every(1)
+
+    def every(self, step: int) -> Iterator[Frame]:
+        """One pass over the frames whose index is a multiple of `step`."""
         self.skipped_frames = []
         count = 0
-        for frame in self._frames():
+        for frame in self._frames_every(step):
             yield frame
             count += 1
         if count == 0:

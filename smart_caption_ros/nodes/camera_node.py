@@ -14,17 +14,20 @@ from typing import Any
 
 from rclpy.duration import Duration
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import Image
 from std_msgs.msg import Header
 
-from smart_caption_ros.datasets import FrameSource, SourceError, open_source
+from smart_caption_ros.datasets import Frame, FrameSource, SourceError, open_source
 from smart_caption_ros.datasets.image_messages import encode_image
+from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
 from smart_caption_ros.nodes.parameters import CAMERA_NODE_PARAMETERS, Parameters
 from smart_caption_ros.nodes.running import run_node
 
 IMAGE_TOPIC = "image"
+DETECTIONS_TOPIC = "detections"
 
 _POLL_S = 0.02
 
@@ -50,9 +53,24 @@ class CameraNode(Node):
         except SourceError as error:
             raise ValueError(str(error)) from error
         self._reliable: bool = values["reliable"]
-        self._publisher = self.create_publisher(
-            Image,
-            IMAGE_TOPIC,
+        self._publisher = self._made_publisher(Image, IMAGE_TOPIC)
+        self._detections: Publisher | None = None
+        if values["publish_objects"]:
+            if not self._source.knows_objects:
+                raise ValueError(
+                    f"publish_objects is on, but nothing is known of the objects in {self._source.description}: "
+                    "sequences in ACVR's layout have them"
+                )
+            self._detections = self._made_publisher(DetectedObjectArray, DETECTIONS_TOPIC)
+        self._stop = threading.Event()
+        # Reading a frame takes as long as it likes (a webcam, a large file): parameters are served meanwhile.
+        self._player = threading.Thread(target=self._run, name="player", daemon=True)
+        self._player.start()
+
+    def _made_publisher(self, kind: type, topic: str) -> Publisher:
+        return self.create_publisher(
+            kind,
+            topic,
             QoSProfile(
                 depth=10 if self._reliable else 1,
                 history=HistoryPolicy.KEEP_LAST,
@@ -60,10 +78,6 @@ class CameraNode(Node):
             ),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
-        self._stop = threading.Event()
-        # Reading a frame takes as long as it likes (a webcam, a large file): parameters are served meanwhile.
-        self._player = threading.Thread(target=self._run, name="player", daemon=True)
-        self._player.start()
 
     def close(self) -> None:
         """Stops publishing."""
@@ -93,7 +107,7 @@ class CameraNode(Node):
         )
         live = source.known_length is None
         while True:
-            for frame in source:
+            for frame in source.every(values["every"]):
                 if live and time.monotonic() < due_s and not self._stop.is_set():
                     continue  # a camera goes on meanwhile, and what it sees now is old by then
                 fields = encode_image(frame.image_bgr)
@@ -101,6 +115,8 @@ class CameraNode(Node):
                     return published
                 stamp = self.get_clock().now().to_msg()
                 header = Header(stamp=stamp, frame_id=self._settings.values["frame_id"])
+                if self._detections is not None:  # before the image: whoever takes the image up finds them there
+                    self._detections.publish(detections_of(frame, header))
                 self._publisher.publish(Image(header=header, **fields))
                 published += 1
                 # A late frame moves those behind it: nobody wants a burst to make up for it.
@@ -114,13 +130,18 @@ class CameraNode(Node):
     def _wait_for_subscribers(self) -> None:
         wanted, timeout_s = (self._settings.values[name] for name in ("wait_for_subscribers", "wait_timeout_s"))
         end_s = time.monotonic() + timeout_s
-        while (present := self._publisher.get_subscription_count()) < wanted:
+        while (present := self._publisher.get_subscription_count()) < wanted or self._lacks_listener(wanted):
             if time.monotonic() > end_s:
-                raise TimeoutError(
-                    f"{present} of {wanted} subscribers on {self._publisher.topic_name} after {timeout_s:g} s"
-                )
+                missing = f"{present} of {wanted} subscribers on {self._publisher.topic_name}"
+                if present >= wanted and self._detections is not None:
+                    missing = f"no subscriber on {self._detections.topic_name}"
+                raise TimeoutError(f"{missing} after {timeout_s:g} s")
             if self._stop.wait(_POLL_S):
                 return
+
+    def _lacks_listener(self, wanted: int) -> bool:
+        """Whether nobody listens to the objects yet, where somebody is to be waited for."""
+        return bool(wanted) and self._detections is not None and not self._detections.get_subscription_count()
 
     def _wait_for_delivery(self) -> None:
         """Lets the last image arrive before the publisher goes away."""
@@ -129,6 +150,16 @@ class CameraNode(Node):
             self.get_logger().warning("some subscribers did not confirm the last images in time")
         # Best effort asks for no confirmation, and an acknowledged image may still lie in the reader's queue.
         self._stop.wait(0.5)
+
+
+def detections_of(frame: Frame, header: Header) -> DetectedObjectArray:
+    """What is known to be in a frame, as a detector would say it that is never wrong and never unsure."""
+    objects = []
+    for each in frame.objects or ():
+        left, top, right, bottom = each.box_xyxy
+        box = BoundingBox(x1=left, y1=top, x2=right, y2=bottom)
+        objects.append(DetectedObject(class_name=each.class_name, class_id=-1, score=1.0, box=box))
+    return DetectedObjectArray(header=header, objects=objects)
 
 
 def _expanded(source: str) -> str:

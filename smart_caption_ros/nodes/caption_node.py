@@ -248,7 +248,7 @@ class CaptionNode(LifecycleNode):
     def _open_inputs(self) -> None:
         values, captioner = self._settings.values, self._captioner
         self._input.open(values["image_transport"])
-        if captioner is not None and captioner.detector is None:
+        if captioner is not None and (captioner.detector is None or values["prefer_detections"]):
             self._detection_input.open(values["detection_type"], self._detection_classes)
 
     def _close_inputs(self) -> None:
@@ -286,7 +286,8 @@ class CaptionNode(LifecycleNode):
             values["detector_min_score"] or None,
         )
         captioner.warm_up()
-        class_names = captioner.detector.class_names if captioner.detector else self._detection_classes
+        own_classes = captioner.detector.class_names if captioner.detector else ()
+        class_names = (*own_classes, *self._detection_classes)
         self._coverage = self._loaded_coverage(class_names)
         self._captioner = captioner
         return captioner
@@ -343,6 +344,7 @@ class CaptionNode(LifecycleNode):
         captioner, fed = self._captioner, self._detection_input.is_fed
         gatherer = Gatherer(
             has_detector=captioner is not None and captioner.detector is not None,
+            prefers_detections=values["prefer_detections"],
             detections=self._detections,
             coverage=self._coverage,
             slop_s=values["detection_slop"],
@@ -475,9 +477,11 @@ class CaptionNode(LifecycleNode):
     def _objects_from(self, captioner: Captioner | None) -> str:
         if captioner is None:
             return ""
-        if captioner.detector is not None:
-            return f"{captioner.detector.path} ({captioner.detector.layout})"
-        return f"{self._detection_input.topic} ({self._detection_input.type})"
+        topic = f"{self._detection_input.topic} ({self._detection_input.type})"
+        if captioner.detector is None:
+            return topic
+        own = f"{captioner.detector.path} ({captioner.detector.layout})"
+        return f"{topic}, else {own}" if self._settings.values["prefer_detections"] else own
 
 
 def _path(given: str) -> Path | None:

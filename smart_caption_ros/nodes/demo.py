@@ -1,6 +1,8 @@
 """The demo: a camera node and the caption node as two processes over Fast DDS, and a program that listens.
 
-That program, in this module, is like any user's: all that it knows of the captions comes from the topics.
+That program, in this module, is like any user's: all that it knows of the captions comes from the topics. Where the
+source knows what is in its frames, the camera node publishes that as a detector would; else the objects are those of
+the bundle's detector, if it has one.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
 import os
 import tempfile
 import time
@@ -31,16 +34,21 @@ from smart_caption_ros.datasets.image_messages import decode_image
 from smart_caption_ros.describing import Answer, to_json
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.demo_report import CAPTIONS_FILE, OVERLAY_FOLDER, SHEET_FILE, DemoReport
+from smart_caption_ros.nodes.detection_input import OWN_TYPE
 from smart_caption_ros.nodes.messages import STATUS_NAMES, from_message, grounding_of
 from smart_caption_ros.nodes.processes import NodeProcess, free_domain_id
 from smart_caption_ros.nodes.shared_files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.nodes.signals import EndSignals
 from smart_caption_ros.viewing import draw_overlay
 
-DEFAULT_SOURCE = "sample:photographs"
+DEFAULT_SOURCE = "sample:household"
+
+_SEQUENCE_FRAMES = 16
+_GROUND_TRUTH, _DETECTOR = "ground truth", "detector"
 
 _CAPTION_TOPIC = "/robot/caption"
 _IMAGE_TOPIC = "/image"
+_DETECTIONS_TOPIC = "/detections"
 _LISTENER_QOS = QoSProfile(depth=200, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
 
 
@@ -56,6 +64,9 @@ class _Plan:
     names: tuple[str, ...] | None
     addresses: tuple[str, ...]
     limit: int
+    every: int
+    knows_objects: bool
+    """Whether the source knows what is in its frames."""
 
     def name(self, index: int) -> str:
         return self.names[index] if self.names and index < len(self.names) else f"frame {index}"
@@ -67,18 +78,21 @@ class _Plan:
 def run_demo(
     source: str | None,
     output: Path,
-    rate_hz: float = 2.0,
-    timeout_s: float = 60.0,
+    rate_hz: float = 1.0,
+    timeout_s: float = 120.0,
     max_frames: int = 60,
+    every: int | None = None,
 ) -> int:
     """Captions a source over ROS 2, prints the captions as they arrive and leaves them in a folder.
 
     Args:
-        source: what to publish, see `smart_caption_ros.datasets`; None takes the sample photographs.
+        source: what to publish, see `smart_caption_ros.datasets`; None takes the household sequences in the package.
         output: folder for captions.jsonl, overlays/ and contact_sheet.png; made if need be.
         rate_hz: frames a second.
         timeout_s: time after which the demo gives up.
         max_frames: frames after which a longer source ends.
+        every: take every Nth frame of the source; None takes all, and of sequences as many as lead through all of them
+            in 16 frames or fewer.
 
     Returns:
         The exit status: 0 when every published frame got a caption, 130 after Ctrl-C, else 1.
@@ -89,7 +103,7 @@ def run_demo(
             signals = stack.enter_context(EndSignals())
             logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="smart_caption_demo_")))
             stack.enter_context(_environment(logs))
-            _run(console, source or DEFAULT_SOURCE, output, rate_hz, timeout_s, max_frames, logs, signals)
+            _run(console, source or DEFAULT_SOURCE, output, rate_hz, timeout_s, max_frames, every, logs, signals)
     except (DemoError, SourceError, OSError) as error:
         errors.print(f"[red]demo:[/red] {escape(str(error))}")
         return 1
@@ -106,11 +120,12 @@ def _run(
     rate_hz: float,
     timeout_s: float,
     max_frames: int,
+    every: int | None,
     logs: Path,
     signals: EndSignals,
 ) -> None:
     end_s = time.monotonic() + timeout_s
-    plan = _plan(console, source, max_frames, signals)
+    plan = _plan(console, source, max_frames, every, signals)
     needed_s = len(plan.names or ()) / rate_hz
     if needed_s > timeout_s:
         raise DemoError(
@@ -123,12 +138,17 @@ def _run(
         caption_node, camera_node = children = [
             stack.enter_context(NodeProcess(f"smart_caption_ros.nodes.{name}", arguments, logs / f"{name}.log"))
             for name, arguments in (
-                ("caption_node", _caption_node_arguments()),
-                ("camera_node", _camera_node_arguments(source, rate_hz, plan.limit)),
+                ("caption_node", _caption_node_arguments(plan)),
+                ("camera_node", _camera_node_arguments(source, rate_hz, plan)),
             )
         ]
         listener = stack.enter_context(_Listener(console, plan, report, signals))
         console.print(f"{plan.description}, at {rate_hz:g} Hz over ROS 2 domain {os.environ['ROS_DOMAIN_ID']}")
+        console.print(
+            f"objects: the sequences' ground truth, published on {_DETECTIONS_TOPIC} with the stamps of the frames"
+            if plan.knows_objects
+            else "objects: those of the bundle's own detector, if it has one"
+        )
         with console.status("the caption node loads its model ..."):
             _spin(listener, listener.hears_captions, children, end_s, "the caption node did not start in time")
         # The camera waits for two subscribers: the caption node and, from now on, this program.
@@ -152,21 +172,34 @@ def _run(
     )
 
 
-def _plan(console: Console, spec: str, max_frames: int, signals: EndSignals) -> _Plan:
+def _plan(console: Console, spec: str, max_frames: int, every: int | None, signals: EndSignals) -> _Plan:
     source = open_source(spec)
-    if source.known_length is None:
-        return _Plan(source.description, None, (), max_frames)
+    length = source.known_length
+    if every is None:
+        every = math.ceil(length / _SEQUENCE_FRAMES) if source.knows_objects and length else 1
+    if length is None:
+        return _Plan(source.description, None, (), max_frames, every, source.knows_objects)
     frames = []
-    for frame in itertools.islice(source, max_frames):
+    for frame in itertools.islice(source.every(every), max_frames):
         frames.append((frame.name, source.address_of(frame)))
         signals.raise_if_arrived()
-    if source.known_length > max_frames:
-        console.print(f"{source.description}: the demo takes the first {max_frames} of {source.known_length}")
+    chosen = math.ceil(length / every)
+    if every > 1:
+        console.print(f"{source.description}: the demo takes {chosen} of {length} frames, one of {every}")
+    if chosen > max_frames:
+        console.print(f"{source.description}: the demo takes the first {max_frames} of {chosen}")
     names, addresses = zip(*frames, strict=True)
-    return _Plan(source.description, names, addresses, max_frames)
+    return _Plan(source.description, names, addresses, max_frames, every, source.knows_objects)
 
 
-def _caption_node_arguments() -> list[str]:
+def _caption_node_arguments(plan: _Plan) -> list[str]:
+    given = [
+        *("-p", "prefer_detections:=true"),
+        *("-p", f"detection_type:={OWN_TYPE}"),
+        *("-p", "detection_slop:=0.0"),
+        *("-p", "detection_wait:=5.0"),
+        *("-p", f"qos_overrides.{_DETECTIONS_TOPIC}.subscription.reliability:=reliable"),
+    ]
     return [
         "--params-file",
         str(config_file("caption.yaml")),
@@ -174,17 +207,20 @@ def _caption_node_arguments() -> list[str]:
         *("-p", "max_age_s:=0.0"),
         *("-p", f"qos_overrides.{_IMAGE_TOPIC}.subscription.reliability:=reliable"),
         *("-p", f"qos_overrides.{_IMAGE_TOPIC}.subscription.depth:=10"),
+        *(given if plan.knows_objects else ()),
     ]
 
 
-def _camera_node_arguments(source: str, rate_hz: float, limit: int) -> list[str]:
+def _camera_node_arguments(source: str, rate_hz: float, plan: _Plan) -> list[str]:
     return [
         "--params-file",
         str(config_file("camera.yaml")),
         *("-p", f"source:={json.dumps(source)}"),  # quoted, or YAML would make a number of "0"
         *("-p", f"rate_hz:={float(rate_hz)}"),
         *("-p", "loop:=false"),
-        *("-p", f"max_frames:={limit}"),
+        *("-p", f"max_frames:={plan.limit}"),
+        *("-p", f"every:={plan.every}"),
+        *("-p", f"publish_objects:={str(plan.knows_objects).lower()}"),
         *("-p", "reliable:=true"),
         *("-p", "wait_for_subscribers:=2"),
         *("-p", "wait_timeout_s:=120.0"),
@@ -278,9 +314,10 @@ class _Listener:
             outcome = f"[bold]{escape(message.text)}[/bold]"
         else:
             outcome = f"[red]{STATUS_NAMES[message.status]}: {escape(message.status_message)}[/red]"
+        coverage = f"coverage {message.coverage.coverage:.2f}   " if message.coverage.valid else ""
         self._console.print(
             f"{escape(name):<16} {outcome}   [dim]score {message.score:.2f}   "
-            f"confidence {message.confidence:.2f}   latency {latency_ms:.0f} ms[/dim]"
+            f"confidence {message.confidence:.2f}   {coverage}latency {latency_ms:.0f} ms[/dim]"
         )
         caption, grounding = from_message(message, (image_bgr.shape[1], image_bgr.shape[0])), grounding_of(message)
         record = {
@@ -288,6 +325,7 @@ class _Listener:
             "stamp": f"{stamp_ns // 10**9}.{stamp_ns % 10**9:09d}",
             "status": STATUS_NAMES[message.status],
             "latency_ms": round(latency_ms, 3),
+            "objects_from": _GROUND_TRUTH if self._plan.knows_objects else _DETECTOR,
         }
         self._report.add(index, name, record, draw_overlay(image_bgr, caption, name, grounding))
 

@@ -1,4 +1,4 @@
-"""What the demo leaves behind: a line of JSON and an overlay a frame, and one sheet of them all."""
+"""What the demo leaves behind: a line of JSON and an overlay a frame, and one sheet with a choice of them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.viewing import contact_sheet, write_png
+from smart_caption_ros.viewing import ContactSheet, write_png
 
 CAPTIONS_FILE = "captions.jsonl"
 OVERLAY_FOLDER = "overlays"
 SHEET_FILE = "contact_sheet.png"
 
-_SHEET_SIDE_PX = 960
+_SHEET_PICTURES = 16
 
 
 class DemoReport:
@@ -35,7 +34,7 @@ class DemoReport:
         for old in [*self._overlays.glob("*.png"), folder / CAPTIONS_FILE, folder / SHEET_FILE]:
             old.unlink(missing_ok=True)
         self._lines = (folder / f"{CAPTIONS_FILE}.part").open("w", encoding="utf-8")
-        self._thumbnails: dict[int, NDArray[np.uint8]] = {}
+        self._sheet = ContactSheet(_SHEET_PICTURES)
 
     def add(self, index: int, name: str, record: dict[str, Any], overlay_bgr: NDArray[np.uint8]) -> None:
         """Writes a frame's line and overlay.
@@ -49,17 +48,14 @@ class DemoReport:
         self._lines.write(json.dumps(record, allow_nan=False) + "\n")
         self._lines.flush()
         write_png(self._overlays / f"{index:04d}_{_file_name(name)}.png", overlay_bgr)
-        scale = min(1.0, _SHEET_SIDE_PX / max(overlay_bgr.shape[:2]))
-        size = [max(1, round(side * scale)) for side in overlay_bgr.shape[1::-1]]
-        self._thumbnails[index] = np.asarray(cv2.resize(overlay_bgr, size, interpolation=cv2.INTER_AREA), np.uint8)
+        self._sheet.add(index, overlay_bgr)
 
     def close(self) -> None:
         """Gives the lines their name and writes the sheet."""
         self._lines.close()
         Path(self._lines.name).replace(self.folder / CAPTIONS_FILE)
-        if self._thumbnails:
-            sheet_bgr = contact_sheet([self._thumbnails[index] for index in sorted(self._thumbnails)])
-            write_png(self.folder / SHEET_FILE, sheet_bgr)
+        if len(self._sheet):
+            write_png(self.folder / SHEET_FILE, self._sheet.picture())
 
 
 def _file_name(name: str) -> str:

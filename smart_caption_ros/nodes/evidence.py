@@ -52,6 +52,8 @@ class Gatherer:
 
     Attributes:
         has_detector: whether captions come with the objects of an own detector.
+        prefers_detections: whether objects from the detections topic, where there are any for the image, take their
+            place.
         detections: what came on the detections topic.
         coverage: None where coverage is off.
         slop_s: how far detections may be from an image.
@@ -59,6 +61,7 @@ class Gatherer:
     """
 
     has_detector: bool
+    prefers_detections: bool
     detections: DetectionBuffer
     coverage: NounCoverage | None
     slop_s: float
@@ -66,13 +69,20 @@ class Gatherer:
 
     def gather(self, caption: Caption, header: Header) -> Evidence:
         """The evidence for the caption of the image with this header; a failure is part of it, and never raised."""
-        evidence = Evidence(caption, Origin.DETECTOR) if self.has_detector else self._detected(caption, header)
+        evidence = self._objects(caption, header)
         if self.coverage is None:
             return evidence
         try:
             return replace(evidence, grounding=ground(self.coverage, evidence.caption))
         except Exception as error:  # a caption is worth publishing without its coverage
             return replace(evidence, failure=f"coverage failed: {type(error).__name__}: {error}")
+
+    def _objects(self, caption: Caption, header: Header) -> Evidence:
+        own = Evidence(caption, Origin.DETECTOR)
+        if self.has_detector and not self.prefers_detections:
+            return own
+        detected = self._detected(caption, header)
+        return own if self.has_detector and detected.origin is Origin.NOWHERE else detected
 
     def _detected(self, caption: Caption, header: Header) -> Evidence:
         stamp = stamp_ns(header)

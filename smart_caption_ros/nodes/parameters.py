@@ -206,6 +206,13 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         maximum=1.0,
     ),
     ParameterSpec(
+        "prefer_detections",
+        False,
+        "Take objects from the detections topic first, and from the own detector where it has none for the image; "
+        "false takes them from the topic only where there is no own detector.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
         "detection_slop",
         0.1,
         "Longest time between an image and detections that are taken for it where none have its stamp [s]; 0 wants "
@@ -259,9 +266,23 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
 CAMERA_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "source",
-        "sample:photographs",
-        "What to publish: an image, a folder of images, a video file, a ROS 2 bag, the index of a webcam, "
-        "or sample:photographs.",
+        "sample:household",
+        "What to publish: an image, a folder of images, sequences in ACVR's layout, a video file, a ROS 2 bag, the "
+        "index of a webcam, or sample:household, the sequences in this package.",
+        Changes.ONLY_AT_START,
+    ),
+    ParameterSpec(
+        "every",
+        1,
+        "Publish every Nth frame of the source.",
+        Changes.ONLY_AT_START,
+        minimum=1,
+        maximum=1_000_000,
+    ),
+    ParameterSpec(
+        "publish_objects",
+        False,
+        "Publish what is known to be in each frame of a sequence on `detections`, with the header of its image.",
         Changes.ONLY_AT_START,
     ),
     ParameterSpec(

@@ -1,7 +1,7 @@
 """Pictures for people: a caption on its frame, and many frames on one sheet."""
 
-from smart_caption_ros.viewing.contact_sheet import contact_sheet
+from smart_caption_ros.viewing.contact_sheet import ContactSheet, contact_sheet
+from smart_caption_ros.viewing.files import PICTURE_SUFFIXES, write_picture, write_png
 from smart_caption_ros.viewing.overlay import draw_overlay
-from smart_caption_ros.viewing.png import write_png
 
-__all__ = ["contact_sheet", "draw_overlay", "write_png"]
+__all__ = ["PICTURE_SUFFIXES", "ContactSheet", "contact_sheet", "draw_overlay", "write_picture", "write_png"]

@@ -10,8 +10,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 GAP_PX = 12
+SHEET_SIDE_PX = 960
+"""Longest side of a picture that a :class:`ContactSheet` keeps."""
 MAX_WIDTH_PX = 2560
 _BACKGROUND_BGR = (38, 34, 32)
+
+
+class ContactSheet:
+    """A contact sheet that pictures are given to one by one; of many it keeps an even choice, in constant memory."""
+
+    def __init__(self, limit: int, columns: int | None = None) -> None:
+        """
+        Args:
+            limit: the most pictures on it; of more it has at least half as many.
+            columns: pictures in a row, as for `contact_sheet`.
+        """
+        self._limit = limit
+        self._columns = columns
+        self._step = 1
+        self._pictures: dict[int, NDArray[np.uint8]] = {}
+
+    def __len__(self) -> int:
+        return len(self._pictures)
+
+    def add(self, index: int, image_bgr: NDArray[np.uint8]) -> None:
+        """Take a picture, uint8 HxWx3, or pass over it; `index` counts all of them from 0 and orders the sheet."""
+        if index % self._step:
+            return
+        scale = min(1.0, SHEET_SIDE_PX / max(image_bgr.shape[:2]))
+        size = [max(1, round(side * scale)) for side in image_bgr.shape[1::-1]]
+        self._pictures[index] = np.asarray(cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA), np.uint8)
+        while len(self._pictures) > self._limit:
+            self._step *= 2
+            self._pictures = {kept: each for kept, each in self._pictures.items() if kept % self._step == 0}
+
+    def picture(self) -> NDArray[np.uint8]:
+        """The sheet, uint8 HxWx3; raises ValueError where it has no picture."""
+        return contact_sheet([self._pictures[index] for index in sorted(self._pictures)], self._columns)
 
 
 def contact_sheet(images_bgr: Sequence[NDArray[np.uint8]], columns: int | None = None) -> NDArray[np.uint8]:

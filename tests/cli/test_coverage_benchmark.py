@@ -18,9 +18,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from smart_caption_ros import cli
+from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.coverage import NounCoverage
+from smart_caption_ros.datasets.acvr import AcvrSequences
+from smart_caption_ros.datasets.detected_folder import DetectedFolder
+from smart_caption_ros.datasets.sequences import sample_sequences_path
 from tests.acvr_sequence import Drawn, write_rooms, write_sequence
 from tests.coverage.conftest import EXAMPLE_VECTORS
+from tests.tiny_detectors import BLUE, GREEN, squares, write_yolox
 
 COUCH = Drawn("sofa", 1, 1, (0, 0, 49, 39))  # 20 % of the image
 CUP = Drawn("cup", 2, 2, (60, 60, 69, 79))  # 2 %
@@ -207,6 +212,60 @@ def test_coco_files_are_scored_with_the_captions_of_cocos_results(tmp_path: Path
     assert list(content["sequences"]) == ["instances"]
 
 
+def test_without_a_root_the_sequences_in_the_package_are_scored(tmp_path: Path, vectors: Path) -> None:
+    data = AcvrSequences(sample_sequences_path())
+    (tmp_path / "captions.json").write_text(json.dumps({frame.name: "a room" for frame in data.frames()}))
+    options = ("--captions", tmp_path / "captions.json", "--html", tmp_path / "report.html")
+    result = run("acvr", *options, "--json", tmp_path / "out.json")
+    assert result.exit_code == 0
+    assert f"no ROOT was given: taking the household sequences in the package, {data.spec}" in result.stderr
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert content["data"] == data.spec
+    assert content["scored_frames"] == data.count()
+    assert "data:image/jpeg;base64," in (tmp_path / "report.html").read_text()
+
+
+def test_photographs_without_ground_truth_are_scored_against_a_detector(tmp_path: Path) -> None:
+    photographs = tmp_path / "photographs"
+    photographs.mkdir()
+    for name, colour in (("a.png", GREEN), ("b.jpg", BLUE)):
+        cv2.imwrite(str(photographs / name), squares(64, 64, (colour, (16, 16, 48, 48))))
+    (photographs / "c.png").write_bytes(b"no picture")
+    (tmp_path / "given.json").write_text(json.dumps({"photographs/a.png": "a dog", "b.jpg": "a dog"}))
+    options = ("--detector", write_yolox(tmp_path / "d.onnx"), "--captions", tmp_path / "given.json")
+    page = tmp_path / "report.html"
+    result = run("folder", photographs, *options, "--json", tmp_path / "out.json", "--html", page)
+    assert result.exit_code == 0, result.output
+    reference = "detections by d.onnx, score 0.35 or more: a reference, not ground truth"
+    assert f"objects: {reference}" in result.stdout
+    assert reference in page.read_text()
+    assert "frames whose image cannot be read: 1 (the first: photographs/c.png)" in result.stderr
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert content["objects"] == reference
+    assert content["scored_frames"] == 2
+    assert content["classes"]["dog"]["named"] == 1
+    assert content["classes"]["person"]["named"] == 0
+    assert content["noun_support"] == 0.5
+
+
+def test_the_detector_looks_at_each_photograph_once(tmp_path: Path) -> None:
+    looked: list[int] = []
+
+    def detect(image_bgr: np.ndarray) -> tuple[DetectedObject, ...]:
+        looked.append(int(image_bgr[0, 0, 0]))
+        return (DetectedObject("dog", 16, 0.9, (-5.0, 0.0, 4.0, 4.0)), DetectedObject("cat", 15, 0.9, (9.0, 9, 10, 10)))
+
+    for number in range(3):
+        cv2.imwrite(str(tmp_path / f"{number}.png"), np.full((8, 8, 3), 10 * number, np.uint8))
+    folder = DetectedFolder(tmp_path, detect)
+    assert [frame.frame for frame in folder.frames(every=2)] == ["0.png", "2.png"]
+    for _ in range(2):
+        frames = list(folder.frames())
+        assert [frame.objects[0].box_xyxy for frame in frames] == [(0.0, 0.0, 4.0, 4.0)] * 3, "cut at the edge"
+        assert all(len(frame.objects) == 1 for frame in frames), "the other lies outside"
+    assert sorted(looked) == [0, 10, 20]
+
+
 def test_the_report_shows_the_frames(root: Path, captions: Path, vectors: Path, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     result = run("acvr", root, "--captions", captions, "--word-vectors", vectors, "--html", page)
@@ -223,7 +282,6 @@ def test_the_report_shows_the_frames(root: Path, captions: Path, vectors: Path, 
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [
-        (["acvr"], 2, "Give the folder that holds <sequence>/labels.json"),
         (["acvr", "nowhere"], 1, "nowhere: no such folder"),
         (["acvr", "ROOT", "--captions", "CAPTIONS", "--bundle", "b"], 2, "Give bundles or captions, not both"),
         (["acvr", "ROOT", "--engine", "steam"], 2, "'steam' is not one of"),
@@ -235,14 +293,20 @@ def test_the_report_shows_the_frames(root: Path, captions: Path, vectors: Path, 
         (["acvr", "ROOT", "--captions", "CAPTIONS", "--detections", "nowhere"], 1, "no such file or folder"),
         (["acvr", "ROOT", "--keep", "ROOT/000000/0.png"], 1, "captions cannot be kept there"),
         (["coco", "nowhere.json", "--images", "ROOT"], 1, "nowhere.json cannot be read"),
+        (["folder", "ROOT/000000"], 2, "Missing option '--detector'"),
+        (["folder", "ROOT/000000", "--detector", "nowhere.onnx"], 1, "nowhere.onnx: there is no such detector"),
+        (["folder", "nowhere", "--detector", "DETECTOR"], 1, "nowhere: no such folder"),
+        (["folder", "ROOT", "--detector", "DETECTOR"], 1, "no images in the folder"),
     ],
 )  # fmt: skip
 def test_mistakes_are_told_in_a_sentence(
     root: Path, captions: Path, arguments: list[str], status: int, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")
-    places = {"ROOT": str(root), "CAPTIONS": str(captions)}
-    result = run(*(each.replace("ROOT", places["ROOT"]).replace("CAPTIONS", places["CAPTIONS"]) for each in arguments))
+    places = {"ROOT": root, "CAPTIONS": captions, "DETECTOR": write_yolox(root.parent / "d.onnx")}
+    for name, place in places.items():
+        arguments = [each.replace(name, str(place)) for each in arguments]
+    result = run(*arguments)
     assert result.exit_code == status
     assert sentence in result.stderr
     assert "Traceback" not in result.output

@@ -403,7 +403,7 @@ def test_without_rosbags_the_error_says_what_to_install(bag: Path, monkeypatch: 
 
 
 def test_the_sample_photographs_are_the_four_of_scikit_image() -> None:
-    data = pytest.importorskip("skimage.data", reason="scikit-image is not installed (extra [demo])")
+    data = pytest.importorskip("skimage.data", reason="scikit-image is not installed (extra [test])")
     source = open_source("sample:photographs")
     frames = {Path(frame.name).stem: frame.image_bgr for frame in source}
     assert list(frames) == ["astronaut", "chelsea", "coffee", "rocket"]
@@ -418,10 +418,10 @@ def test_without_scikit_image_the_error_says_what_to_install(monkeypatch: pytest
         return None
 
     monkeypatch.setattr("importlib.util.find_spec", find_nothing)
-    with pytest.raises(SourceError, match=r"pip install 'smart_caption_ros\[demo\]'"):
+    with pytest.raises(SourceError, match="pip install scikit-image"):
         open_source("sample:photographs")
 
 
 def test_another_sample_is_refused() -> None:
-    with pytest.raises(SourceError, match="there is no sample 'sample:videos'; there is sample:photographs"):
+    with pytest.raises(SourceError, match="there is no sample 'sample:videos'; there are sample:household"):
         open_source("sample:videos")

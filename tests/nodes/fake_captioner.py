@@ -85,6 +85,10 @@ class FakeCoverage:
             options=self.options,
         )
 
+    def similarities(self, noun: Noun, classes: Sequence[str]) -> list[float]:
+        """As `NounCoverage.similarities`."""
+        return [float(noun.lemma == name) for name in classes]
+
 
 def shade_caption(shade: int, width: int, height: int, model: str = "m", engine: str = "e") -> Caption:
     """What the fake says of a frame painted in `shade`."""

@@ -39,7 +39,14 @@ pytestmark = pytest.mark.needs_ros
 
 HEADER = Header(stamp=Time(sec=12, nanosec=34), frame_id="eye")
 POLICY = Policy(camera="left", max_age_s=1.0, min_confidence=0.0)
-GATHERER = Gatherer(has_detector=False, detections=DetectionBuffer(), coverage=FakeCoverage(), slop_s=0.0, wait_s=0.0)
+GATHERER = Gatherer(
+    has_detector=False,
+    prefers_detections=False,
+    detections=DetectionBuffer(),
+    coverage=FakeCoverage(),
+    slop_s=0.0,
+    wait_s=0.0,
+)
 answer = partial(answering.answer, gatherer=GATHERER)
 
 

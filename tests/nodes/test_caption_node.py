@@ -132,6 +132,16 @@ def test_configure_loads_the_detector_that_the_parameters_name(bench: Bench, loa
     assert captioner.minimum_score == 0.25
 
 
+@pytest.mark.parametrize("preferred", [False, True])
+def test_beside_an_own_detector_the_detections_topic_is_listened_to_only_where_it_is_preferred(
+    bench: Bench, preferred: bool
+) -> None:
+    bench.node.set_parameters([Parameter("detector", value="d.onnx"), Parameter("prefer_detections", value=preferred)])
+    bench.node.trigger_configure()
+    bench.node.trigger_activate()
+    assert bench.node.count_subscribers("detections") == int(preferred)
+
+
 def test_coverage_that_cannot_be_loaded_costs_the_node_only_if_it_was_asked_for(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,7 +33,13 @@ def gatherer(*stamps_ns: int, **changes: Any) -> Gatherer:
     buffer = DetectionBuffer()
     for stamp_ns in stamps_ns:
         buffer.add(Detections(stamp_ns, "eye", (SHADE,)))
-    options: dict[str, Any] = {"has_detector": False, "coverage": FakeCoverage(), "slop_s": 0.1, "wait_s": 0.0}
+    options: dict[str, Any] = {
+        "has_detector": False,
+        "prefers_detections": False,
+        "coverage": FakeCoverage(),
+        "slop_s": 0.1,
+        "wait_s": 0.0,
+    }
     return Gatherer(**{**options, "detections": buffer, **changes})
 
 
@@ -81,6 +87,16 @@ def test_an_own_detector_goes_before_the_topic() -> None:
     own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
     evidence = gatherer(5 * SECOND, has_detector=True).gather(caption((own,)), header(5 * SECOND))
     assert (evidence.origin, evidence.caption.objects) == (Origin.DETECTOR, (own,))
+
+
+@pytest.mark.parametrize("stamp_ns", [5 * SECOND, 9 * SECOND])
+def test_where_the_topic_is_preferred_the_own_detector_stands_in_for_what_it_lacks(stamp_ns: int) -> None:
+    own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
+    preferring = gatherer(5 * SECOND, has_detector=True, prefers_detections=True)
+    evidence = preferring.gather(caption((own,)), header(stamp_ns))
+    assert [each.class_name for each in evidence.caption.objects] == ["shade" if stamp_ns == 5 * SECOND else "wall"]
+    assert evidence.origin is (Origin.SAME_STAMP if stamp_ns == 5 * SECOND else Origin.DETECTOR)
+    assert not evidence.missing
 
 
 def test_with_coverage_off_the_objects_are_there_all_the_same() -> None:

@@ -45,6 +45,12 @@ def test_wheel_holds_the_bundles_and_the_type_marker(names: set[str]) -> None:
     assert files | {"smart_caption_ros/py.typed"} <= names
 
 
+def test_wheel_holds_the_household_sequences(names: set[str]) -> None:
+    files = {str(path.relative_to(ROOT)) for path in ROOT.glob("smart_caption_ros/sequences/**/*") if path.is_file()}
+    assert files
+    assert files <= names
+
+
 def test_wheel_holds_the_tagger_and_the_word_vectors_of_coverage(names: set[str]) -> None:
     data = ROOT / "smart_caption_ros" / "coverage" / "data"
     files = {str(path.relative_to(ROOT)) for path in data.rglob("*") if path.is_file()}

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 import cv2
 import pytest
 
-pytest.importorskip("rclpy", reason="needs ROS 2")
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
+from smart_caption_ros.msg import DetectedObjectArray
 
 from smart_caption_ros.datasets import open_source
 from smart_caption_ros.datasets.image_messages import decode_image
 from smart_caption_ros.nodes.processes import NodeProcess
+from tests.acvr_sequence import write_rooms
 from tests.nodes.fake_captioner import painted
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ pytestmark = pytest.mark.needs_ros
 CAMERA = "smart_caption_ros.nodes.camera_node"
 EVERYTHING = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 SHADES = (10, 20, 30)
+PHOTOGRAPH = Path(__file__).resolve().parents[2] / "docs" / "images" / "demo.jpg"
 
 
 @pytest.fixture
@@ -131,25 +134,43 @@ def test_as_a_camera_driver_does_it_offers_best_effort_unless_told_otherwise(rob
     robot.wait_for(lambda: images, "image")
 
 
-def test_photographs_arrive_as_they_are(robot: Robot) -> None:
-    pytest.importorskip("skimage", reason="needs the photographs of scikit-image")
+def test_every_nth_frame_arrives_as_it_is(robot: Robot) -> None:
     images = robot.listen(Image, "/image", EVERYTHING)
-    process = robot.start(CAMERA, *parameters("sample:photographs", loop="false", rate_hz=20.0))
+    process = robot.start(CAMERA, *parameters("sample:household", loop="false", rate_hz=20.0, every=10))
     assert ends(robot, process) == 0
-    expected = [frame.image_bgr for frame in open_source("sample:photographs")]
-    robot.wait_for(lambda: len(images) == len(expected), "photographs")
+    expected = [frame.image_bgr for frame in open_source("sample:household").every(10)]
+    robot.wait_for(lambda: len(images) == len(expected), "frames")
     for image, picture in zip(images, expected, strict=True):
         assert (decode_image(image) == picture).all()
+
+
+def test_what_is_known_of_a_frame_is_published_with_the_header_of_its_image(robot: Robot, tmp_path: Path) -> None:
+    write_rooms(tmp_path / "rooms")
+    images = robot.listen(Image, "/image", EVERYTHING)
+    detections = robot.listen(DetectedObjectArray, "/detections", EVERYTHING)
+    given = parameters(tmp_path / "rooms", loop="false", rate_hz=20.0, every=2, publish_objects=True)
+    assert ends(robot, robot.start(CAMERA, *given)) == 0
+    robot.wait_for(lambda: len(images) == len(detections) == 8, "images and detections")
+    assert [each.header for each in detections] == [image.header for image in images]
+    frames = list(open_source(tmp_path / "rooms").every(2))
+    for message, frame in zip(detections, frames, strict=True):
+        assert frame.objects
+        assert [(each.class_name, each.class_id, each.score) for each in message.objects] == [
+            (known.class_name, -1, 1.0) for known in frame.objects
+        ]
+        boxes = [(each.box.x1, each.box.y1, each.box.x2, each.box.y2) for each in message.objects]
+        assert boxes == [known.box_xyxy for known in frame.objects]
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (parameters("sample:household", bag_topic="/camera"), "is not a ROS 2 bag"),
+        (parameters(PHOTOGRAPH, publish_objects=True), "nothing is known of the objects in image"),
         (parameters("/no/such/place"), "there is no file or folder /no/such/place"),
         (parameters("sample:holidays"), "sample:holidays"),
         (["-p", "source:=0"], "parameter source must be a string, not 0"),
-        (parameters("sample:photographs", rate_hz=0.0), "parameter rate_hz must lie between 0.01 and 240, not 0.0"),
-        (parameters("sample:photographs", bag_topic="/camera"), "is not a ROS 2 bag"),
+        (parameters("sample:household", rate_hz=0.0), "parameter rate_hz must lie between 0.01 and 240, not 0.0"),
     ],
 )
 def test_a_camera_that_cannot_start_says_why_and_ends_with_status_1(

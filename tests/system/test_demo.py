@@ -19,6 +19,7 @@ pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built m
 
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.datasets import open_source
+from tests.acvr_sequence import write_rooms
 from tests.nodes.fake_captioner import painted
 
 pytestmark = [pytest.mark.needs_ros, pytest.mark.usefixtures("ros_environment")]
@@ -43,14 +44,14 @@ def photos(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_demo_captions_every_photograph_and_leaves_its_files(tmp_path: Path) -> None:
-    pytest.importorskip("skimage", reason="needs the photographs of scikit-image")
+def test_the_demo_drives_through_the_household_sequences_with_their_objects(tmp_path: Path) -> None:
     output = tmp_path / "demo_output"
-    done = run("--output", str(output), "--rate", "1")
+    done = run("--output", str(output), "--rate", "1", "--every", "8")
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "objects: the sequences' ground truth, published on /detections" in done.stdout
 
-    source = open_source("sample:photographs")
-    frames = list(source)
+    source = open_source("sample:household")
+    frames = list(source.every(8))
     captioner = Captioner.from_bundle()
     expected = [captioner.caption(frame.image_bgr) for frame in frames]
     records = [json.loads(line) for line in (output / "captions.jsonl").read_text().splitlines()]
@@ -62,15 +63,22 @@ def test_the_demo_captions_every_photograph_and_leaves_its_files(tmp_path: Path)
         assert [word[0] for word in record["words"]] == [word.text for word in caption.words]
         assert record["latency_ms"] >= record["timing_ms"]["total"] > 0
         assert float(record["stamp"]) == pytest.approx(time.time(), abs=3600)
-        assert {"objects", "nouns", "coverage", "model", "engine"} <= record.keys()
+        assert record["objects_from"] == "ground truth"
+        assert sorted((each["class_name"], each["box_xyxy"]) for each in record["objects"]) == sorted(
+            (each.class_name, list(each.box_xyxy)) for each in frame.objects or ()
+        )
+        assert (record["coverage"] is not None) == bool(frame.objects)
+        assert {"nouns", "model", "engine"} <= record.keys()
         printed = next(line for line in done.stdout.splitlines() if line.startswith(frame.name))
         assert caption.text in printed
         assert re.search(r"score -?\d+\.\d\d .*latency \d+ ms", printed)
-    assert len({record["stamp"] for record in records}) == 4
+        assert ("coverage" in printed) == bool(frame.objects)
+    assert any(record["coverage"] for record in records)
+    assert len({record["stamp"] for record in records}) == len(frames)
 
     overlays = sorted((output / "overlays").iterdir())
     assert [path.name for path in overlays] == [
-        f"{index:04d}_{Path(frame.name).stem}.png" for index, frame in enumerate(frames)
+        f"{index:04d}_{frame.name.replace('/', '_')}.png" for index, frame in enumerate(frames)
     ]
     for path, frame in zip(overlays, frames, strict=True):
         overlay = cv2.imread(str(path))
@@ -81,11 +89,21 @@ def test_the_demo_captions_every_photograph_and_leaves_its_files(tmp_path: Path)
     assert sorted(path.name for path in output.iterdir()) == ["captions.jsonl", "contact_sheet.png", "overlays"]
 
 
+def test_sequences_of_ones_own_are_driven_through_to_their_end(tmp_path: Path) -> None:
+    write_rooms(tmp_path / "rooms")
+    done = run("--source", str(tmp_path / "rooms"), "--output", str(tmp_path / "out"), "--max-frames", "5")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the demo takes the first 5 of 16" in done.stdout
+    records = [json.loads(line) for line in (tmp_path / "out" / "captions.jsonl").read_text().splitlines()]
+    assert [len(record["objects"]) for record in records] == [3] * 5
+
+
 def test_any_folder_can_be_the_source(photos: Path, tmp_path: Path) -> None:
     done = run("--source", str(photos), "--output", str(tmp_path / "out"), "--rate", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     records = [json.loads(line) for line in (tmp_path / "out" / "captions.jsonl").read_text().splitlines()]
     assert [Path(record["image"]).name for record in records] == ["grey.jpg", "noise.png"]
+    assert {record["objects_from"] for record in records} == {"detector"}
 
 
 def test_a_frame_without_an_answer_fails_the_demo_and_is_named(tmp_path: Path) -> None:

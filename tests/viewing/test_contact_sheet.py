@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from smart_caption_ros.viewing import contact_sheet
+from smart_caption_ros.viewing import ContactSheet, contact_sheet, write_picture
 
 COLOURS = [(250, 0, 0), (0, 250, 0), (0, 0, 250), (250, 250, 0), (0, 250, 250)]
 
@@ -73,3 +75,39 @@ def test_nothing_to_show_is_refused() -> None:
         contact_sheet([plain(0, 4, 4)], columns=0)
     with pytest.raises(ValueError, match="expected uint8 arrays of shape"):
         contact_sheet([np.zeros((4, 4), np.uint8)])
+
+
+def test_a_sheet_of_few_pictures_has_them_all_in_the_order_of_their_numbers() -> None:
+    sheet = ContactSheet(limit=4, columns=4)
+    for index in (1, 0, 2):
+        sheet.add(index, np.full((40, 40, 3), 60 + 40 * index, np.uint8))
+    picture = sheet.picture()
+    middle = picture[picture.shape[0] // 2, :, 0].tolist()
+    assert list(dict.fromkeys(shade for shade in middle if shade >= 60)) == [60, 100, 140]
+
+
+@pytest.mark.parametrize("count", [16, 17, 31, 32, 33, 1000])
+def test_of_many_pictures_a_sheet_keeps_an_even_choice_that_is_never_more_than_its_limit(count: int) -> None:
+    sheet = ContactSheet(limit=16)
+    for index in range(count):
+        sheet.add(index, np.full((8, 8, 3), index % 251, np.uint8))
+        assert len(sheet) <= 16
+    assert len(sheet) >= 8
+    step = 1 << max(0, (count - 1).bit_length() - 4)
+    assert len(sheet) == len(range(0, count, step))
+
+
+def test_a_sheet_keeps_large_pictures_small() -> None:
+    sheet = ContactSheet(limit=2)
+    sheet.add(0, np.zeros((4000, 3000, 3), np.uint8))
+    assert max(sheet.picture().shape) <= 960 + 2 * 12
+
+
+def test_a_picture_is_written_as_its_name_says_and_no_other_name_is_taken(tmp_path: Path) -> None:
+    image = np.full((8, 8, 3), 90, np.uint8)
+    for name, magic in (("a.png", b"\x89PNG"), ("a.jpg", b"\xff\xd8"), ("A.JPEG", b"\xff\xd8")):
+        write_picture(tmp_path / name, image)
+        assert (tmp_path / name).read_bytes().startswith(magic)
+    with pytest.raises(ValueError, match=r"a\.gif does not end in \.png, \.jpg, \.jpeg"):
+        write_picture(tmp_path / "a.gif", image)
+    assert len(list(tmp_path.iterdir())) == 3
