@@ -173,7 +173,7 @@ class DatasetKind:
     """Called with the options: name and terms of each data set, for the manifest of what is trained on it."""
 
 
-DATASETS = {
+DATASETS: dict[str, DatasetKind] = {
     "flickr8k": DatasetKind(
         Flickr8kOptions, lambda data, options: Flickr8k(data / options.folder), lambda _: [flickr8k.PROVENANCE]
     ),

@@ -87,6 +87,8 @@ def detection_loss(found: Found, targets: Targets, cells: Tensor, strides: Tenso
     Returns:
         () float32; 0 where no frame has labels, with a gradient of 0.
     """
+    # Under autocast the head answers in 16 bits, too few for a sum over so many cells.
+    found = Found(*(part.float() for part in found))
     if not targets.scores.shape[1]:
         targets = _with_padding(targets)
     answers = answering_cells(targets, cells, strides)

@@ -111,3 +111,10 @@ def test_the_generalised_overlap_of_boxes_apart_falls_with_their_distance() -> N
     assert values[0] == pytest.approx(1.0)
     assert values == sorted(values, reverse=True)
     assert values[-1] < -0.5
+
+
+def test_the_answers_of_autocast_in_16_bits_are_added_up_in_32() -> None:
+    wanted = targets(([0.2, 0.2, 0.6, 0.6], 1, 0.8))
+    found = perfect(wanted)
+    halves = Found(*(part.bfloat16() for part in found))
+    assert loss(halves, wanted) == pytest.approx(loss(Found(*(part.float() for part in halves)), wanted))

@@ -1,0 +1,143 @@
+"""Several data sets trained as one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from smart_caption_ros.captioning import Bundle
+from tests.training.small_coco import make_coco
+from tests.training.small_flickr8k import SIZES, make_data, write_config
+from training import trainer as trainer_module
+from training.config import ConfigError, DataConfig, load_config
+from training.data.datasets import CaptionDataset, open_dataset, provenance
+from training.data.flickr8k import DataError
+from training.trainer import Trainer
+
+FLICKR8K = {"dataset": "flickr8k"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_data(tmp_path_factory.mktemp("data"))
+    make_coco(root)
+    make_household(root / "household")
+    return root
+
+
+def make_household(root: Path) -> None:
+    """Two frames as ``python -m training.household`` leaves them."""
+    (root / "000000").mkdir(parents=True)
+    images = [{"id": frame, "file_name": f"000000/{frame:06d}.jpg"} for frame in range(2)]
+    for image in images:
+        cv2.imwrite(
+            str(root / str(image["file_name"])), np.full((60, 80, 3), 50 + 100 * int(str(image["id"])), np.uint8)
+        )
+    annotations = [{"id": i, "image_id": i, "caption": "A cup on a table."} for i in range(2)]
+    (root / "captions.json").write_text(json.dumps({"images": images, "annotations": annotations}))
+
+
+def mixture(data: Path, scored: tuple[str, ...] = ("photos",), **sources: dict[str, Any]) -> dict[str, Any]:
+    everything = {
+        "photos": FLICKR8K,
+        "coco": {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}},
+        "home": {"dataset": "household", "options": {"folder": str(data / "household")}},
+    }
+    return {"sources": {**everything, **sources}, "scored": list(scored)}
+
+
+def opened(data: Path, **changes: Any) -> CaptionDataset:
+    return open_dataset(DataConfig(dataset="mixture", options=mixture(data, **changes)), data)
+
+
+def test_all_sources_are_trained_on_and_the_scored_ones_are_dev(data: Path) -> None:
+    dataset = opened(data)
+    train = dataset.split("train")
+    assert [sum(image.startswith(f"{name}/") for image in train) for name in ("photos", "coco", "home")] == [12, 10, 2]
+    assert dataset.split("dev") == [f"photos/dev_{index}.jpg" for index in range(SIZES["dev"])]
+    assert all(dataset.captions[image] for image in train)
+
+
+def test_a_repeated_source_is_trained_on_as_often_and_kept_once(data: Path) -> None:
+    home = {"dataset": "household", "options": {"folder": str(data / "household")}, "repeat": 3}
+    dataset = opened(data, home=home)
+    train = dataset.split("train")
+    assert train.count("home/0") == 3
+    assert ["home/0", "home/1"] in dataset.groups(train)
+
+
+def test_photographs_of_any_order_come_from_their_own_source(data: Path) -> None:
+    dataset = opened(data)
+    names = ["home/1", "photos/train_0.jpg", "home/0", "home/1"]
+    together = dataset.read_images(names)
+    assert together.shape == (4, 224, 224, 3)
+    for name, image in zip(names, together, strict=True):
+        np.testing.assert_array_equal(image, dataset.read_images([name])[0])
+    assert [int(image.mean().round()) for image in together[[0, 2]]] == [150, 50]
+
+
+def test_what_is_missing_is_said_with_its_source(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"source home: .*nowhere: no such folder; make it with python -m training.hous"
+    ):
+        opened(data, home={"dataset": "household", "options": {"folder": str(tmp_path / "nowhere")}})
+    with pytest.raises(DataError, match="source home: no image in split 'dev'; there are train"):
+        opened(data, scored=("photos", "home")).split("dev")
+    make_household(tmp_path / "home")
+    (tmp_path / "home" / "000000" / "000001.jpg").unlink()
+    broken = opened(data, home={"dataset": "household", "options": {"folder": str(tmp_path / "home")}})
+    with pytest.raises(DataError, match=r"source home: .*000001.jpg"):
+        broken.check_photographs(broken.split("train"))
+    with pytest.raises(DataError, match=r"source home: .*000001.jpg"):
+        broken.read_images(["photos/train_0.jpg", "home/1"])
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"sources": {}}, "sources: name at least one"),
+        ({"sources": {"a": 3}}, "sources: a: expected dataset, options and repeat"),
+        ({"sources": {"a/b": FLICKR8K}}, "a source's name is a word without a slash"),
+        (
+            {"sources": {"a": {"dataset": "mixture"}}},
+            "sources: a: dataset must be one of flickr8k, coco, rooms, househ",
+        ),
+        ({"sources": {"a": {**FLICKR8K, "repeat": 0}}}, "repeat must be a whole number from 1, not 0"),
+        ({"sources": {"a": {**FLICKR8K, "options": {"fodler": "x"}}}}, "sources: a: options: .*fodler"),
+        ({"sources": {"a": {"dataset": "coco"}}}, "sources: a: options: give karpathy"),
+        ({"sources": {"a": FLICKR8K}, "scored": ["b"]}, "scored: 'b' is none of the sources, a"),
+    ],
+)
+def test_a_malformed_mixture_is_refused_with_the_place(tmp_path: Path, options: dict[str, Any], complaint: str) -> None:
+    config = write_config(tmp_path / "config.yaml", data={"dataset": "mixture", "options": options})
+    with pytest.raises(ConfigError, match=complaint):
+        load_config(config)
+
+
+def test_the_terms_of_every_source_are_known(data: Path) -> None:
+    names = [entry["name"] for entry in provenance(DataConfig(dataset="mixture", options=mixture(data)))]
+    assert [any(part in name for name in names) for part in ("Flickr8k", "COCO", "household")] == [True] * 3
+
+
+def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtures(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6}]
+    both = mixture(data)
+    alone = {"sources": {"photos": FLICKR8K}, "scored": ["photos"]}
+    for name, options in (("both", both), ("alone", alone)):
+        data_config = {"dataset": "mixture", "options": options, "minimum_count": 1, "max_words": 10}
+        config = load_config(write_config(tmp_path / f"{name}.yaml", phases=phases, data=data_config))
+        trainer_module.Trainer(config, data, tmp_path / name, tmp_path / "features").run()
+        assert (tmp_path / name / "best.safetensors").exists()
+    assert len(list((tmp_path / "features").glob("*.npy"))) == 4  # three sources for training, one dev split
+
+
+def test_a_backbone_may_be_that_of_a_bundle_whose_data_are_then_named(data: Path, tmp_path: Path) -> None:
+    bundle = Bundle.load()
+    config = load_config(write_config(tmp_path / "config.yaml", backbone=str(bundle.path)))
+    trained = Trainer(config, data, tmp_path / "run", tmp_path / "features").trained
+    assert trained.record["backbone_trained_on"] == bundle.manifest["trained_on"]
