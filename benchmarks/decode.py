@@ -9,6 +9,7 @@ and inputs are random. The full run takes some minutes.
 """
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -31,7 +32,7 @@ from benchmarks.torch_decoders import kv_cache, published_style
 from smart_caption_ros import benchmarking
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.agreement import golden_frames
-from smart_caption_ros.captioning.engines import create_engine
+from smart_caption_ros.captioning.engines import create_engine, resident
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.captioning import TrainedCaptioner
 from training.checkpoint import CheckpointError
@@ -45,11 +46,14 @@ ENGINE = "onnxruntime-cpu"
 
 # The captioner by itself, without what else an image takes (OpenCV, the vision graph).
 _ONE_CAPTION = """
+import runpy
+from pathlib import Path
 import numpy
 import onnxruntime
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = options.inter_op_num_threads = 1
 session = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+runpy.run_path(sys.argv[4])["give_back"]([Path(sys.argv[1]).with_suffix(".data")])  # as our engine does
 tokens = int(sys.argv[2])
 session.run(None, {"tokens": numpy.ones((1, tokens, int(sys.argv[3])), numpy.float32),
                    "token_mask": numpy.ones((1, tokens), bool)})
@@ -154,8 +158,11 @@ def measure_all(model: Smart, inputs: list[Inputs], size: Size, threads: int, fo
     _say("image to text, memory, first caption")
     captioner = Captioner.from_bundle(None, ENGINE, threads)
     whole = benchmarking.measure_start(captioner.bundle.path, ENGINE, threads)
+    os.sync()  # the files were written just now; their pages can be given back once they are on the disk
     alone = {
-        name: benchmarking.measure_process(_ONE_CAPTION, str(files[name]), str(TOKENS), str(TOKEN_WIDTH))
+        name: benchmarking.measure_process(
+            _ONE_CAPTION, str(files[name]), str(TOKENS), str(TOKEN_WIDTH), resident.__file__
+        )
         for name in files
         if "early" not in name
     }
