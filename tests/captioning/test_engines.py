@@ -126,11 +126,11 @@ def test_mapped_weights_leave_memory_and_are_still_there(tmp_path: Path) -> None
     mapped[0] = 7  # written to, in this process alone
 
     def resident_kb() -> int:
-        of_file = Path("/proc/self/smaps").read_text().split(str(path), 1)[1]
-        return int(of_file.split("Rss:", 1)[1].split()[0])
+        parts = Path("/proc/self/smaps").read_text().split(str(path))[1:]
+        return sum(int(part.split("Rss:", 1)[1].split()[0]) for part in parts)
 
-    assert resident_kb() >= 4000
+    before = resident_kb()
     give_back([path])
-    assert resident_kb() <= 100
+    assert resident_kb() <= before / 10
     assert mapped[0] == 7
     assert (mapped[1:] == values[1:]).all()
