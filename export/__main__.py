@@ -61,7 +61,9 @@ def main() -> int:
     parser.add_argument(
         "--storage", choices=("float16", "float32"), default="float16", help="of weights that are computed in float32"
     )
-    parser.add_argument("--int8-weights", choices=tuple(WEIGHTS), default="u8", help="8 bits unsigned or 7 bits signed")
+    parser.add_argument(
+        "--int8-weights", choices=tuple(WEIGHTS), default="u8", help="8 bits unsigned, 7 or 8 bits signed"
+    )
     parser.add_argument("--beam-size", type=int, default=5, choices=range(1, 11), metavar="1..10")
     parser.add_argument(
         "--vision-from",

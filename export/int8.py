@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 import onnx
+from onnx import helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from tqdm import tqdm
 
 from export.pieces import Pieces
 
-WEIGHTS = {"u8": (QuantType.QUInt8, False), "7bit": (QuantType.QInt8, True)}
-"""Kinds of weights. Signed ones have 7 bits, because 8 saturate in the additions of CPUs with AVX2 but not VNNI."""
+WEIGHTS = {"u8": (QuantType.QUInt8, False), "7bit": (QuantType.QInt8, True), "s8": (QuantType.QInt8, False)}
+"""Kinds of weights. Signed ones run fastest; all 8 bits of them saturate in the additions of CPUs with AVX2 but not
+VNNI (before 2019 or so), 7 do not."""
 
 IDENTICAL, CIDER_LOSS = 0.99, 0.005
 """The bar: the share of captions that stay the same at least, and the CIDEr-D (of 10) that may be lost at most."""
@@ -181,6 +183,7 @@ def _quantise(piece: onnx.ModelProto, prefix: str, layers: Collection[str], weig
     }
     if not nodes:
         return piece
+    piece = apart_from_tables(piece, nodes)
     kind, reduce_range = WEIGHTS[weights]
     level = logging.getLogger().level
     logging.getLogger().setLevel(logging.ERROR)  # the quantiser advises on a preprocessing that does nothing here
@@ -196,3 +199,56 @@ def _quantise(piece: onnx.ModelProto, prefix: str, layers: Collection[str], weig
             return onnx.load(str(after))
     finally:
         logging.getLogger().setLevel(level)
+
+
+def apart_from_tables(piece: onnx.ModelProto, nodes: Collection[str]) -> onnx.ModelProto:
+    """The same piece with ``(x + table[i]) @ W`` written as ``x @ W + (table @ W)[i]``, for the named products.
+
+    The decoder's first layer takes the sum of a word's embedding and its position's, and the latter is some twenty
+    times larger: quantised together, 8 bits leave few to the word. The table of positions is small enough to be
+    multiplied here and now.
+    """
+    apart = onnx.ModelProto()
+    apart.CopyFrom(piece)
+    graph = apart.graph
+    constants = {tensor.name: tensor for tensor in graph.initializer}
+    makers = {output: node for node in graph.node for output in node.output}
+    written: list[onnx.NodeProto] = []
+    for node in graph.node:
+        written.append(node)
+        found = _smallest_table(node.input[0], makers, constants) if node.name in nodes else None
+        if found is None:
+            continue
+        rest, gather = found
+        table, weight = (numpy_helper.to_array(constants[name]) for name in (gather.input[0], node.input[1]))
+        product, (result,) = f"{node.name}/of_table", node.output
+        graph.initializer.append(numpy_helper.from_array(table @ weight, product))
+        node.input[0], node.output[0] = rest, f"{node.name}/of_rest"
+        written += [
+            helper.make_node("Gather", [product, gather.input[1]], [f"{node.name}/of_row"]),
+            helper.make_node("Add", [node.output[0], f"{node.name}/of_row"], [result]),
+        ]
+    del graph.node[:]
+    graph.node.extend(written)
+    return apart
+
+
+def _smallest_table(
+    value: str, makers: Mapping[str, onnx.NodeProto], constants: Mapping[str, onnx.TensorProto]
+) -> tuple[str, onnx.NodeProto] | None:
+    """Where ``value`` is a sum of something and of rows of a table: the former, and the lookup of the latter."""
+    add = makers.get(value)
+    if add is None or add.op_type != "Add":
+        return None
+    lookups = [
+        (constants[maker.input[0]].dims[0], other, maker)
+        for name, other in (add.input, reversed(add.input))
+        if (maker := makers.get(name)) is not None
+        and maker.op_type == "Gather"
+        and all(attribute.i == 0 for attribute in maker.attribute)  # along the first axis
+        and maker.input[0] in constants
+    ]
+    if not lookups:
+        return None
+    _, rest, lookup = min(lookups, key=lambda each: each[0])
+    return rest, lookup

@@ -103,7 +103,7 @@ def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
     """Decode a sensor_msgs/Image to BGR by the table above.
 
     Returns:
-        uint8 HxWx3, C-contiguous, sharing no memory with the message.
+        uint8 HxWx3, C-contiguous. It shares memory with the message only where nobody can write to that.
 
     Raises:
         ImageMessageError: for a zero size, an unknown encoding, a step shorter than a row, data whose
@@ -145,7 +145,7 @@ def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
     pixels = rows.view(dtype).reshape(height, width, encoding.channels)
     values = _to_uint8(pixels, message.encoding)
     if encoding.to_bgr is None:
-        return np.array(values)
+        return values if not values.flags.writeable else np.array(values)
     image_bgr: NDArray[np.uint8] = cv2.cvtColor(values, encoding.to_bgr).astype(np.uint8, copy=False)
     return image_bgr
 

@@ -16,8 +16,9 @@ from smart_caption_ros.datasets.image_messages import ImageMessageError, decode_
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.evidence import Evidence, Gatherer
 from smart_caption_ros.nodes.messages import answer_without_text, to_message
+from smart_caption_ros.nodes.serialised_image import SerialisedImage
 
-ImageMessage: TypeAlias = Image | CompressedImage
+ImageMessage: TypeAlias = Image | SerialisedImage | CompressedImage
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def answer(
         message = _without_text(image, policy, Caption.STATUS_STALE, _stale_reason(age_s, policy.max_age_s))
     else:
         try:
-            picture = decode_image(image) if isinstance(image, Image) else decode_compressed(image)
+            picture = decode_compressed(image) if isinstance(image, CompressedImage) else decode_image(image)
             decode_s = clock() - started_s
             evidence = gatherer.gather(captioner.caption(picture), image.header)
         except ImageMessageError as error:

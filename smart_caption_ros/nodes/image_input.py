@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -14,6 +13,8 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import CompressedImage, Image
 
 from smart_caption_ros.nodes.answering import ImageMessage
+from smart_caption_ros.nodes.image_reader import ReadElsewhere, Reader
+from smart_caption_ros.nodes.serialised_image import read_image
 
 
 class ImageInput:
@@ -31,7 +32,7 @@ class ImageInput:
         Args:
             node: the node.
             topic: the raw topic; resolved first, so that the compressed one follows a remap of it.
-            on_image: called with every image.
+            on_image: called with every image, in a thread of its own.
             on_lost: called with the number of images that the middleware knows to have lost.
         """
         self._node = node
@@ -39,7 +40,8 @@ class ImageInput:
         self._on_image = on_image
         self._on_lost = on_lost
         self._subscription: Subscription | None = None
-        self._kind: type[ImageMessage] = Image
+        self._reader: Reader | None = None
+        self._kind: type[Image | CompressedImage] = Image
 
     @property
     def topic(self) -> str:
@@ -61,17 +63,22 @@ class ImageInput:
         self._subscription = self._node.create_subscription(
             kind,
             self._raw_topic if kind is Image else self._compressed_topic,
-            self._deliver,
+            self._deliver_serialised if kind is Image else self._on_image,
             # Best effort matches any publisher, and whatever waits behind the newest image is out of date.
             QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
             # A group that goes with the subscription: an event that comes as it is destroyed blocks its group.
-            callback_group=MutuallyExclusiveCallbackGroup(),
+            callback_group=ReadElsewhere(),
             event_callbacks=SubscriptionEventCallbacks(message_lost=self._count_lost),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            raw=kind is Image,
         )
+        self._reader = Reader(self._node, self._subscription, self._log)
 
     def close(self) -> None:
-        """Unsubscribes."""
+        """Unsubscribes; no image is delivered after this returns."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
         if self._subscription is not None:
             self._node.destroy_subscription(self._subscription)
             self._subscription = None
@@ -80,7 +87,7 @@ class ImageInput:
     def _compressed_topic(self) -> str:
         return f"{self._raw_topic}/compressed"
 
-    def _wanted(self, transport: str) -> type[ImageMessage]:
+    def _wanted(self, transport: str) -> type[Image | CompressedImage]:
         if transport != "auto":
             return CompressedImage if transport == "compressed" else Image
         if self._node.count_publishers(self._raw_topic):
@@ -89,9 +96,11 @@ class ImageInput:
             return CompressedImage
         return self._kind  # nobody publishes now: the one that did may come back
 
-    def _deliver(self, image: ImageMessage) -> None:
-        if self._subscription is not None:  # else it was closed while this image was on its way
-            self._on_image(image)
+    def _deliver_serialised(self, serialised: bytes) -> None:
+        self._on_image(read_image(serialised))
+
+    def _log(self, error: Exception) -> None:
+        self._node.get_logger().error(f"an image on {self.topic} is lost: {error}", throttle_duration_sec=1.0)
 
     def _count_lost(self, event: Any) -> None:
         self._on_lost(event.total_count_change)

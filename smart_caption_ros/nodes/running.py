@@ -7,6 +7,8 @@ import contextlib
 import logging
 import os
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -21,7 +23,7 @@ from rclpy.utilities import remove_ros_args
 from smart_caption_ros.nodes.shared_files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.nodes.signals import EndSignals
 
-_POLL_S = 0.2  # how long a signal may wait to be noticed
+_POLL_S = 0.05  # how long a signal may wait to be noticed
 
 
 class RunnableNode(Protocol):
@@ -70,17 +72,28 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
         stack.callback(node.close)
         # Images and lifecycle, services that wait for the engine, and diagnostics must not wait for one another.
         executor = MultiThreadedExecutor(num_threads=4)
-        stack.callback(executor.shutdown)
         executor.add_node(node)
+        ended = threading.Event()
+        # The executor waits without a limit: each of its waits begins with asking every service and timer anew.
+        spinning = threading.Thread(target=_spin, args=(executor, node, ended), name="executor", daemon=True)
+        stack.callback(spinning.join)
+        stack.callback(executor.shutdown)
+        stack.callback(ended.set)
+        spinning.start()
         while node.exit_status is None and not signals.arrived:
-            _spin_once(executor, node)
+            time.sleep(_POLL_S)
         return node.exit_status or 0
+
+
+def _spin(executor: MultiThreadedExecutor, node: Node, ended: threading.Event) -> None:
+    while not ended.is_set():
+        _spin_once(executor, node)
 
 
 def _spin_once(executor: MultiThreadedExecutor, node: Node) -> None:
     """Runs what is due; a callback that fails costs that one call and never the node."""
     try:
-        executor.spin_once(timeout_sec=_POLL_S)
+        executor.spin_once()
     except InvalidHandle:
         pass  # an event of something that was destroyed as it came
     except Exception:

@@ -51,7 +51,14 @@ def test_a_widened_captioner_says_what_the_trained_one_says() -> None:
     expected = kv_cache(small, tokens, everything, 5, MAX_WORDS)
     found = kv_cache(large, wide, mask, 5, MAX_WORDS)
     assert torch.equal(found.words, expected.words)
-    torch.testing.assert_close(found.log_probabilities, expected.log_probabilities, atol=1e-3, rtol=0)
+    torch.testing.assert_close(found.log_probabilities, expected.log_probabilities, atol=1e-5, rtol=0)
+
+
+def test_widening_adds_no_weights_that_8_bits_cannot_hold_beside_others() -> None:
+    small = tiny_smart()
+    large, _ = widened(small, ragged(0)[0], vocabulary_size=200, token_width=40, token_count=12)
+    for name, value in small.state_dict().items():
+        assert large.state_dict()[name].abs().max() == value.abs().max()
 
 
 def test_agreement_counts_captions_that_differ() -> None:

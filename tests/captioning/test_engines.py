@@ -1,5 +1,7 @@
 """Engines are tried, not guessed, and say what is wrong."""
 
+import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.captioning.engines import ENGINE_NAMES, available_engines, create_engine, load_with
 from smart_caption_ros.captioning.engines.cache import write_whole
 from smart_caption_ros.captioning.engines.onnx import BoundOnnxRuntimeGraph, OnnxRuntimeGraph
+from smart_caption_ros.captioning.engines.resident import give_back
 from tests.captioning.small_graphs import add_static_captioner, doubling
 
 
@@ -110,3 +113,24 @@ def test_a_file_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch, 
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux's way to give memory back")
+def test_mapped_weights_leave_memory_and_are_still_there(tmp_path: Path) -> None:
+    path = tmp_path / "weights"
+    values = np.arange(1 << 20, dtype=np.int32)
+    values.tofile(path)
+    os.sync()  # a page that is not on the disk yet stays
+    mapped = np.memmap(path, np.int32, mode="c")
+    assert mapped.sum() == values.sum()  # reads every page
+    mapped[0] = 7  # written to, in this process alone
+
+    def resident_kb() -> int:
+        parts = Path("/proc/self/smaps").read_text().split(str(path))[1:]
+        return sum(int(part.split("Rss:", 1)[1].split()[0]) for part in parts)
+
+    before = resident_kb()
+    give_back([path])
+    assert resident_kb() <= before / 10
+    assert mapped[0] == 7
+    assert (mapped[1:] == values[1:]).all()

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -10,7 +11,7 @@ from onnx import TensorProto, numpy_helper
 
 from export.captioner import loop_form, static_form
 from export.float16 import pieces_in_float16, write_float16
-from export.int8 import WEIGHTS, choose, layers_of, to_int8
+from export.int8 import WEIGHTS, apart_from_tables, choose, layers_of, to_int8
 from export.pieces import Pieces
 from export.verify import synthetic_images
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
@@ -79,6 +80,18 @@ def test_8_bit_layers_come_close_to_float32(pieces: Pieces, weights: str) -> Non
     expected = run(session_of(loop_form(pieces, MAX_WORDS)), tokens, mask)
     found = run(session_of(loop_form(quantised, MAX_WORDS)), tokens, mask)
     np.testing.assert_allclose(found["log_probabilities"][0, 0, 0], expected["log_probabilities"][0, 0, 0], atol=0.3)
+
+
+def test_a_products_table_of_positions_can_be_multiplied_beforehand(pieces: Pieces) -> None:
+    names = [node.name for node in pieces.step.graph.node if node.op_type == "MatMul"]
+    apart = replace(pieces, step=apart_from_tables(pieces.step, names))
+    (added,) = {t.name for t in apart.step.graph.initializer} - {t.name for t in pieces.step.graph.initializer}
+    assert [list(t.dims) for t in apart.step.graph.initializer if t.name == added] == [[55, 192]]
+    tokens, mask = ragged(2, 1)
+    expected = run(session_of(loop_form(pieces, MAX_WORDS)), tokens, mask)
+    found = run(session_of(loop_form(apart, MAX_WORDS)), tokens, mask)
+    np.testing.assert_array_equal(found["words"], expected["words"])
+    np.testing.assert_allclose(found["log_probabilities"], expected["log_probabilities"], atol=1e-4)
 
 
 def test_only_the_layers_that_were_named_are_in_8_bits(pieces: Pieces) -> None:

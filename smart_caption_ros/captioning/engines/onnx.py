@@ -15,7 +15,9 @@ import numpy as np
 from smart_caption_ros.cache import cache_folder
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH
 from smart_caption_ros.captioning.engines.base import Arrays, Graph, Tensor
+from smart_caption_ros.captioning.engines.resident import give_back
 from smart_caption_ros.captioning.errors import EngineError
+from smart_caption_ros.captioning.external_data import external_locations
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 
@@ -136,9 +138,11 @@ class OnnxRuntimeEngine:
             except Exception as error:  # ONNX Runtime's own exceptions share no base class
                 mode = f"no CUDA graph: {_first_line(error)}"
         try:
-            return OnnxRuntimeGraph(self._session(str(path)), str(path), mode)
+            graph = OnnxRuntimeGraph(self._session(str(path)), str(path), mode)
         except Exception as error:  # as above
             raise EngineError(f"{path} cannot be loaded by {self.description}: {_first_line(error)}") from error
+        give_back(path.parent / name for name in external_locations(path))
+        return graph
 
     def _session(self, model: str | bytes, options: Mapping[str, str] | None = None) -> Any:
         available = set(self._onnxruntime.get_available_providers())

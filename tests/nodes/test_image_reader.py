@@ -1,0 +1,70 @@
+"""Messages taken past the executor: every one arrives, whatever the callback does, and none after closing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2")
+
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from smart_caption_ros.nodes.image_reader import ReadElsewhere, Reader
+from smart_caption_ros.nodes.processes import free_domain_id
+
+pytestmark = pytest.mark.needs_ros
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = Context()
+    rclpy.init(context=context, domain_id=free_domain_id())
+    made = Node("reading", context=context)
+    yield made
+    made.destroy_node()
+    context.try_shutdown()
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    end_s = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end_s, "it never came"
+        time.sleep(0.01)
+
+
+def test_messages_arrive_without_an_executor_until_the_reader_is_closed(node: Node) -> None:
+    heard: list[str] = []
+    errors: list[Exception] = []
+
+    def hear(message: String) -> None:
+        heard.append(message.data)
+        if message.data == "bad":
+            raise ValueError("a bad one")
+
+    subscription = node.create_subscription(String, "words", hear, 10, callback_group=ReadElsewhere())
+    publisher = node.create_publisher(String, "words", 10)
+    reader = Reader(node, subscription, errors.append)
+    wait_for(lambda: publisher.get_subscription_count() == 1)
+    for number, word in enumerate(("one", "bad", "two"), start=1):
+        publisher.publish(String(data=word))
+        wait_for(lambda: len(heard) == number)  # noqa: B023 -- asked at once
+    assert heard == ["one", "bad", "two"]
+    assert [str(error) for error in errors] == ["a bad one"]
+    reader.close()
+    publisher.publish(String(data="late"))
+    time.sleep(0.2)
+    assert heard == ["one", "bad", "two"]
+
+
+def test_the_executor_leaves_the_messages_alone(node: Node) -> None:
+    group = ReadElsewhere()
+    subscription = node.create_subscription(String, "words", lambda _: None, 10, callback_group=group)
+    assert not group.can_execute(subscription)
+    timer = node.create_timer(1.0, lambda: None, callback_group=group)
+    assert group.can_execute(timer)
