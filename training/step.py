@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from training.batches import split
-from training.detection.loss import detection_loss
+from training.detection.loss import Targets, detection_loss
 from training.engine import Engine
 from training.objectives.objective import Objective, Outcome
 from training.visual_inputs import VisualBatch, VisualInputs
@@ -55,6 +55,14 @@ class _Computed(NamedTuple):
     """(), summed over its frames."""
 
 
+class _Untouched:
+    """What reaches the module as it is: the engine rounds the tensors among its arguments to 16 bits, and boxes would
+    lose their place."""
+
+    def __init__(self, targets: Targets | None) -> None:
+        self.targets = targets
+
+
 class _Forward(nn.Module):
     """From what is read to the loss, as one module whose parameters are those that learn."""
 
@@ -63,7 +71,8 @@ class _Forward(nn.Module):
         self.learning = nn.ModuleDict(learning)
         self._inputs, self._objective = inputs, objective
 
-    def forward(self, batch: VisualBatch, images: np.ndarray) -> _Computed:
+    def forward(self, batch: VisualBatch, images: np.ndarray, untouched: _Untouched) -> _Computed:
+        batch = batch._replace(targets=untouched.targets)
         captioner: Any = self.learning["captioner"]
         seen = self._inputs.see(batch)
         outcome = self._objective(captioner, seen.tokens, images, batch.mask)
@@ -151,7 +160,8 @@ class GradientStep:
             self._figures(outcomes, [])
 
     def _outcome(self, share: Share) -> _Computed:
-        return self._forward(self._engine.to_device(share.batch), share.images)
+        batch = self._engine.to_device(share.batch)
+        return self._forward(batch._replace(targets=None), share.images, _Untouched(batch.targets))
 
     def _weighted(self, computed: _Computed, share: Share) -> Tensor:
         """What is learnt from: the captioner's loss and the detector's."""

@@ -70,6 +70,17 @@ def test_a_run_stopped_in_a_joint_phase_goes_on_bit_for_bit(
     assert same(cut.trained.tensors(), whole.trained.tensors())
 
 
+def test_boxes_keep_their_place_where_the_engine_rounds_to_16_bits(data: Path, labels: Path, tmp_path: Path) -> None:
+    """The first step's loss, before anything is learnt, is that of 32 bits but for the rounding of the head itself."""
+    losses = []
+    for precision in ("fp32", "bf16"):
+        one_step = {**JOINT, "epochs": 1, "images_per_batch": 12, "crop": 1.0}
+        run = trainer(tmp_path / precision, data, labels, one_step, precision=precision)
+        run.run()
+        losses.append(run.progress.history[0]["detection_loss"])
+    assert losses[1] == pytest.approx(losses[0], rel=0.02)
+
+
 def test_a_frozen_backbone_stays_as_it_is_while_the_head_learns(data: Path, labels: Path, tmp_path: Path) -> None:
     run = trainer(tmp_path, data, labels, FROZEN)
     assert run.trained.backbone is not None
