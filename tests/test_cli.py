@@ -456,11 +456,10 @@ def test_the_demo_gets_its_options_and_gives_its_exit_status(monkeypatch: pytest
         return 7
 
     monkeypatch.setitem(sys.modules, "smart_caption_ros.nodes.demo", SimpleNamespace(run_demo=run_demo))
-    result = run(
-        "demo", "--source", "photos", "--output", tmp_path, "--rate", "4", "--timeout", "9", "--max-frames", "3"
-    )
+    given = ("--rate", "4", "--timeout", "9", "--max-frames", "3", "--every", "2")
+    result = run("demo", "--source", "photos", "--output", tmp_path, *given)
     assert result.exit_code == 7
-    assert calls == [("photos", tmp_path, {"rate_hz": 4.0, "timeout_s": 9.0, "max_frames": 3})]
+    assert calls == [("photos", tmp_path, {"rate_hz": 4.0, "timeout_s": 9.0, "max_frames": 3, "every": 2})]
 
 
 # --- bundle --------------------------------------------------------------------------------------------
