@@ -148,7 +148,7 @@ def folder(
         from smart_caption_ros.captioning import Detector
         from smart_caption_ros.captioning.detector import MINIMUM_SCORE
         from smart_caption_ros.captioning.engines import load_with
-        from smart_caption_ros.datasets.detected_folder import DetectedFolder
+        from smart_caption_ros.detected_folder import DetectedFolder
 
         check_engine(engine)
         score = MINIMUM_SCORE if detection_score is None else detection_score

@@ -21,8 +21,8 @@ from smart_caption_ros import cli
 from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.coverage import NounCoverage
 from smart_caption_ros.datasets.acvr import AcvrSequences
-from smart_caption_ros.datasets.detected_folder import DetectedFolder
 from smart_caption_ros.datasets.sequences import sample_sequences_path
+from smart_caption_ros.detected_folder import DetectedFolder
 from tests.acvr_sequence import Drawn, write_rooms, write_sequence
 from tests.coverage.conftest import EXAMPLE_VECTORS
 from tests.tiny_detectors import BLUE, GREEN, squares, write_yolox
