@@ -74,4 +74,4 @@ def _rows(manifest: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             shown = ", ".join(str(each) for each in value[:8]) or "(none)"
             yield f"{prefix}{key}", f"{shown}, ... ({len(value)} in all)" if len(value) > 8 else shown
         else:
-            yield f"{prefix}{key}", str(value)
+            yield f"{prefix}{key}", str(value) or "(none)"
