@@ -390,13 +390,14 @@ def test_one_remap_moves_all_topics_and_namespaces_apply(robot: Robot) -> None:
 
 def test_the_input_is_best_effort_and_the_captions_are_reliable(user: User) -> None:
     node = user.robot.node
-    (captions,) = node.get_publishers_info_by_topic("/robot/caption")
-    assert captions.qos_profile.reliability == ReliabilityPolicy.RELIABLE
+    # A node of an earlier test that was killed may still be announced: what it offered is the same.
+    captions = node.get_publishers_info_by_topic("/robot/caption")
+    assert {each.qos_profile.reliability for each in captions} == {ReliabilityPolicy.RELIABLE}
     assert user.robot.set_parameter("/caption_node", "image_transport", "compressed").successful
-    (images,) = user.robot.wait_for(
+    images = user.robot.wait_for(
         lambda: node.get_subscriptions_info_by_topic("/image/compressed"), "other subscription"
     )
-    assert images.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+    assert {each.qos_profile.reliability for each in images} == {ReliabilityPolicy.BEST_EFFORT}
 
 
 def test_no_image_is_reported_as_stale(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
