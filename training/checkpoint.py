@@ -5,13 +5,17 @@ No pickle is written or read. A kill at any moment leaves the last whole file.
 
 import json
 import os
+import struct
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import load, save_file
 from torch import Tensor
+
+_SIZE = struct.Struct("<Q")
+"""What a safetensors file begins with: the length of its JSON header."""
 
 
 class CheckpointError(Exception):
@@ -27,15 +31,17 @@ def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict[str, Any
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and state of :func:`save_checkpoint`.
+    """Tensors and state of :func:`save_checkpoint`, of a run that may be writing its next.
 
     Raises:
         CheckpointError: the file is missing, truncated or not a checkpoint.
     """
     try:
-        with safe_open(path, framework="pt") as stream:
-            state = json.loads((stream.metadata() or {})["state"])
-            return {name: stream.get_tensor(name) for name in stream.keys()}, state  # noqa: SIM118
+        # One open file: safe_open opens the path twice, and a run that goes on may put its next checkpoint in between.
+        whole = path.read_bytes()
+        tensors = load(whole)
+        header = json.loads(whole[_SIZE.size : _SIZE.size + _SIZE.unpack_from(whole)[0]])
+        return tensors, json.loads(header["__metadata__"]["state"])
     except (OSError, SafetensorError, KeyError, json.JSONDecodeError) as error:
         raise CheckpointError(f"{path} is not a readable checkpoint ({error}); remove it to start afresh") from None
 

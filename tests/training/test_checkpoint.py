@@ -1,6 +1,8 @@
 """Checkpoints are whole or absent, and strangers' files are refused."""
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,32 @@ def test_a_failed_write_leaves_the_old_checkpoint(tmp_path: Path) -> None:
         save_checkpoint(path, {"a": torch.ones(1)}, {"not": object()})
     tensors, _ = load_checkpoint(path)
     assert torch.equal(tensors["a"], torch.zeros(1))
+
+
+RUN = """
+import sys, torch
+from pathlib import Path
+from training.checkpoint import save_checkpoint
+size = 0
+while True:
+    size = (size + 7919) % 50_000
+    save_checkpoint(Path(sys.argv[1]), {"a": torch.zeros(size)}, {"size": size})
+"""
+
+
+def test_a_checkpoint_is_read_whole_while_a_run_replaces_it(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    save_checkpoint(path, {"a": torch.zeros(0)}, {"size": 0})
+    seen = set()
+    with subprocess.Popen([sys.executable, "-c", RUN, path]) as run:
+        try:
+            while len(seen) < 100:
+                tensors, state = load_checkpoint(path)
+                assert len(tensors["a"]) == state["size"]
+                seen.add(state["size"])
+                assert run.poll() is None
+        finally:
+            run.kill()
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", pickle.dumps({"a": 1})])
