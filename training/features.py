@@ -21,6 +21,7 @@ from smart_caption_ros.captioning.engines import create_engine
 from smart_caption_ros.captioning.errors import DetectorError
 from smart_caption_ros.captioning.vision import Vision
 from training.arguments import positive
+from training.commands import exit_status
 from training.data.feature_store import SHARD_IMAGES, StoreWriter
 from training.data.flickr8k import DataError
 from training.data.photographs import read_photograph
@@ -42,17 +43,8 @@ EXAMPLES = """image ids:
 
 def main() -> int:
     arguments = _parser().parse_args()
-    try:
-        return run(arguments)
-    except (BundleError, DataError, DetectorError, EngineError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"error: {error.filename or arguments.output}: {error.strerror}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on", file=sys.stderr)
-        return 130
+    said = (BundleError, DataError, DetectorError, EngineError)
+    return exit_status(lambda: run(arguments), said, arguments.output, "stopped; the same command goes on")
 
 
 def _parser() -> argparse.ArgumentParser:

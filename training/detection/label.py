@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from smart_caption_ros.captioning import Detector, DetectorError, EngineError
 from training.arguments import positive
+from training.commands import exit_status
 from training.data.datasets import DATASETS
 from training.data.flickr8k import DataError
 from training.data.folder import data_folder
@@ -28,18 +29,8 @@ EXAMPLES = """examples:
 
 def main() -> int:
     arguments = _parser().parse_args()
-    try:
-        run(arguments)
-    except (DataError, DetectorError, EngineError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"error: {error.filename or arguments.output}: {error.strerror}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on", file=sys.stderr)
-        return 130
-    return 0
+    said = (DataError, DetectorError, EngineError)
+    return exit_status(lambda: run(arguments), said, arguments.output, "stopped; the same command goes on")
 
 
 def _parser() -> argparse.ArgumentParser:

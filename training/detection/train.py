@@ -30,6 +30,7 @@ from training.checkpoint import (
     under_prefix,
     with_prefix,
 )
+from training.commands import exit_status
 from training.config import ConfigError, DetectionConfig, PhaseConfig, load_config, parse_config
 from training.data.datasets import open_dataset
 from training.data.flickr8k import DataError
@@ -48,20 +49,9 @@ def main() -> int:
     arguments = _parser().parse_args()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    try:
-        run(arguments)
-    except (
-        BackboneError, CheckpointError, ConfigError, DataError, EngineError, TrainingError, ValueError
-    ) as error:  # fmt: skip
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"error: {error.filename or arguments.output}: {error.strerror}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on after the last whole epoch", file=sys.stderr)
-        return 130
-    return 0
+    said = (BackboneError, CheckpointError, ConfigError, DataError, EngineError, TrainingError, ValueError)
+    stopped = "stopped; the same command goes on after the last whole epoch"
+    return exit_status(lambda: run(arguments), said, arguments.output, stopped)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,11 +1,11 @@
 """Reading and writing files, whole or not at all."""
 
-import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
 
+from smart_caption_ros.captioning.bundle import sha256_of
 from training.rooms.errors import RoomsError
 
 
@@ -71,6 +71,6 @@ def sha256(path: Path) -> str:
         RoomsError: the file cannot be read.
     """
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise RoomsError(f"{path} cannot be read: {error.strerror}") from None
