@@ -33,6 +33,9 @@ class DataConfig:
     """Words seen less often in the training split are unknown; 0: as often as the rule says."""
     max_words: int = 20
     """Longer captions are cut; also the longest caption that beam search makes."""
+    text: str = ""
+    """Captions without pictures, for phases with the objective ``language``: a ``captions_*.json`` of COCO below the
+    data folder, or absolute."""
 
     def __post_init__(self) -> None:
         if self.dataset not in DATASETS:
@@ -122,7 +125,7 @@ class PhaseConfig:
     warmup_steps: int = 0
     final_share: float = 0.02
     objective: str = "cross_entropy"
-    """``cross_entropy`` or ``self_critical``."""
+    """``cross_entropy``, ``self_critical``, or ``language``, which learns the captions of ``data: text:`` alone."""
     images_per_batch: int = 20
     """Images a step, of all processes together; each brings all its captions and is encoded once."""
     accumulate: int = 1
@@ -257,6 +260,8 @@ def parse_config(raw: Any, where: str) -> ExperimentConfig:
                 raise ConfigError(f"{where}: phases[{index}]: backbone_learning_rate: features have no backbone")
         if config.detection:
             raise ConfigError(f"{where}: detection: features have no backbone")
+    if any(phase.objective == "language" for phase in config.phases) and not config.data.text:
+        raise ConfigError(f"{where}: data: text: a phase has the objective language, but there are no captions")
     detecting = any(phase.trains_detector for phase in config.phases)
     if detecting and not config.detection:
         raise ConfigError(f"{where}: detection: labels: a phase has a detection_weight, but there are no labels")

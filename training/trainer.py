@@ -27,6 +27,7 @@ from training.checkpoint import (
     with_prefix,
 )
 from training.config import ConfigError, ExperimentConfig, PhaseConfig, parse_config, what_is_learnt
+from training.data.coco import read_captions
 from training.data.datasets import open_dataset
 from training.data.tokenizer import RULES, build_vocabulary
 from training.detection.classes import DETECTION_CLASSES
@@ -94,7 +95,9 @@ class Trainer:
         self.references = {image: [" ".join(w) for w in words[image]] for image in self.images["dev"]}
         train_words = [words[image] for image in self.images["train"]]
         vocabulary = build_vocabulary(chain.from_iterable(train_words), config.data.minimum_count or rule.minimum_count)
-        self.captions = TrainingCaptions(train_words, vocabulary, config.data.max_words)
+        text = read_captions(data / config.data.text).captions.values() if config.data.text else ()
+        text_words = [[rule.words(caption) for caption in group] for group in text]
+        self.captions = TrainingCaptions(train_words, vocabulary, config.data.max_words, text_words)
         self.inputs = open_visual_inputs(config, data, dataset, self.images, cache)
         family = FAMILIES[config.family]
         try:

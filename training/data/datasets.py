@@ -95,7 +95,8 @@ class MixtureOptions:
     """Several data sets at once."""
 
     sources: dict[str, Any]
-    """By a name of one's own: ``dataset``, its ``options`` and ``repeat``, how often an epoch has its photographs."""
+    """By a name of one's own: ``dataset``, its ``options`` and ``repeat``, how often an epoch has its photographs; 0
+    leaves them out."""
     scored: list[str] = field(default_factory=list)
     """The sources whose dev splits select the model; all, if none is named."""
 
@@ -104,6 +105,8 @@ class MixtureOptions:
             raise ValueError("sources: name at least one")
         for name, source in self.sources.items():
             _check_source(f"sources: {name}", name, source)
+        if not any(source.get("repeat", 1) for source in self.sources.values()):
+            raise ValueError("sources: all have repeat 0, so none is trained on")
         for name in self.scored:
             if name not in self.sources:
                 raise ValueError(f"scored: {name!r} is none of the sources, {', '.join(self.sources)}")
@@ -118,8 +121,8 @@ def _check_source(where: str, name: Any, source: Any) -> None:
     if kind not in DATASETS or kind == "mixture":
         known = ", ".join(known for known in DATASETS if known != "mixture")
         raise ValueError(f"{where}: dataset must be one of {known}, not {kind!r}")
-    if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 1:
-        raise ValueError(f"{where}: repeat must be a whole number from 1, not {repeat!r}")
+    if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 0:
+        raise ValueError(f"{where}: repeat must be a whole number, not {repeat!r}")
     try:
         _options(source)
     except (TypeError, ValueError) as error:
@@ -196,7 +199,8 @@ DATASETS: dict[str, DatasetKind] = {
 def provenance(config: "DataConfig") -> list[dict[str, str]]:
     """Name and terms of the data sets of an experiment."""
     kind = DATASETS[config.dataset]
-    return kind.provenance(kind.options(**config.options))
+    without_pictures = [coco_dataset.PROVENANCE] if config.text else []
+    return [*kind.provenance(kind.options(**config.options)), *without_pictures]
 
 
 def open_dataset(config: "DataConfig", data: Path) -> CaptionDataset:

@@ -27,6 +27,8 @@ class TrainingCaptions:
     vocabulary: Vocabulary
     max_words: int
     """Longest caption that is learned or made, end token included."""
+    text: Sequence[Sequence[list[str]]] = ()
+    """Captions without pictures, as words, in groups that say much the same."""
 
 
 class Outcome(NamedTuple):

@@ -69,6 +69,12 @@ def test_a_repeated_source_is_trained_on_as_often_and_kept_once(data: Path) -> N
     assert ["home/0", "home/1"] in dataset.groups(train)
 
 
+def test_a_source_with_repeat_0_is_left_out_but_may_be_scored(data: Path) -> None:
+    dataset = opened(data, photos={**FLICKR8K, "repeat": 0})
+    assert not any(image.startswith("photos/") for image in dataset.split("train"))
+    assert all(image.startswith("photos/") for image in dataset.split("dev"))
+
+
 def test_photographs_of_any_order_come_from_their_own_source(data: Path) -> None:
     dataset = opened(data)
     names = ["home/1", "photos/train_0.jpg", "home/0", "home/1"]
@@ -105,7 +111,8 @@ def test_what_is_missing_is_said_with_its_source(data: Path, tmp_path: Path) -> 
             {"sources": {"a": {"dataset": "mixture"}}},
             "sources: a: dataset must be one of flickr8k, coco, rooms, househ",
         ),
-        ({"sources": {"a": {**FLICKR8K, "repeat": 0}}}, "repeat must be a whole number from 1, not 0"),
+        ({"sources": {"a": {**FLICKR8K, "repeat": -1}}}, "repeat must be a whole number, not -1"),
+        ({"sources": {"a": {**FLICKR8K, "repeat": 0}}}, "sources: all have repeat 0"),
         ({"sources": {"a": {**FLICKR8K, "options": {"fodler": "x"}}}}, "sources: a: options: .*fodler"),
         ({"sources": {"a": {"dataset": "coco"}}}, "sources: a: options: give karpathy"),
         ({"sources": {"a": FLICKR8K}, "scored": ["b"]}, "scored: 'b' is none of the sources, a"),
