@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from export.borrowed_detector import borrow_detector
 from export.borrowed_vision import lender_of_vision, tokens_of
 from export.bundle import ExportError, exporting_commit, write_bundle
 from export.captioner import loop_form, static_form
@@ -72,7 +73,11 @@ def main() -> int:
         help="of a captioner of stored features: the bundle that made them",
     )
     parser.add_argument("--max-words", type=int, help="longest caption, end token included (default: the experiment's)")
-    parser.add_argument("--no-detector", action="store_true", help="leave out the detection head of the checkpoint")
+    detector = parser.add_mutually_exclusive_group()
+    detector.add_argument("--no-detector", action="store_true", help="leave out the detection head of the checkpoint")
+    detector.add_argument(
+        "--detector-from", type=Path, metavar="CHECKPOINT", help="take the head of another one with the same backbone"
+    )
     parser.add_argument(
         "--detector-score", type=float, default=0.3, help="below which objects are left out (default: %(default)s)"
     )
@@ -99,6 +104,8 @@ def run(arguments: argparse.Namespace) -> None:
     trained = TrainedCaptioner.load(arguments.checkpoint)
     if arguments.no_detector:
         trained.detector = None
+    if arguments.detector_from:
+        borrow_detector(trained, arguments.detector_from)
     lender = lender_of_vision(trained, arguments.vision_from)
     tokens = tokens_of(lender) if lender else None
     exact = copy.deepcopy(trained)

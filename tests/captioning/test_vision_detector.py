@@ -154,6 +154,32 @@ def test_a_checkpoint_with_a_head_may_be_exported_without(checkpoint: Path, tmp_
     assert [output.name for output in onnx.load(str(tmp_path / "bundle" / "vision.onnx")).graph.output] == ["tokens"]
 
 
+def test_a_head_trained_apart_on_the_same_backbone_is_taken(checkpoint: Path, bundle: Path, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    trained = TrainedCaptioner.load(checkpoint)
+    replace(trained, detector=None).save(tmp_path / "captioner.safetensors")
+    options = ("--detector-from", str(checkpoint), "--max-words", "4", "--beam-size", "1", "--detector-score", "0.2")
+    export(tmp_path / "captioner.safetensors", tmp_path / "bundle", *options)
+    taken, own = Bundle.load(tmp_path / "bundle"), Bundle.load(bundle)
+    assert taken.manifest["files"]["vision.onnx"] == own.manifest["files"]["vision.onnx"]
+    assert taken.manifest["detector"] == own.manifest["detector"]
+
+
+def test_a_head_of_another_backbone_is_refused(checkpoint: Path, tmp_path: Path) -> None:
+    trained = TrainedCaptioner.load(checkpoint)
+    assert trained.backbone is not None
+    next(trained.backbone.parameters()).data += 1
+    trained.save(tmp_path / "other.safetensors")
+    command = [sys.executable, "-m", "export", str(tmp_path / "other.safetensors"), str(tmp_path / "bundle")]
+    done = subprocess.run(
+        [*command, "--detector-from", str(checkpoint)], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 1
+    assert "another backbone" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_float16_finds_the_same_within_its_precision(checkpoint: Path, tmp_path: Path) -> None:
     said = export(checkpoint, tmp_path / "bundle", "--precision", "float16", "--max-words", "4", "--beam-size", "1")
     assert "objects: class scores within" in said
