@@ -205,6 +205,9 @@ class ExperimentConfig:
     :func:`training.backbones.locate`."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     """In place of a backbone."""
+    start_from: str = ""
+    """``best.safetensors`` of another run, below the checkout or absolute, whose captioner, backbone and, where it has
+    one, detection head this run begins with; of the same family, size and words."""
     detection: DetectionConfig = field(default_factory=DetectionConfig)
     """A detector beside the captioner."""
     family: str = "smart"

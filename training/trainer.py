@@ -29,6 +29,7 @@ from training.checkpoint import (
 from training.config import ConfigError, ExperimentConfig, PhaseConfig, parse_config, what_is_learnt
 from training.data.coco import read_captions
 from training.data.datasets import open_dataset
+from training.data.folder import CHECKOUT
 from training.data.tokenizer import RULES, build_vocabulary
 from training.detection.classes import DETECTION_CLASSES
 from training.detection.head import DetectionHead
@@ -111,12 +112,37 @@ class Trainer:
         captioner = family(model)
         detector = DetectionHead(DETECTION_CLASSES, config.detection.width) if config.detection else None
         self.trained = TrainedCaptioner(config.family, captioner, self.inputs.backbone, vocabulary, record, detector)
+        if config.start_from:
+            self._start_from(CHECKOUT / config.start_from)
         for module in (captioner, self.trained.backbone, detector):
             if module is not None:
                 module.to(self.engine.device)
                 if config.compile:
                     module.compile()
         self.plan = Plan(config.phases, len(train_words))
+
+    def _start_from(self, path: Path) -> None:
+        """Take the weights of a finished run.
+
+        Raises:
+            CheckpointError: the file is missing or malformed.
+            ConfigError: it is of another model.
+        """
+        theirs, own = TrainedCaptioner.load(path), self.trained
+        if (theirs.family, theirs.captioner.config) != (own.family, own.captioner.config):
+            raise ConfigError(f"start_from: {path} has a captioner of another family or size")
+        if theirs.vocabulary != own.vocabulary:
+            raise ConfigError(f"start_from: {path} knows other words; train on the same data")
+        if (theirs.backbone is None) != (own.backbone is None):
+            raise ConfigError(f"start_from: {path} has its visual tokens from something else (backbone or features)")
+        tensors = {**own.tensors(), **theirs.tensors()}
+        try:
+            own.load_tensors(tensors)
+        except RuntimeError:
+            raise ConfigError(f"start_from: {path} has a detection head of another size") from None
+        trained_on = "backbone_trained_on"
+        if trained_on in theirs.record:
+            own.record[trained_on] = theirs.record[trained_on]
 
     def _claim_folder(self) -> None:
         """The folder belongs to the experiment that was started in it first."""

@@ -106,3 +106,32 @@ def test_a_run_goes_on_computed_in_another_way_but_not_as_another_experiment(dat
     assert trained(tmp_path, data, {**XE, "accumulate": 3}, checkpoint_minutes=9).progress.phase == 1
     with pytest.raises(ConfigError, match="another experiment"):
         trained(tmp_path, data, {**XE, "learning_rate": 1e-4})
+
+
+def test_a_run_may_start_from_the_weights_of_another(data: Path, tmp_path: Path) -> None:
+    trained(tmp_path, data, XE, END_TO_END)
+    other = tmp_path / "run" / "best.safetensors"
+    still = {**SCST, "learning_rate": 0.0}
+    trainer = trained(tmp_path / "second", data, still, start_from=str(other))
+    for part in ("captioner", "backbone"):
+        expected = getattr(TrainedCaptioner.load(other), part).state_dict()
+        found = getattr(trainer.trained, part).state_dict()
+        assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"model": {"d_model": 16, "heads": 4, "d_ff": 64, "memory_slots": 4}}, "of another family or size"),
+        ({"data": {"minimum_count": 13, "max_words": 12}}, "of another family or size|other words"),
+    ],
+)
+def test_a_run_cannot_start_from_another_model(
+    data: Path, tmp_path: Path, changes: dict[str, object], sentence: str
+) -> None:
+    trained(tmp_path, data, XE)
+    config = write_config(
+        tmp_path / "second.yaml", phases=[XE], start_from=str(tmp_path / "run" / "best.safetensors"), **changes
+    )
+    with pytest.raises(ConfigError, match=sentence):
+        Trainer(load_config(config), data, tmp_path / "second", tmp_path / "features")
