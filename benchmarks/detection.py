@@ -1,13 +1,14 @@
 """How well and how fast detectors find the objects of photographs, side by side.
 
     OMP_NUM_THREADS=1 python -m benchmarks.detection DETECTOR.onnx|BUNDLE ... [--images FOLDER --annotations FILE]
-        [--household ROOT] [--json FILE] [--record]
+        [--household ROOT | --labels FILE] [--json FILE] [--record]
 
 AP is the COCO toolkit's (pycocotools) over all scores from 0.01. Precision and recall are at one score and IoU 0.5,
 each box of the ground truth (without crowds) matched once, best score first. ``common`` has the AP50 of every class
 that all the detectors know and the photographs show, and ``share``, the mean of those over the first detector's.
 Without a folder the photographs are the validation part of coco_mini in the shared data; ``--household`` takes rendered
-sequences in ACVR's layout.
+sequences in ACVR's layout, ``--labels`` photographs of a dev split with a teacher's boxes: by what it says the score of
+``python -m export --detector-score`` is chosen (``by_score``), on no photograph that is kept for measuring.
 """
 
 import argparse
@@ -36,9 +37,14 @@ from smart_caption_ros.captioning.detector import VisionDetector
 from smart_caption_ros.class_names import normalise
 from smart_caption_ros.datasets.acvr import ACVR_CLASSES, AcvrSequences
 from smart_caption_ros.datasets.source import SourceError
+from training.data.datasets import DATASETS
+from training.data.flickr8k import DataError
 from training.data.folder import data_folder
+from training.detection.classes import DETECTION_CLASSES
+from training.detection.labels import read_labels
 
 LOWEST_SCORE = 0.01
+SCORES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 ENGINE = "onnxruntime-cpu"
 
 
@@ -46,7 +52,7 @@ def main() -> int:
     arguments = _parser().parse_args()
     try:
         result = measure(arguments)
-    except (BundleError, DetectorError, EngineError, SourceError, OSError) as error:
+    except (BundleError, DataError, DetectorError, EngineError, SourceError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     report(result, arguments.json)
@@ -59,7 +65,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--images", type=Path, help="folder of the photographs")
     parser.add_argument("--annotations", type=Path, help="their instances_*.json")
     parser.add_argument("--household", type=Path, metavar="ROOT", help="sequences in ACVR's layout, in place of both")
-    parser.add_argument("--score", type=float, default=0.35, help="for precision and recall")
+    parser.add_argument(
+        "--labels", type=Path, metavar="FILE",
+        help="of python -m training.detection.label; the photographs are those of the data set's dev split",
+    )  # fmt: skip
+    parser.add_argument("--dataset", default="flickr8k", choices=("flickr8k", "rooms"), help="that --labels are of")
+    parser.add_argument("--photographs", type=int, default=300, help="of --labels, the first ones (default: 300)")
+    parser.add_argument("--score", type=float, default=0.35, help="for precision and recall; what counts of --labels")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--record", action="store_true", help="write the figures into the bundles' manifests")
@@ -71,7 +83,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
     Raises:
         BundleError, DetectorError, EngineError: a detector is missing, wrong or cannot be run.
-        SourceError, OSError: the photographs or their annotations cannot be read.
+        DataError, SourceError, OSError: the photographs or their annotations cannot be read.
     """
     detectors = {str(path): open_detector(path, arguments.threads) for path in arguments.detectors}
     with tempfile.TemporaryDirectory() as folder:
@@ -81,6 +93,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         if arguments.household:
             annotations = household_annotations(arguments.household, Path(folder))
             images, what = arguments.household, arguments.household.name
+        elif arguments.labels:
+            annotations, images = labelled_photographs(arguments, Path(folder)), Path(folder)
+            what = f"{arguments.dataset}, dev, by {arguments.labels.name}"
         measured: dict[str, Any] = {}
         precisions = {}
         for name, detector in detectors.items():
@@ -90,6 +105,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
                 "layout": detector.layout,
                 **average_precision(annotations, found["objects"]),
                 **precision_and_recall(annotations, found["objects"], arguments.score),
+                "by_score": [precision_and_recall(annotations, found["objects"], score) for score in SCORES],
                 "wall_ms_median": found["wall_ms_median"],
                 "cpu_ms_median": found["cpu_ms_median"],
             }
@@ -141,6 +157,38 @@ def household_annotations(root: Path, folder: Path) -> Path:
     path_of_all = folder / "household.json"
     path_of_all.write_text(json.dumps({"images": images, "categories": categories, "annotations": boxes}))
     return path_of_all
+
+
+def labelled_photographs(arguments: argparse.Namespace, folder: Path) -> Path:
+    """Photographs of a dev split, and what a teacher has surely seen in them in COCO's format, written into ``folder``.
+
+    Raises:
+        DataError: the data set or its labels are missing or malformed.
+    """
+    kind = DATASETS[arguments.dataset]
+    dataset = kind.open(data_folder(), kind.options())
+    labels = read_labels([str(arguments.labels)], Path(), DETECTION_CLASSES)
+    names = [name for name in dataset.split("dev") if name in labels.boxes][: arguments.photographs]
+    if not names:
+        raise DataError(f"{arguments.labels}: no photograph of the dev split has labels; label it with --splits dev")
+    images: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
+    for number, name in enumerate(names):
+        frame, boxes = dataset.read_images([name])[0], labels.boxes[name]
+        cv2.imwrite(str(folder / f"{number}.png"), frame)
+        height, width = frame.shape[:2]
+        images.append({"id": number, "file_name": f"{number}.png", "width": width, "height": height})
+        sure = boxes.chosen(boxes.scores >= arguments.score)
+        for (left, top, right, bottom), class_id in zip(sure.xyxy.tolist(), sure.class_ids.tolist(), strict=True):
+            box = [left * width, top * height, (right - left) * width, (bottom - top) * height]
+            annotations.append({
+                "id": len(annotations) + 1, "image_id": number, "category_id": class_id, "bbox": box,
+                "area": box[2] * box[3], "iscrowd": 0,
+            })  # fmt: skip
+    categories = [{"id": number, "name": name} for number, name in enumerate(labels.class_names)]
+    path = folder / "labelled.json"
+    path.write_text(json.dumps({"images": images, "categories": categories, "annotations": annotations}))
+    return path
 
 
 def in_common(precisions: Mapping[str, Mapping[str, float]], known: Collection[str]) -> dict[str, dict[str, Any]]:
