@@ -34,6 +34,7 @@ from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.agreement import golden_frames
 from smart_caption_ros.captioning.engines import create_engine, resident
 from smart_caption_ros.captioning.vocabulary import Vocabulary
+from smart_caption_ros.whole_files import written_whole
 from training.captioning import TrainedCaptioner
 from training.checkpoint import CheckpointError
 from training.data.flickr8k import DataError, Flickr8k
@@ -342,9 +343,8 @@ def plot(result: Mapping[str, Any], path: Path) -> None:
     axes.minorticks_off()
     axes.legend(fontsize=7)
     axes.grid(alpha=0.3)
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    figure.savefig(unfinished, format="png", dpi=150)
-    unfinished.replace(path)
+    with written_whole(path) as unfinished:
+        figure.savefig(unfinished, format="png", dpi=150)
 
 
 def _say(section: str) -> None:

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from smart_caption_ros.benchmarking import hardware
+from smart_caption_ros.whole_files import write_text_whole
 
 PACKAGES = ("smart_caption_ros", "numpy", "onnxruntime", "opencv-python-headless", "torch")
 
@@ -34,6 +35,4 @@ def report(result: Mapping[str, object], path: Path | None) -> None:
     text = json.dumps(result, indent=2)
     print(text)
     if path is not None:
-        unfinished = path.with_name(f"{path.name}.unfinished")
-        unfinished.write_text(f"{text}\n", encoding="utf-8")
-        unfinished.replace(path)
+        write_text_whole(path, f"{text}\n")

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from smart_caption_ros.whole_files import write_text_whole
 from training.data.coco import read_json
 from training.data.flickr8k import DataError
 
@@ -54,9 +55,7 @@ def run(
             reason = error if isinstance(error, DataError) else f"{path}: no instance file with supercategories"
             typer.echo(f"error: {reason}", err=True)
             raise typer.Exit(1) from None
-        unfinished = output / f"{path.name}.unfinished"
-        unfinished.write_text(json.dumps(document), encoding="utf-8")
-        unfinished.rename(output / path.name)
+        write_text_whole(output / path.name, json.dumps(document))
         typer.echo(f"{output / path.name}: {len(document['images'])} photographs")
 
 

@@ -4,7 +4,6 @@ No pickle is written or read. A kill at any moment leaves the last whole file.
 """
 
 import json
-import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save_file
 from torch import Tensor
+
+from smart_caption_ros.whole_files import written_whole
 
 _SIZE = struct.Struct("<Q")
 """What a safetensors file begins with: the length of its JSON header."""
@@ -24,10 +25,9 @@ class CheckpointError(Exception):
 
 def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
     """Write atomically: ``path`` is either the old file or the whole new one."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    save_file(contiguous, unfinished, metadata={"state": json.dumps(state)})
-    unfinished.replace(path)
+    with written_whole(path) as unfinished:
+        save_file(contiguous, unfinished, metadata={"state": json.dumps(state)})
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.captioning.bundle import write_manifest
+from smart_caption_ros.whole_files import write_text_whole
 from training.arguments import positive
 from training.data.coco import read_captions, read_objects, read_results
 from training.data.flickr8k import DataError, Flickr8k
@@ -281,10 +282,8 @@ def _evaluate(
     for name, model in models.items():
         sections[name].update(source=model.source, **model.facts)
     if arguments.json:
-        unfinished = arguments.json.with_name(f"{arguments.json.name}.unfinished")
         try:
-            unfinished.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-            unfinished.replace(arguments.json)
+            write_text_whole(arguments.json, json.dumps(document, indent=1) + "\n")
         except OSError as error:
             raise DataError(f"{arguments.json} cannot be written: {error.strerror}") from None
     if arguments.record:

@@ -16,6 +16,7 @@ from smart_caption_ros.captioning.detector_layouts import LAYOUT_NAMES
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.external_data import external_locations
 from smart_caption_ros.captioning.vocabulary import Vocabulary
+from smart_caption_ros.whole_files import write_text_whole
 
 FORMAT_VERSION = 2
 """The newest that is read. Bundles whose vision graph finds objects are of 2, all others of 1."""
@@ -45,9 +46,7 @@ def sha256_of(path: Path) -> str:
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write ``manifest.json`` into a bundle folder: whole, or not at all."""
-    unfinished = folder / f"{MANIFEST}.unfinished"
-    unfinished.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    unfinished.replace(folder / MANIFEST)
+    write_text_whole(folder / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from smart_caption_ros.cli.terminal import (
     failures_in_a_sentence,
     log_to_terminal,
 )
+from smart_caption_ros.whole_files import write_text_whole
 
 
 def benchmark(
@@ -62,9 +63,7 @@ def benchmark(
             "first_caption": benchmarking.measure_start(captioner.bundle.path, engine, threads),
         }
         if output is not None and str(output) != "-":
-            unfinished = output.with_name(f"{output.name}.unfinished")
-            unfinished.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-            unfinished.replace(output)
+            write_text_whole(output, json.dumps(result, indent=2) + "\n")
         if str(output) == "-":
             print(json.dumps(result, indent=2))
         else:

@@ -20,6 +20,7 @@ from smart_caption_ros.cli.terminal import (
     log_to_terminal,
     printable,
 )
+from smart_caption_ros.whole_files import write_text_whole
 
 if TYPE_CHECKING:
     from smart_caption_ros.coverage.report import Figures
@@ -222,9 +223,9 @@ def _benchmark(
             {"label": label, **coverage_benchmark.to_json(each)} for label, each in zip(labels, outcomes, strict=True)
         ]
         content = {**results[0], **facts} if len(results) == 1 else {"results": results, **facts}
-        _write(json_file, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        write_text_whole(json_file, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     if html is not None:
-        _write(html, _page(labels, outcomes, facts))
+        write_text_whole(html, _page(labels, outcomes, facts))
     if objects != GROUND_TRUTH:
         console().print(f"objects: {printable(objects)}", markup=False, soft_wrap=True)
     _print_outcomes(labels, outcomes)  # after the files, which a closed pipe (`| head`) would prevent
@@ -349,13 +350,3 @@ def _pictures(frames: Sequence[ScoredFrame]) -> list[Picture]:
             continue
         pictures.append(picture(scored.frame.name, image_bgr, scored.objects, scored.caption, scored.result))
     return pictures
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole, or not at all."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        unfinished.write_text(text, encoding="utf-8", newline="\n")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.cache import cache_folder
 from smart_caption_ros.coverage.errors import CoverageError
+from smart_caption_ros.whole_files import written_whole
 
 _VECTORS, _WORDS, _SOURCE = "vectors.npy", "words.txt", "source.json"
 
@@ -73,15 +74,13 @@ class WordVectors:
 
 def write_table(path: Path, words: list[str], rows: NDArray[np.float32], description: str) -> None:
     """Write a compact table: words, half-precision vectors (V, D) and what they are; whole, or not at all."""
-    unfinished = path.with_name(path.name + ".unfinished")
-    with unfinished.open("wb") as stream:
+    with written_whole(path) as unfinished, unfinished.open("wb") as stream:
         np.savez_compressed(
             stream,
             words=np.frombuffer("\n".join(words).encode(), np.uint8),
             vectors=rows.astype(np.float16),
             description=np.frombuffer(description.encode(), np.uint8),
         )
-    unfinished.replace(path)
 
 
 def read_glove(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+from smart_caption_ros.whole_files import write_bytes_whole
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg")
 """What `write_picture` writes."""
@@ -43,9 +44,4 @@ def _write(path: Path, image_bgr: NDArray[np.uint8], suffix: str, options: Seque
     if not encoded:
         raise OSError(f"OpenCV could not encode {path.name} as {suffix}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_bytes(data.tobytes())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_bytes_whole(path, data.tobytes())

@@ -11,7 +11,6 @@ import pytest
 from smart_caption_ros.cache import cache_folder
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.captioning.engines import ENGINE_NAMES, available_engines, create_engine, load_with
-from smart_caption_ros.captioning.engines.cache import write_whole
 from smart_caption_ros.captioning.engines.onnx import BoundOnnxRuntimeGraph, OnnxRuntimeGraph
 from smart_caption_ros.captioning.engines.resident import give_back
 from tests.captioning.small_graphs import add_static_captioner, doubling
@@ -99,20 +98,6 @@ def test_the_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     for chosen, folder in (("", "home/.cache"), ("relative", "home/.cache"), (str(tmp_path / "x"), "x")):
         monkeypatch.setenv("XDG_CACHE_HOME", chosen)
         assert cache_folder() == tmp_path / folder / "smart_caption_ros"
-
-
-def test_a_file_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "plan"
-    write_whole(path, b"old")
-
-    def fail(self: Path, target: Path) -> Path:
-        raise OSError("disk full")
-
-    monkeypatch.setattr(Path, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        write_whole(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux's way to give memory back")

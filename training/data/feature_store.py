@@ -7,7 +7,8 @@
     shard-00000.json         which images they are: id, how many rows, width and height of the photograph
 
 An image's rows follow each other in the order of the index. A shard counts once its index is there, which is written
-last; every file is written under another name and renamed. A kill at any moment leaves whole shards and nothing else.
+last; every file is written under another name and renamed. A kill at any moment leaves whole shards, and files under
+other names that the next writer removes.
 """
 
 import fcntl
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from smart_caption_ros.whole_files import UNFINISHED, write_text_whole, written_whole
 from training.data.coco import read_json
 from training.data.flickr8k import DataError
 from training.data.region_features import Regions, checked_regions
@@ -131,6 +133,8 @@ class StoreWriter:
             begun = FeatureStore(folder)
             if (begun.source, begun.width) != (manifest["source"], token_width):
                 raise DataError(f"{folder} holds features of another source, {begun.source}; give another folder")
+            for left in folder.glob(f"*{UNFINISHED}"):  # by a writer that was killed: nobody else writes now
+                left.unlink()
         except BaseException:
             os.close(self._lock)
             raise
@@ -174,10 +178,8 @@ class StoreWriter:
             return
         for kind, arrays in (("tokens.npy", self._tokens), ("boxes.npy", self._boxes)):
             path = _shard(self.folder, self._next_shard, kind)
-            unfinished = path.with_name(f"{path.name}.unfinished")
-            with unfinished.open("wb") as stream:
+            with written_whole(path) as unfinished, unfinished.open("wb") as stream:
                 np.save(stream, np.concatenate(arrays))
-            unfinished.replace(path)
         _write_json(_shard(self.folder, self._next_shard, "json"), {"images": self._images})
         self._next_shard += 1
         self._images, self._tokens, self._boxes = [], [], []
@@ -230,6 +232,4 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _write_json(path: Path, document: Mapping[str, Any]) -> None:
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    unfinished.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    unfinished.replace(path)
+    write_text_whole(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from smart_caption_ros.whole_files import written_whole
 from training.data.datasets import CaptionDataset
 from training.models.mobilenet_v2 import MobileNetV2
 
@@ -84,11 +84,14 @@ def load_or_extract(
         folder.mkdir(parents=True, exist_ok=True)
         views = 2 if flip else 1
         device = next(backbone.parameters()).device
-        unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
-        store = np.lib.format.open_memmap(
-            unfinished, mode="w+", dtype=np.float16, shape=(len(images), views, 49, backbone.token_width)
-        )
-        with torch.inference_mode(), tqdm(total=len(images), desc="features", unit="image") as progress:
+        with (
+            written_whole(path) as unfinished,
+            torch.inference_mode(),
+            tqdm(total=len(images), desc="features", unit="image") as progress,
+        ):
+            store = np.lib.format.open_memmap(
+                unfinished, mode="w+", dtype=np.float16, shape=(len(images), views, 49, backbone.token_width)
+            )
             for start in range(0, len(images), batch_size):
                 frames = dataset.read_images(images[start : start + batch_size])
                 for view in range(views):
@@ -96,8 +99,7 @@ def load_or_extract(
                     tokens = backbone(torch.from_numpy(shown).to(device))
                     store[start : start + len(frames), view] = tokens.cpu().numpy().astype(np.float16)
                 progress.update(len(frames))
-        store.flush()
-        unfinished.rename(path)
+            store.flush()
     return np.load(path, mmap_mode="r")
 
 

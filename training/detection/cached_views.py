@@ -68,6 +68,7 @@ class CachedViews:
     def _compute(
         self, dataset: CaptionDataset, backbone: MobileNetV2, engine: Engine, crop: float, seed: int, batch: int
     ) -> None:
+        # The same name in every run: the gigabytes that a killed one has left are written over, not added to.
         unfinished = self._maps_file.with_suffix(".unfinished")
         maps = np.lib.format.open_memmap(
             unfinished, mode="w+", dtype=np.uint8, shape=(len(self._images), self.count, _ENDS[-1])

@@ -10,7 +10,6 @@ ROOT/000000/.frames/000012.json  the same for one frame while the sequence is un
 """
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import astuple
@@ -21,6 +20,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.whole_files import write_bytes_whole
+from training.compact_json import json_bytes
 from training.household.errors import HouseholdError
 from training.household.ground_truth import Visible, find_visible, labelled, labels, mask
 from training.household.sequences import Sequence, Settings
@@ -48,7 +49,7 @@ class Root:
             if not path.exists():
                 if any(self.folder.iterdir()):
                     raise HouseholdError(f"{self.folder} is not empty and has no household.json: give another folder")
-                _write(path, _json(settings.document()))
+                _write(path, json_bytes(settings.document()))
                 return
             made_with = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -84,16 +85,16 @@ class Root:
         visible = find_visible(index)
         _write(folder / _mask_name(frame), _encoded(".png", mask(index, visible, labelled(sequence.scene.items))))
         _write(folder / _image_name(frame), _encoded(".jpg", image_bgr, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]))
-        _write(records / f"{frame:06d}.json", _json(_packed(visible)))
+        _write(records / f"{frame:06d}.json", json_bytes(_packed(visible)))
 
     def finish(self, sequence: Sequence, frames: int) -> None:
         """Put the records of all frames together."""
         folder = self.sequence(sequence.number)
         records = folder / ".frames"
         visible = {frame: _unpacked(_read(records / f"{frame:06d}.json")) for frame in range(frames)}
-        _write(folder / "visible.json", _json({f"{frame:06d}": _packed(seen) for frame, seen in visible.items()}))
+        _write(folder / "visible.json", json_bytes({f"{frame:06d}": _packed(seen) for frame, seen in visible.items()}))
         document = labels(visible, sequence.scene.items, {frame: _mask_name(frame) for frame in range(frames)})
-        _write(folder / "labels.json", _json(document))
+        _write(folder / "labels.json", json_bytes(document))
         shutil.rmtree(records)
 
     def visible(self, number: int) -> VisibleFrames:
@@ -111,7 +112,7 @@ class Root:
             images.append({"id": image, "file_name": name, "width": settings.width, "height": settings.height})
             for sentence in sentences:
                 annotations.append({"id": len(annotations), "image_id": image, "caption": sentence})
-        _write(self.folder / "captions.json", _json({"images": images, "annotations": annotations}))
+        _write(self.folder / "captions.json", json_bytes({"images": images, "annotations": annotations}))
 
 
 def image_id(sequence: int, frame: int) -> int:
@@ -142,19 +143,13 @@ def _read(path: Path) -> Any:
         raise HouseholdError(f"{path} cannot be read ({error}): delete its sequence's folder and start again") from None
 
 
-def _json(document: object) -> bytes:
-    return (json.dumps(document, separators=(",", ":")) + "\n").encode()
-
-
 def _encoded(suffix: str, image: NDArray[np.uint8] | NDArray[np.uint16], options: list[int] | None = None) -> bytes:
     return cv2.imencode(suffix, image, options or [])[1].tobytes()
 
 
 def _write(path: Path, data: bytes) -> None:
     """Whole, or not at all."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        unfinished.write_bytes(data)
-        unfinished.replace(path)
+        write_bytes_whole(path, data)
     except OSError as error:
         raise HouseholdError(f"{path} cannot be written: {error.strerror}") from None

@@ -13,8 +13,9 @@ from pathlib import Path
 from rich.table import Table
 from tqdm import tqdm
 
+from training.compact_json import json_bytes
 from training.rooms.errors import RoomsError
-from training.rooms.files import json_bytes, write
+from training.rooms.files import write
 from training.rooms.photographs import Photograph, RoomsData, decoded
 from training.rooms.sources import SOURCES, Captioned, Writer, held_out
 from training.rooms.teachers import Teachers

@@ -1,11 +1,11 @@
 """Reading and writing files, whole or not at all."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.captioning.bundle import sha256_of
+from smart_caption_ros.whole_files import write_bytes_whole
 from training.rooms.errors import RoomsError
 
 
@@ -46,21 +46,15 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
     return entries
 
 
-def json_bytes(document: object) -> bytes:
-    return (json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n").encode()
-
-
 def write(path: Path, data: bytes) -> None:
-    """Write under another name and rename; makes the folder.
+    """Whole, or not at all; makes the folder.
 
     Raises:
         RoomsError: it cannot be written.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_bytes(data)
-        unfinished.replace(path)
+        write_bytes_whole(path, data)
     except OSError as error:
         raise RoomsError(f"{path} cannot be written: {error.strerror}") from None
 

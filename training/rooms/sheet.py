@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.viewing.text import label, printable, width_of, wrapped
 from training.arguments import positive
+from training.compact_json import json_bytes
 from training.rooms.errors import RoomsError
-from training.rooms.files import json_bytes, read_json, write
+from training.rooms.files import read_json, write
 
 COLUMNS, ROWS = 4, 3
 _CELL_PX, _TEXT_PX, _LINES = 400, 20, 4

@@ -17,8 +17,9 @@ from tqdm import tqdm
 from smart_caption_ros.captioning import Detector
 from smart_caption_ros.captioning.engines import create_engine
 from smart_caption_ros.captioning.errors import DetectorError, EngineError
+from training.compact_json import json_bytes
 from training.rooms.errors import RoomsError
-from training.rooms.files import json_bytes, read_json, sha256, write
+from training.rooms.files import read_json, sha256, write
 from training.rooms.photographs import Photograph, RoomsData, decoded
 
 DETECTOR, SEGMENTER, CLASSES = "yolox_nano.onnx", "deeplabv3_mnv2_ade20k_uint8.onnx", "ade20k_classes.txt"

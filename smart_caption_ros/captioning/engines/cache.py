@@ -1,8 +1,7 @@
-"""Where engines keep what they built: one file a fingerprint, written whole or not at all."""
+"""What an engine that was built once is kept under: a fingerprint of all that it depends on."""
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,18 +25,3 @@ def fingerprint(graph: Path, facts: Mapping[str, object]) -> str:
         **facts,
     }
     return hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write under a temporary name and rename; makes the folder.
-
-    Raises:
-        OSError: the file cannot be written; nothing is left behind.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
-    try:
-        unfinished.write_bytes(content)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -17,9 +17,10 @@ import numpy as np
 from smart_caption_ros.cache import cache_folder
 from smart_caption_ros.captioning.bundle import STATIC_GRAPH
 from smart_caption_ros.captioning.engines.base import Arrays, Tensor
-from smart_caption_ros.captioning.engines.cache import fingerprint, write_whole
+from smart_caption_ros.captioning.engines.cache import fingerprint
 from smart_caption_ros.captioning.engines.cuda import CudaRuntime
 from smart_caption_ros.captioning.errors import EngineError
+from smart_caption_ros.whole_files import write_bytes_whole
 
 Progress = Callable[[str, int, int], None]
 """Told the phase of a build, the steps of it that are done, and how many there are."""
@@ -126,8 +127,9 @@ class TensorRtEngine:
             raise EngineError(f"{self.description} cannot build {path}; the log has its reasons")
         plan = bytes(serialized)
         try:
-            write_whole(self.plan_path(path), plan)
-            write_whole(timings, bytes(config.get_timing_cache().serialize()))
+            timings.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes_whole(self.plan_path(path), plan)
+            write_bytes_whole(timings, bytes(config.get_timing_cache().serialize()))
         except OSError as error:
             _log.warning("the engine of %s cannot be kept: %s", path.name, error)
         _log.info("built the engine of %s in %.0f s", path.name, time.monotonic() - started)

@@ -115,6 +115,15 @@ def test_a_store_has_one_writer_at_a_time(tmp_path: Path) -> None:
     fill(tmp_path / "store", simple(1))
 
 
+def test_what_a_killed_writer_was_writing_is_removed_by_the_next(tmp_path: Path) -> None:
+    fill(tmp_path / "store", simple(1))
+    (tmp_path / "store" / "shard-00001.tokens.npy.1.unfinished").write_bytes(b"half")
+    before = FeatureStore(tmp_path / "store")
+    fill(tmp_path / "store", {})
+    assert len(before) == len(FeatureStore(tmp_path / "store")) == 1
+    assert not list((tmp_path / "store").glob("*.unfinished"))
+
+
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("thesis")
     with pytest.raises(DataError, match="not a feature store"):

@@ -89,7 +89,7 @@ def test_only_frames_without_a_record_are_missing(tmp_path: Path) -> None:
     # A kill between the pictures and the record.
     (root.sequence(0) / ".frames" / "000001.json").unlink()
     assert root.missing(0, 3) == [0, 1, 2]
-    assert not list(tmp_path.rglob("*.part"))
+    assert not list(tmp_path.rglob("*.unfinished"))
 
 
 def test_root_made_with_other_settings_is_refused(finished: Path) -> None:

@@ -92,7 +92,7 @@ def test_run_again_gives_the_same_and_asks_no_teacher_twice(
     assert run(monkeypatch, data, output) == 0
     assert len(asked) == 1
     assert (output / "captions_train.json").read_bytes() == before
-    assert not list(output.rglob("*.part"))
+    assert not list(output.rglob("*.unfinished"))
 
 
 def test_other_teachers_are_asked_anew(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
