@@ -15,6 +15,7 @@ from rich.table import Table
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from smart_caption_ros.whole_files import write_text_whole
 from training.averaging import WeightAverage
 from training.batches import load_ahead, loading_threads, longest_captions, shuffle
 from training.captioning import TrainedCaptioner
@@ -149,7 +150,7 @@ class Trainer:
         self.folder.mkdir(parents=True, exist_ok=True)
         marker = self.folder / "experiment.json"
         if not marker.exists():
-            marker.write_text(json.dumps(asdict(self.config), indent=2), encoding="utf-8")
+            write_text_whole(marker, json.dumps(asdict(self.config), indent=2))
         elif not self._is_mine(marker):
             raise ConfigError(
                 f"{self.folder} holds a run of another experiment; give another --run folder or remove it"
