@@ -248,7 +248,7 @@ class CaptionNode(LifecycleNode):
     def _open_inputs(self) -> None:
         values, captioner = self._settings.values, self._captioner
         self._input.open(values["image_transport"])
-        if captioner is not None and (captioner.detector is None or values["prefer_detections"]):
+        if captioner is not None and (captioner.detector is None or self._prefers_detections):
             self._detection_input.open(values["detection_type"], self._detection_classes)
 
     def _close_inputs(self) -> None:
@@ -344,7 +344,7 @@ class CaptionNode(LifecycleNode):
         captioner, fed = self._captioner, self._detection_input.is_fed
         gatherer = Gatherer(
             has_detector=captioner is not None and captioner.detector is not None,
-            prefers_detections=values["prefer_detections"],
+            prefers_detections=self._prefers_detections,
             detections=self._detections,
             coverage=self._coverage,
             slop_s=values["detection_slop"],
@@ -481,7 +481,12 @@ class CaptionNode(LifecycleNode):
         if captioner.detector is None:
             return topic
         own = f"{captioner.detector.path} ({captioner.detector.layout})"
-        return f"{topic}, else {own}" if self._settings.values["prefer_detections"] else own
+        return f"{topic}, else {own}" if self._prefers_detections else own
+
+    @property
+    def _prefers_detections(self) -> bool:
+        """Who publishes detections means them: a named detector comes before them, the bundle's own does not."""
+        return self._settings.values["prefer_detections"] or not self._settings.values["detector"]
 
 
 def _path(given: str) -> Path | None:

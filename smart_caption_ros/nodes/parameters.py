@@ -124,8 +124,8 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "detector",
         "",
-        "ONNX file of a detector that finds the objects; empty means the bundle's own, else the detections topic; none "
-        "means the detections topic even where the bundle has a detector.",
+        "ONNX file of a detector that finds the objects; empty means the detections topic, else the bundle's own "
+        "detector; none means the detections topic alone.",
         Changes.WHILE_UNCONFIGURED,
     ),
     ParameterSpec(
@@ -208,8 +208,8 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "prefer_detections",
         False,
-        "Take objects from the detections topic first, and from the own detector where it has none for the image; "
-        "false takes them from the topic only where there is no own detector.",
+        "Take objects from the detections topic even before the detector that `detector` names; the topic always comes "
+        "before the bundle's own detector, which is asked where the topic has none for the image.",
         Changes.WHILE_UNCONFIGURED,
     ),
     ParameterSpec(

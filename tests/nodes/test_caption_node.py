@@ -8,6 +8,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -133,13 +135,21 @@ def test_configure_loads_the_detector_that_the_parameters_name(bench: Bench, loa
 
 
 @pytest.mark.parametrize("preferred", [False, True])
-def test_beside_an_own_detector_the_detections_topic_is_listened_to_only_where_it_is_preferred(
+def test_beside_a_named_detector_the_detections_topic_is_listened_to_only_where_it_is_preferred(
     bench: Bench, preferred: bool
 ) -> None:
     bench.node.set_parameters([Parameter("detector", value="d.onnx"), Parameter("prefer_detections", value=preferred)])
     bench.node.trigger_configure()
     bench.node.trigger_activate()
     assert bench.node.count_subscribers("detections") == int(preferred)
+
+
+def test_the_detections_topic_comes_before_the_bundles_own_detector(bench: Bench, loaded: list[FakeCaptioner]) -> None:
+    bench.node.trigger_configure()
+    (captioner,) = loaded
+    captioner.detector = SimpleNamespace(path=Path("bundle"), layout="vision", class_names=("cup",))
+    bench.node.trigger_activate()
+    assert bench.node.count_subscribers("detections") == 1
 
 
 def test_coverage_that_cannot_be_loaded_costs_the_node_only_if_it_was_asked_for(
