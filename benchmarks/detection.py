@@ -37,7 +37,8 @@ from smart_caption_ros.captioning.detector import VisionDetector
 from smart_caption_ros.class_names import normalise
 from smart_caption_ros.datasets.acvr import ACVR_CLASSES, AcvrSequences
 from smart_caption_ros.datasets.source import SourceError
-from training.data.datasets import DATASETS
+from training.config import DataConfig
+from training.data.datasets import open_dataset
 from training.data.flickr8k import DataError
 from training.data.folder import data_folder
 from training.detection.classes import DETECTION_CLASSES
@@ -165,8 +166,7 @@ def labelled_photographs(arguments: argparse.Namespace, folder: Path) -> Path:
     Raises:
         DataError: the data set or its labels are missing or malformed.
     """
-    kind = DATASETS[arguments.dataset]
-    dataset = kind.open(data_folder(), kind.options())
+    dataset = open_dataset(DataConfig(dataset=arguments.dataset), data_folder())
     labels = read_labels([str(arguments.labels)], Path(), DETECTION_CLASSES)
     names = [name for name in dataset.split("dev") if name in labels.boxes][: arguments.photographs]
     if not names:
