@@ -13,7 +13,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from export.borrowed_detector import borrow_detector
 from export.borrowed_vision import lender_of_vision, tokens_of
 from export.bundle import ExportError, exporting_commit, write_bundle
 from export.captioner import loop_form, static_form
@@ -73,11 +72,7 @@ def main() -> int:
         help="of a captioner of stored features: the bundle that made them",
     )
     parser.add_argument("--max-words", type=int, help="longest caption, end token included (default: the experiment's)")
-    detector = parser.add_mutually_exclusive_group()
-    detector.add_argument("--no-detector", action="store_true", help="leave out the detection head of the checkpoint")
-    detector.add_argument(
-        "--detector-from", type=Path, metavar="CHECKPOINT", help="take the head of another one with the same backbone"
-    )
+    parser.add_argument("--no-detector", action="store_true", help="leave out the objects that the backbone finds")
     parser.add_argument(
         "--detector-score", type=float, default=0.3, help="below which objects are left out (default: %(default)s)"
     )
@@ -102,10 +97,7 @@ def run(arguments: argparse.Namespace) -> None:
     if not 0 <= arguments.detector_score <= 1:
         raise ExportError(f"--detector-score must lie between 0 and 1, not {arguments.detector_score}")
     trained = TrainedCaptioner.load(arguments.checkpoint)
-    if arguments.no_detector:
-        trained.detector = None
-    if arguments.detector_from:
-        borrow_detector(trained, arguments.detector_from)
+    detects = trained.backbone is not None and bool(trained.backbone.class_names) and not arguments.no_detector
     lender = lender_of_vision(trained, arguments.vision_from)
     tokens = tokens_of(lender) if lender else None
     exact = copy.deepcopy(trained)
@@ -115,10 +107,8 @@ def run(arguments: argparse.Namespace) -> None:
         round_to_float16(trained.captioner)
         if trained.backbone is not None:
             round_to_float16(trained.backbone)
-        if trained.detector is not None:
-            round_to_float16(trained.detector)
     max_words = longest_caption(trained, arguments.max_words)
-    vision = vision_of(trained, lender)
+    vision = vision_of(trained, lender, detects)
     dev = dev_split(trained, vision) if arguments.precision == "int8" else None
     pieces = export_pieces(trained.captioner, arguments.beam_size)
     choice = None
@@ -131,7 +121,7 @@ def run(arguments: argparse.Namespace) -> None:
         pieces = choice.pieces
     facts = describe(trained, arguments.name or trained.record["name"], arguments.beam_size, max_words, arguments)
     facts |= describe_vision(trained, lender, vision, facts["architecture"])
-    facts |= describe_detector(trained, lender, arguments.detector_score)
+    facts |= describe_detector(trained, lender, arguments.detector_score if detects else None)
     if choice is not None:
         facts["precision"]["int8"] = choice.report()
     graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(pieces, max_words)}
@@ -159,7 +149,7 @@ def run(arguments: argparse.Namespace) -> None:
             print(f"unrounded weights give {unrounded.identical_captions} of {unrounded.images} of the same captions")
         if agreement.identical_captions < AGREEMENT[arguments.precision] * agreement.images:
             raise ExportError("the exported graphs do not say what torch says; no bundle was written")
-        if trained.detector is not None:
+        if detects:
             difference = compare_detections(trained, engine.load(bundle.path / VISION_GRAPH), images)
             print(f"objects: class scores within {difference.score:.1e} of torch's, boxes within {difference.box:.1e}")
             if max(difference) > DETECTION_AGREEMENT[arguments.precision]:
@@ -180,12 +170,12 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{bundle.path}: {size / 1e6:.1f} MB")
 
 
-def vision_of(trained: TrainedCaptioner, lender: Bundle | None) -> onnx.ModelProto:
+def vision_of(trained: TrainedCaptioner, lender: Bundle | None, detects: bool) -> onnx.ModelProto:
     """The graph of the captioner's own backbone, or that of the bundle which made its tokens, as it is."""
     if lender is not None:
         return onnx.load(str(lender.path / VISION_GRAPH))
     assert trained.backbone is not None
-    return export_vision(trained.backbone, trained.detector)
+    return export_vision(trained.backbone, detects=detects)
 
 
 def longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:
@@ -283,11 +273,9 @@ def describe_vision(
         }  # fmt: skip
     assert trained.backbone is not None
     parameters += sum(p.numel() for p in trained.backbone.parameters())
-    if trained.detector is not None:
-        parameters += sum(p.numel() for p in trained.detector.parameters())
     rows, columns = GRID
     return {
-        "architecture": {**architecture, "backbone": "MobileNetV2 1.0, 7x7 grid", "parameters": parameters},
+        "architecture": {**architecture, "backbone": trained.backbone.description, "parameters": parameters},
         "trained_on": [*data, *(entry for entry in trained.record["backbone_trained_on"] if entry not in data)],
         "preprocessing": {
             "width": IMAGE_SIZE, "height": IMAGE_SIZE, "channels": "bgr", "dtype": "uint8", "resize": "squash",
@@ -297,13 +285,17 @@ def describe_vision(
     }  # fmt: skip
 
 
-def describe_detector(trained: TrainedCaptioner, lender: Bundle | None, minimum_score: float) -> dict[str, Any]:
-    """The manifest's facts of what finds objects in the vision graph, the format's version among them."""
+def describe_detector(trained: TrainedCaptioner, lender: Bundle | None, minimum_score: float | None) -> dict[str, Any]:
+    """The manifest's facts of what finds objects in the vision graph, the format's version among them.
+
+    Args:
+        minimum_score: None where the captioner's own backbone finds none.
+    """
     facts: dict[str, Any] = {"class_names": []}
-    if trained.detector is not None:
-        facts["class_names"] = list(trained.detector.class_names)
+    if trained.backbone is not None and minimum_score is not None:
+        facts["class_names"] = list(trained.backbone.class_names)
         facts["detector"] = {"layout": VISION_LAYOUT, "minimum_score": minimum_score}
-        if teachers := trained.record.get("boxes_by"):
+        if teachers := trained.record["detector"].get("boxes_by"):
             facts["detector"]["boxes_by"] = [TEACHERS.get(name, {"name": name}) for name in teachers]
     elif lender is not None and lender.detector is not None and lender.detector.layout == VISION_LAYOUT:
         facts = {key: lender.manifest[key] for key in ("class_names", "detector")}

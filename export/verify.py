@@ -101,13 +101,13 @@ class Difference(NamedTuple):
 def compare_detections(trained: TrainedCaptioner, vision: Graph, images_bgr: np.ndarray) -> Difference:
     """Hold the objects that a vision graph finds in frames, (B, 224, 224, 3) uint8, against those of torch."""
     assert trained.backbone is not None
-    assert trained.detector is not None
     scores, edges = 0.0, 0.0
     for image in images_bgr:
         outputs = vision.run({"image_bgr": image[None]})
         with torch.inference_mode():
-            expected = trained.detector(trained.backbone.pyramid(torch.from_numpy(image[None])).levels)
-        class_scores = expected.class_logits.sigmoid().numpy()
+            expected = trained.backbone.look(torch.from_numpy(image[None])).found
+        assert expected is not None
+        class_scores = expected.class_scores.numpy()
         sure = class_scores.max(axis=-1) >= 0.05
         scores = max(scores, float(np.abs(outputs["class_scores"] - class_scores).max()))
         found, wanted = outputs["boxes"][sure], expected.boxes_xyxy.numpy()[sure]

@@ -4,7 +4,9 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.captioning import TrainedCaptioner
+from training.models.backbone import Backbone
 from training.models.mobilenet_v2 import MobileNetV2
+from training.models.mobilenet_yolox import MobileNetYolox
 from training.models.smart import Smart, SmartConfig
 
 MAX_WORDS = 12
@@ -23,19 +25,34 @@ def tiny_smart(token_width: int = 24, vocabulary_size: int = 60, seed: int = 0, 
     return model.eval()
 
 
-def tiny_trained(seed: int = 0) -> TrainedCaptioner:
-    """Backbone of full size with random weights, tiny captioner, words ``w4`` .. ``w59``."""
+def tiny_trained(seed: int = 0, class_names: tuple[str, ...] = ()) -> TrainedCaptioner:
+    """Backbone of full size with random weights, tiny captioner, words ``w4`` .. ``w59``.
+
+    With class names there is a detector in the backbone, which is sure of many things.
+    """
     torch.manual_seed(seed)
-    backbone = MobileNetV2().eval()
+    mobilenet = MobileNetV2().eval()
     with torch.no_grad():
-        for convolution in backbone.convolutions():
+        for convolution in mobilenet.convolutions():
             torch.nn.init.kaiming_normal_(convolution.weight)
+    backbone: Backbone = mobilenet
+    if class_names:
+        backbone = MobileNetYolox(class_names, mobilenet).eval()
+        with torch.no_grad():
+            for convolution in backbone.yolox.convolutions():
+                torch.nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
+            for branch in backbone.yolox.head.branches:
+                branch.box_shapes.weight.mul_(0.005)
+                branch.object_logits.weight.mul_(0.02)
+                branch.class_logits.weight.mul_(0.02)
+                branch.object_logits.bias.zero_()
     words = (*SPECIAL, *(f"w{index}" for index in range(4, 60)))
     record = {
         "name": "tiny",
         "backbone": "mobilenetv2_float32.onnx",
         "backbone_trained_on": [{"name": "ImageNet", "terms": "none stated"}],
+        "detector": {"boxes_by": ["yolox_nano.onnx"]},
         "experiment": {"backbone": "mobilenetv2_float32.onnx", "data": {"max_words": MAX_WORDS}},
     }
-    captioner = tiny_smart(MobileNetV2.token_width, len(words), seed)
+    captioner = tiny_smart(backbone.token_width, len(words), seed)
     return TrainedCaptioner("smart", captioner, backbone, Vocabulary(words), record)

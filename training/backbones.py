@@ -125,15 +125,14 @@ READERS = {".onnx": read_onnx, ".tflite": read_tflite, "": read_bundle}
 """By the ending of the name; a bundle is a folder."""
 
 
-def locate(name: str, data: Path) -> Path:
-    """Where the backbone of an experiment is.
+def locate(name: str, folder: Path) -> Path:
+    """Where the weights are that an experiment begins with.
 
     Args:
-        name: a file under ``backbones/`` of the data folder, or, with a slash in it, a bundle's folder below the
-            checkout or absolute.
-        data: the data folder.
+        name: a file's name in ``folder``, or, with a slash in it, something below the checkout or absolute.
+        folder: of released weights.
     """
-    return CHECKOUT / name if "/" in name else data / "backbones" / name
+    return CHECKOUT / name if "/" in name else folder / name
 
 
 def provenance(path: Path) -> list[dict[str, Any]]:

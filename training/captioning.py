@@ -10,8 +10,8 @@ import torch
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
 from training.decode import Hypotheses, beam_search
-from training.detection.head import DetectionHead
-from training.models import FAMILIES
+from training.models import BACKBONES, FAMILIES
+from training.models.backbone import Backbone
 from training.models.mobilenet_v2 import MobileNetV2
 from training.models.smart import Smart
 
@@ -22,13 +22,11 @@ class TrainedCaptioner:
 
     family: str
     captioner: Smart
-    backbone: MobileNetV2 | None
+    backbone: Backbone | None
     """What makes visual tokens of a frame; None for a captioner of features that were computed before."""
     vocabulary: Vocabulary
     record: dict[str, Any]
     """Plain facts: name, experiment, data, scores."""
-    detector: DetectionHead | None = None
-    """What finds objects in the backbone's maps; None for a captioner that does not."""
 
     def save(self, path: Path) -> None:
         """Write one safetensors file, atomically."""
@@ -38,17 +36,15 @@ class TrainedCaptioner:
             "vocabulary": self.vocabulary.words,
             "record": self.record,
         }
-        if self.detector is not None:
-            state["detector"] = {"class_names": self.detector.class_names, "width": self.detector.width}
+        if self.backbone is not None:
+            state["backbone"] = {"kind": self.backbone.kind, **self.backbone.options}
         save_checkpoint(path, self.tensors(), state)
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The weights, ``captioner.*``, ``backbone.*`` and ``detector.*``."""
+        """The weights, ``captioner.*`` and ``backbone.*``."""
         tensors = with_prefix("captioner", self.captioner.state_dict())
         if self.backbone is not None:
             tensors.update(with_prefix("backbone", self.backbone.state_dict()))
-        if self.detector is not None:
-            tensors.update(with_prefix("detector", self.detector.state_dict()))
         return tensors
 
     def load_tensors(self, tensors: dict[str, torch.Tensor]) -> None:
@@ -56,8 +52,6 @@ class TrainedCaptioner:
         self.captioner.load_state_dict(under_prefix("captioner", tensors))
         if self.backbone is not None:
             self.backbone.load_state_dict(under_prefix("backbone", tensors))
-        if self.detector is not None:
-            self.detector.load_state_dict(under_prefix("detector", tensors))
 
     @classmethod
     def load(cls, path: Path) -> "TrainedCaptioner":
@@ -70,9 +64,11 @@ class TrainedCaptioner:
         family = FAMILIES[state["family"]]
         captioner = family(family.Config(**state["model"])).eval()
         vocabulary = Vocabulary(tuple(state["vocabulary"]))
-        backbone = MobileNetV2().eval() if under_prefix("backbone", tensors) else None
-        detector = DetectionHead(**state["detector"]).eval() if "detector" in state else None
-        trained = cls(state["family"], captioner, backbone, vocabulary, state["record"], detector)
+        backbone = None
+        if under_prefix("backbone", tensors):
+            options = {"kind": MobileNetV2.kind, **state.get("backbone", {})}  # older checkpoints do not say
+            backbone = BACKBONES[options.pop("kind")](**options).eval()
+        trained = cls(state["family"], captioner, backbone, vocabulary, state["record"])
         trained.load_tensors(tensors)
         return trained
 

@@ -33,6 +33,9 @@ class DataConfig:
     """Words seen less often in the training split are unknown; 0: as often as the rule says."""
     max_words: int = 20
     """Longer captions are cut; also the longest caption that beam search makes."""
+    boxes: list[str] = field(default_factory=list)
+    """Files of ``python -m training.detection.label``, below the checkout or absolute, for phases with a
+    ``noun_weight``; ``NAME=FILE`` for the data set ``NAME`` of a mixture."""
     text: str = ""
     """Captions without pictures, for phases with the objective ``language``: a ``captions_*.json`` of COCO below the
     data folder, or absolute."""
@@ -91,28 +94,6 @@ class FeaturesConfig:
 
 
 @dataclass(frozen=True)
-class DetectionConfig:
-    """A detection head on the backbone, trained in the phases that have a ``detection_weight``."""
-
-    labels: list[str] = field(default_factory=list)
-    """Files of ``python -m training.detection.label``, below the checkout or absolute; ``NAME=FILE`` for the data
-    set ``NAME`` of a mixture. Photographs without labels teach it nothing."""
-    learning_rate: float = 1e-3
-    """Of the head; ``schedule`` multiplies it."""
-    width: int = 128
-    """Channels of the head's maps."""
-
-    def __post_init__(self) -> None:
-        if self.learning_rate <= 0:
-            raise ValueError(f"learning_rate must be positive, not {self.learning_rate}")
-        if self.width < 1:
-            raise ValueError(f"width must be at least 1, not {self.width}")
-
-    def __bool__(self) -> bool:
-        return bool(self.labels)
-
-
-@dataclass(frozen=True)
 class PhaseConfig:
     """A stretch of epochs with settings of its own."""
 
@@ -132,14 +113,14 @@ class PhaseConfig:
     """A process computes its images of a step in so many parts, one after the other: less memory, the same step."""
     backbone_learning_rate: float = 0.0
     """0 keeps the backbone frozen and takes cached features."""
-    detection_weight: float = 0.0
-    """What the loss of the detection head counts for beside the captioner's; 0: the head does not learn. With a frozen
-    backbone the head learns alone, and photographs are read and seen anew in every epoch."""
     label_smoothing: float = 0.0
     flip: bool = True
     """Mirror half of the photographs."""
     crop: float = 1.0
     """Smallest share of the side that a random crop keeps; 1 is the whole photograph. No effect on cached features."""
+    noun_weight: float = 0.0
+    """What self-critical training adds to CIDEr-D for nouns of what is there, and takes off for nouns of what is not:
+    see :mod:`training.objectives.noun_reward`."""
     beam_size: int = 5
     """Captions that self-critical training tries for an image."""
     reward_end_token: bool = True
@@ -167,23 +148,16 @@ class PhaseConfig:
                 raise ValueError(f"{key} must be at least 1, not {getattr(self, key)}")
         if not 0 <= self.average < 1:
             raise ValueError(f"average must be at least 0 and less than 1, not {self.average}")
-        if self.detection_weight < 0:
-            raise ValueError(f"detection_weight must not be negative, not {self.detection_weight}")
+        if self.noun_weight < 0:
+            raise ValueError(f"noun_weight must not be negative, not {self.noun_weight}")
+        if self.noun_weight and self.objective != "self_critical":
+            raise ValueError("noun_weight is for the objective self_critical")
         if self.patience < 0:
             raise ValueError(f"patience must not be negative, not {self.patience}")
 
     @property
     def trains_backbone(self) -> bool:
         return self.backbone_learning_rate > 0
-
-    @property
-    def trains_detector(self) -> bool:
-        return self.detection_weight > 0
-
-    @property
-    def reads_photographs(self) -> bool:
-        """Whether a backbone sees them in every epoch, in place of cached features."""
-        return self.trains_backbone or self.trains_detector
 
 
 @dataclass(frozen=True)
@@ -203,13 +177,15 @@ class ExperimentConfig:
     backbone: str = ""
     """File under ``backbones/`` of the data folder, or a bundle's folder (with a slash): see
     :func:`training.backbones.locate`."""
+    yolox: str = ""
+    """A YOLOX-nano beside the backbone, so that the captioner sees what both see and the model finds objects:
+    ``yolox_nano.onnx``, the released file under ``detectors/`` of the data folder, or, with a slash, a file of
+    ``python -m training.detection.train`` below the checkout or absolute."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     """In place of a backbone."""
     start_from: str = ""
-    """``best.safetensors`` of another run, below the checkout or absolute, whose captioner, backbone and, where it has
-    one, detection head this run begins with; of the same family, size and words."""
-    detection: DetectionConfig = field(default_factory=DetectionConfig)
-    """A detector beside the captioner."""
+    """``best.safetensors`` of another run, below the checkout or absolute, whose captioner and backbone this run begins
+    with; of the same family, size and words."""
     family: str = "smart"
     model: dict[str, Any] = field(default_factory=dict)
     """The family's own hyper-parameters."""
@@ -261,15 +237,12 @@ def parse_config(raw: Any, where: str) -> ExperimentConfig:
         for index, phase in enumerate(config.phases):
             if phase.trains_backbone:
                 raise ConfigError(f"{where}: phases[{index}]: backbone_learning_rate: features have no backbone")
-        if config.detection:
-            raise ConfigError(f"{where}: detection: features have no backbone")
+        if config.yolox:
+            raise ConfigError(f"{where}: yolox: features have no backbone")
     if any(phase.objective == "language" for phase in config.phases) and not config.data.text:
         raise ConfigError(f"{where}: data: text: a phase has the objective language, but there are no captions")
-    detecting = any(phase.trains_detector for phase in config.phases)
-    if detecting and not config.detection:
-        raise ConfigError(f"{where}: detection: labels: a phase has a detection_weight, but there are no labels")
-    if config.detection and not detecting:
-        raise ConfigError(f"{where}: detection: no phase has a detection_weight")
+    if any(phase.noun_weight for phase in config.phases) and not config.data.boxes:
+        raise ConfigError(f"{where}: data: boxes: a phase has a noun_weight, but there are no files of boxes")
     _build(DATASETS[config.data.dataset].options, config.data.options, f"{where}: data: options")
     return config
 

@@ -19,8 +19,6 @@ class Progress:
     loss_sum: float = 0.0
     reward_sum: float | None = None
     """None where the objective has no reward."""
-    detection_sum: float | None = None
-    """Losses of the detector; None where it does not learn."""
     best_cider: float = -1.0
     phase_cider: float = -1.0
     """Best of this phase."""

@@ -71,9 +71,6 @@ class RunReport:
         if figures.reward is not None and progress.reward_sum is not None:
             scalars["train/reward"] = figures.reward
             means["reward"] = progress.reward_sum / progress.step
-        if figures.detection_loss is not None and progress.detection_sum is not None:
-            scalars["train/detection_loss"] = figures.detection_loss
-            means["detection"] = progress.detection_sum / progress.step
         scalars |= {f"learning_rate/{name}": rate for name, rate in rates.items()}
         scalars |= {f"gradient_norm/{name}": norm for name, norm in figures.gradient_norms.items()}
         for name, value in scalars.items():

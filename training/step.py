@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from training.batches import split
-from training.detection.loss import Targets, detection_loss
 from training.engine import Engine
 from training.objectives.objective import Objective, Outcome
 from training.visual_inputs import VisualBatch, VisualInputs
@@ -31,9 +30,6 @@ class Share(NamedTuple):
     batch: VisualBatch
     part: float
     """Of the loss of the whole batch: what the share's mean counts for. 0 for a share that only keeps step."""
-    detection_part: float
-    """The same for the sum over the share's frames that the detection head learns from: 1 over how many frames with
-    labels the whole batch has."""
 
 
 class Figures(NamedTuple):
@@ -41,26 +37,8 @@ class Figures(NamedTuple):
 
     loss: float
     reward: float | None
-    detection_loss: float | None
-    """A frame with labels, unweighted; None where no detection head learns."""
     gradient_norms: dict[str, float]
     """By module, before they were scaled down."""
-
-
-class _Computed(NamedTuple):
-    """Of one share."""
-
-    outcome: Outcome
-    detection_loss: Tensor | None
-    """(), summed over its frames."""
-
-
-class _Untouched:
-    """What reaches the module as it is: the engine rounds the tensors among its arguments to 16 bits, and boxes would
-    lose their place."""
-
-    def __init__(self, targets: Targets | None) -> None:
-        self.targets = targets
 
 
 class _Forward(nn.Module):
@@ -71,35 +49,21 @@ class _Forward(nn.Module):
         self.learning = nn.ModuleDict(learning)
         self._inputs, self._objective = inputs, objective
 
-    def forward(self, batch: VisualBatch, images: np.ndarray, untouched: _Untouched) -> _Computed:
-        batch = batch._replace(targets=untouched.targets)
+    def forward(self, batch: VisualBatch, images: np.ndarray) -> Outcome:
         captioner: Any = self.learning["captioner"]
-        seen = self._inputs.see(batch)
-        outcome = self._objective(captioner, seen.tokens, images, batch.mask)
-        if batch.targets is None:
-            return _Computed(outcome, None)
-        detector: Any = self.learning["detector"]
-        loss = detection_loss(detector(seen.levels), batch.targets, detector.cells, detector.strides)
-        return _Computed(outcome, loss)
+        return self._objective(captioner, self._inputs.tokens(batch), images, batch.mask)
 
 
 class GradientStep:
     """Of one phase. The gradient equals that of one process that takes the batch whole, dropout aside."""
 
     def __init__(
-        self,
-        engine: Engine,
-        learning: Mapping[str, nn.Module],
-        inputs: VisualInputs,
-        objective: Objective,
-        detection_weight: float = 0.0,
+        self, engine: Engine, learning: Mapping[str, nn.Module], inputs: VisualInputs, objective: Objective
     ) -> None:
         """
         Args:
-            learning: the ``captioner`` and, if they learn, the ``backbone`` of ``inputs`` and the ``detector`` on it.
-            detection_weight: what the detector's loss counts for.
+            learning: the ``captioner`` and, if it learns, the ``backbone`` of ``inputs``.
         """
-        self._detection_weight = detection_weight
         self._engine, self._inputs, self._objective = engine, inputs, objective
         self._learning = learning
         self._forward = engine.set_up(_Forward(learning, inputs, objective))
@@ -117,14 +81,12 @@ class GradientStep:
             DataError: an image cannot be read.
         """
         whole = self._objective.weight(images)
-        labelled = max(1, self._inputs.count_labelled(images))
         shares = []
         for own in split(images, accumulate, self._engine.rank, self._engine.processes):
             part = self._objective.weight(own) / whole
             # One without a share computes something for nothing, as all must take part in adding up the gradients.
-            detection_part = 1 / labelled if len(own) else 0.0
             own = own if len(own) else images[:1]
-            shares.append(Share(own, self._inputs.training_batch(own, random), part, detection_part))
+            shares.append(Share(own, self._inputs.training_batch(own, random), part))
         return shares
 
     def differentiate(self, read: Iterator[list[Share]]) -> Figures:
@@ -144,7 +106,7 @@ class GradientStep:
         for left, share in zip(range(len(self._shares), 0, -1), self._shares, strict=True):
             with engine.without_sum(self._forward) if left > 1 else nullcontext():
                 outcomes.append(self._outcome(share))
-                engine.backward(self._weighted(outcomes[-1], share))
+                engine.backward(outcomes[-1].loss * share.part)
         norms = [nn.utils.clip_grad_norm_(module.parameters(), LARGEST_GRADIENT) for module in self._learning.values()]
         return self._figures(outcomes, norms)
 
@@ -159,38 +121,17 @@ class GradientStep:
         if outcomes:
             self._figures(outcomes, [])
 
-    def _outcome(self, share: Share) -> _Computed:
-        batch = self._engine.to_device(share.batch)
-        return self._forward(batch._replace(targets=None), share.images, _Untouched(batch.targets))
+    def _outcome(self, share: Share) -> Outcome:
+        return self._forward(self._engine.to_device(share.batch), share.images)
 
-    def _weighted(self, computed: _Computed, share: Share) -> Tensor:
-        """What is learnt from: the captioner's loss and the detector's."""
-        loss = computed.outcome.loss * share.part
-        if computed.detection_loss is not None:
-            loss = loss + computed.detection_loss * (self._detection_weight * share.detection_part)
-        return loss
-
-    def _figures(self, computed: list[_Computed], norms: list[Tensor]) -> Figures:
+    def _figures(self, outcomes: list[Outcome], norms: list[Tensor]) -> Figures:
         """Of all processes' shares, the same in each."""
         engine, parts = self._engine, [share.part for share in self._shares]
-        outcomes = [each.outcome for each in computed]
         loss = torch.stack([o.loss.detach() * part for o, part in zip(outcomes, parts, strict=True)]).sum()
-        found = [
-            each.detection_loss.detach() * share.detection_part
-            for each, share in zip(computed, self._shares, strict=True)
-            if each.detection_loss is not None
-        ]
-        detection = torch.stack(found).sum() if found else torch.zeros_like(loss)
-        # Waits for the device once.
-        values = torch.stack([loss, detection, *(norm / engine.processes for norm in norms)]).tolist()
+        values = torch.stack([loss, *(norm / engine.processes for norm in norms)]).tolist()  # waits for the device once
         rewards = [o.reward * part for o, part in zip(outcomes, parts, strict=True) if o.reward is not None]
-        total, detected, reward, *lengths = engine.sum([values[0], values[1], sum(rewards), *values[2:]])
-        figures = Figures(
-            total,
-            reward if rewards else None,
-            detected if found else None,
-            dict(zip(self._learning, lengths, strict=False)),
-        )
+        total, reward, *lengths = engine.sum([values[0], sum(rewards), *values[1:]])
+        figures = Figures(total, reward if rewards else None, dict(zip(self._learning, lengths, strict=False)))
         if problem := self._problem(figures):
             engine.fail(TrainingError(problem))
         return figures
@@ -200,8 +141,6 @@ class GradientStep:
             return f"the loss is {figures.loss}"
         if abs(figures.loss) > self._objective.largest_loss:
             return f"the loss is {figures.loss:.3g}: it has exploded"
-        if figures.detection_loss is not None and not math.isfinite(figures.detection_loss):
-            return f"the loss of the detector is {figures.detection_loss}"
         for name, norm in figures.gradient_norms.items():
             if not math.isfinite(norm):
                 return f"the norm of the {name}'s gradient is {norm}"

@@ -33,11 +33,12 @@ from training.data.datasets import open_dataset
 from training.data.folder import CHECKOUT
 from training.data.tokenizer import RULES, build_vocabulary
 from training.detection.classes import DETECTION_CLASSES
-from training.detection.head import DetectionHead
+from training.detection.labels import read_labels
 from training.engine import Engine, check_compiler, choose_device
 from training.metrics.coco import score_captions
 from training.models import FAMILIES
 from training.objectives import OBJECTIVES
+from training.objectives.noun_reward import KnownObjects
 from training.objectives.objective import TrainingCaptions
 from training.progress import Plan, Progress
 from training.reporting import RunReport, summary
@@ -99,7 +100,11 @@ class Trainer:
         vocabulary = build_vocabulary(chain.from_iterable(train_words), config.data.minimum_count or rule.minimum_count)
         text = read_captions(data / config.data.text).captions.values() if config.data.text else ()
         text_words = [[rule.words(caption) for caption in group] for group in text]
-        self.captions = TrainingCaptions(train_words, vocabulary, config.data.max_words, text_words)
+        objects = None
+        if config.data.boxes:
+            labels = read_labels(config.data.boxes, CHECKOUT, DETECTION_CLASSES)
+            objects = KnownObjects.from_labels(labels, self.images["train"])
+        self.captions = TrainingCaptions(train_words, vocabulary, config.data.max_words, text_words, objects)
         self.inputs = open_visual_inputs(config, data, dataset, self.images, cache)
         family = FAMILIES[config.family]
         try:
@@ -111,11 +116,10 @@ class Trainer:
             raise ConfigError(f"model: {error}") from None
         record = {"name": config.name, **self.inputs.facts, "experiment": asdict(config)}
         captioner = family(model)
-        detector = DetectionHead(DETECTION_CLASSES, config.detection.width) if config.detection else None
-        self.trained = TrainedCaptioner(config.family, captioner, self.inputs.backbone, vocabulary, record, detector)
+        self.trained = TrainedCaptioner(config.family, captioner, self.inputs.backbone, vocabulary, record)
         if config.start_from:
             self._start_from(CHECKOUT / config.start_from)
-        for module in (captioner, self.trained.backbone, detector):
+        for module in (captioner, self.trained.backbone):
             if module is not None:
                 module.to(self.engine.device)
                 if config.compile:
@@ -136,11 +140,9 @@ class Trainer:
             raise ConfigError(f"start_from: {path} knows other words; train on the same data")
         if (theirs.backbone is None) != (own.backbone is None):
             raise ConfigError(f"start_from: {path} has its visual tokens from something else (backbone or features)")
-        tensors = {**own.tensors(), **theirs.tensors()}
-        try:
-            own.load_tensors(tensors)
-        except RuntimeError:
-            raise ConfigError(f"start_from: {path} has a detection head of another size") from None
+        if type(theirs.backbone) is not type(own.backbone):
+            raise ConfigError(f"start_from: {path} sees with something else (yolox)")
+        own.load_tensors(theirs.tensors())
         trained_on = "backbone_trained_on"
         if trained_on in theirs.record:
             own.record[trained_on] = theirs.record[trained_on]
@@ -210,7 +212,7 @@ class Trainer:
             restore_optimizer(optimizer, saved)
         self._averages = self._averages_of(phase, tensors)
         objective = OBJECTIVES[phase.objective](captions, phase)
-        step = GradientStep(self.engine, self._learning(phase), self.inputs, objective, phase.detection_weight)
+        step = GradientStep(self.engine, self._learning(phase), self.inputs, objective)
         while progress.epoch < phase.epochs and not 0 < phase.patience <= progress.stale_epochs:
             with self._telling_where(phase):
                 self._train_epoch(phase, step, optimizer)
@@ -251,15 +253,12 @@ class Trainer:
         learning: dict[str, nn.Module] = {"captioner": self.trained.captioner}
         if phase.trains_backbone and self.trained.backbone is not None:
             learning["backbone"] = self.trained.backbone
-        if phase.trains_detector and self.trained.detector is not None:
-            learning["detector"] = self.trained.detector
         return learning
 
     def _optimizer(self, phase: PhaseConfig) -> torch.optim.Optimizer:
         peaks = {
             "captioner": phase.learning_rate,
             "backbone": phase.backbone_learning_rate,
-            "detector": self.config.detection.learning_rate,
         }
         groups = [
             {"name": name, "params": list(module.parameters()), "peak": peaks[name]}
@@ -327,8 +326,6 @@ class Trainer:
         progress.loss_sum += figures.loss
         if figures.reward is not None:
             progress.reward_sum = (progress.reward_sum or 0.0) + figures.reward
-        if figures.detection_loss is not None:
-            progress.detection_sum = (progress.detection_sum or 0.0) + figures.detection_loss
         self._count_time()
 
     def _count_time(self) -> None:
@@ -354,8 +351,6 @@ class Trainer:
         }  # fmt: skip
         if progress.reward_sum is not None:
             entry["reward"] = round(progress.reward_sum / progress.step, 4)
-        if progress.detection_sum is not None:
-            entry["detection_loss"] = round(progress.detection_sum / progress.step, 4)
         entry["seconds"] = round(progress.seconds, 1)
         progress.history.append(entry)
         if self._report:
@@ -369,7 +364,7 @@ class Trainer:
         progress.stale_epochs = 0 if improved else progress.stale_epochs + 1
         progress.phase_cider = max(progress.phase_cider, scores["cider"])
         progress.epoch, progress.step = progress.epoch + 1, 0
-        progress.loss_sum, progress.reward_sum, progress.detection_sum, progress.seconds = 0.0, None, None, 0.0
+        progress.loss_sum, progress.reward_sum, progress.seconds = 0.0, None, 0.0
 
     def _save(self, optimizer: torch.optim.Optimizer | None) -> None:
         if self._report is None:

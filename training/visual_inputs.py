@@ -18,14 +18,12 @@ from training.data.augmentation import random_view
 from training.data.datasets import CaptionDataset
 from training.data.feature_formats import check_images, open_features
 from training.data.feature_store import FeatureStore
-from training.data.flickr8k import DataError
-from training.data.folder import CHECKOUT
 from training.data.grid_features import GridFeatures, grid_features
 from training.data.region_features import RegionFeatures, Regions
 from training.detection.classes import DETECTION_CLASSES
-from training.detection.labels import Labels, read_labels
-from training.detection.loss import Targets, targets_of
-from training.models.mobilenet_v2 import MobileNetV2
+from training.detection.detector import TrainedDetector, with_classes
+from training.models.backbone import Backbone
+from training.models.mobilenet_yolox import MobileNetYolox
 
 
 class VisualBatch(NamedTuple):
@@ -35,17 +33,6 @@ class VisualBatch(NamedTuple):
     """Tokens (B, N, width) float32, or photographs (B, H, W, 3) uint8 BGR of which a backbone makes tokens."""
     mask: Tensor | None = None
     """(B, N) bool, True where a token is real; None when all are."""
-    targets: Targets | None = None
-    """The boxes in the photographs, in a phase in which a detection head learns."""
-
-
-class Seen(NamedTuple):
-    """What a batch becomes."""
-
-    tokens: Tensor
-    """(B, N, width)"""
-    levels: tuple[Tensor, ...] = ()
-    """The backbone's maps, for a detection head that learns; see :class:`training.models.mobilenet_v2.Pyramid`."""
 
 
 class VisualInputs(Protocol):
@@ -57,7 +44,7 @@ class VisualInputs(Protocol):
         ...
 
     @property
-    def backbone(self) -> MobileNetV2 | None:
+    def backbone(self) -> Backbone | None:
         """What makes the tokens and is part of the model; None where they were computed before."""
         ...
 
@@ -93,16 +80,8 @@ class VisualInputs(Protocol):
         """Images ``start`` to ``stop`` of the dev split, as the robot would see them; raises as above."""
         ...
 
-    def count_labelled(self, images: np.ndarray) -> int:
-        """How many of these images of the training split have boxes for a detection head to learn from."""
-        ...
-
     def tokens(self, batch: VisualBatch) -> Tensor:
-        """(B, N, width)."""
-        ...
-
-    def see(self, batch: VisualBatch) -> Seen:
-        """Tokens, and maps where the batch has boxes; with a gradient to the backbone in a phase in which it learns."""
+        """(B, N, width), with a gradient to the backbone in a phase in which it learns."""
         ...
 
 
@@ -113,45 +92,40 @@ class Photographs:
         self,
         dataset: CaptionDataset,
         splits: dict[str, list[str]],
-        backbone: MobileNetV2,
+        backbone: Backbone,
         facts: dict[str, Any],
         cache: Path,
-        labels: Labels | None = None,
     ) -> None:
         """
         Args:
             splits: images of ``train`` and ``dev``.
             facts: where the backbone is from.
             cache: folder for grid features, shared between runs.
-            labels: boxes of photographs for a detection head to learn from.
 
         Raises:
-            DataError: photographs are missing, or none of the training split has labels.
+            DataError: photographs are missing.
         """
-        if labels is not None:
-            _check_labels(labels, splits["train"])
         for images in splits.values():
             dataset.check_photographs(images)
         self._backbone = backbone
-        self.facts = facts if labels is None else {**facts, "boxes_by": labels.made_by}
+        self.facts = facts
         self._dataset, self._splits, self._cache = dataset, splits, cache
         self._features: dict[str, GridFeatures] = {}
         self._phase: PhaseConfig | None = None
         self._flips = np.zeros(len(splits["train"]), bool)
-        self._labels = labels
 
     @property
     def token_width(self) -> int:
         return self._backbone.token_width
 
     @property
-    def backbone(self) -> MobileNetV2:
+    def backbone(self) -> Backbone:
         return self._backbone
 
     def begin_phase(self, phase: PhaseConfig) -> None:
         self._phase = phase
         self._features = {}
-        if not phase.reads_photographs:
+        if not phase.trains_backbone:
             self._features = {
                 split: grid_features(self._cache, self._dataset, images, self.backbone, flip=split == "train")
                 for split, images in self._splits.items()
@@ -165,51 +139,23 @@ class Photographs:
     def training_batch(self, images: np.ndarray, random: np.random.Generator) -> VisualBatch:
         assert self._phase is not None
         flips = self._flips[images]
-        if not self._phase.reads_photographs:
+        if not self._phase.trains_backbone:
             return VisualBatch(torch.from_numpy(self._features["train"].read(images, flips.astype(int))))
         names = [self._splits["train"][index] for index in images]
         crop = self._phase.crop
-        seen = [
-            random_view(frame, bool(flip), crop, draw)
-            for frame, flip, draw in zip(
-                self._dataset.read_images(names), flips, _of_images(random, images), strict=True
-            )
-        ]
-        targets = None
-        if self._labels is not None and self._phase.trains_detector:
-            targets = targets_of(self._labels, names, [view for _, view in seen])
-        return VisualBatch(torch.from_numpy(np.stack([frame for frame, _ in seen])), targets=targets)
+        frames = zip(self._dataset.read_images(names), flips, _of_images(random, images), strict=True)
+        views = [random_view(frame, bool(flip), crop, draw)[0] for frame, flip, draw in frames]
+        return VisualBatch(torch.from_numpy(np.stack(views)))
 
     def dev_batch(self, start: int, stop: int) -> VisualBatch:
         assert self._phase is not None
-        if not self._phase.reads_photographs:
+        if not self._phase.trains_backbone:
             images = np.arange(start, min(stop, len(self._splits["dev"])))
             return VisualBatch(torch.from_numpy(self._features["dev"].read(images, np.zeros(len(images), int))))
         return VisualBatch(torch.from_numpy(self._dataset.read_images(self._splits["dev"][start:stop])))
 
     def tokens(self, batch: VisualBatch) -> Tensor:
         return self.backbone(batch.values) if batch.values.dtype == torch.uint8 else batch.values
-
-    def count_labelled(self, images: np.ndarray) -> int:
-        if self._labels is None:
-            return 0
-        return sum(self._splits["train"][index] in self._labels.boxes for index in images)
-
-    def see(self, batch: VisualBatch) -> Seen:
-        assert self._phase is not None
-        if batch.targets is None:
-            return Seen(self.tokens(batch))
-        with torch.set_grad_enabled(torch.is_grad_enabled() and self._phase.trains_backbone):
-            return Seen(*self.backbone.pyramid(batch.values))
-
-
-def _check_labels(labels: Labels, images: Sequence[str]) -> None:
-    if not any(image in labels.boxes for image in images):
-        theirs = next(iter(labels.boxes), None)
-        raise DataError(
-            f"detection: labels: no photograph of train has labels; images are called {images[0]!r}, "
-            + (f"labels are of {theirs!r}" if theirs else "and the files are empty")
-        )
 
 
 def _of_images(random: np.random.Generator, images: np.ndarray) -> list[np.random.Generator]:
@@ -255,12 +201,6 @@ class StoredFeatures:
 
     def tokens(self, batch: VisualBatch) -> Tensor:
         return batch.values
-
-    def count_labelled(self, images: np.ndarray) -> int:
-        return 0
-
-    def see(self, batch: VisualBatch) -> Seen:
-        return Seen(batch.values)
 
 
 def read_batch(features: RegionFeatures, images: Sequence[str]) -> VisualBatch:
@@ -313,7 +253,13 @@ def open_visual_inputs(
     if config.features:
         features, facts = open_stored_features(config.features, data)
         return StoredFeatures(features, splits, facts)
-    path = backbones.locate(config.backbone, data)
+    path = backbones.locate(config.backbone, data / "backbones")
     facts = {"backbone": config.backbone, "backbone_trained_on": backbones.provenance(path)}
-    labels = read_labels(config.detection.labels, CHECKOUT, DETECTION_CLASSES) if config.detection else None
-    return Photographs(dataset, splits, backbones.load_backbone(path), facts, cache, labels)
+    mobilenet = backbones.load_backbone(path)
+    backbone: Backbone = mobilenet
+    if config.yolox:
+        yolox = TrainedDetector.load(backbones.locate(config.yolox, data / "detectors"))
+        backbone = MobileNetYolox(DETECTION_CLASSES, mobilenet, with_classes(yolox.detector, DETECTION_CLASSES))
+        facts["backbone_trained_on"] += yolox.record["trained_on"]
+        facts["detector"] = yolox.record
+    return Photographs(dataset, splits, backbone, facts, cache)

@@ -21,21 +21,14 @@ from tests.conftest import ROOT
 from tests.tiny_detectors import write_yolox
 from tests.tiny_model import tiny_trained
 from training.captioning import TrainedCaptioner
-from training.detection.head import DetectionHead
 
 CLASSES = ("cup", "chair", "person")
 
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random captioner with a random head that is sure of many things."""
-    trained = tiny_trained()
-    torch.manual_seed(1)
-    trained.detector = DetectionHead(CLASSES, width=16)
-    with torch.no_grad():
-        trained.detector.class_scores.weight.mul_(25)
-        trained.detector.box_shapes.weight.mul_(10)
-    trained.record["boxes_by"] = ["yolox_nano.onnx"]
+    """A random captioner with a random detector that is sure of many things."""
+    trained = tiny_trained(class_names=CLASSES)
     path = tmp_path_factory.mktemp("detecting") / "best.safetensors"
     trained.save(path)
     return path
@@ -77,15 +70,14 @@ def test_objects_are_those_of_torch_surest_first_and_inside_the_frame(captioner:
 
     trained = TrainedCaptioner.load(checkpoint)
     assert trained.backbone is not None
-    assert trained.detector is not None
     round_to_float16(trained.backbone)
-    round_to_float16(trained.detector)
     image = synthetic_images(1, 224, seed=4)
     with torch.inference_mode():
-        found = trained.detector(trained.backbone.pyramid(torch.from_numpy(image)).levels)
+        found = trained.backbone.look(torch.from_numpy(image)).found
+    assert found is not None
     objects = captioner.caption(image[0]).objects
     assert objects
-    best = found.class_logits[0].sigmoid()
+    best = found.class_scores[0]
     cell, class_id = divmod(int(best.argmax()), len(CLASSES))
     assert objects[0].class_name == CLASSES[class_id]
     assert objects[0].score == pytest.approx(float(best.max()), abs=1e-3)
@@ -146,38 +138,12 @@ def test_a_detector_that_is_given_wins_and_a_minimum_score_holds(bundle: Path, t
     assert picky == tuple(each for each in found if each.score >= score)
 
 
-def test_a_checkpoint_with_a_head_may_be_exported_without(checkpoint: Path, tmp_path: Path) -> None:
+def test_a_detector_may_be_left_out(checkpoint: Path, tmp_path: Path) -> None:
     export(checkpoint, tmp_path / "bundle", "--no-detector", "--max-words", "4", "--beam-size", "1")
     loaded = Bundle.load(tmp_path / "bundle")
     assert loaded.detector is None
     assert loaded.manifest["format_version"] == 1
     assert [output.name for output in onnx.load(str(tmp_path / "bundle" / "vision.onnx")).graph.output] == ["tokens"]
-
-
-def test_a_head_trained_apart_on_the_same_backbone_is_taken(checkpoint: Path, bundle: Path, tmp_path: Path) -> None:
-    from dataclasses import replace
-
-    trained = TrainedCaptioner.load(checkpoint)
-    replace(trained, detector=None).save(tmp_path / "captioner.safetensors")
-    options = ("--detector-from", str(checkpoint), "--max-words", "4", "--beam-size", "1", "--detector-score", "0.2")
-    export(tmp_path / "captioner.safetensors", tmp_path / "bundle", *options)
-    taken, own = Bundle.load(tmp_path / "bundle"), Bundle.load(bundle)
-    assert taken.manifest["files"]["vision.onnx"] == own.manifest["files"]["vision.onnx"]
-    assert taken.manifest["detector"] == own.manifest["detector"]
-
-
-def test_a_head_of_another_backbone_is_refused(checkpoint: Path, tmp_path: Path) -> None:
-    trained = TrainedCaptioner.load(checkpoint)
-    assert trained.backbone is not None
-    next(trained.backbone.parameters()).data += 1
-    trained.save(tmp_path / "other.safetensors")
-    command = [sys.executable, "-m", "export", str(tmp_path / "other.safetensors"), str(tmp_path / "bundle")]
-    done = subprocess.run(
-        [*command, "--detector-from", str(checkpoint)], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert done.returncode == 1
-    assert "another backbone" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_float16_finds_the_same_within_its_precision(checkpoint: Path, tmp_path: Path) -> None:

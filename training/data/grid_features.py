@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from smart_caption_ros.whole_files import written_whole
 from training.data.datasets import CaptionDataset
-from training.models.mobilenet_v2 import MobileNetV2
+from training.models.backbone import Backbone
 
 
 def fingerprint(backbone: torch.nn.Module) -> str:
@@ -29,7 +29,7 @@ class GridFeatures:
     """Features of a list of images, wherever they are kept."""
 
     stores: Sequence[np.ndarray]
-    """(images, views, N, 1280) float16 each."""
+    """(images, views, N, token width) float16 each."""
     places: np.ndarray
     """(images of the list, 2) integers: which store, and the row in it."""
 
@@ -40,7 +40,7 @@ class GridFeatures:
             views: (B,) integers, 0 for the photograph and 1 for the mirrored one.
 
         Returns:
-            (B, N, 1280) float32.
+            (B, N, token width) float32.
         """
         return np.stack(
             [
@@ -51,7 +51,7 @@ class GridFeatures:
 
 
 def grid_features(
-    folder: Path, dataset: CaptionDataset, images: Sequence[str], backbone: MobileNetV2, flip: bool
+    folder: Path, dataset: CaptionDataset, images: Sequence[str], backbone: Backbone, flip: bool
 ) -> GridFeatures:
     """Features of ``images``, in which one may occur several times; each source of a mixture is kept apart.
 
@@ -69,14 +69,14 @@ def load_or_extract(
     folder: Path,
     dataset: CaptionDataset,
     images: list[str],
-    backbone: MobileNetV2,
+    backbone: Backbone,
     flip: bool,
     batch_size: int = 32,
 ) -> np.ndarray:
     """Features of ``images``, extracted at the first call and mapped from ``folder`` afterwards.
 
     Returns:
-        Memory map (len(images), 2 if flip else 1, N, 1280) float16; the second view is the mirrored photograph.
+        Memory map (len(images), 2 if flip else 1, N, token width) float16; the second view is the mirrored photograph.
     """
     key = hashlib.sha256(json.dumps([fingerprint(backbone), _look(dataset, images), images, flip]).encode())
     path = folder / f"grid-{key.hexdigest()[:16]}.npy"

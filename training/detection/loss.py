@@ -1,4 +1,4 @@
-"""What a detection head learns from: which cells answer for which box, and how wrong they are.
+"""What a detector learns from: which cells answer for which box, and how wrong they are.
 
 A box belongs to the cells around its middle, on the maps whose stride suits its size. A cell's target for a class is
 how sure the teacher was of the box, times the overlap of the cell's own box with it (VarifocalNet: Zhang et al., CVPR
@@ -15,8 +15,9 @@ from torch.nn import functional
 
 from training.data.augmentation import View
 from training.data.photographs import IMAGE_SIZE
-from training.detection.head import STRIDES, Found
 from training.detection.labels import Boxes, Labels
+from training.models.backbone import Found
+from training.models.yolox import STRIDES
 
 SIZES = ((0.0, 64.0), (40.0, 128.0), (96.0, float("inf")))
 """Longer side of the boxes, in pixels, that each map answers for; they overlap, so that either may be right."""
@@ -80,26 +81,26 @@ def detection_loss(found: Found, targets: Targets, cells: Tensor, strides: Tenso
     """The sum of the losses of the frames.
 
     Args:
-        found: by the head.
-        cells: (A, 2) centres in pixels, of the head.
-        strides: (A, 1) in pixels, of the head.
+        found: by the detector.
+        cells: (A, 2) centres in pixels, of the detector.
+        strides: (A, 1) in pixels, of the detector.
 
     Returns:
         () float32; 0 where no frame has labels, with a gradient of 0.
     """
-    # Under autocast the head answers in 16 bits, too few for a sum over so many cells.
+    # Under autocast a detector answers in 16 bits, too few for a sum over so many cells.
     found = Found(*(part.float() for part in found))
     if not targets.scores.shape[1]:
         targets = _with_padding(targets)
     answers = answering_cells(targets, cells, strides)
     overlaps = _overlaps(found.boxes_xyxy.detach(), targets.boxes_xyxy)
     quality = answers * targets.scores[:, None] * overlaps  # (B, A, M)
-    wanted = _by_class(quality, targets.class_ids, found.class_logits)
-    sureness = _by_class(answers * targets.scores[:, None], targets.class_ids, found.class_logits)
+    wanted = _by_class(quality, targets.class_ids, found.class_scores)
+    sureness = _by_class(answers * targets.scores[:, None], targets.class_ids, found.class_scores)
     with torch.no_grad():
-        wrong = found.class_logits.sigmoid() ** NEGATIVE_POWER * NEGATIVE_WEIGHT
+        wrong = found.class_scores**NEGATIVE_POWER * NEGATIVE_WEIGHT
         weight = torch.where(sureness > 0, sureness, wrong) * targets.sought[:, None]
-    classes = functional.binary_cross_entropy_with_logits(found.class_logits, wanted, weight, reduction="sum")
+    classes = functional.binary_cross_entropy_with_logits(_logits(found.class_scores), wanted, weight, reduction="sum")
     # Where boxes overlap, a cell's box is that of the smallest, unless the teacher was less sure of it.
     areas = _areas(targets.boxes_xyxy) / targets.scores.clamp(min=1e-6)
     costs, chosen = areas[:, None].expand_as(answers).masked_fill(~answers, torch.inf).min(dim=-1)
@@ -108,6 +109,11 @@ def detection_loss(found: Found, targets: Targets, cells: Tensor, strides: Tenso
     lost = 1 - generalised_overlaps(found.boxes_xyxy[frames, places], targets.boxes_xyxy[frames, which])
     boxes = (lost * targets.scores[frames, which]).sum() + 0 * found.boxes_xyxy.sum()
     return (classes + BOX_WEIGHT * boxes) / TYPICAL_MASS
+
+
+def _logits(scores: Tensor) -> Tensor:
+    """Of probabilities, however they came about; finite, and so are its gradients."""
+    return scores.clamp(min=1e-12).log() - (-scores.clamp(max=1 - 1e-6)).log1p()
 
 
 def _with_padding(targets: Targets) -> Targets:

@@ -5,11 +5,13 @@ from (:mod:`training.backbones`), so every convolution has a bias and fine-tunin
 Strided convolutions pad at the bottom and right only, as TensorFlow's SAME does for even sizes.
 """
 
-from typing import NamedTuple
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from training.models.backbone import Backbone, Seen
 
 # (expansion t, output channels c, repeats n, first stride s): Table 2 of the paper.
 _STAGES = (
@@ -21,8 +23,6 @@ _STAGES = (
     (6, 160, 3, 2),
     (6, 320, 1, 1),
 )
-_LAST_OF_STRIDE = (7, 14)
-"""Layers whose expansion is the last to see the grid of stride 8 and 16: SSDLite's places to look for objects."""
 
 
 class Convolution(nn.Module):
@@ -67,20 +67,12 @@ class InvertedResidual(nn.Module):
         return x + y if self.residual else y
 
 
-class Pyramid(NamedTuple):
-    """One pass over a batch of frames of H x W."""
-
-    tokens: Tensor
-    """(B, H/32 * W/32, 1280), row by row."""
-    levels: tuple[Tensor, Tensor, Tensor]
-    """Feature maps at strides 8, 16 and 32: (B, 192, H/8, W/8), (B, 576, H/16, W/16), (B, 1280, H/32, W/32)."""
-
-
-class MobileNetV2(nn.Module):
+class MobileNetV2(Backbone):
     """Width 1.0, without pooling and classifier: 52 convolutions, 2.2 M parameters."""
 
+    kind: ClassVar[str] = "mobilenet_v2"
+    description: ClassVar[str] = "MobileNetV2 1.0, 7x7 grid"
     token_width = 1280
-    level_widths = (192, 576, 1280)
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,43 +84,18 @@ class MobileNetV2(nn.Module):
                 channels = outputs
         layers.append(Convolution(channels, self.token_width))
         self.layers = nn.Sequential(*layers)
+        self._takes_bgr = False
 
-    def forward(self, image_bgr: Tensor) -> Tensor:
-        """Grid features of a frame.
+    def fold_channel_order(self) -> None:
+        first = self.convolutions()[0]
+        first.weight.data = first.weight.data.flip(1)
+        self._takes_bgr = not self._takes_bgr
 
-        Args:
-            image_bgr: (B, H, W, 3) uint8, BGR, H and W multiples of 32.
-
-        Returns:
-            (B, H/32 * W/32, 1280) float tokens, row by row.
-        """
-        return self.layers(_normalised(image_bgr)).flatten(2).transpose(1, 2)
-
-    def pyramid(self, image_bgr: Tensor) -> Pyramid:
-        """Grid features of a frame, and the finer maps on the way to them; arguments as :meth:`forward`."""
-        return self.pyramid_of(_normalised(image_bgr))
-
-    def pyramid_of(self, x: Tensor) -> Pyramid:
-        """The same of frames as the first convolution takes them, (B, 3, H, W)."""
-        finer = []
-        for index, layer in enumerate(self.layers):
-            if index in _LAST_OF_STRIDE:
-                assert isinstance(layer, InvertedResidual)  # and one that shrinks, so without a skip connection
-                expand, *rest = layer.layers
-                x = expand(x)
-                finer.append(x)
-                for module in rest:
-                    x = module(x)
-            else:
-                x = layer(x)
-        return Pyramid(x.flatten(2).transpose(1, 2), (finer[0], finer[1], x))
+    def see(self, pixels: Tensor) -> Seen:
+        # The published weights expect RGB in [-1, 1]: x / 127.5 - 1.
+        x = (pixels if self._takes_bgr else pixels.flip(1)) * (1 / 127.5) - 1.0
+        return Seen(self.layers(x.contiguous(memory_format=torch.channels_last)).flatten(2).transpose(1, 2))
 
     def convolutions(self) -> list[nn.Conv2d]:
         """The convolutions in the order in which a frame passes them."""
         return [module for module in self.modules() if isinstance(module, nn.Conv2d)]
-
-
-def _normalised(image_bgr: Tensor) -> Tensor:
-    # The published weights expect RGB in [-1, 1]: x / 127.5 - 1.
-    x = image_bgr.permute(0, 3, 1, 2).flip(1).float() * (1 / 127.5) - 1.0
-    return x.contiguous(memory_format=torch.channels_last)

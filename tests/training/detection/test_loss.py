@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from training.data.augmentation import View
-from training.detection.head import STRIDES, DetectionHead, Found
 from training.detection.labels import Boxes, Labels
 from training.detection.loss import Targets, answering_cells, detection_loss, generalised_overlaps, targets_of
+from training.models.backbone import Found
+from training.models.yolox import STRIDES, YoloxNano
 
-HEAD = DetectionHead(("cup", "bed"), width=8)
+DETECTOR = YoloxNano(("cup", "bed"))
 WHOLE = View(0.0, 0.0, 1.0, 1.0, False)
 
 
@@ -24,28 +25,28 @@ def targets(*boxes: tuple[list[float], int, float]) -> Targets:
 
 
 def loss(found: Found, wanted: Targets) -> float:
-    return float(detection_loss(found, wanted, HEAD.cells, HEAD.strides))
+    return float(detection_loss(found, wanted, DETECTOR.cells, DETECTOR.strides))
 
 
 def perfect(wanted: Targets) -> Found:
-    """What a head would say that had learnt all of it."""
-    answers = answering_cells(wanted, HEAD.cells, HEAD.strides)[0]
-    logits, boxes = torch.full((1, len(HEAD.cells), 2), -12.0), torch.zeros(1, len(HEAD.cells), 4)
+    """What a detector would say that had learnt all of it."""
+    answers = answering_cells(wanted, DETECTOR.cells, DETECTOR.strides)[0]
+    scores, boxes = torch.full((1, len(DETECTOR.cells), 2), 1e-5), torch.zeros(1, len(DETECTOR.cells), 4)
     for index, class_id in enumerate(wanted.class_ids[0].tolist()):
-        logits[0, answers[:, index], class_id] = 12.0
+        scores[0, answers[:, index], class_id] = 1 - 1e-5
         boxes[0, answers[:, index]] = wanted.boxes_xyxy[0, index]
-    return Found(logits, boxes)
+    return Found(scores, boxes)
 
 
 @pytest.mark.parametrize("side", [4.0, 20.0, 50.0, 90.0, 120.0, 200.0])
 @pytest.mark.parametrize("centre", [30.0, 113.0])
 def test_every_box_has_cells_in_its_middle_on_maps_that_suit_its_size(side: float, centre: float) -> None:
     box = [(centre - side / 2) / 224, (centre - side / 4) / 224, (centre + side / 2) / 224, (centre + side / 4) / 224]
-    answers = answering_cells(targets((box, 0, 1.0)), HEAD.cells, HEAD.strides)[0, :, 0]
+    answers = answering_cells(targets((box, 0, 1.0)), DETECTOR.cells, DETECTOR.strides)[0, :, 0]
     assert answers.any()
-    strides = set(HEAD.strides[answers, 0].tolist())
+    strides = set(DETECTOR.strides[answers, 0].tolist())
     assert strides <= {stride for stride in STRIDES if side / stride <= 8 or stride == STRIDES[-1]}
-    away = (HEAD.cells[answers] - centre).abs() / HEAD.strides[answers]
+    away = (DETECTOR.cells[answers] - centre).abs() / DETECTOR.strides[answers]
     assert float(away.max()) <= 1.5
 
 
@@ -53,8 +54,8 @@ def test_what_is_right_loses_nothing_and_what_is_wrong_loses_more() -> None:
     wanted = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0), ([0.5, 0.4, 0.9, 0.95], 1, 1.0))
     right = perfect(wanted)
     assert loss(right, wanted) < 0.01
-    shifted = Found(right.class_logits, right.boxes_xyxy + 0.05)
-    other_class = Found(right.class_logits.flip(-1), right.boxes_xyxy)
+    shifted = Found(right.class_scores, right.boxes_xyxy + 0.05)
+    other_class = Found(right.class_scores.flip(-1), right.boxes_xyxy)
     assert loss(shifted, wanted) > 0.05
     assert loss(other_class, wanted) > 1.0
     assert loss(right, targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0))) > 0.1  # sees a bed that is not there
@@ -62,14 +63,14 @@ def test_what_is_right_loses_nothing_and_what_is_wrong_loses_more() -> None:
 
 def test_a_box_counts_by_how_sure_the_teacher_is() -> None:
     sure, unsure = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0)), targets(([0.1, 0.1, 0.4, 0.5], 0, 0.3))
-    nothing = Found(torch.full((1, len(HEAD.cells), 2), -4.0), torch.zeros(1, len(HEAD.cells), 4))
+    nothing = Found(torch.full((1, len(DETECTOR.cells), 2), 0.02), torch.zeros(1, len(DETECTOR.cells), 4))
     assert loss(nothing, unsure) < 0.5 * loss(nothing, sure)
 
 
 def test_a_class_that_nobody_looked_for_is_no_mistake() -> None:
     wanted = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0))
     found = perfect(wanted)
-    found.class_logits[..., 1] = 3.0
+    found.class_scores[..., 1] = 0.95
     assert loss(found, wanted) > 10
     not_sought = wanted._replace(sought=torch.tensor([[True, False]]))
     assert loss(found, not_sought) < 0.01
@@ -77,19 +78,19 @@ def test_a_class_that_nobody_looked_for_is_no_mistake() -> None:
 
 def test_a_photograph_without_labels_teaches_nothing_but_has_a_gradient() -> None:
     labels = Labels(("cup", "bed"))
-    head = DetectionHead(("cup", "bed"), width=8)
-    levels = [torch.rand(2, width, 28 // 2**index, 28 // 2**index) for index, width in enumerate((192, 576, 1280))]
-    lost = detection_loss(head(levels), targets_of(labels, ["a", "b"], [WHOLE, WHOLE]), head.cells, head.strides)
+    detector = YoloxNano(("cup", "bed"))
+    found = detector(torch.randint(0, 256, (2, 224, 224, 3), dtype=torch.uint8))
+    lost = detection_loss(found, targets_of(labels, ["a", "b"], [WHOLE, WHOLE]), detector.cells, detector.strides)
     lost.backward()
     assert float(lost.detach()) == 0
-    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in head.parameters())
+    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in detector.parameters())
 
 
 def test_the_loss_of_a_batch_is_the_sum_of_its_photographs() -> None:
     first = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0), ([0.5, 0.4, 0.9, 0.95], 1, 0.6))
     second = targets(([0.3, 0.2, 0.35, 0.28], 1, 1.0), ([0.0, 0.0, 0.0, 0.0], 0, 0.0))
     torch.manual_seed(0)
-    found = Found(torch.randn(2, len(HEAD.cells), 2), torch.rand(2, len(HEAD.cells), 4).sort(dim=-1).values)
+    found = Found(torch.rand(2, len(DETECTOR.cells), 2), torch.rand(2, len(DETECTOR.cells), 4).sort(dim=-1).values)
     both = Targets(*(torch.cat(pair) for pair in zip(first, second, strict=True)))
     each = [loss(Found(*(t[i : i + 1] for t in found)), wanted) for i, wanted in enumerate((first, second))]
     assert loss(found, both) == pytest.approx(sum(each), rel=1e-5)
@@ -118,3 +119,15 @@ def test_the_answers_of_autocast_in_16_bits_are_added_up_in_32() -> None:
     found = perfect(wanted)
     halves = Found(*(part.bfloat16() for part in found))
     assert loss(halves, wanted) == pytest.approx(loss(Found(*(part.float() for part in halves)), wanted))
+
+
+def test_scores_of_0_and_1_have_a_finite_loss_and_gradient() -> None:
+    wanted = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0))
+    scores = torch.zeros(1, len(DETECTOR.cells), 2)
+    scores[..., 1] = 1.0
+    scores.requires_grad_()
+    lost = detection_loss(Found(scores, perfect(wanted).boxes_xyxy), wanted, DETECTOR.cells, DETECTOR.strides)
+    lost.backward()
+    assert torch.isfinite(lost)
+    assert scores.grad is not None
+    assert torch.isfinite(scores.grad).all()
