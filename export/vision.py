@@ -37,8 +37,8 @@ class _Vision(nn.Module):
 def export_vision(backbone: Backbone, *, detects: bool = True) -> onnx.ModelProto:
     """``image_bgr`` (B, 224, 224, 3) uint8 -> ``tokens`` (B, 49, token width) float32; B is dynamic.
 
-    Of a backbone that finds objects, unless ``detects`` is False, also ``boxes`` (B, A, 4) float32, xyxy in fractions of
-    the frame, and ``class_scores`` (B, A, classes) float32, from 0 to 1.
+    Of a backbone that finds objects, unless ``detects`` is False, also ``boxes`` (B, A, 4) float32, xyxy in fractions
+    of the frame, and ``class_scores`` (B, A, classes) float32, from 0 to 1.
     """
     return to_onnx(
         _Vision(backbone, detects),

@@ -252,7 +252,7 @@ class Trainer:
         """The modules that learn in a phase."""
         learning: dict[str, nn.Module] = {"captioner": self.trained.captioner}
         if phase.trains_backbone and self.trained.backbone is not None:
-            learning["backbone"] = self.trained.backbone
+            learning["backbone"] = self.trained.backbone.learns
         return learning
 
     def _optimizer(self, phase: PhaseConfig) -> torch.optim.Optimizer:

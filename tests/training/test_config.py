@@ -73,6 +73,10 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
         ({"phases": 2 * GOOD["phases"]}, "phases: two are named 'p'"),
         ({"compile": "yes"}, "compile: expected bool"),
         (phase(patience=-1), r"phases\[0\]: patience must not be negative"),
+        (phase(noun_weight=-1.0, objective="self_critical"), r"phases\[0\]: noun_weight must not be negative"),
+        (phase(noun_weight=1.0), r"phases\[0\]: noun_weight is for the objective self_critical"),
+        (phase(noun_weight=1.0, objective="self_critical"), "data: boxes: a phase has a noun_weight"),
+        ({"backbone": "", "features": {"store": "s"}, "yolox": "y.onnx"}, "yolox: features have no backbone"),
         (phase(from_best=True), r"phases\[0\]: from_best: no phase comes before it"),
     ],
 )

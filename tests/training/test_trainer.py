@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 import torch
 
+from tests.tiny_model import tiny_trained
+from tests.training.detection.boxes_of_drawings import CLASSES, write_labels
 from tests.training.small_flickr8k import write_config
 from training.captioning import TrainedCaptioner
 from training.config import ConfigError, load_config
 from training.data.flickr8k import Flickr8k
 from training.data.grid_features import load_or_extract
+from training.detection.classes import DETECTION_CLASSES
+from training.detection.detector import TrainedDetector
+from training.models.mobilenet_yolox import MobileNetYolox
 from training.trainer import Trainer
 
 
@@ -135,3 +140,32 @@ def test_a_run_cannot_start_from_another_model(
     )
     with pytest.raises(ConfigError, match=sentence):
         Trainer(load_config(config), data, tmp_path / "second", tmp_path / "features")
+
+
+def test_a_detector_beside_the_backbone_is_seen_by_the_captioner_and_stays_as_it_is(data: Path, tmp_path: Path) -> None:
+    detector = tiny_trained(class_names=DETECTION_CLASSES).backbone
+    assert isinstance(detector, MobileNetYolox)
+    yolox = tmp_path / "yolox.safetensors"
+    TrainedDetector(detector.yolox, {"trained_on": [{"name": "drawings"}]}).save(yolox)
+    trainer = trained(tmp_path, data, XE, END_TO_END, yolox=str(yolox))
+    kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
+    for found in (trainer.trained, kept):
+        assert isinstance(found.backbone, MobileNetYolox)
+        assert found.captioner.config.token_width == found.backbone.token_width == 1280 + 256 + 80
+        for name, tensor in detector.yolox.state_dict().items():
+            torch.testing.assert_close(found.backbone.yolox.state_dict()[name], tensor, atol=0, rtol=0)
+    before, after = detector.mobilenet.state_dict(), trainer.trained.backbone.mobilenet.state_dict()
+    assert any(not torch.equal(before[name], tensor) for name, tensor in after.items())
+    assert {"name": "drawings"} in kept.record["backbone_trained_on"]
+
+
+def test_a_reward_for_nouns_reads_the_boxes_of_the_experiment(data: Path, tmp_path: Path) -> None:
+    labels = write_labels(tmp_path / "boxes.jsonl", data)
+    boxes = {"minimum_count": 1, "max_words": 12, "boxes": str(labels)}
+    config = write_config(tmp_path / "config.yaml", phases=[XE, {**SCST, "noun_weight": 1.0}], data=boxes)
+    run = Trainer(load_config(config), data, tmp_path / "run", tmp_path / "features")
+    run.run()
+    assert run.captions.objects is not None
+    sure = run.captions.objects.sure[:, [DETECTION_CLASSES.index(name) for name in CLASSES.values()]]
+    assert sure.sum(axis=1).tolist() == [1] * len(run.images["train"]), "a drawing has one shape"
+    assert "reward" in run.progress.history[-1]

@@ -36,6 +36,11 @@ class Backbone(nn.Module):
     token_width: int
 
     @property
+    def learns(self) -> nn.Module:
+        """What of it learns from captions."""
+        return self
+
+    @property
     def options(self) -> dict[str, Any]:
         """What it is built from again."""
         return {}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from training.models.backbone import Backbone, Seen
@@ -39,6 +39,11 @@ class MobileNetYolox(Backbone):
         self.token_width = MobileNetV2.token_width + YoloxNano.level_widths[-1] + len(self.class_names)
 
     @property
+    def learns(self) -> nn.Module:
+        """MobileNetV2 alone: captions say nothing of boxes, and the detector shall go on finding what it finds."""
+        return self.mobilenet
+
+    @property
     def options(self) -> dict[str, Any]:
         return {"class_names": self.class_names}
 
@@ -47,11 +52,13 @@ class MobileNetYolox(Backbone):
 
     def see(self, pixels: Tensor) -> Seen:
         grid = self.mobilenet.see(pixels).tokens
-        answers = self.yolox.answers(pixels)
-        # Of all cells that lie in a cell of the coarsest map, the surest.
-        surest = torch.stack([
-            functional.max_pool2d(scores, STRIDES[-1] // stride)
-            for stride, scores in zip(STRIDES, answers.class_scores, strict=True)
-        ]).amax(dim=0)  # fmt: skip
-        beside = torch.cat([answers.levels[-1], surest * SCORE_SCALE], dim=1).flatten(2).transpose(1, 2)
-        return Seen(torch.cat([grid, beside], dim=-1), self.yolox.found(answers))
+        with torch.no_grad():
+            answers = self.yolox.answers(pixels)
+            # Of all cells that lie in a cell of the coarsest map, the surest.
+            surest = torch.stack([
+                functional.max_pool2d(scores, STRIDES[-1] // stride)
+                for stride, scores in zip(STRIDES, answers.class_scores, strict=True)
+            ]).amax(dim=0)  # fmt: skip
+            beside = torch.cat([answers.levels[-1], surest * SCORE_SCALE], dim=1).flatten(2).transpose(1, 2)
+            found = self.yolox.found(answers)
+        return Seen(torch.cat([grid, beside.to(grid)], dim=-1), found)

@@ -46,11 +46,11 @@ def test_another_network_is_refused_with_the_first_difference(tmp_path: Path) ->
 
 
 def test_files_that_are_no_detector_are_named(tmp_path: Path) -> None:
-    with pytest.raises(BackboneError, match="absent.onnx: no such file"):
+    with pytest.raises(BackboneError, match=r"absent\.onnx: no such file"):
         TrainedDetector.load(tmp_path / "absent.onnx")
     save_checkpoint(tmp_path / "captioner.safetensors", {"weight": torch.zeros(2)}, {"family": "smart"})
     with pytest.raises(BackboneError, match="no detector of"):
         TrainedDetector.load(tmp_path / "captioner.safetensors")
     (tmp_path / "text.safetensors").write_text("not weights")
-    with pytest.raises(CheckpointError, match="text.safetensors"):
+    with pytest.raises(CheckpointError, match=r"text\.safetensors"):
         TrainedDetector.load(tmp_path / "text.safetensors")

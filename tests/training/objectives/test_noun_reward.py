@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from training.config import PhaseConfig
 from training.detection.labels import Boxes, Labels
 from training.objectives.noun_reward import FEWEST, WRONG, KnownObjects, NounReward
+from training.objectives.objective import TrainingCaptions
+from training.objectives.self_critical import SelfCritical
 
 CLASSES = ("cup", "dining table", "dog", "orange", "person")
 CAPTIONS = [
@@ -74,3 +77,18 @@ def test_captions_of_a_batch_are_scored_each_by_its_image(reward: NounReward) ->
     found = reward.score(np.array([0, 1]), words)
     expected = [[score(reward, image, caption) for caption in captions] for image in (0, 1)]
     np.testing.assert_allclose(found, expected)
+
+
+def test_self_critical_training_adds_it_to_cider_as_the_phase_says(objects: KnownObjects, reward: NounReward) -> None:
+    of_images = [CAPTIONS[:2], CAPTIONS[2:3], CAPTIONS[3:]]
+    captions = TrainingCaptions([[c.split() for c in group] for group in of_images], VOCABULARY, 12, objects=objects)
+    phase = {"name": "p", "epochs": 1, "learning_rate": 1e-3, "objective": "self_critical"}
+    plain = SelfCritical(captions, PhaseConfig(**phase)).reward
+    paid = SelfCritical(captions, PhaseConfig(**phase, noun_weight=0.5)).reward
+    images, words = np.array([0, 1]), np.full((2, 2, 6), VOCABULARY.padding_id)
+    for place, caption in enumerate(["a man with two cups", "a dog"]):
+        ids = [WORDS.index(word) for word in caption.split()]
+        words[:, place, : len(ids) + 1] = [*ids, VOCABULARY.end_id]
+    added = paid(images, words) - plain(images, words)
+    np.testing.assert_allclose(added, 0.5 * reward.score(images, words), atol=1e-12)
+    assert added[0, 0] == pytest.approx(0.5 / FEWEST)
