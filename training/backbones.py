@@ -59,7 +59,14 @@ def read_onnx(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
                 shape[axis] = -1
                 scale, zero = scale.reshape(shape), zero.reshape(shape)
             arrays[node.output[0]] = (values - zero) * scale
-    return [(arrays[node.input[1]], arrays[node.input[2]]) for node in _of_tokens(graph) if node.op_type == "Conv"]
+    layers = []
+    for node in _of_tokens(graph):
+        if node.op_type == "Conv":
+            weight = arrays[node.input[1]]
+            # An exporter leaves a bias out that is 0 all over.
+            bias = arrays[node.input[2]] if len(node.input) > 2 else np.zeros(len(weight), np.float32)
+            layers.append((weight, bias))
+    return layers
 
 
 def _of_tokens(graph: "GraphProto") -> "list[NodeProto]":

@@ -21,6 +21,7 @@ from tests.conftest import ROOT
 from tests.tiny_detectors import write_yolox
 from tests.tiny_model import tiny_trained
 from training.captioning import TrainedCaptioner
+from training.models.mobilenet_yolox import MobileNetYolox
 
 CLASSES = ("cup", "chair", "person")
 
@@ -144,6 +145,18 @@ def test_a_detector_may_be_left_out(checkpoint: Path, tmp_path: Path) -> None:
     assert loaded.detector is None
     assert loaded.manifest["format_version"] == 1
     assert [output.name for output in onnx.load(str(tmp_path / "bundle" / "vision.onnx")).graph.output] == ["tokens"]
+
+
+def test_training_may_begin_with_the_backbone_of_such_a_bundle(bundle: Path, checkpoint: Path) -> None:
+    from export.storage import round_to_float16
+    from training.backbones import load_backbone
+
+    trained = TrainedCaptioner.load(checkpoint).backbone
+    assert isinstance(trained, MobileNetYolox)
+    round_to_float16(trained)
+    image = torch.from_numpy(synthetic_images(1, 224))
+    with torch.inference_mode():
+        torch.testing.assert_close(load_backbone(bundle)(image), trained.mobilenet(image), atol=1e-3, rtol=0)
 
 
 def test_float16_finds_the_same_within_its_precision(checkpoint: Path, tmp_path: Path) -> None:
