@@ -33,9 +33,6 @@ class DataConfig:
     """Words seen less often in the training split are unknown; 0: as often as the rule says."""
     max_words: int = 20
     """Longer captions are cut; also the longest caption that beam search makes."""
-    boxes: list[str] = field(default_factory=list)
-    """Files of ``python -m training.detection.label``, below the checkout or absolute, for phases with a
-    ``noun_weight``; ``NAME=FILE`` for the data set ``NAME`` of a mixture."""
     text: str = ""
     """Captions without pictures, for phases with the objective ``language``: a ``captions_*.json`` of COCO below the
     data folder, or absolute."""
@@ -118,9 +115,6 @@ class PhaseConfig:
     """Mirror half of the photographs."""
     crop: float = 1.0
     """Smallest share of the side that a random crop keeps; 1 is the whole photograph. No effect on cached features."""
-    noun_weight: float = 0.0
-    """What self-critical training adds to CIDEr-D for nouns of what is there, and takes off for nouns of what is not:
-    see :mod:`training.objectives.noun_reward`."""
     beam_size: int = 5
     """Captions that self-critical training tries for an image."""
     reward_end_token: bool = True
@@ -148,10 +142,6 @@ class PhaseConfig:
                 raise ValueError(f"{key} must be at least 1, not {getattr(self, key)}")
         if not 0 <= self.average < 1:
             raise ValueError(f"average must be at least 0 and less than 1, not {self.average}")
-        if self.noun_weight < 0:
-            raise ValueError(f"noun_weight must not be negative, not {self.noun_weight}")
-        if self.noun_weight and self.objective != "self_critical":
-            raise ValueError("noun_weight is for the objective self_critical")
         if self.patience < 0:
             raise ValueError(f"patience must not be negative, not {self.patience}")
 
@@ -241,8 +231,6 @@ def parse_config(raw: Any, where: str) -> ExperimentConfig:
             raise ConfigError(f"{where}: yolox: features have no backbone")
     if any(phase.objective == "language" for phase in config.phases) and not config.data.text:
         raise ConfigError(f"{where}: data: text: a phase has the objective language, but there are no captions")
-    if any(phase.noun_weight for phase in config.phases) and not config.data.boxes:
-        raise ConfigError(f"{where}: data: boxes: a phase has a noun_weight, but there are no files of boxes")
     _build(DATASETS[config.data.dataset].options, config.data.options, f"{where}: data: options")
     return config
 

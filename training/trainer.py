@@ -32,13 +32,10 @@ from training.data.coco import read_captions
 from training.data.datasets import open_dataset
 from training.data.folder import CHECKOUT
 from training.data.tokenizer import RULES, build_vocabulary
-from training.detection.classes import DETECTION_CLASSES
-from training.detection.labels import read_labels
 from training.engine import Engine, check_compiler, choose_device
 from training.metrics.coco import score_captions
 from training.models import FAMILIES
 from training.objectives import OBJECTIVES
-from training.objectives.noun_reward import KnownObjects
 from training.objectives.objective import TrainingCaptions
 from training.progress import Plan, Progress
 from training.reporting import RunReport, summary
@@ -100,11 +97,7 @@ class Trainer:
         vocabulary = build_vocabulary(chain.from_iterable(train_words), config.data.minimum_count or rule.minimum_count)
         text = read_captions(data / config.data.text).captions.values() if config.data.text else ()
         text_words = [[rule.words(caption) for caption in group] for group in text]
-        objects = None
-        if config.data.boxes:
-            labels = read_labels(config.data.boxes, CHECKOUT, DETECTION_CLASSES)
-            objects = KnownObjects.from_labels(labels, self.images["train"])
-        self.captions = TrainingCaptions(train_words, vocabulary, config.data.max_words, text_words, objects)
+        self.captions = TrainingCaptions(train_words, vocabulary, config.data.max_words, text_words)
         self.inputs = open_visual_inputs(config, data, dataset, self.images, cache)
         family = FAMILIES[config.family]
         try:

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from tests.tiny_model import tiny_trained
-from tests.training.detection.boxes_of_drawings import CLASSES, write_labels
 from tests.training.small_flickr8k import write_config
 from training.captioning import TrainedCaptioner
 from training.config import ConfigError, load_config
@@ -157,15 +156,3 @@ def test_a_detector_beside_the_backbone_is_seen_by_the_captioner_and_stays_as_it
     before, after = detector.mobilenet.state_dict(), trainer.trained.backbone.mobilenet.state_dict()
     assert any(not torch.equal(before[name], tensor) for name, tensor in after.items())
     assert {"name": "drawings"} in kept.record["backbone_trained_on"]
-
-
-def test_a_reward_for_nouns_reads_the_boxes_of_the_experiment(data: Path, tmp_path: Path) -> None:
-    labels = write_labels(tmp_path / "boxes.jsonl", data)
-    boxes = {"minimum_count": 1, "max_words": 12, "boxes": str(labels)}
-    config = write_config(tmp_path / "config.yaml", phases=[XE, {**SCST, "noun_weight": 1.0}], data=boxes)
-    run = Trainer(load_config(config), data, tmp_path / "run", tmp_path / "features")
-    run.run()
-    assert run.captions.objects is not None
-    sure = run.captions.objects.sure[:, [DETECTION_CLASSES.index(name) for name in CLASSES.values()]]
-    assert sure.sum(axis=1).tolist() == [1] * len(run.images["train"]), "a drawing has one shape"
-    assert "reward" in run.progress.history[-1]

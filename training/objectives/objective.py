@@ -12,7 +12,6 @@ from training.models.smart import Smart
 
 if TYPE_CHECKING:
     from training.config import PhaseConfig
-    from training.objectives.noun_reward import KnownObjects
 
 
 HOPELESS = 5.0
@@ -30,8 +29,6 @@ class TrainingCaptions:
     """Longest caption that is learned or made, end token included."""
     text: Sequence[Sequence[list[str]]] = ()
     """Captions without pictures, as words, in groups that say much the same."""
-    objects: "KnownObjects | None" = None
-    """What is to be seen in the images, where it is known."""
 
 
 class Outcome(NamedTuple):

@@ -14,7 +14,6 @@ to the very probabilities, dropout and all, by which the words were chosen.
 
 import math
 from collections.abc import Callable
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +23,6 @@ from torch import Tensor
 from training.decode import beam_search
 from training.models.smart import Smart
 from training.objectives.cider_d import CiderD
-from training.objectives.noun_reward import NounReward
 from training.objectives.objective import HOPELESS, Outcome, TrainingCaptions
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 
 
 GREATEST_REWARD = 10.0
-"""Of CIDEr-D, beside which the reward for nouns is small."""
+"""Of CIDEr-D."""
 
 Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Images (B,) and words (B, k, T) -> (B, k), as :meth:`training.objectives.cider_d.CiderD.score`."""
@@ -57,7 +55,8 @@ class SelfCritical:
 
     def __init__(self, captions: TrainingCaptions, phase: "PhaseConfig") -> None:
         self._beam_size, self._max_words = phase.beam_size, captions.max_words
-        self.reward = _reward(captions, phase)
+        corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
+        self.reward: Reward = corpus.score
         self.largest_loss = GREATEST_REWARD * HOPELESS * math.log(len(captions.vocabulary))
 
     def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
@@ -70,12 +69,3 @@ class SelfCritical:
 
     def weight(self, images: np.ndarray) -> float:
         return float(len(images))
-
-
-def _reward(captions: TrainingCaptions, phase: "PhaseConfig") -> Reward:
-    corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
-    if not phase.noun_weight:
-        return corpus.score
-    assert captions.objects is not None  # or the experiment would have been refused
-    nouns = NounReward(captions.objects, chain.from_iterable(captions.words), captions.vocabulary)
-    return lambda images, words: corpus.score(images, words) + phase.noun_weight * nouns.score(images, words)
