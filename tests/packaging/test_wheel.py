@@ -64,8 +64,9 @@ def test_wheel_holds_the_templates_of_reports(names: set[str]) -> None:
     assert templates <= names
 
 
-def test_wheel_is_below_fifty_megabytes(wheel: Path) -> None:
-    assert wheel.stat().st_size < 50e6
+def test_wheel_is_no_larger_than_what_ships_in_it_may_be(wheel: Path) -> None:
+    bundle, sequences, rest = 45e6, 12e6, 3e6
+    assert wheel.stat().st_size < bundle + sequences + rest
 
 
 def test_wheel_asks_for_no_torch_unless_training_is_wanted(metadata: Message) -> None:
