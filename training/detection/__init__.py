@@ -1,1 +1,1 @@
-"""A detector on the captioner's backbone: labels for it, the head, its loss, and training it alone."""
+"""The detector beside the captioner's backbone: its weights, labels for it, its loss, and training it."""
