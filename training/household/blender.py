@@ -95,7 +95,7 @@ class Stage:
         render.threads_mode, render.threads = "FIXED", threads
         render.use_persistent_data = True
         cycles.device, cycles.samples, cycles.use_adaptive_sampling = "CPU", samples, False
-        cycles.use_denoising, cycles.denoiser = True, "OPENIMAGEDENOISE"
+        cycles.use_denoising, cycles.denoiser, cycles.denoising_quality = True, "OPENIMAGEDENOISE", "BALANCED"
         cycles.max_bounces, cycles.diffuse_bounces, cycles.glossy_bounces = 8, 3, 3
         cycles.transmission_bounces, cycles.transparent_max_bounces = 6, 6
         cycles.caustics_reflective = cycles.caustics_refractive = False
@@ -191,6 +191,8 @@ def _world(bpy: ModuleType, scene: Scene) -> Any:
     """Sky above a ragged line of trees above a lawn; rays other than the camera's get almost nothing of it."""
     light = scene.lighting
     world = bpy.data.worlds.new("world")
+    # A map of where the sky is bright, made anew for every scene: its usual size takes longer than two frames.
+    world.cycles.sampling_method, world.cycles.sample_map_resolution = "MANUAL", 256
     tree = world.node_tree
     tree.nodes.clear()
     new, link = tree.nodes.new, tree.links.new

@@ -56,7 +56,8 @@ def generate(folder: Path, settings: Settings, sequences: int, *, processes: int
     with tqdm(total=everything, initial=everything - total, unit="frame", disable=quiet) as bar:
         for number, frames in _rendered(folder, settings, missing, processes) if total else ():
             bar.update(frames)
-            if not root.missing(number, settings.frames):
+            # Two parts of a sequence may have been done by the time that the first is looked at.
+            if not root.is_finished(number) and not root.missing(number, settings.frames):
                 root.finish(plan(settings, number), settings.frames)
     seconds = time.perf_counter() - started
     # Killed between a sequence's last frame and its labels.
