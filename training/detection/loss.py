@@ -33,6 +33,8 @@ VISIBLE = 0.35
 """Smallest share of a box that must be in a random view."""
 SMALLEST = 3.0
 """Smallest side of a box in pixels that is worth looking for."""
+UNSURE = 0.05
+"""Where the best score of a cell is lower, its box means nothing."""
 
 
 class Targets(NamedTuple):
@@ -109,6 +111,36 @@ def detection_loss(found: Found, targets: Targets, cells: Tensor, strides: Tenso
     lost = 1 - generalised_overlaps(found.boxes_xyxy[frames, places], targets.boxes_xyxy[frames, which])
     boxes = (lost * targets.scores[frames, which]).sum() + 0 * found.boxes_xyxy.sum()
     return (classes + BOX_WEIGHT * boxes) / TYPICAL_MASS
+
+
+def keeping_loss(found: Found, before: Found, kept: Tensor) -> Tensor:
+    """How far a detector's answers are from those it gave before it learned: what keeps it from forgetting classes that
+    its new labels do not show (Li and Hoiem, Learning without Forgetting, ECCV 2016).
+
+    A class counts by how far off its score is (quality focal loss: Li et al., NeurIPS 2020), a box by how sure the cell
+    was of it.
+
+    Args:
+        found: by the detector.
+        before: by the detector as it was, on the same frames.
+        kept: (B,) bool, the frames that count.
+
+    Returns:
+        () float32, the sum over the frames; 0 where none counts, with a gradient of 0.
+    """
+    found, before = Found(*(part.float()[kept] for part in found)), Found(*(part.float()[kept] for part in before))
+    with torch.no_grad():
+        weight = (found.class_scores - before.class_scores) ** 2
+    # Less what the answers from before have of it themselves: no difference, no loss.
+    entropy = functional.binary_cross_entropy(before.class_scores, before.class_scores, weight, reduction="sum")
+    classes = functional.binary_cross_entropy_with_logits(
+        _logits(found.class_scores), before.class_scores, weight, reduction="sum"
+    )
+    sureness = before.class_scores.amax(dim=-1)
+    sure = sureness > UNSURE
+    lost = 1 - generalised_overlaps(found.boxes_xyxy[sure], before.boxes_xyxy[sure])
+    boxes = (lost * sureness[sure]).sum() + 0 * found.boxes_xyxy.sum()
+    return (classes - entropy + BOX_WEIGHT * boxes) / TYPICAL_MASS
 
 
 def _logits(scores: Tensor) -> Tensor:

@@ -3,11 +3,13 @@
     python -m training.detection.train DETECTOR --data CONFIG --labels FILE ... -o OUT.safetensors
 
 DETECTOR is the released ``yolox_nano.onnx``, or what this command has written; OUT goes into an experiment as
-``yolox``. Photographs are those of the experiment CONFIG, seen in a new random view in every epoch. Start the same
-command again to go on after a kill, from the last whole epoch.
+``yolox``. Photographs are those of the experiment CONFIG, seen in a new random view in every epoch. On those without
+labels the detector learns to answer as before, so that it forgets nothing; its heads alone learn, its feature maps,
+which captioners look at too, stay. Start the same command again to go on after a kill, from the last whole epoch.
 """
 
 import argparse
+import copy
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -38,10 +40,10 @@ from training.data.folder import data_folder
 from training.detection.classes import DETECTION_CLASSES
 from training.detection.detector import TrainedDetector, with_classes
 from training.detection.labels import Labels, read_labels
-from training.detection.loss import Targets, detection_loss, targets_of
+from training.detection.loss import Targets, detection_loss, keeping_loss, targets_of
 from training.detection.sampling import draw_epoch, repeat_factors
 from training.engine import Engine, EngineError, choose_device
-from training.models.yolox import YoloxNano
+from training.models.yolox import Answers, YoloxNano
 from training.schedules import SCHEDULES
 from training.step import LARGEST_GRADIENT, TrainingError
 
@@ -67,11 +69,15 @@ def _parser() -> argparse.ArgumentParser:
         help="of python -m training.detection.label; NAME=FILE for the data set NAME of a mixture",
     )  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, required=True, help="safetensors file to write")
-    parser.add_argument("--epochs", type=positive, default=8, help="(default: %(default)s)")
+    parser.add_argument("--epochs", type=positive, default=3, help="(default: %(default)s)")
     parser.add_argument("--images-per-batch", type=positive, default=20, help="(default: %(default)s)")
-    parser.add_argument("--learning-rate", type=float, default=3e-4, help="at its peak (default: %(default)s)")
+    parser.add_argument("--learning-rate", type=float, default=1e-3, help="at its peak (default: %(default)s)")
     parser.add_argument("--crop", type=float, default=0.6, help="smallest share of a side in a view (default: 0.6)")
     parser.add_argument("--average", type=float, default=0.998, help="of the weights, a step (default: %(default)s)")
+    parser.add_argument(
+        "--keep", type=float, default=4.0, metavar="WEIGHT",
+        help="of staying as it was on photographs without labels; 0 leaves them out (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     parser.add_argument("--threads", type=positive, help="CPU threads (default: all)")
@@ -91,16 +97,20 @@ def run(arguments: argparse.Namespace) -> None:
     engine = Engine(choose_device(arguments.device), config.precision)
     labels = read_labels(arguments.labels, Path(), DETECTION_CLASSES)
     dataset = open_dataset(config.data, data_folder())
-    images = [image for image in dataset.split("train") if image in labels.boxes]
-    if not images:
-        raise DataError(f"--labels: no photograph of the training split has labels; it has {dataset.split('train')[0]}")
+    images = dataset.split("train")
+    labelled = [image for image in images if image in labels.boxes]
+    if not labelled:
+        raise DataError(f"--labels: no photograph of the training split has labels; it has {images[0]}")
+    if not arguments.keep:
+        images = labelled
     dataset.check_photographs(images)
     torch.manual_seed(arguments.seed)
     detector = with_classes(trained.detector, DETECTION_CLASSES)
     detector.to(engine.device)
     _Run(detector, dataset, images, labels, engine, arguments).train()
     record = {
-        **trained.record, "boxes_by": labels.made_by, "photographs": len(images), "epochs": arguments.epochs,
+        **trained.record, "boxes_by": labels.made_by, "photographs": len(labelled),
+        "photographs_kept": len(images) - len(labelled), "epochs": arguments.epochs,
     }  # fmt: skip
     TrainedDetector(detector.eval(), record).save(arguments.output)
     arguments.output.with_name(f"{arguments.output.name}.unfinished").unlink()
@@ -125,6 +135,8 @@ class _Run:
         """
         self.unfinished = arguments.output.with_name(f"{arguments.output.name}.unfinished")
         self._detector, self._dataset, self._images, self._labels = detector, dataset, images, labels
+        detector.network.requires_grad_(False)
+        self._head_before, self._keep_weight = copy.deepcopy(detector.head).requires_grad_(False), arguments.keep
         self._factors, self._engine, self._crop = repeat_factors(labels, images), engine, arguments.crop
         self._batch, self._epochs, self._seed = arguments.images_per_batch, arguments.epochs, arguments.seed
         self._schedule = PhaseConfig(
@@ -132,7 +144,7 @@ class _Run:
         )
         settings = {key: str(value) for key, value in sorted(vars(arguments).items())}
         self._settings = {key: value for key, value in settings.items() if key not in ("threads", "device")}
-        self._optimizer = torch.optim.AdamW(detector.parameters(), lr=arguments.learning_rate, weight_decay=1e-4)
+        self._optimizer = torch.optim.AdamW(detector.head.parameters(), lr=arguments.learning_rate, weight_decay=1e-4)
         self._average = WeightAverage(detector, arguments.average)
         self._epoch = 0
         if self.unfinished.exists():
@@ -205,11 +217,20 @@ class _Run:
     def _step(self, frames: torch.Tensor, targets: Targets) -> float:
         self._optimizer.zero_grad(set_to_none=True)
         frames, targets = self._engine.to_device((frames, targets))
+        pixels, detector = frames.permute(0, 3, 1, 2).float(), self._detector
+        with torch.no_grad(), self._engine.autocast():
+            levels = detector.network(pixels)
         with self._engine.autocast():
-            found = self._detector(frames)
-        loss = detection_loss(found, targets, self._detector.cells, self._detector.strides) / len(frames)
+            found = detector.found(Answers(levels, detector.head(levels)))
+        loss = detection_loss(found, targets, detector.cells, detector.strides)
+        kept = ~targets.sought.any(dim=1)
+        if kept.any():
+            with torch.no_grad(), self._engine.autocast():
+                before = detector.found(Answers(levels, self._head_before(levels)))
+            loss = loss + self._keep_weight * keeping_loss(found, before, kept)
+        loss = loss / len(frames)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._detector.parameters(), LARGEST_GRADIENT)
+        torch.nn.utils.clip_grad_norm_(detector.head.parameters(), LARGEST_GRADIENT)
         value = float(loss.detach())
         if not np.isfinite(value):
             raise TrainingError(f"the loss of the detector is {value}; lower --learning-rate")

@@ -6,7 +6,14 @@ import torch
 
 from training.data.augmentation import View
 from training.detection.labels import Boxes, Labels
-from training.detection.loss import Targets, answering_cells, detection_loss, generalised_overlaps, targets_of
+from training.detection.loss import (
+    Targets,
+    answering_cells,
+    detection_loss,
+    generalised_overlaps,
+    keeping_loss,
+    targets_of,
+)
 from training.models.backbone import Found
 from training.models.yolox import STRIDES, YoloxNano
 
@@ -131,3 +138,29 @@ def test_scores_of_0_and_1_have_a_finite_loss_and_gradient() -> None:
     assert torch.isfinite(lost)
     assert scores.grad is not None
     assert torch.isfinite(scores.grad).all()
+
+
+def test_answers_that_stay_lose_nothing_and_those_that_move_are_drawn_back() -> None:
+    before = perfect(targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0), ([0.5, 0.4, 0.9, 0.95], 1, 0.7)))
+    kept = torch.tensor([True])
+    assert float(keeping_loss(before, before, kept)) == pytest.approx(0.0, abs=1e-6)
+    scores = (before.class_scores * 0.8 + 0.1).requires_grad_()
+    boxes = (before.boxes_xyxy + 0.02).requires_grad_()
+    lost = keeping_loss(Found(scores, boxes), before, kept)
+    lost.backward()
+    assert float(lost.detach()) > 0.05
+    assert scores.grad is not None
+    assert boxes.grad is not None
+    assert bool((scores.grad.sign() == (scores - before.class_scores).sign()).all())
+    sure = before.class_scores.amax(dim=-1) > 0.5
+    nearer = Found(scores.detach(), boxes.detach() - 0.05 * boxes.grad)
+    assert float(keeping_loss(nearer, before, kept)) < float(lost.detach())
+    assert float(boxes.grad[~sure].abs().max()) == 0
+
+
+def test_answers_to_frames_that_are_not_kept_may_move() -> None:
+    before = perfect(targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0)))
+    moved = Found((1 - before.class_scores).requires_grad_(), before.boxes_xyxy + 0.3)
+    lost = keeping_loss(moved, before, torch.tensor([False]))
+    lost.backward()
+    assert float(lost.detach()) == 0

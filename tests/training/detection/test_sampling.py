@@ -36,6 +36,13 @@ def test_a_photograph_without_boxes_comes_once() -> None:
     assert repeat_factors(labels, images)[0] == 1.0
 
 
+def test_photographs_without_labels_come_once_and_make_no_class_rarer() -> None:
+    labels, images = labels_of(*[[(0, 1.0)]] * 399, [(0, 1.0), (1, 1.0)])
+    factors = repeat_factors(labels, [*images, "unlabelled", "another"])
+    assert np.array_equal(factors[:-2], repeat_factors(labels, images))
+    assert factors[-2:].tolist() == [1.0, 1.0]
+
+
 @given(st.lists(st.floats(1.0, MOST), min_size=1, max_size=50), st.integers(0, 2**32))
 def test_an_epoch_has_each_photograph_about_as_often_as_its_factor_says(factors: list[float], seed: int) -> None:
     order = draw_epoch(np.array(factors), np.random.default_rng(seed))

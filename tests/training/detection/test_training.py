@@ -12,7 +12,8 @@ from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.data.flickr8k import Flickr8k
 from training.detection import train
-from training.detection.detector import TrainedDetector
+from training.detection.classes import DETECTION_CLASSES
+from training.detection.detector import TrainedDetector, with_classes
 from training.detection.labels import read_labels
 from training.detection.loss import generalised_overlaps
 from training.models.yolox import YoloxNano
@@ -68,6 +69,33 @@ def test_the_command_teaches_the_released_detector_to_find_what_is_drawn(
     assert (record["photographs"], record["boxes_by"]) == (12, ["test"])
     assert not output.with_name(f"{output.name}.unfinished").exists()
     assert "a detector of 80 classes, from 12 photographs" in capsys.readouterr().out
+
+
+def test_on_photographs_without_labels_the_detector_stays_nearer_to_what_it_was(
+    data_dir: Path, data: Path, labels: Path, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = tmp_path / "half.jsonl"
+    header, *lines = labels.read_text().splitlines()
+    half.write_text("\n".join([header, *lines[: len(lines) // 2]]) + "\n")
+    command[1] = str(data_dir / "detectors" / "yolox_nano.onnx")
+    command[command.index("--labels") + 1] = str(half)
+    dataset, unlabelled = Flickr8k(data / "flickr8k"), [json.loads(line)["image"] for line in lines[len(lines) // 2 :]]
+    frames = torch.from_numpy(dataset.read_images(unlabelled))
+    before = with_classes(TrainedDetector.load(Path(command[1])).detector, DETECTION_CLASSES)
+    moved = {}
+    for weight in ("0.000001", "40"):
+        output = tmp_path / f"keep{weight}.safetensors"
+        monkeypatch.setattr(sys, "argv", [*command, "-o", str(output), "--epochs", "6", "--keep", weight])
+        assert train.main() == 0
+        after = TrainedDetector.load(output)
+        assert after.record["photographs_kept"] == len(unlabelled)
+        assert all(
+            torch.equal(a, b) for a, b in zip(*(d.network.parameters() for d in (after.detector, before)), strict=True)
+        )
+        with torch.inference_mode():
+            difference = after.detector(frames).class_scores - before(frames).class_scores
+        moved[weight] = float(difference.square().sum())
+    assert moved["40"] < 0.5 * moved["0.000001"]
 
 
 def test_the_command_goes_on_after_the_last_whole_epoch(
