@@ -174,8 +174,8 @@ class ExperimentConfig:
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     """In place of a backbone."""
     start_from: str = ""
-    """``best.safetensors`` of another run, below the checkout or absolute, whose captioner and backbone this run begins
-    with; of the same family, size and words."""
+    """``best.safetensors`` of another run of the same family and size, below the checkout or absolute, whose words,
+    captioner and backbone this run begins with; the detector is the one that ``yolox`` names."""
     family: str = "smart"
     model: dict[str, Any] = field(default_factory=dict)
     """The family's own hyper-parameters."""

@@ -94,7 +94,12 @@ class Trainer:
         }
         self.references = {image: [" ".join(w) for w in words[image]] for image in self.images["dev"]}
         train_words = [words[image] for image in self.images["train"]]
-        vocabulary = build_vocabulary(chain.from_iterable(train_words), config.data.minimum_count or rule.minimum_count)
+        before = TrainedCaptioner.load(CHECKOUT / config.start_from) if config.start_from else None
+        if before is not None:
+            vocabulary = before.vocabulary
+        else:
+            least = config.data.minimum_count or rule.minimum_count
+            vocabulary = build_vocabulary(chain.from_iterable(train_words), least)
         text = read_captions(data / config.data.text).captions.values() if config.data.text else ()
         text_words = [[rule.words(caption) for caption in group] for group in text]
         self.captions = TrainingCaptions(train_words, vocabulary, config.data.max_words, text_words)
@@ -110,8 +115,8 @@ class Trainer:
         record = {"name": config.name, **self.inputs.facts, "experiment": asdict(config)}
         captioner = family(model)
         self.trained = TrainedCaptioner(config.family, captioner, self.inputs.backbone, vocabulary, record)
-        if config.start_from:
-            self._start_from(CHECKOUT / config.start_from)
+        if before is not None:
+            self._start_from(before)
         for module in (captioner, self.trained.backbone):
             if module is not None:
                 module.to(self.engine.device)
@@ -119,26 +124,24 @@ class Trainer:
                     module.compile()
         self.plan = Plan(config.phases, len(train_words))
 
-    def _start_from(self, path: Path) -> None:
-        """Take the weights of a finished run.
+    def _start_from(self, before: TrainedCaptioner) -> None:
+        """Take what a finished run has learned. A detector is none of it: that one is the experiment's.
 
         Raises:
-            CheckpointError: the file is missing or malformed.
             ConfigError: it is of another model.
         """
-        theirs, own = TrainedCaptioner.load(path), self.trained
-        if (theirs.family, theirs.captioner.config) != (own.family, own.captioner.config):
+        path, own = self.config.start_from, self.trained
+        if (before.family, before.captioner.config) != (own.family, own.captioner.config):
             raise ConfigError(f"start_from: {path} has a captioner of another family or size")
-        if theirs.vocabulary != own.vocabulary:
-            raise ConfigError(f"start_from: {path} knows other words; train on the same data")
-        if (theirs.backbone is None) != (own.backbone is None):
-            raise ConfigError(f"start_from: {path} has its visual tokens from something else (backbone or features)")
-        if type(theirs.backbone) is not type(own.backbone):
-            raise ConfigError(f"start_from: {path} sees with something else (yolox)")
-        own.load_tensors(theirs.tensors())
-        trained_on = "backbone_trained_on"
-        if trained_on in theirs.record:
-            own.record[trained_on] = theirs.record[trained_on]
+        if type(before.backbone) is not type(own.backbone):
+            raise ConfigError(
+                f"start_from: {path} has its visual tokens from something else (backbone, yolox, features)"
+            )
+        own.captioner.load_state_dict(before.captioner.state_dict())
+        if before.backbone is not None and own.backbone is not None:
+            own.backbone.learns.load_state_dict(before.backbone.learns.state_dict())
+            data = own.record["backbone_trained_on"]
+            data += [entry for entry in before.record["backbone_trained_on"] if entry not in data]
 
     def _claim_folder(self) -> None:
         """The folder belongs to the experiment that was started in it first."""

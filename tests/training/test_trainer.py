@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
 from tests.training.small_flickr8k import write_config
 from training.captioning import TrainedCaptioner
@@ -123,21 +124,52 @@ def test_a_run_may_start_from_the_weights_of_another(data: Path, tmp_path: Path)
         assert all(torch.equal(found[name], value) for name, value in expected.items())
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"model": {"d_model": 16, "heads": 4, "d_ff": 64, "memory_slots": 4}}, "of another family or size"),
-        ({"data": {"minimum_count": 13, "max_words": 12}}, "of another family or size|other words"),
-    ],
-)
-def test_a_run_cannot_start_from_another_model(
-    data: Path, tmp_path: Path, changes: dict[str, object], sentence: str
-) -> None:
-    trained(tmp_path, data, XE)
-    config = write_config(
-        tmp_path / "second.yaml", phases=[XE], start_from=str(tmp_path / "run" / "best.safetensors"), **changes
+def test_a_run_that_starts_from_another_has_its_words_whatever_its_own_data_say(data: Path, tmp_path: Path) -> None:
+    first = trained(tmp_path, data, XE).trained
+    rare = {"minimum_count": 13, "max_words": 12}
+    other = str(tmp_path / "run" / "best.safetensors")
+
+    def words(**changes: str) -> Vocabulary:
+        config = load_config(write_config(tmp_path / "rare.yaml", phases=[XE], data=rare, **changes))
+        return Trainer(config, data, tmp_path / f"run{len(changes)}", tmp_path / "features").trained.vocabulary
+
+    assert len(words()) < len(first.vocabulary)
+    assert words(start_from=other) == first.vocabulary
+
+
+def test_a_run_that_starts_from_another_has_the_detector_that_it_names_itself(data: Path, tmp_path: Path) -> None:
+    files = {}
+    for name in ("before", "after"):
+        detector = tiny_trained(class_names=DETECTION_CLASSES).backbone
+        assert isinstance(detector, MobileNetYolox)
+        for parameter in detector.yolox.head.parameters():
+            parameter.data += 0.01 * (name == "after")
+        files[name] = tmp_path / f"{name}.safetensors"
+        TrainedDetector(detector.yolox, {"trained_on": [{"name": name}]}).save(files[name])
+    trained(tmp_path, data, XE, END_TO_END, yolox=str(files["before"]))
+    other = tmp_path / "run" / "best.safetensors"
+    still = {**SCST, "learning_rate": 0.0}
+    trainer = trained(tmp_path / "second", data, still, start_from=str(other), yolox=str(files["after"]))
+    first, second = TrainedCaptioner.load(other).backbone, trainer.trained.backbone
+    assert isinstance(first, MobileNetYolox)
+    assert isinstance(second, MobileNetYolox)
+    assert all(
+        torch.equal(*pair) for pair in zip(first.mobilenet.parameters(), second.mobilenet.parameters(), strict=True)
     )
-    with pytest.raises(ConfigError, match=sentence):
+    assert not any(
+        torch.equal(*pair) for pair in zip(first.yolox.head.parameters(), second.yolox.head.parameters(), strict=True)
+    )
+    named = [entry["name"] for entry in trainer.trained.record["backbone_trained_on"]]
+    assert "before" in named
+    assert "after" in named
+
+
+def test_a_run_cannot_start_from_a_model_of_another_size(data: Path, tmp_path: Path) -> None:
+    trained(tmp_path, data, XE)
+    other = str(tmp_path / "run" / "best.safetensors")
+    smaller = {"d_model": 16, "heads": 4, "d_ff": 64, "memory_slots": 4}
+    config = write_config(tmp_path / "second.yaml", phases=[XE], start_from=other, model=smaller)
+    with pytest.raises(ConfigError, match="of another family or size"):
         Trainer(load_config(config), data, tmp_path / "second", tmp_path / "features")
 
 

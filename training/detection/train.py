@@ -34,7 +34,7 @@ from training.checkpoint import (
 from training.commands import exit_status
 from training.config import ConfigError, PhaseConfig, load_config
 from training.data.augmentation import random_view
-from training.data.datasets import CaptionDataset, open_dataset
+from training.data.datasets import CaptionDataset, open_dataset, provenance
 from training.data.flickr8k import DataError
 from training.data.folder import data_folder
 from training.detection.classes import DETECTION_CLASSES
@@ -108,8 +108,10 @@ def run(arguments: argparse.Namespace) -> None:
     detector = with_classes(trained.detector, DETECTION_CLASSES)
     detector.to(engine.device)
     _Run(detector, dataset, images, labels, engine, arguments).train()
+    known = list(trained.record["trained_on"])
     record = {
-        **trained.record, "boxes_by": labels.made_by, "photographs": len(labelled),
+        **trained.record, "trained_on": known + [entry for entry in provenance(config.data) if entry not in known],
+        "boxes_by": labels.made_by, "photographs": len(labelled),
         "photographs_kept": len(images) - len(labelled), "epochs": arguments.epochs,
     }  # fmt: skip
     TrainedDetector(detector.eval(), record).save(arguments.output)
