@@ -109,12 +109,13 @@ class PhaseConfig:
     accumulate: int = 1
     """A process computes its images of a step in so many parts, one after the other: less memory, the same step."""
     backbone_learning_rate: float = 0.0
-    """0 keeps the backbone frozen and takes cached features."""
+    """0 keeps the backbone frozen and, with a ``crop`` of 1, takes cached features."""
     label_smoothing: float = 0.0
     flip: bool = True
     """Mirror half of the photographs."""
     crop: float = 1.0
-    """Smallest share of the side that a random crop keeps; 1 is the whole photograph. No effect on cached features."""
+    """Smallest share of the side that a random crop keeps; 1 is the whole photograph. Below 1 a frozen backbone, too,
+    sees every photograph anew in every epoch."""
     beam_size: int = 5
     """Captions that self-critical training tries for an image."""
     reward_end_token: bool = True

@@ -86,7 +86,8 @@ class VisualInputs(Protocol):
 
 
 class Photographs:
-    """Photographs through a backbone: cached grid features while it is frozen, random views while it learns."""
+    """Photographs through a backbone: cached grid features while it is frozen, random views while it learns, or where
+    the phase asks for crops."""
 
     def __init__(
         self,
@@ -129,6 +130,7 @@ class Photographs:
             self._features = {
                 split: grid_features(self._cache, self._dataset, images, self.backbone, flip=split == "train")
                 for split, images in self._splits.items()
+                if split != "train" or phase.crop == 1
             }
 
     def begin_epoch(self, random: np.random.Generator) -> None:
@@ -139,7 +141,7 @@ class Photographs:
     def training_batch(self, images: np.ndarray, random: np.random.Generator) -> VisualBatch:
         assert self._phase is not None
         flips = self._flips[images]
-        if not self._phase.trains_backbone:
+        if "train" in self._features:
             return VisualBatch(torch.from_numpy(self._features["train"].read(images, flips.astype(int))))
         names = [self._splits["train"][index] for index in images]
         crop = self._phase.crop
@@ -148,14 +150,18 @@ class Photographs:
         return VisualBatch(torch.from_numpy(np.stack(views)))
 
     def dev_batch(self, start: int, stop: int) -> VisualBatch:
-        assert self._phase is not None
-        if not self._phase.trains_backbone:
+        if "dev" in self._features:
             images = np.arange(start, min(stop, len(self._splits["dev"])))
             return VisualBatch(torch.from_numpy(self._features["dev"].read(images, np.zeros(len(images), int))))
         return VisualBatch(torch.from_numpy(self._dataset.read_images(self._splits["dev"][start:stop])))
 
     def tokens(self, batch: VisualBatch) -> Tensor:
-        return self.backbone(batch.values) if batch.values.dtype == torch.uint8 else batch.values
+        if batch.values.dtype != torch.uint8:
+            return batch.values
+        assert self._phase is not None
+        with torch.set_grad_enabled(self._phase.trains_backbone and torch.is_grad_enabled()):
+            tokens: Tensor = self.backbone(batch.values)
+        return tokens
 
 
 def _of_images(random: np.random.Generator, images: np.ndarray) -> list[np.random.Generator]:

@@ -90,6 +90,26 @@ def test_a_phase_may_begin_with_a_fresh_captioner_on_the_fine_tuned_backbone(dat
     assert all(torch.equal(found[name], value) for name, value in repeated.state_dict().items())
 
 
+def test_with_crops_a_frozen_backbone_sees_new_views_of_the_photographs_and_stays_as_it_is(
+    data: Path, tmp_path: Path
+) -> None:
+    whole = trained(tmp_path / "whole", data, SCST)
+    trainer = trained(tmp_path / "cropped", data, {**SCST, "crop": 0.5})
+    assert len(list((tmp_path / "whole" / "features").iterdir())) == 2
+    assert len(list((tmp_path / "cropped" / "features").iterdir())) == 1  # dev
+    pairs = zip(whole.trained.backbone.parameters(), trainer.trained.backbone.parameters(), strict=True)
+    assert all(torch.equal(*pair) for pair in pairs)
+    assert all(parameter.grad is None for parameter in trainer.trained.backbone.parameters())
+    trainer.inputs.begin_epoch(np.random.default_rng(0))
+    images = np.arange(4)
+    first, again, other = (
+        trainer.inputs.training_batch(images, np.random.default_rng(seed)).values for seed in (1, 1, 2)
+    )
+    assert first.shape == (4, 224, 224, 3)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
 def test_patience_ends_a_phase_and_the_next_one_begins(data: Path, tmp_path: Path) -> None:
     still = {**XE, "learning_rate": 0.0, "epochs": 9, "patience": 2}
     trainer = trained(tmp_path, data, still, {**still, "name": "again", "patience": 1})
