@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -135,29 +135,48 @@ def open_detector(path: Path, threads: int) -> Detector | VisionDetector:
     return found
 
 
+class _Truth:
+    """Boxes of photographs, for a file in COCO's format."""
+
+    def __init__(self, categories: Mapping[int, str]) -> None:
+        """``categories``: names by number."""
+        self._categories = [{"id": number, "name": name} for number, name in categories.items()]
+        self._images: list[dict[str, Any]] = []
+        self._boxes: list[dict[str, Any]] = []
+
+    def add_image(self, name: str, width: int, height: int) -> None:
+        """``name``: of the file, absolute or below the folder of the photographs."""
+        self._images.append({"id": len(self._images), "file_name": name, "width": width, "height": height})
+
+    def add_box(self, category: int, box_xyxy: Sequence[float]) -> None:
+        """In the last image, in pixels."""
+        left, top, right, bottom = box_xyxy
+        width, height = right - left, bottom - top
+        self._boxes.append({
+            "id": len(self._boxes) + 1, "image_id": self._images[-1]["id"], "category_id": category,
+            "bbox": [left, top, width, height], "area": width * height, "iscrowd": 0,
+        })  # fmt: skip
+
+    def write(self, path: Path) -> Path:
+        content = {"images": self._images, "categories": self._categories, "annotations": self._boxes}
+        path.write_text(json.dumps(content), encoding="utf-8")
+        return path
+
+
 def household_annotations(root: Path, folder: Path) -> Path:
     """The ground truth of sequences in ACVR's layout as a file in COCO's format, written into ``folder``.
 
     Raises:
         SourceError: there is no sequence, or one is damaged.
     """
-    categories = [{"id": number, "name": name} for number, name in enumerate(ACVR_CLASSES) if number]
-    numbers = {each["name"]: each["id"] for each in categories}
-    images: list[dict[str, Any]] = []
-    boxes: list[dict[str, Any]] = []
-    for number, frame in enumerate(AcvrSequences(root).frames()):
-        path = str(frame.image_path.resolve())
-        images.append({"id": number, "file_name": path, "width": frame.width, "height": frame.height})
+    categories = {number: name for number, name in enumerate(ACVR_CLASSES) if number}
+    numbers = {name: number for number, name in categories.items()}
+    truth = _Truth(categories)
+    for frame in AcvrSequences(root).frames():
+        truth.add_image(str(frame.image_path.resolve()), frame.width, frame.height)
         for thing in frame.objects:
-            left, top, right, bottom = thing.box_xyxy
-            box = [left, top, right - left, bottom - top]
-            boxes.append({
-                "id": len(boxes) + 1, "image_id": number, "category_id": numbers[thing.class_name], "bbox": box,
-                "area": box[2] * box[3], "iscrowd": 0,
-            })  # fmt: skip
-    path_of_all = folder / "household.json"
-    path_of_all.write_text(json.dumps({"images": images, "categories": categories, "annotations": boxes}))
-    return path_of_all
+            truth.add_box(numbers[thing.class_name], thing.box_xyxy)
+    return truth.write(folder / "household.json")
 
 
 def labelled_photographs(arguments: argparse.Namespace, folder: Path) -> Path:
@@ -171,24 +190,16 @@ def labelled_photographs(arguments: argparse.Namespace, folder: Path) -> Path:
     names = [name for name in dataset.split("dev") if name in labels.boxes][: arguments.photographs]
     if not names:
         raise DataError(f"{arguments.labels}: no photograph of the dev split has labels; label it with --splits dev")
-    images: list[dict[str, Any]] = []
-    annotations: list[dict[str, Any]] = []
+    truth = _Truth(dict(enumerate(labels.class_names)))
     for number, name in enumerate(names):
         frame, boxes = dataset.read_images([name])[0], labels.boxes[name]
         cv2.imwrite(str(folder / f"{number}.png"), frame)
         height, width = frame.shape[:2]
-        images.append({"id": number, "file_name": f"{number}.png", "width": width, "height": height})
+        truth.add_image(f"{number}.png", width, height)
         sure = boxes.chosen(boxes.scores >= arguments.score)
-        for (left, top, right, bottom), class_id in zip(sure.xyxy.tolist(), sure.class_ids.tolist(), strict=True):
-            box = [left * width, top * height, (right - left) * width, (bottom - top) * height]
-            annotations.append({
-                "id": len(annotations) + 1, "image_id": number, "category_id": class_id, "bbox": box,
-                "area": box[2] * box[3], "iscrowd": 0,
-            })  # fmt: skip
-    categories = [{"id": number, "name": name} for number, name in enumerate(labels.class_names)]
-    path = folder / "labelled.json"
-    path.write_text(json.dumps({"images": images, "categories": categories, "annotations": annotations}))
-    return path
+        for box, class_id in zip(sure.xyxy, sure.class_ids.tolist(), strict=True):
+            truth.add_box(class_id, (box * [width, height, width, height]).tolist())
+    return truth.write(folder / "labelled.json")
 
 
 def in_common(precisions: Mapping[str, Mapping[str, float]], known: Collection[str]) -> dict[str, dict[str, Any]]:
