@@ -129,6 +129,8 @@ class PhaseConfig:
     """Begin with new captioner weights, on the backbone that the phases before have fine-tuned."""
     from_best: bool = False
     """Start from the best model of the phases before, by dev CIDEr, not from where the last one ended."""
+    sources: list[str] = field(default_factory=list)
+    """The sources of a mixture that the phase learns from; all, if none is named."""
 
     def __post_init__(self) -> None:
         for key, known in (("objective", OBJECTIVES), ("schedule", SCHEDULES)):
@@ -233,6 +235,11 @@ def parse_config(raw: Any, where: str) -> ExperimentConfig:
     if any(phase.objective == "language" for phase in config.phases) and not config.data.text:
         raise ConfigError(f"{where}: data: text: a phase has the objective language, but there are no captions")
     _build(DATASETS[config.data.dataset].options, config.data.options, f"{where}: data: options")
+    known = config.data.options.get("sources", {})
+    for index, phase in enumerate(config.phases):
+        if unknown := [name for name in phase.sources if name not in known]:
+            of = f"the sources are {', '.join(known)}" if known else f"{config.data.dataset} is no mixture of sources"
+            raise ConfigError(f"{where}: phases[{index}]: sources: {unknown[0]!r}: {of}")
     return config
 
 

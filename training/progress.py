@@ -35,13 +35,13 @@ class Progress:
 class Plan:
     """The steps of a run, if no phase ends early."""
 
-    def __init__(self, phases: Sequence[PhaseConfig], images: int) -> None:
+    def __init__(self, phases: Sequence[PhaseConfig], images: Sequence[int]) -> None:
         """
         Args:
-            images: of the training split.
+            images: of the training split, that each phase learns from.
         """
         self.phases = phases
-        self.steps = [math.ceil(images / phase.images_per_batch) for phase in phases]
+        self.steps = [math.ceil(count / phase.images_per_batch) for phase, count in zip(phases, images, strict=True)]
         """An epoch, of each phase."""
         self.total = sum(self._steps_of(range(len(phases))))
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from itertools import chain
@@ -122,7 +122,8 @@ class Trainer:
                 module.to(self.engine.device)
                 if config.compile:
                     module.compile()
-        self.plan = Plan(config.phases, len(train_words))
+        self._places = [_of_sources(self.images["train"], phase) for phase in config.phases]
+        self.plan = Plan(config.phases, [len(places) for places in self._places])
 
     def _start_from(self, before: TrainedCaptioner) -> None:
         """Take what a finished run has learned. A detector is none of it: that one is the experiment's.
@@ -271,7 +272,8 @@ class Trainer:
         # seen, in as many processes.
         random = np.random.default_rng(epoch)
         lengths = longest_captions(self.captions.words, self.captions.max_words - 1)
-        order = shuffle(lengths, batch, random)
+        places = self._places[progress.phase]
+        order = places[shuffle(lengths[places], batch, random)]
         self.inputs.begin_epoch(random)
         self.trained.captioner.train()
         self._counted = time.monotonic()
@@ -413,3 +415,17 @@ class Trainer:
 def _seed(place: tuple[int, ...]) -> int:
     """64 bits that depend on a place in the run."""
     return int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
+
+
+def _of_sources(images: Sequence[str], phase: PhaseConfig) -> np.ndarray:
+    """Places of the images that a phase learns from.
+
+    Raises:
+        ConfigError: there are none.
+    """
+    chosen = [not phase.sources or image.split("/", 1)[0] in phase.sources for image in images]
+    if not any(chosen):
+        raise ConfigError(
+            f"phase {phase.name}: sources: {', '.join(phase.sources)} have no photographs here (repeat: 0?)"
+        )
+    return np.flatnonzero(chosen)

@@ -10,7 +10,7 @@ PLAN = Plan(
         PhaseConfig(name="frozen", epochs=3, learning_rate=1.0, images_per_batch=20),
         PhaseConfig(name="rewarded", epochs=2, learning_rate=1.0, images_per_batch=10),
     ],
-    images=90,
+    images=[90, 90],
 )
 
 

@@ -1,6 +1,7 @@
 """Several data sets trained as one."""
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from training.config import ConfigError, DataConfig, load_config
 from training.data.datasets import CaptionDataset, open_dataset, provenance
 from training.data.flickr8k import DataError
 from training.trainer import Trainer
+from training.visual_inputs import VisualBatch
 
 FLICKR8K = {"dataset": "flickr8k"}
 
@@ -141,6 +143,57 @@ def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtu
         trainer_module.Trainer(config, data, tmp_path / name, tmp_path / "features").run()
         assert (tmp_path / name / "best.safetensors").exists()
     assert len(list((tmp_path / "features").glob("*.npy"))) == 4  # three sources for training, one dev split
+
+
+def test_a_phase_learns_from_the_sources_that_it_names(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phases = [
+        {"name": "all", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6},
+        {"name": "photographs", "epochs": 2, "learning_rate": 1e-3, "images_per_batch": 6, "sources": ["photos"]},
+    ]
+    data_config = {"dataset": "mixture", "options": mixture(data), "minimum_count": 1, "max_words": 10}
+    config = load_config(write_config(tmp_path / "config.yaml", phases=phases, data=data_config))
+    trainer = Trainer(config, data, tmp_path / "run", tmp_path / "features")
+    read, seen = trainer.inputs.training_batch, []
+
+    def recorded(images: np.ndarray, random: np.random.Generator) -> VisualBatch:
+        seen.append([trainer.images["train"][index] for index in images])
+        return read(images, random)
+
+    monkeypatch.setattr(trainer.inputs, "training_batch", recorded)
+    trainer.run()
+    first = trainer.plan.steps[0]
+    everything, photographs = chain.from_iterable(seen[:first]), list(chain.from_iterable(seen[first:]))
+    assert sorted(everything) == sorted(trainer.images["train"])
+    assert sorted(photographs) == sorted(
+        2 * [image for image in trainer.images["train"] if image.startswith("photos/")]
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "sources", "complaint"),
+    [
+        (None, ["photos"], r"phases\[0\]: sources: 'photos': flickr8k is no mixture"),
+        ({"sources": {"a": FLICKR8K}}, ["a", "b"], r"phases\[0\]: sources: 'b': the sources are a"),
+    ],
+)
+def test_a_phase_that_names_an_unknown_source_is_refused(
+    tmp_path: Path, options: dict[str, Any] | None, sources: list[str], complaint: str
+) -> None:
+    data = {} if options is None else {"dataset": "mixture", "options": options}
+    phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "sources": sources}]
+    with pytest.raises(ConfigError, match=complaint):
+        load_config(write_config(tmp_path / "config.yaml", phases=phases, data=data))
+
+
+def test_a_phase_without_photographs_is_refused(data: Path, tmp_path: Path) -> None:
+    options = {"sources": {"photos": FLICKR8K, "more": {**FLICKR8K, "repeat": 0}}, "scored": ["photos"]}
+    phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "sources": ["more"]}]
+    data_config = {"dataset": "mixture", "options": options, "minimum_count": 1, "max_words": 10}
+    config = load_config(write_config(tmp_path / "config.yaml", phases=phases, data=data_config))
+    with pytest.raises(ConfigError, match="phase xe: sources: more have no photographs"):
+        Trainer(config, data, tmp_path / "run", tmp_path / "features")
 
 
 def test_a_backbone_may_be_that_of_a_bundle_whose_data_are_then_named(data: Path, tmp_path: Path) -> None:
