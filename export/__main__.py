@@ -234,6 +234,7 @@ def describe(
 ) -> dict[str, Any]:
     """The manifest's facts (docs/bundles.md)."""
     experiment = trained.record["experiment"]
+    scored = "averaged" if "averaged" in trained.record else "dev"
     return {
         "name": name,
         "created": time.strftime("%Y-%m-%d"),
@@ -241,7 +242,7 @@ def describe(
             "package": __version__, "commit": exporting_commit(), "onnx": onnx.__version__,
         },
         "architecture": {"family": trained.family, **asdict(trained.captioner.config)},
-        "training": {"experiment": experiment, "dev": trained.record.get("dev", {})},
+        "training": {"experiment": experiment, scored: trained.record.get(scored, {})},
         "decoding": {"beam_size": beam_size, "max_words": max_words},
         "precision": {
             "stored": "float16" if arguments.precision == "float16" else arguments.storage,

@@ -1,0 +1,81 @@
+"""The command that averages runs: the mean of their weights, the data of all, and refusals."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from tests.tiny_model import tiny_trained
+from training import soup
+from training.captioning import TrainedCaptioner
+
+
+def moved(by: float, **changes: object) -> TrainedCaptioner:
+    """A model whose weights are all higher by so much."""
+    trained = tiny_trained()
+    with torch.no_grad():
+        for module in (trained.captioner, trained.backbone):
+            assert module is not None
+            for parameter in module.parameters():
+                parameter += by
+    return replace(trained, **changes)  # type: ignore[arg-type]
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: Path | str) -> int:
+    monkeypatch.setattr(sys, "argv", ["soup", *map(str, arguments)])
+    return soup.main()
+
+
+def test_the_average_of_runs_has_the_mean_of_their_weights_and_the_data_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [tmp_path / f"{index}.safetensors" for index in range(3)]
+    for index, (path, by) in enumerate(zip(paths, (0.0, 0.3, -0.15), strict=True)):
+        trained = moved(by)
+        experiment = {**trained.record["experiment"], "seed": index}
+        facts = {"experiment": experiment, "dev": {"cider": 0.1 * index}, "backbone_trained_on": [{"name": str(index)}]}
+        trained.record = {**trained.record, **facts}
+        trained.save(path)
+    assert run(monkeypatch, *paths, "-o", tmp_path / "soup.safetensors") == 0
+    assert "the average of 3 models" in capsys.readouterr().out
+    mixed, expected = TrainedCaptioner.load(tmp_path / "soup.safetensors"), moved(0.05)
+    for name, tensor in expected.tensors().items():
+        torch.testing.assert_close(mixed.tensors()[name], tensor, atol=1e-6, rtol=1e-5)
+    assert [entry["seed"] for entry in mixed.record["averaged"]] == [0, 1, 2]
+    assert [entry["dev"] for entry in mixed.record["averaged"]] == [{"cider": 0.1 * index} for index in range(3)]
+    assert "dev" not in mixed.record
+    assert {"0", "1", "2"} <= {entry["name"] for entry in mixed.record["backbone_trained_on"]}
+
+
+def test_averaging_leaves_the_models_as_they_are() -> None:
+    first, second = moved(0.0), moved(1.0)
+    before = {name: tensor.clone() for name, tensor in first.tensors().items()}
+    soup.average({"a": first, "b": second})
+    assert all(torch.equal(before[name], tensor) for name, tensor in first.tensors().items())
+
+
+def test_models_that_cannot_be_averaged_are_refused_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, other, output = tmp_path / "first.safetensors", tmp_path / "other.safetensors", tmp_path / "soup.safetensors"
+    trained = tiny_trained()
+    trained.save(first)
+    words = trained.vocabulary.words
+    for changed, reason in (
+        (replace(trained, vocabulary=Vocabulary((*words[:-1], "zzz"))), "another words|other words"),
+        (replace(trained, backbone=None), "another backbone"),
+    ):
+        changed.save(other)
+        assert run(monkeypatch, first, other, "-o", output) == 1
+        error = capsys.readouterr().err
+        assert error.startswith("error: ")
+        assert any(part in error for part in reason.split("|"))
+        assert str(other) in error
+    assert run(monkeypatch, first, "-o", output) == 1
+    assert "two different models" in capsys.readouterr().err
+    assert run(monkeypatch, first, tmp_path / "none.safetensors", "-o", output) == 1
+    assert "none.safetensors" in capsys.readouterr().err
+    assert not output.exists()
