@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from training.captioning import TrainedCaptioner
 from training.checkpoint import CheckpointError
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def average(models: dict[str, TrainedCaptioner]) -> TrainedCaptioner:
-    """The mean of the weights, with the facts of all.
+    """The mean of the weights that learn from captions, with the facts of all and the detector of the first.
 
     Args:
         models: by what to call them. They are left as they are.
@@ -66,11 +67,18 @@ def average(models: dict[str, TrainedCaptioner]) -> TrainedCaptioner:
         ):
             if one != another:
                 raise SoupError(f"{name} has another {what} than {first_name}; average runs that began with one model")
-    tensors = {name: _mean([model.tensors()[name] for model in models.values()]) for name in first.tensors()}
     mixed = copy.deepcopy(first)
-    mixed.load_tensors(tensors)
     mixed.record = _record(models)
+    learning = [_learning(model) for model in models.values()]
+    for module, *modules in zip(_learning(mixed), *learning, strict=True):
+        states = [each.state_dict() for each in modules]
+        module.load_state_dict({name: _mean([state[name] for state in states]) for name in states[0]})
     return mixed
+
+
+def _learning(model: TrainedCaptioner) -> list[nn.Module]:
+    """What learns from captions. A detector is none of it: the first model's stays."""
+    return [model.captioner] if model.backbone is None else [model.captioner, model.backbone.learns]
 
 
 def _sees_with(model: TrainedCaptioner) -> tuple[str, dict[str, Any]] | None:

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
@@ -11,6 +12,8 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
 from training import soup
 from training.captioning import TrainedCaptioner
+from training.detection.classes import DETECTION_CLASSES
+from training.models.mobilenet_yolox import MobileNetYolox
 
 
 def moved(by: float, **changes: object) -> TrainedCaptioner:
@@ -48,6 +51,14 @@ def test_the_average_of_runs_has_the_mean_of_their_weights_and_the_data_of_all(
     assert [entry["dev"] for entry in mixed.record["averaged"]] == [{"cider": 0.1 * index} for index in range(3)]
     assert "dev" not in mixed.record
     assert {"0", "1", "2"} <= {entry["name"] for entry in mixed.record["backbone_trained_on"]}
+
+
+def test_the_average_has_the_detector_of_the_first() -> None:
+    models = {str(seed): tiny_trained(class_names=DETECTION_CLASSES, seed=seed) for seed in (1, 2)}
+    first, second, mixed = (cast(MobileNetYolox, model.backbone) for model in (*models.values(), soup.average(models)))
+    one, other, mean = ([*module.mobilenet.parameters()][0] for module in (first, second, mixed))
+    torch.testing.assert_close(mean, (one + other) / 2)
+    assert all(torch.equal(*pair) for pair in zip(mixed.yolox.parameters(), first.yolox.parameters(), strict=True))
 
 
 def test_averaging_leaves_the_models_as_they_are() -> None:
