@@ -56,7 +56,7 @@ def test_the_average_of_runs_has_the_mean_of_their_weights_and_the_data_of_all(
 def test_the_average_has_the_detector_of_the_first() -> None:
     models = {str(seed): tiny_trained(class_names=DETECTION_CLASSES, seed=seed) for seed in (1, 2)}
     first, second, mixed = (cast(MobileNetYolox, model.backbone) for model in (*models.values(), soup.average(models)))
-    one, other, mean = ([*module.mobilenet.parameters()][0] for module in (first, second, mixed))
+    one, other, mean = (next(iter(module.mobilenet.parameters())) for module in (first, second, mixed))
     torch.testing.assert_close(mean, (one + other) / 2)
     assert all(torch.equal(*pair) for pair in zip(mixed.yolox.parameters(), first.yolox.parameters(), strict=True))
 
