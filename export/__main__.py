@@ -29,8 +29,6 @@ from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH, V
 from smart_caption_ros.captioning.engines import create_engine
 from training.captioning import TrainedCaptioner
 from training.checkpoint import CheckpointError
-from training.config import DataConfig
-from training.data.datasets import provenance
 from training.data.flickr8k import DataError, Flickr8k
 from training.data.folder import data_folder
 from training.detection.teacher import PROVENANCE as TEACHERS
@@ -256,9 +254,8 @@ def describe_vision(
     trained: TrainedCaptioner, lender: Bundle | None, vision: onnx.ModelProto, architecture: dict[str, Any]
 ) -> dict[str, Any]:
     """The manifest's facts of what makes the tokens, from the lender's manifest where there is one."""
-    experiment = trained.record["experiment"]
     parameters = sum(p.numel() for p in trained.captioner.parameters())
-    data = provenance(DataConfig(**experiment["data"]))
+    data = trained.captions_from
     if lender is not None:
         theirs = lender.manifest
         weights = (w for w in vision.graph.initializer if w.data_type in (TensorProto.FLOAT, TensorProto.FLOAT16))

@@ -1,6 +1,6 @@
 """A trained captioner as one file: captioner, vocabulary, backbone where it has one, and what is known of them."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,8 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
+from training.config import DataConfig
+from training.data.datasets import provenance
 from training.decode import Hypotheses, beam_search
 from training.models import BACKBONES, FAMILIES
 from training.models.backbone import Backbone
@@ -27,6 +29,16 @@ class TrainedCaptioner:
     vocabulary: Vocabulary
     record: dict[str, Any]
     """Plain facts: name, experiment, data, scores."""
+
+    @property
+    def captions_from(self) -> list[dict[str, str]]:
+        """The data whose captions it has learned, each with a name and its terms.
+
+        Options of an experiment that are no longer known are passed over: they say nothing of the data.
+        """
+        known = {field.name for field in fields(DataConfig)}
+        data = self.record["experiment"]["data"]
+        return provenance(DataConfig(**{key: value for key, value in data.items() if key in known}))
 
     def save(self, path: Path) -> None:
         """Write one safetensors file, atomically."""

@@ -18,8 +18,6 @@ from torch import nn
 from training.captioning import TrainedCaptioner
 from training.checkpoint import CheckpointError
 from training.commands import exit_status
-from training.config import DataConfig
-from training.data.datasets import provenance
 
 
 class SoupError(Exception):
@@ -100,8 +98,8 @@ def _record(models: dict[str, TrainedCaptioner]) -> dict[str, Any]:
     ]
     if "backbone_trained_on" in record:
         data = [*record["backbone_trained_on"]]
-        for each in records[1:]:
-            theirs = [*provenance(DataConfig(**each["experiment"]["data"])), *each["backbone_trained_on"]]
+        for model in [*models.values()][1:]:
+            theirs = [*model.captions_from, *model.record["backbone_trained_on"]]
             data += [entry for entry in theirs if entry not in data]
         record["backbone_trained_on"] = data
     return record

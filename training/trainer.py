@@ -27,9 +27,9 @@ from training.checkpoint import (
     under_prefix,
     with_prefix,
 )
-from training.config import ConfigError, DataConfig, ExperimentConfig, PhaseConfig, parse_config, what_is_learnt
+from training.config import ConfigError, ExperimentConfig, PhaseConfig, parse_config, what_is_learnt
 from training.data.coco import read_captions
-from training.data.datasets import open_dataset, provenance
+from training.data.datasets import open_dataset
 from training.data.folder import CHECKOUT
 from training.data.tokenizer import RULES, build_vocabulary
 from training.engine import Engine, check_compiler, choose_device
@@ -142,8 +142,8 @@ class Trainer:
         if before.backbone is not None and own.backbone is not None:
             own.backbone.learns.load_state_dict(before.backbone.learns.state_dict())
             data = own.record["backbone_trained_on"]
-            theirs = provenance(DataConfig(**before.record["experiment"]["data"]))
-            data += [entry for entry in (*theirs, *before.record["backbone_trained_on"]) if entry not in data]
+            theirs = [*before.captions_from, *before.record["backbone_trained_on"]]
+            data += [entry for entry in theirs if entry not in data]
 
     def _claim_folder(self) -> None:
         """The folder belongs to the experiment that was started in it first."""

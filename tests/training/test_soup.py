@@ -38,7 +38,8 @@ def test_the_average_of_runs_has_the_mean_of_their_weights_and_the_data_of_all(
     paths = [tmp_path / f"{index}.safetensors" for index in range(3)]
     for index, (path, by) in enumerate(zip(paths, (0.0, 0.3, -0.15), strict=True)):
         trained = moved(by)
-        experiment = {**trained.record["experiment"], "seed": index}
+        data = {**trained.record["experiment"]["data"], "of_another_day": True}
+        experiment = {**trained.record["experiment"], "seed": index, "data": data}
         facts = {"experiment": experiment, "dev": {"cider": 0.1 * index}, "backbone_trained_on": [{"name": str(index)}]}
         trained.record = {**trained.record, **facts}
         trained.save(path)
