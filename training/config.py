@@ -110,6 +110,9 @@ class PhaseConfig:
     """A process computes its images of a step in so many parts, one after the other: less memory, the same step."""
     backbone_learning_rate: float = 0.0
     """0 keeps the backbone frozen and, with a ``crop`` of 1, takes cached features."""
+    backbone_coarse_only: bool = False
+    """Let only those of its layers learn that are behind the map of stride 8: those before see edges and textures,
+    and cost most of the time."""
     label_smoothing: float = 0.0
     flip: bool = True
     """Mirror half of the photographs."""
@@ -168,8 +171,10 @@ class ExperimentConfig:
     name: str
     phases: list[PhaseConfig]
     backbone: str = ""
-    """File under ``backbones/`` of the data folder, or a bundle's folder (with a slash): see
+    """File under ``backbones/`` of the data folder, a bundle's folder (with a slash), or ``efficientnet_lite1``: see
     :func:`training.backbones.locate`."""
+    beside: list[str] = field(default_factory=list)
+    """More of the same kind, side by side with ``backbone``: the captioner sees what all of them see."""
     yolox: str = ""
     """A YOLOX-nano beside the backbone, so that the captioner sees what both see and the model finds objects:
     ``yolox_nano.onnx``, the released file under ``detectors/`` of the data folder, or, with a slash, a file of
@@ -230,8 +235,8 @@ def parse_config(raw: Any, where: str) -> ExperimentConfig:
         for index, phase in enumerate(config.phases):
             if phase.trains_backbone:
                 raise ConfigError(f"{where}: phases[{index}]: backbone_learning_rate: features have no backbone")
-        if config.yolox:
-            raise ConfigError(f"{where}: yolox: features have no backbone")
+        if config.yolox or config.beside:
+            raise ConfigError(f"{where}: {'yolox' if config.yolox else 'beside'}: features have no backbone")
     if any(phase.objective == "language" for phase in config.phases) and not config.data.text:
         raise ConfigError(f"{where}: data: text: a phase has the objective language, but there are no captions")
     _build(DATASETS[config.data.dataset].options, config.data.options, f"{where}: data: options")

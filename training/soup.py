@@ -61,7 +61,7 @@ def average(models: dict[str, TrainedCaptioner]) -> TrainedCaptioner:
         for what, one, another in (
             ("family or size", (first.family, first.captioner.config), (other.family, other.captioner.config)),
             ("words", first.vocabulary, other.vocabulary),
-            ("backbone", _sees_with(first), _sees_with(other)),
+            ("backbone", first.sees_with, other.sees_with),
         ):
             if one != another:
                 raise SoupError(f"{name} has another {what} than {first_name}; average runs that began with one model")
@@ -77,10 +77,6 @@ def average(models: dict[str, TrainedCaptioner]) -> TrainedCaptioner:
 def _learning(model: TrainedCaptioner) -> list[nn.Module]:
     """What learns from captions. A detector is none of it: the first model's stays."""
     return [model.captioner] if model.backbone is None else [model.captioner, model.backbone.learns]
-
-
-def _sees_with(model: TrainedCaptioner) -> tuple[str, dict[str, Any]] | None:
-    return None if model.backbone is None else (model.backbone.kind, model.backbone.options)
 
 
 def _mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:

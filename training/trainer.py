@@ -134,9 +134,9 @@ class Trainer:
         path, own = self.config.start_from, self.trained
         if (before.family, before.captioner.config) != (own.family, own.captioner.config):
             raise ConfigError(f"start_from: {path} has a captioner of another family or size")
-        if type(before.backbone) is not type(own.backbone):
+        if before.sees_with != own.sees_with:
             raise ConfigError(
-                f"start_from: {path} has its visual tokens from something else (backbone, yolox, features)"
+                f"start_from: {path} has its visual tokens from something else (backbone, beside, yolox, features)"
             )
         own.captioner.load_state_dict(before.captioner.state_dict())
         if before.backbone is not None and own.backbone is not None:

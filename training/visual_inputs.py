@@ -23,7 +23,7 @@ from training.data.region_features import RegionFeatures, Regions
 from training.detection.classes import DETECTION_CLASSES
 from training.detection.detector import TrainedDetector, with_classes
 from training.models.backbone import Backbone
-from training.models.mobilenet_yolox import MobileNetYolox
+from training.models.side_by_side import SideBySide
 
 
 class VisualBatch(NamedTuple):
@@ -125,6 +125,8 @@ class Photographs:
 
     def begin_phase(self, phase: PhaseConfig) -> None:
         self._phase = phase
+        for layer in self._backbone.fine_layers:
+            layer.requires_grad_(not phase.backbone_coarse_only)
         self._features = {}
         if not phase.trains_backbone:
             self._features = {
@@ -259,13 +261,16 @@ def open_visual_inputs(
     if config.features:
         features, facts = open_stored_features(config.features, data)
         return StoredFeatures(features, splits, facts)
-    path = backbones.locate(config.backbone, data / "backbones")
-    facts = {"backbone": config.backbone, "backbone_trained_on": backbones.provenance(path)}
-    mobilenet = backbones.load_backbone(path)
-    backbone: Backbone = mobilenet
+    paths = [backbones.locate(name, data / "backbones") for name in (config.backbone, *config.beside)]
+    trained_on = [entry for path in paths for entry in backbones.provenance(path)]
+    facts = {"backbone": " + ".join([config.backbone, *config.beside]), "backbone_trained_on": trained_on}
+    grids = [backbones.load_backbone(path) for path in paths]
+    if not config.beside and not config.yolox:
+        return Photographs(dataset, splits, grids[0], facts, cache)
+    detector = None
     if config.yolox:
         yolox = TrainedDetector.load(backbones.locate(config.yolox, data / "detectors"))
-        backbone = MobileNetYolox(DETECTION_CLASSES, mobilenet, with_classes(yolox.detector, DETECTION_CLASSES))
-        facts["backbone_trained_on"] += yolox.record["trained_on"]
+        detector = with_classes(yolox.detector, DETECTION_CLASSES)
+        trained_on += yolox.record["trained_on"]
         facts["detector"] = yolox.record
-    return Photographs(dataset, splits, backbone, facts, cache)
+    return Photographs(dataset, splits, SideBySide(grids, detector), facts, cache)

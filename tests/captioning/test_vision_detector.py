@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 from tests.tiny_detectors import write_yolox
 from tests.tiny_model import tiny_trained
 from training.captioning import TrainedCaptioner
-from training.models.mobilenet_yolox import MobileNetYolox
+from training.models.side_by_side import SideBySide
 
 CLASSES = ("cup", "chair", "person")
 
@@ -152,11 +152,11 @@ def test_training_may_begin_with_the_backbone_of_such_a_bundle(bundle: Path, che
     from training.backbones import load_backbone
 
     trained = TrainedCaptioner.load(checkpoint).backbone
-    assert isinstance(trained, MobileNetYolox)
+    assert isinstance(trained, SideBySide)
     round_to_float16(trained)
     image = torch.from_numpy(synthetic_images(1, 224))
     with torch.inference_mode():
-        torch.testing.assert_close(load_backbone(bundle)(image), trained.mobilenet(image), atol=1e-3, rtol=0)
+        torch.testing.assert_close(load_backbone(bundle)(image), trained.grids[0](image), atol=1e-3, rtol=0)
 
 
 def test_float16_finds_the_same_within_its_precision(checkpoint: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.tiny_model import tiny_trained
 from training import soup
 from training.captioning import TrainedCaptioner
 from training.detection.classes import DETECTION_CLASSES
-from training.models.mobilenet_yolox import MobileNetYolox
+from training.models.side_by_side import SideBySide
 
 
 def moved(by: float, **changes: object) -> TrainedCaptioner:
@@ -56,8 +56,8 @@ def test_the_average_of_runs_has_the_mean_of_their_weights_and_the_data_of_all(
 
 def test_the_average_has_the_detector_of_the_first() -> None:
     models = {str(seed): tiny_trained(class_names=DETECTION_CLASSES, seed=seed) for seed in (1, 2)}
-    first, second, mixed = (cast(MobileNetYolox, model.backbone) for model in (*models.values(), soup.average(models)))
-    one, other, mean = (next(iter(module.mobilenet.parameters())) for module in (first, second, mixed))
+    first, second, mixed = (cast(SideBySide, model.backbone) for model in (*models.values(), soup.average(models)))
+    one, other, mean = (next(iter(module.grids[0].parameters())) for module in (first, second, mixed))
     torch.testing.assert_close(mean, (one + other) / 2)
     assert all(torch.equal(*pair) for pair in zip(mixed.yolox.parameters(), first.yolox.parameters(), strict=True))
 

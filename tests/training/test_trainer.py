@@ -15,7 +15,7 @@ from training.data.flickr8k import Flickr8k
 from training.data.grid_features import load_or_extract
 from training.detection.classes import DETECTION_CLASSES
 from training.detection.detector import TrainedDetector
-from training.models.mobilenet_yolox import MobileNetYolox
+from training.models.side_by_side import SideBySide
 from training.trainer import Trainer
 
 
@@ -161,7 +161,7 @@ def test_a_run_that_starts_from_another_has_the_detector_that_it_names_itself(da
     files = {}
     for name in ("before", "after"):
         detector = tiny_trained(class_names=DETECTION_CLASSES).backbone
-        assert isinstance(detector, MobileNetYolox)
+        assert isinstance(detector, SideBySide)
         for parameter in detector.yolox.head.parameters():
             parameter.data += 0.01 * (name == "after")
         files[name] = tmp_path / f"{name}.safetensors"
@@ -171,10 +171,10 @@ def test_a_run_that_starts_from_another_has_the_detector_that_it_names_itself(da
     still = {**SCST, "learning_rate": 0.0}
     trainer = trained(tmp_path / "second", data, still, start_from=str(other), yolox=str(files["after"]))
     first, second = TrainedCaptioner.load(other).backbone, trainer.trained.backbone
-    assert isinstance(first, MobileNetYolox)
-    assert isinstance(second, MobileNetYolox)
+    assert isinstance(first, SideBySide)
+    assert isinstance(second, SideBySide)
     assert all(
-        torch.equal(*pair) for pair in zip(first.mobilenet.parameters(), second.mobilenet.parameters(), strict=True)
+        torch.equal(*pair) for pair in zip(first.grids[0].parameters(), second.grids[0].parameters(), strict=True)
     )
     assert not any(
         torch.equal(*pair) for pair in zip(first.yolox.head.parameters(), second.yolox.head.parameters(), strict=True)
@@ -195,16 +195,16 @@ def test_a_run_cannot_start_from_a_model_of_another_size(data: Path, tmp_path: P
 
 def test_a_detector_beside_the_backbone_is_seen_by_the_captioner_and_stays_as_it_is(data: Path, tmp_path: Path) -> None:
     detector = tiny_trained(class_names=DETECTION_CLASSES).backbone
-    assert isinstance(detector, MobileNetYolox)
+    assert isinstance(detector, SideBySide)
     yolox = tmp_path / "yolox.safetensors"
     TrainedDetector(detector.yolox, {"trained_on": [{"name": "drawings"}]}).save(yolox)
     trainer = trained(tmp_path, data, XE, END_TO_END, yolox=str(yolox))
     kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
     for found in (trainer.trained, kept):
-        assert isinstance(found.backbone, MobileNetYolox)
+        assert isinstance(found.backbone, SideBySide)
         assert found.captioner.config.token_width == found.backbone.token_width == 1280 + 256 + 80
         for name, tensor in detector.yolox.state_dict().items():
             torch.testing.assert_close(found.backbone.yolox.state_dict()[name], tensor, atol=0, rtol=0)
-    before, after = detector.mobilenet.state_dict(), trainer.trained.backbone.mobilenet.state_dict()
+    before, after = detector.grids[0].state_dict(), trainer.trained.backbone.grids[0].state_dict()
     assert any(not torch.equal(before[name], tensor) for name, tensor in after.items())
     assert {"name": "drawings"} in kept.record["backbone_trained_on"]

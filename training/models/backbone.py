@@ -1,6 +1,6 @@
 """What every backbone is: a frame in, visual tokens out, and objects where it finds them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
@@ -51,6 +51,11 @@ class Backbone(nn.Module):
         Args:
             pixels: (B, 3, H, W) float, BGR from 0 to 255.
         """
+        raise NotImplementedError
+
+    @property
+    def fine_layers(self) -> Iterable[nn.Module]:
+        """Those up to the map of stride 8."""
         raise NotImplementedError
 
     def fold_channel_order(self) -> None:

@@ -4,16 +4,16 @@ import torch
 
 from tests.tiny_model import tiny_trained
 from training.detection.classes import DETECTION_CLASSES
-from training.models.mobilenet_yolox import SCORE_SCALE, MobileNetYolox
+from training.models.side_by_side import SCORE_SCALE, SideBySide
 from training.models.yolox import STRIDES
 
 CLASSES = ("cup", "chair", "person")
 FRAMES = torch.randint(0, 256, (2, 224, 224, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
 
 
-def tiny_backbone() -> MobileNetYolox:
+def tiny_backbone() -> SideBySide:
     backbone = tiny_trained(class_names=CLASSES).backbone
-    assert isinstance(backbone, MobileNetYolox)
+    assert isinstance(backbone, SideBySide)
     return backbone
 
 
@@ -21,7 +21,7 @@ def test_tokens_are_the_grid_the_coarsest_map_and_the_surest_scores_of_each_clas
     backbone = tiny_backbone()
     with torch.inference_mode():
         tokens, found = backbone.look(FRAMES)
-        grid = backbone.mobilenet(FRAMES)
+        grid = backbone.grids[0](FRAMES)
         levels, _ = backbone.yolox.answers(FRAMES.permute(0, 3, 1, 2).float())
         torch.testing.assert_close(backbone(FRAMES), tokens)
     assert found is not None
