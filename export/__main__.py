@@ -20,7 +20,7 @@ from export.float16 import pieces_in_float16, write_float16
 from export.int8 import IDENTICAL, WEIGHTS, Choice, choose
 from export.pieces import Pieces, export_pieces
 from export.quality import DevSplit
-from export.storage import round_to_float16, store_as_float16
+from export.storage import round_to_float16, round_to_int8, store_as_float16, store_as_int8
 from export.verify import compare, compare_detections, compare_forms, synthetic_images, unsupported_by_tensorrt
 from export.vision import GRID, IMAGE_SIZE, export_vision
 from smart_caption_ros import __version__
@@ -57,7 +57,10 @@ def main() -> int:
         help="of computing: float32 (default), float16 written into the graphs for GPUs, int8 weights for CPUs",
     )  # fmt: skip
     parser.add_argument(
-        "--storage", choices=("float16", "float32"), default="float16", help="of weights that are computed in float32"
+        "--storage",
+        choices=("float16", "float32", "int8"),
+        default="float16",
+        help="of weights that are computed in float32; int8: of the networks that see, the rest as float16",
     )
     parser.add_argument(
         "--int8-weights", choices=tuple(WEIGHTS), default="u8", help="8 bits unsigned, 7 or 8 bits signed"
@@ -99,12 +102,15 @@ def run(arguments: argparse.Namespace) -> None:
     lender = lender_of_vision(trained, arguments.vision_from)
     tokens = tokens_of(lender) if lender else None
     exact = copy.deepcopy(trained)
-    halves = arguments.storage == "float16" or arguments.precision == "float16"
+    halves = arguments.storage != "float32" or arguments.precision == "float16"
+    eighths = arguments.storage == "int8" and arguments.precision != "float16"
     if halves:
         # Rounded first, so that what is compared with torch, scored and shipped is one and the same model.
         round_to_float16(trained.captioner)
         if trained.backbone is not None:
             round_to_float16(trained.backbone)
+            if eighths:
+                round_to_int8(trained.backbone.learns)
     max_words = longest_caption(trained, arguments.max_words)
     vision = vision_of(trained, lender, detects)
     dev = dev_split(trained, vision) if arguments.precision == "int8" else None
@@ -130,6 +136,8 @@ def run(arguments: argparse.Namespace) -> None:
     if halves:
         for name, graph in graphs.items():
             if lender is None or name != VISION_GRAPH:  # a borrowed graph stays as it is
+                if eighths:
+                    store_as_int8(graph)
                 store_as_float16(graph)
     images, what = check_images(arguments.check_images)
 

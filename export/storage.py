@@ -1,4 +1,5 @@
-"""How weights are stored, whatever they are computed in: as float16 where that is enough, and once for all graphs."""
+"""How weights are stored, whatever they are computed in: as float16 or int8 where that is enough, and once for all
+graphs."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 _SMALLEST = 1024  # values; smaller tensors (biases, norms, constants) are not worth a Cast or a place in another file
+_STEPS = 127  # of an int8 on either side of 0
 _LARGEST = 65504.0  # the largest float16; a tensor with more in it (a mask of -1e9, say) stays as it is
 _ALIGNMENT = 64  # bytes; a vector of the widest registers
 
@@ -23,6 +25,56 @@ def round_to_float16(module: nn.Module) -> None:
                 tensor.copy_(tensor.half().float())
 
 
+def round_to_int8(module: nn.Module) -> None:
+    """Round in place, to the values that :func:`store_as_int8` keeps, the weights of the convolutions across channels.
+
+    Each channel of the wider side has a scale of its own: behind a depthwise convolution those that come in differ
+    more than those that go out. Depthwise ones stay: they are small, and all hangs on each of their values.
+    """
+    with torch.no_grad():
+        for layer in module.modules():
+            if isinstance(layer, nn.Conv2d) and layer.groups == 1 and layer.weight.numel() >= _SMALLEST:
+                weight = layer.weight.numpy()
+                scale = _scale(weight, axis=0 if len(weight) > weight.shape[1] else 1)
+                layer.weight.copy_(torch.from_numpy((weight / scale).round() * scale))
+
+
+def store_as_int8(model: onnx.ModelProto) -> None:
+    """Keep the weights of convolutions that :func:`round_to_int8` has rounded as int8 with a scale for each channel
+    (DequantizeLinear), in place; others stay as they are.
+
+    The engine turns them into float32 when it loads the graph, as for :func:`store_as_float16`.
+    """
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    nodes = []
+    for name in dict.fromkeys(node.input[1] for node in model.graph.node if node.op_type == "Conv"):
+        tensor = tensors.get(name)
+        if tensor is None or tensor.data_type != TensorProto.FLOAT:
+            continue
+        weight = numpy_helper.to_array(tensor)
+        if weight.size < _SMALLEST:
+            continue
+        for axis in (0, 1):
+            scale = _scale(weight, axis)
+            steps = weight / scale
+            if np.abs(steps - steps.round()).max() < 1e-3:
+                stored, scales = f"{name}/stored", f"{name}/scale"
+                tensor.CopyFrom(numpy_helper.from_array(steps.round().astype(np.int8), stored))
+                model.graph.initializer.append(numpy_helper.from_array(scale.reshape(-1), scales))
+                nodes.append(helper.make_node("DequantizeLinear", [stored, scales], [name], axis=axis))
+                break
+    nodes += model.graph.node
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+
+
+def _scale(weight: np.ndarray, axis: int) -> np.ndarray:
+    """Of (O, I, kh, kw), the step of each channel of ``axis``, in a shape to divide by."""
+    others = tuple(other for other in range(4) if other != axis)
+    largest = np.abs(weight).max(axis=others, keepdims=True)
+    return (np.maximum(largest, 1e-12) / _STEPS).astype(np.float32)
+
+
 def store_as_float16(model: onnx.ModelProto) -> None:
     """Keep float32 weights as float16 followed by a Cast, in place, in the graph and in the bodies of its loops.
 
@@ -30,8 +82,9 @@ def store_as_float16(model: onnx.ModelProto) -> None:
     """
     for graph in _graphs(model.graph):
         casts = []
+        scales = {node.input[1] for node in graph.node if node.op_type == "DequantizeLinear"}
         for tensor in graph.initializer:
-            if tensor.data_type != TensorProto.FLOAT:
+            if tensor.data_type != TensorProto.FLOAT or tensor.name in scales:
                 continue
             values = numpy_helper.to_array(tensor)
             if values.size < _SMALLEST or np.abs(values).max() > _LARGEST:

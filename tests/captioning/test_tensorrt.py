@@ -17,7 +17,7 @@ from smart_caption_ros.captioning.agreement import golden_frames
 from smart_caption_ros.captioning.engines import available_engines, create_engine
 from smart_caption_ros.captioning.engines.tensorrt import TensorRtEngine
 from tests.captioning.fake_tensorrt import FakeGpu, install
-from tests.captioning.small_graphs import FLOAT, add_static_captioner, doubling, save
+from tests.captioning.small_graphs import FLOAT, UINT8, add_static_captioner, doubling, save
 
 X = np.array([[1, 2, 3]], np.uint8)
 
@@ -37,6 +37,24 @@ def test_a_graph_is_built_captured_and_replayed(
     for row in (X, X + 5):
         np.testing.assert_array_equal(graph.run({"x": row})["y"], 2.0 * row)
     assert gpu.replays == 2
+
+
+def test_weights_in_8_bits_are_unpacked_before_the_parser_sees_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    install(monkeypatch, tmp_path / "cache")
+    nodes = [
+        onnx.helper.make_node("Cast", ["x"], ["floats"], to=FLOAT),
+        onnx.helper.make_node("DequantizeLinear", ["stored", "scale"], ["factors"], axis=0),
+        onnx.helper.make_node("Mul", ["floats", "factors"], ["y"]),
+    ]
+    stored = {"stored": np.array([2, -4, 100], np.int8), "scale": np.array([1, 0.5, 0.25], np.float32)}
+    shape = ["batch", 3]
+    path = save(tmp_path / "g.onnx", nodes, [("x", UINT8, shape)], [("y", FLOAT, shape)], stored)
+    before = path.read_bytes()
+    graph = create_engine("tensorrt").load(path)
+    np.testing.assert_array_equal(graph.run({"x": X})["y"], [[2.0, -4.0, 75.0]])
+    assert path.read_bytes() == before
 
 
 def test_where_a_stream_cannot_be_captured_it_is_enqueued_and_the_reason_given(

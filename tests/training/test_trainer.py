@@ -9,6 +9,7 @@ import torch
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
 from tests.training.small_flickr8k import write_config
+from training.backbones import load_backbone, locate
 from training.captioning import TrainedCaptioner
 from training.config import ConfigError, load_config
 from training.data.flickr8k import Flickr8k
@@ -108,6 +109,32 @@ def test_with_crops_a_frozen_backbone_sees_new_views_of_the_photographs_and_stay
     assert first.shape == (4, 224, 224, 3)
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+
+
+def test_fine_layers_of_a_backbone_stay_while_the_coarse_ones_learn(data: Path, tmp_path: Path) -> None:
+    coarse = {**END_TO_END, "backbone_coarse_only": True}
+    backbone = trained(tmp_path / "coarse", data, coarse).trained.backbone
+    released = trained(tmp_path / "frozen", data, XE).trained.backbone
+    stayed = [
+        torch.equal(*pair) for pair in zip(backbone.state_dict().values(), released.state_dict().values(), strict=True)
+    ]
+    fine = sum(len(layer.state_dict()) for layer in backbone.fine_layers)
+    assert all(stayed[:fine])
+    assert not any(stayed[fine:])
+    # All of them learn in the phase after that.
+    both = trained(tmp_path / "both", data, coarse, {**END_TO_END, "name": "whole"}).trained.backbone
+    assert not torch.equal(next(both.parameters()), next(released.parameters()))
+
+
+def test_a_network_beside_the_backbone_is_seen_by_the_captioner_and_learns(data: Path, tmp_path: Path) -> None:
+    trainer = trained(tmp_path, data, END_TO_END, beside=["efficientnet_lite1"])
+    kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
+    assert isinstance(kept.backbone, SideBySide)
+    assert kept.captioner.config.token_width == kept.backbone.token_width == 2 * 1280
+    released = load_backbone(locate("efficientnet_lite1", Path())).state_dict()
+    found = trainer.trained.backbone.grids[1].state_dict()
+    assert not any(torch.equal(found[name], tensor) for name, tensor in released.items())
+    assert any("EfficientNet-Lite1" in entry["name"] for entry in kept.record["backbone_trained_on"])
 
 
 def test_patience_ends_a_phase_and_the_next_one_begins(data: Path, tmp_path: Path) -> None:

@@ -117,6 +117,8 @@ class OnnxRuntimeEngine:
         onnxruntime.set_default_logger_severity(3)  # what matters is raised; the rest is noise in a node's log
         self._options = onnxruntime.SessionOptions()
         self._options.inter_op_num_threads = 1  # operators run one after the other
+        # Weights that are stored as int8 become float32 once, when a graph is loaded, and not at every run.
+        self._options.add_session_config_entry("session.disable_quant_qdq", "1")
         if threads is not None:
             self._options.intra_op_num_threads = threads
         self._provider = provider

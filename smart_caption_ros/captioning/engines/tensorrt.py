@@ -19,6 +19,7 @@ from smart_caption_ros.captioning.bundle import STATIC_GRAPH
 from smart_caption_ros.captioning.engines.base import Arrays, Tensor
 from smart_caption_ros.captioning.engines.cache import fingerprint
 from smart_caption_ros.captioning.engines.cuda import CudaRuntime
+from smart_caption_ros.captioning.engines.folding import unpacked
 from smart_caption_ros.captioning.errors import EngineError
 from smart_caption_ros.whole_files import write_bytes_whole
 
@@ -110,7 +111,7 @@ class TensorRtEngine:
         network = builder.create_network(strongly_typed)
         parser = trt.OnnxParser(network, self._logger)
         # The path is for weights that are stored beside the graph.
-        if not parser.parse(path.read_bytes(), str(path)):
+        if not parser.parse(unpacked(path), str(path)):
             errors = "; ".join(str(parser.get_error(index)) for index in range(parser.num_errors))
             raise EngineError(f"{self.description} cannot parse {path}: {errors}")
         config = builder.create_builder_config()

@@ -4,6 +4,8 @@ import torch
 
 from tests.tiny_model import tiny_trained
 from training.detection.classes import DETECTION_CLASSES
+from training.models import BACKBONES
+from training.models.efficientnet_lite import EfficientNetLite1
 from training.models.side_by_side import SCORE_SCALE, SideBySide
 from training.models.yolox import STRIDES
 
@@ -43,6 +45,27 @@ def test_folding_the_channel_order_changes_nothing_but_the_weights() -> None:
         before = backbone(FRAMES)
         backbone.fold_channel_order()
         torch.testing.assert_close(backbone(FRAMES), before, atol=1e-3, rtol=0)
+
+
+def test_tokens_of_several_grids_lie_side_by_side_with_or_without_a_detector() -> None:
+    one = tiny_backbone()
+    other = EfficientNetLite1().eval()
+    both = SideBySide([one.grids[0], other], one.yolox).eval()
+    with torch.inference_mode():
+        tokens, found = both.look(FRAMES)
+        alone, beside = one(FRAMES), other(FRAMES)
+        torch.testing.assert_close(tokens, torch.cat([alone[..., :1280], beside, alone[..., 1280:]], dim=-1))
+        torch.testing.assert_close(SideBySide([one.grids[0], other]).eval().look(FRAMES).tokens, tokens[..., :2560])
+    assert found is not None
+    assert tokens.shape == (2, 49, both.token_width)
+
+
+def test_it_is_built_again_from_its_options() -> None:
+    both = SideBySide(["mobilenet_v2", "efficientnet_lite1"], CLASSES)
+    again = BACKBONES[both.kind](**both.options)
+    again.load_state_dict(both.state_dict())
+    assert again.description == "MobileNetV2 1.0 and EfficientNet-Lite1 and YOLOX-nano, 7x7 grid"
+    assert again.class_names == CLASSES
 
 
 def test_the_classes_are_cocos_the_challenges_first() -> None:
