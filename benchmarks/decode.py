@@ -2,10 +2,11 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.decode [--checkpoint FILE] [--json FILE] [--plot FILE] [--quick]
 
-The model has the size of SMArT's paper (V = 10,201, 50 tokens of 2,048) whatever was trained: a trained captioner is
-widened with words that it never says and tokens that it does not see, so that it says its own captions at the
-paper's cost, and all variants work on the same weights and the same inputs, in turns. Without a checkpoint weights
-and inputs are random. The full run takes some minutes.
+The model has the size of SMArT's paper (V = 10,201, 50 tokens of 2,048, d_ff = 2,048) whatever was trained: a trained
+captioner is widened with words that it never says, hidden units that are still and tokens that it does not see (wider
+tokens are projected beforehand), so that it says its own captions at the paper's cost, and all variants work on the
+same weights and the same inputs, in turns. Without a checkpoint weights and inputs are random. The full run takes some
+minutes.
 """
 
 import argparse
@@ -42,7 +43,7 @@ from training.data.folder import data_folder
 from training.models.smart import Smart, SmartConfig
 
 CHECKPOINT = Path("runs/smart-flickr8k/best.safetensors")
-VOCABULARY_SIZE, TOKENS, TOKEN_WIDTH, BEAM_SIZE, MAX_WORDS = 10_201, 50, 2_048, 5, 20
+VOCABULARY_SIZE, TOKENS, TOKEN_WIDTH, FEED_FORWARD, BEAM_SIZE, MAX_WORDS = 10_201, 50, 2_048, 2_048, 5, 20
 ENGINE = "onnxruntime-cpu"
 _OUT_OF_REACH = -1e4
 
@@ -226,9 +227,10 @@ def photographs(count: int) -> tuple[np.ndarray, str]:
 
 def widened(
     small: Smart, tokens: Tensor, vocabulary_size: int = VOCABULARY_SIZE, token_width: int = TOKEN_WIDTH,
-    token_count: int = TOKENS,
+    token_count: int = TOKENS, d_ff: int = FEED_FORWARD,
 ) -> tuple[Smart, Inputs]:  # fmt: skip
-    """The same captioner at a larger size: words that it never says, tokens that it does not see.
+    """The same captioner at a larger size: words that it never says, hidden units that are still, tokens that it does
+    not see. Tokens that are wider than ``token_width`` are projected here, and the model takes them as they are.
 
     Args:
         tokens: (B, n, width of ``small``).
@@ -236,7 +238,16 @@ def widened(
     Returns:
         The larger model, and ``tokens`` for it with their mask; it says what ``small`` says.
     """
-    config = replace(small.config, vocabulary_size=vocabulary_size, token_width=token_width)
+    if small.config.token_width > token_width:
+        narrow = Smart(replace(small.config, token_width=token_width)).eval()
+        state = small.state_dict()
+        with torch.no_grad():
+            tokens = tokens @ state["token_projection.weight"].T
+        state["token_projection.weight"] = torch.eye(small.config.d_model)
+        narrow.token_projection = nn.Linear(small.config.d_model, small.config.d_model)
+        narrow.load_state_dict(state)
+        small = narrow
+    config = replace(small.config, vocabulary_size=vocabulary_size, token_width=token_width, d_ff=d_ff)
     large = Smart(config).eval()
     # Added words are out of reach by a bias, which stays in float32 beside a product in 8 bits; their weights are zero,
     # because large ones would leave no digits to others.

@@ -41,13 +41,14 @@ def test_both_torch_decoders_find_the_beams_of_our_search(
     torch.testing.assert_close(found.scores, expected.scores, atol=1e-4, rtol=0)
 
 
-def test_a_widened_captioner_says_what_the_trained_one_says() -> None:
-    small = tiny_smart()
-    tokens, _ = ragged(0)
+@pytest.mark.parametrize(("width", "own_width"), [(40, 24), (40, 56)], ids=["wider tokens", "narrower tokens"])
+def test_a_widened_captioner_says_what_the_trained_one_says(width: int, own_width: int) -> None:
+    small = tiny_smart(own_width)
+    tokens = torch.randn(3, 9, own_width, generator=torch.Generator().manual_seed(0)) * 2
     everything = torch.ones(tokens.shape[:2], dtype=torch.bool)
-    large, (wide, mask) = widened(small, tokens, vocabulary_size=200, token_width=40, token_count=12)
-    assert large.config == replace(small.config, vocabulary_size=200, token_width=40)
-    assert wide.shape == (3, 12, 40)
+    large, (wide, mask) = widened(small, tokens, vocabulary_size=200, token_width=width, token_count=12, d_ff=80)
+    assert large.config == replace(small.config, vocabulary_size=200, token_width=width, d_ff=80)
+    assert wide.shape == (3, 12, width)
     expected = kv_cache(small, tokens, everything, 5, MAX_WORDS)
     found = kv_cache(large, wide, mask, 5, MAX_WORDS)
     assert torch.equal(found.words, expected.words)
@@ -56,7 +57,7 @@ def test_a_widened_captioner_says_what_the_trained_one_says() -> None:
 
 def test_widening_adds_no_weights_that_8_bits_cannot_hold_beside_others() -> None:
     small = tiny_smart()
-    large, _ = widened(small, ragged(0)[0], vocabulary_size=200, token_width=40, token_count=12)
+    large, _ = widened(small, ragged(0)[0], vocabulary_size=200, token_width=40, token_count=12, d_ff=80)
     for name, value in small.state_dict().items():
         assert large.state_dict()[name].abs().max() == value.abs().max()
 
