@@ -69,7 +69,8 @@ def read_onnx(path: Path) -> Layers:
         if node.op_type == "Cast" and node.input[0] in arrays:  # weights that our bundles store as float16
             arrays[node.output[0]] = arrays[node.input[0]].astype(np.float32)
         if node.op_type == "DequantizeLinear" and node.input[0] in arrays:
-            values, scale, zero = (arrays[name].astype(np.float32) for name in node.input)
+            values, scale, *given = (arrays[name].astype(np.float32) for name in node.input)
+            zero = given[0] if given else np.zeros_like(scale)  # bundles of ours leave it out
             axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
             if scale.ndim:
                 shape = [1] * values.ndim

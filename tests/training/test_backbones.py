@@ -11,6 +11,7 @@ import onnxruntime
 import pytest
 import torch
 
+from export.storage import round_to_int8, store_as_int8
 from export.torch_to_onnx import to_onnx
 from export.verify import synthetic_images
 from tests.tiny_model import tiny_trained
@@ -130,6 +131,18 @@ def test_the_fine_layers_are_those_up_to_the_map_of_stride_8() -> None:
 def test_an_onnx_file_of_the_network_is_read_back_exactly(tmp_path: Path) -> None:
     backbone = tiny_trained().backbone
     graph = to_onnx(backbone.layers, {"input": torch.zeros(2, 3, 224, 224)}, ["grid"], {})
+    onnx.save(graph, str(tmp_path / "backbone.onnx"))
+    images = torch.from_numpy(synthetic_images(2, 224))
+    with torch.inference_mode():
+        torch.testing.assert_close(load_backbone(tmp_path / "backbone.onnx")(images), backbone(images))
+
+
+def test_an_onnx_file_whose_weights_are_stored_in_8_bits_is_read_back_exactly(tmp_path: Path) -> None:
+    backbone = tiny_trained().backbone
+    round_to_int8(backbone)
+    graph = to_onnx(backbone.layers, {"input": torch.zeros(2, 3, 224, 224)}, ["grid"], {})
+    store_as_int8(graph)
+    assert any(node.op_type == "DequantizeLinear" for node in graph.graph.node)
     onnx.save(graph, str(tmp_path / "backbone.onnx"))
     images = torch.from_numpy(synthetic_images(2, 224))
     with torch.inference_mode():
