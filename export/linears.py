@@ -2,11 +2,14 @@
 
 A model's own code has one layer for queries, one for keys and so on, because that is how weights are trained and
 stored. An engine computes layers that share an input faster as one, so they are put together here: queries, keys and
-values of a word, and the keys and values that all decoder layers take from the encoded image.
+values of a word, and the keys and values that all decoder layers take from the encoded image. Where all of them are
+split into heads alike, that is done once as well. A graph of small tensors takes a microsecond or two for each node,
+whatever the node does.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import onnx
@@ -34,6 +37,7 @@ def fuse_linears(model: onnx.ModelProto) -> onnx.ModelProto:
     """Fold constant factors into the layers that they scale, then put layers that share an input together."""
     converted = ir.from_proto(model)
     _fold_factors(converted.graph)
+    _fold_additions(converted.graph)
     _merge(converted.graph)
     converted.graph.sort()
     RemoveUnusedNodesPass()(converted)
@@ -61,6 +65,20 @@ def _fold_factors(graph: ir.Graph) -> None:
             break
 
 
+def _fold_additions(graph: ir.Graph) -> None:
+    """``(x + b) + c`` becomes ``x + (b + c)``: a bias, and what keeps words from being chosen."""
+    for outer in list(graph):
+        added = _constant(outer.inputs[_bias_index(outer)]) if outer.op_type == "Add" else None
+        inner = outer.inputs[1 - _bias_index(outer)] if added is not None else None
+        linear = _linear_behind(inner) if inner is not None else None
+        if added is None or linear is None or linear.add is None or linear.output is not inner:
+            continue
+        if linear.bias is not None and linear.bias.shape == added.shape:
+            _replace_constant(graph, linear.add, _bias_index(linear.add), linear.bias + added)
+            ir.convenience.replace_all_uses_with(outer.outputs[0], linear.output, replace_graph_outputs=True)
+            graph.remove(outer, safe=True)
+
+
 def _merge(graph: ir.Graph) -> None:
     groups: dict[tuple[ir.Value, bool], list[_Linear]] = defaultdict(list)
     for node in graph:
@@ -80,13 +98,70 @@ def _put_together(graph: ir.Graph, source: ir.Value, linears: list[_Linear]) -> 
     if biases:
         bias = _new_constant(graph, f"{name}/bias", np.concatenate(biases))
         nodes.append(ir.node("Add", [nodes[-1].outputs[0], bias]))
-    widths = _new_constant(graph, f"{name}/widths", np.array([linear.weight.shape[1] for linear in linears]))
-    split = ir.node("Split", [nodes[-1].outputs[0], widths], {"axis": -1}, num_outputs=len(linears))
+    for node in nodes:
+        node.outputs[0].type, node.outputs[0].shape = (
+            linears[0].output.type,
+            _widened(linears[0].output, weight.shape[1]),
+        )
+    heads = [_heads(linear.output) for linear in linears]
+    if (first := heads[0]) is not None and all(
+        each is not None and each.width == first.width and each.order == first.order for each in heads
+    ):
+        counts = [each.count for each in heads if each is not None]
+        # -1 for the one size that is not known beforehand, the batch.
+        shape = _new_constant(graph, f"{name}/shape", np.array([*first.outer, sum(counts), first.width]))
+        nodes.append(ir.node("Reshape", [nodes[-1].outputs[0], shape]))
+        nodes.append(ir.node("Transpose", [nodes[-1].outputs[0]], {"perm": first.order}))
+        axis, sizes = first.order.index(len(first.order) - 2), counts
+        outputs = [each.output for each in heads if each is not None]
+        unused = [node for each in heads if each is not None for node in (each.transpose, each.reshape)]
+    else:
+        axis, sizes = -1, [linear.weight.shape[1] for linear in linears]
+        outputs, unused = [linear.output for linear in linears], []
+    split_sizes = _new_constant(graph, f"{name}/sizes", np.array(sizes))
+    split = ir.node("Split", [nodes[-1].outputs[0], split_sizes], {"axis": axis}, num_outputs=len(linears))
     graph.insert_before(linears[0].multiply, [*nodes, split])
-    for linear, part in zip(linears, split.outputs, strict=True):
-        part.shape, part.type = linear.output.shape, linear.output.type
-        ir.convenience.replace_all_uses_with(linear.output, part, replace_graph_outputs=True)
-        graph.remove([node for node in (linear.add, linear.multiply) if node is not None], safe=True)
+    for output, part in zip(outputs, split.outputs, strict=True):
+        part.shape, part.type = output.shape, output.type
+        ir.convenience.replace_all_uses_with(output, part, replace_graph_outputs=True)
+    graph.remove([*unused, *(node for each in linears for node in (each.add, each.multiply) if node)], safe=True)
+
+
+def _widened(value: ir.Value, width: int) -> ir.Shape | None:
+    return None if value.shape is None else ir.Shape([*value.shape[:-1], width])
+
+
+class _Heads(NamedTuple):
+    """How the output of a layer is split into heads: ``Transpose(Reshape(output))``, and nothing else uses it."""
+
+    reshape: ir.Node
+    transpose: ir.Node
+    outer: tuple[int, ...]
+    """What the heads are split off from: the shape but for its last two sizes."""
+    count: int
+    width: int
+    order: tuple[int, ...]
+
+    @property
+    def output(self) -> ir.Value:
+        return self.transpose.outputs[0]
+
+
+def _heads(output: ir.Value) -> _Heads | None:
+    chain = []
+    for kind in ("Reshape", "Transpose"):
+        if not _only_use(output):
+            return None
+        ((node, _),) = output.uses()
+        if node.op_type != kind:
+            return None
+        chain.append(node)
+        output = node.outputs[0]
+    reshape, transpose = chain
+    shape, order = _constant(reshape.inputs[1]), transpose.attributes.get_ints("perm")
+    if shape is None or shape.size < 3 or -1 in shape[-2:]:
+        return None
+    return _Heads(reshape, transpose, tuple(shape[:-2].tolist()), int(shape[-2]), int(shape[-1]), tuple(order))
 
 
 def _linear(multiply: ir.Node) -> _Linear | None:

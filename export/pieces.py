@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from export.linears import fuse_linears
+from export.rows import flatten_rows
 from export.torch_to_onnx import to_onnx
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.decode import NEVER, read_history, select
@@ -47,10 +48,10 @@ def export_pieces(model: Smart, beam_size: int) -> Pieces:
     """Trace the pieces; layers that share an input become one (:mod:`export.linears`)."""
     layers = len(model.decoder_layers())
     carried = (*_BOOKS, *_names(("word_keys", "word_values"), layers))
-    of_image = ("image_mask", *_names(_IMAGE, layers))
+    of_image = ("own", "image_mask", *_names(_IMAGE, layers))
     return Pieces(
         start=fuse_linears(_export_start(model, beam_size, [f"first_{name}" for name in carried] + [*of_image])),
-        step=fuse_linears(_export_step(model, beam_size, carried, of_image)),
+        step=flatten_rows(fuse_linears(_export_step(model, beam_size, carried, of_image))),
         finish=_export_finish(beam_size),
         beam_size=beam_size,
         carried=carried,
@@ -64,6 +65,7 @@ class _Start(nn.Module):
     words: Tensor
     scores: Tensor
     nothing: Tensor
+    own: Tensor
 
     def __init__(self, model: Smart, beam_size: int) -> None:
         super().__init__()
@@ -71,6 +73,7 @@ class _Start(nn.Module):
         self.register_buffer("words", torch.full((1, beam_size), Vocabulary.begin_id))
         self.register_buffer("scores", torch.where(torch.arange(beam_size) == 0, 0.0, NEVER)[None])
         self.register_buffer("nothing", torch.zeros(1, beam_size, dtype=torch.bool))
+        self.register_buffer("own", torch.eye(beam_size, dtype=torch.bool)[None])
 
     def forward(self, tokens: Tensor, token_mask: Tensor) -> tuple[Tensor, ...]:
         batch = tokens.shape[0]
@@ -81,7 +84,7 @@ class _Start(nn.Module):
         ended = self.nothing.repeat(batch, 1)
         return (
             self.words.repeat(batch, 1), self.scores.repeat(batch, 1), ended, ended[..., None][:, :, :0],
-            *state.keys, *state.values, mask, *encoded.keys, *encoded.values,
+            *state.keys, *state.values, self.own.repeat(batch, 1, 1), mask, *encoded.keys, *encoded.values,
         )  # fmt: skip
 
 
@@ -89,25 +92,23 @@ class _Step(nn.Module):
     """One word: the model's step, the k best continuations, the books."""
 
     never_chosen: Tensor
-    own: Tensor
 
-    def __init__(self, model: Smart, beam_size: int) -> None:
+    def __init__(self, model: Smart) -> None:
         super().__init__()
         self.model = model
         never = torch.zeros(model.config.vocabulary_size)
         never[[Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id]] = NEVER
         self.register_buffer("never_chosen", never)
-        self.register_buffer("own", torch.eye(beam_size, dtype=torch.bool)[None])
 
     def forward(
-        self, position: Tensor, words: Tensor, scores: Tensor, ended: Tensor, ancestry: Tensor, image_mask: Tensor,
-        **kept: Tensor,
+        self, position: Tensor, words: Tensor, scores: Tensor, ended: Tensor, ancestry: Tensor, own: Tensor,
+        image_mask: Tensor, **kept: Tensor,
     ) -> tuple[Tensor, ...]:  # fmt: skip
         layers = range(len(self.model.decoder_layers()))
         word_keys, word_values, image_keys, image_values = (
             [kept[f"{kind}_{layer}"] for layer in layers] for kind in ("word_keys", "word_values", *_IMAGE)
         )
-        ancestry = torch.cat([ancestry, self.own.expand(words.shape[0], -1, -1)], dim=2)
+        ancestry = torch.cat([ancestry, own], dim=2)
         logits, attention, state = self.model.step(
             words, position, ancestry, DecoderState(word_keys, word_values),
             Encoded(image_keys, image_values, image_mask),
@@ -115,7 +116,10 @@ class _Step(nn.Module):
         words, parents, chosen, scores, ended = select(
             logits + self.never_chosen, scores, ended, Vocabulary.end_id, Vocabulary.padding_id
         )
-        ancestry = ancestry.gather(1, parents[..., None].expand_as(ancestry))
+        # Whole rows: torch.gather would need an index for each of their elements, and nodes to make them.
+        ancestry = torch.onnx.ops.symbolic(
+            "GatherND", [ancestry, parents[..., None]], {"batch_dims": 1}, dtype=ancestry.dtype, shape=ancestry.shape
+        )
         going_on = torch.logical_not(ended[:, 0].all())
         return going_on, words, scores, ended, ancestry, *state.keys, *state.values, chosen, attention
 
@@ -168,10 +172,11 @@ def _export_step(model: Smart, beam_size: int, carried: tuple[str, ...], of_imag
         "scores": torch.zeros(3, beam_size),
         "ended": torch.zeros(3, beam_size, dtype=torch.bool),
         "ancestry": torch.ones(3, beam_size, 13, dtype=torch.bool),
+        "own": torch.ones(3, beam_size, beam_size, dtype=torch.bool),
         "image_mask": torch.ones(3, 1, 1, 11, dtype=torch.bool),
     }
     dynamic = {
-        **{name: {0: batch} for name in ("words", "scores", "ended")},
+        **{name: {0: batch} for name in ("words", "scores", "ended", "own")},
         "ancestry": {0: batch, 2: slots},
         "image_mask": {0: batch, 3: tokens},
     }
@@ -181,7 +186,7 @@ def _export_step(model: Smart, beam_size: int, carried: tuple[str, ...], of_imag
             examples[name] = torch.zeros(3, heads, 11 if name in of_image else 13, width)
             dynamic[name] = {0: batch, 2: axis}
     outputs = ["going_on", *(f"next_{name}" for name in carried), "chosen", "attention"]
-    return to_onnx(_Step(model, beam_size), examples, outputs, dynamic)
+    return to_onnx(_Step(model), examples, outputs, dynamic)
 
 
 def _export_finish(beam_size: int) -> onnx.ModelProto:

@@ -1,5 +1,7 @@
 """Both forms of the captioner graph against a plain torch beam search that shares no code with them."""
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -90,4 +92,28 @@ def test_layers_that_share_an_input_are_one(pieces: Pieces) -> None:
     assert widths(pieces.step) == [192, 64, 64, 64, 256, 64, 200]
     # tokens; queries, keys and values; output; feed-forward; keys and values of the decoder's layer
     assert widths(pieces.start) == [64, 192, 64, 256, 64, 128]
-    assert "Mul" not in {node.op_type for node in pieces.step.graph.node}
+    kinds = [node.op_type for node in pieces.step.graph.node]
+    assert "Mul" not in kinds
+    # queries, keys and values are split into heads together; the query of the image by itself
+    assert kinds.count("Split") == 1
+    assert kinds.count("Reshape") < 12
+
+
+def test_what_keeps_words_from_being_chosen_is_part_of_the_last_bias(pieces: Pieces) -> None:
+    # of the tiny model: words that are never said are -1e9, and nothing is added to the 200 logits after that
+    biases = [onnx.numpy_helper.to_array(each) for each in pieces.step.graph.initializer if list(each.dims) == [200]]
+    assert len(biases) == 1
+    assert biases[0].min() < -1e8
+
+
+def test_onnx_runtime_adds_biases_within_the_products_of_a_word(pieces: Pieces, tmp_path: Path) -> None:
+    optimised = tmp_path / "optimised.onnx"
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(optimised)
+    options.log_severity_level = 3
+    graph = loop_form(pieces, MAX_WORDS).SerializeToString()
+    onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    (loop,) = (node for node in onnx.load(optimised).graph.node if node.op_type == "Loop")
+    (body,) = (attribute.g for attribute in loop.attribute if attribute.name == "body")
+    kinds = [node.op_type for node in body.node]
+    assert kinds.count("Gemm") + kinds.count("FusedGemm") == 7  # the seven linear layers of the test above

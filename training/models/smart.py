@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from training.models.layers import DecoderLayer, EncoderLayer, sinusoidal_positions
 
@@ -185,7 +186,7 @@ class Smart(nn.Module):
             Logits (B, G, vocabulary), the last layer's cross-attention averaged over heads (B, G, N), and the
             cache with S + G slots.
         """
-        x = self.word_embedding(words) + self.positions[position + 1]
+        x = self.word_embedding(words) + functional.embedding(position, self.positions[1:])
         visible = ancestry[:, None]
         all_keys, all_values = [], []
         for index, layer in enumerate(self.decoder_layers()):

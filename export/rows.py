@@ -1,0 +1,107 @@
+"""Layers that work row by row, on matrices.
+
+A traced decoder has images x beams x width as three axes, and ONNX Runtime adds a bias within the product (``Gemm``)
+only where there are two. So whatever goes by rows, from one layer to the next, takes all rows as one matrix.
+"""
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+from onnx_ir.passes.common import RemoveUnusedNodesPass
+
+_AXES = 3
+
+
+def flatten_rows(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Linear layers, their sums, LayerNorm and ReLU on (B * k, d) in place of (B, k, d).
+
+    Where k is not known beforehand (an encoder's tokens) the graph stays as it is.
+    """
+    converted = ir.from_proto(model)
+    graph = converted.graph
+    by_rows = [node for node in graph if _goes_by_rows(node)]
+    made = {node.outputs[0]: _inner_sizes(node.outputs[0]) for node in by_rows}
+    members, flat = set(by_rows), dict[ir.Value, ir.Value]()
+    for node in by_rows:
+        for index, value in enumerate(node.inputs):
+            if value is None or value in made or (sizes := _inner_sizes(value)) is None:
+                continue
+            if value not in flat:
+                flat[value] = _reshape(graph, node, value, [-1, sizes[-1]])
+            node.replace_input_with(index, flat[value])
+    for value, sizes in made.items():
+        assert sizes is not None
+        value.shape = ir.Shape([None, sizes[-1]])
+        # A Reshape with a size left open takes a matrix as well as what it was before.
+        users = [use for use in value.uses() if use.node not in members and not _leaves_one_open(use.node)]
+        if users or value.is_graph_output():
+            producer = value.producer()
+            assert producer is not None
+            following = list(graph)[list(graph).index(producer) + 1]
+            back = _reshape(graph, following, value, [-1, *sizes])
+            for user, index in users:
+                user.replace_input_with(index, back)
+            for index, output in enumerate(graph.outputs):
+                if output is value:
+                    value.name, back.name = f"{value.name}/rows", value.name
+                    graph.outputs[index] = back
+    _join_reshapes(graph)
+    RemoveUnusedNodesPass()(converted)
+    return ir.to_proto(converted)
+
+
+def _goes_by_rows(node: ir.Node) -> bool:
+    sizes = _inner_sizes(node.outputs[0])
+    if sizes is None:
+        return False
+    first, *others = [value for value in node.inputs if value is not None]
+    if node.op_type == "MatMul":
+        return _inner_sizes(first) is not None and others[0].const_value is not None and _axes(others[0]) == 2
+    if node.op_type == "Add":  # of as many rows, or of one row to all of them
+        return all(_inner_sizes(value) == sizes or _axes(value) == 1 for value in (first, *others))
+    if node.op_type == "LayerNormalization":
+        return node.attributes.get_int("axis", -1) in (-1, _AXES - 1)
+    return node.op_type == "Relu"
+
+
+def _join_reshapes(graph: ir.Graph) -> None:
+    """A Reshape of a Reshape is one."""
+    for node in list(graph):
+        if node.op_type != "Reshape" or not _leaves_one_open(node):
+            continue
+        earlier = node.inputs[0].producer() if node.inputs[0] is not None else None
+        if earlier is not None and earlier.op_type == "Reshape":
+            node.replace_input_with(0, earlier.inputs[0])
+
+
+def _reshape(graph: ir.Graph, before: ir.Node, value: ir.Value, sizes: list[int]) -> ir.Value:
+    name = f"{value.name}/{'x'.join(map(str, sizes[1:]))}"
+    tensor = ir.tensor(np.array(sizes), name=f"{name}/shape")
+    shape = ir.Value(
+        name=tensor.name, const_value=tensor, shape=ir.Shape(tensor.shape), type=ir.TensorType(tensor.dtype)
+    )
+    graph.register_initializer(shape)
+    node = ir.node("Reshape", [value, shape])
+    graph.insert_before(before, [node])
+    (output,) = node.outputs
+    output.name, output.type, output.shape = name, value.type, ir.Shape([None, *sizes[1:]])
+    return output
+
+
+def _leaves_one_open(node: ir.Node) -> bool:
+    if node.op_type != "Reshape" or node.inputs[1] is None or node.inputs[1].const_value is None:
+        return False
+    sizes = node.inputs[1].const_value.numpy().tolist()
+    return sizes.count(-1) == 1 and 0 not in sizes
+
+
+def _inner_sizes(value: ir.Value) -> tuple[int, ...] | None:
+    """k and d of (B, k, d), where both are known."""
+    if value.shape is None or len(value.shape) != _AXES:
+        return None
+    sizes = tuple(size for size in value.shape[1:] if isinstance(size, int))
+    return sizes if len(sizes) == _AXES - 1 else None
+
+
+def _axes(value: ir.Value) -> int | None:
+    return None if value.shape is None else len(value.shape)
