@@ -9,7 +9,6 @@ whatever the node does.
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import onnx
@@ -131,7 +130,8 @@ def _widened(value: ir.Value, width: int) -> ir.Shape | None:
     return None if value.shape is None else ir.Shape([*value.shape[:-1], width])
 
 
-class _Heads(NamedTuple):
+@dataclass(frozen=True)
+class _Heads:
     """How the output of a layer is split into heads: ``Transpose(Reshape(output))``, and nothing else uses it."""
 
     reshape: ir.Node

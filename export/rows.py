@@ -19,49 +19,47 @@ def flatten_rows(model: onnx.ModelProto) -> onnx.ModelProto:
     """
     converted = ir.from_proto(model)
     graph = converted.graph
-    by_rows = [node for node in graph if _goes_by_rows(node)]
-    made = {node.outputs[0]: _inner_sizes(node.outputs[0]) for node in by_rows}
-    members, flat = set(by_rows), dict[ir.Value, ir.Value]()
+    by_rows = {node: sizes for node in graph if (sizes := _sizes_of_rows(node)) is not None}
+    made = {node.outputs[0] for node in by_rows}
+    flat: dict[ir.Value, ir.Value] = {}
     for node in by_rows:
         for index, value in enumerate(node.inputs):
             if value is None or value in made or (sizes := _inner_sizes(value)) is None:
                 continue
             if value not in flat:
-                flat[value] = _reshape(graph, node, value, [-1, sizes[-1]])
+                flat[value] = _reshape(graph, value, sizes[1:])
+                graph.insert_before(node, [_maker(flat[value])])
             node.replace_input_with(index, flat[value])
-    for value, sizes in made.items():
-        assert sizes is not None
+    for node, sizes in by_rows.items():
+        (value,) = node.outputs
         value.shape = ir.Shape([None, sizes[-1]])
-        # A Reshape with a size left open takes a matrix as well as what it was before.
-        users = [use for use in value.uses() if use.node not in members and not _leaves_one_open(use.node)]
-        if users or value.is_graph_output():
-            producer = value.producer()
-            assert producer is not None
-            following = list(graph)[list(graph).index(producer) + 1]
-            back = _reshape(graph, following, value, [-1, *sizes])
+        # A Reshape that leaves a size open takes a matrix as well as what it was before.
+        users = [use for use in value.uses() if use.node not in by_rows and not _leaves_one_open(use.node)]
+        if users:
+            back = _reshape(graph, value, sizes)
+            graph.insert_after(node, [_maker(back)])
             for user, index in users:
                 user.replace_input_with(index, back)
-            for index, output in enumerate(graph.outputs):
-                if output is value:
-                    value.name, back.name = f"{value.name}/rows", value.name
-                    graph.outputs[index] = back
     _join_reshapes(graph)
     RemoveUnusedNodesPass()(converted)
     return ir.to_proto(converted)
 
 
-def _goes_by_rows(node: ir.Node) -> bool:
+def _sizes_of_rows(node: ir.Node) -> tuple[int, ...] | None:
+    """k and d of what ``node`` makes, row by row, for use in the graph."""
     sizes = _inner_sizes(node.outputs[0])
-    if sizes is None:
-        return False
+    if sizes is None or node.outputs[0].is_graph_output():
+        return None
     first, *others = [value for value in node.inputs if value is not None]
     if node.op_type == "MatMul":
-        return _inner_sizes(first) is not None and others[0].const_value is not None and _axes(others[0]) == 2
-    if node.op_type == "Add":  # of as many rows, or of one row to all of them
-        return all(_inner_sizes(value) == sizes or _axes(value) == 1 for value in (first, *others))
-    if node.op_type == "LayerNormalization":
-        return node.attributes.get_int("axis", -1) in (-1, _AXES - 1)
-    return node.op_type == "Relu"
+        fits = _inner_sizes(first) is not None and others[0].const_value is not None and _axes(others[0]) == 2
+    elif node.op_type == "Add":  # of as many rows, or of one row to all of them
+        fits = all(_inner_sizes(value) == sizes or _axes(value) == 1 for value in (first, *others))
+    elif node.op_type == "LayerNormalization":
+        fits = node.attributes.get_int("axis", -1) in (-1, _AXES - 1)
+    else:
+        fits = node.op_type == "Relu"
+    return sizes if fits else None
 
 
 def _join_reshapes(graph: ir.Graph) -> None:
@@ -74,18 +72,23 @@ def _join_reshapes(graph: ir.Graph) -> None:
             node.replace_input_with(0, earlier.inputs[0])
 
 
-def _reshape(graph: ir.Graph, before: ir.Node, value: ir.Value, sizes: list[int]) -> ir.Value:
-    name = f"{value.name}/{'x'.join(map(str, sizes[1:]))}"
-    tensor = ir.tensor(np.array(sizes), name=f"{name}/shape")
-    shape = ir.Value(
-        name=tensor.name, const_value=tensor, shape=ir.Shape(tensor.shape), type=ir.TensorType(tensor.dtype)
+def _reshape(graph: ir.Graph, value: ir.Value, sizes: tuple[int, ...]) -> ir.Value:
+    """``value`` with these sizes behind an open one; its node has no place in the graph yet."""
+    name = f"{value.name}/{'x'.join(map(str, sizes))}"
+    tensor = ir.tensor(np.array([-1, *sizes]), name=f"{name}/shape")
+    constant = ir.Value(
+        name=tensor.name, const_value=tensor, shape=ir.Shape([len(sizes) + 1]), type=ir.TensorType(tensor.dtype)
     )
-    graph.register_initializer(shape)
-    node = ir.node("Reshape", [value, shape])
-    graph.insert_before(before, [node])
-    (output,) = node.outputs
-    output.name, output.type, output.shape = name, value.type, ir.Shape([None, *sizes[1:]])
+    graph.register_initializer(constant)
+    (output,) = ir.node("Reshape", [value, constant]).outputs
+    output.name, output.type, output.shape = name, value.type, ir.Shape([None, *sizes])
     return output
+
+
+def _maker(value: ir.Value) -> ir.Node:
+    node = value.producer()
+    assert node is not None
+    return node
 
 
 def _leaves_one_open(node: ir.Node) -> bool:
