@@ -1,7 +1,8 @@
 """8-bit layers for CPUs: weights per output channel, inputs quantised as they come, by ONNX Runtime's quantiser.
 
 Which layers bear it is measured, not guessed: :func:`choose` keeps in float32 what changes captions most, until the
-bundle says what its float32 form says.
+bundle says what its float32 form says. Where the projection onto the vocabulary is among them, the likeliest words are
+computed once more in float32 (:mod:`export.shortlist`).
 """
 
 import logging
@@ -18,6 +19,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from tqdm import tqdm
 
 from export.pieces import Pieces
+from export.shortlist import projection_of, with_shortlist
 
 WEIGHTS = {"u8": (QuantType.QUInt8, False), "7bit": (QuantType.QInt8, True), "s8": (QuantType.QInt8, False)}
 """Kinds of weights. Signed ones run fastest; all 8 bits of them saturate in the additions of CPUs with AVX2 but not
@@ -183,6 +185,8 @@ def _quantise(piece: onnx.ModelProto, prefix: str, layers: Collection[str], weig
     }
     if not nodes:
         return piece
+    if projection_of(piece) in nodes:
+        piece = with_shortlist(piece)
     piece = apart_from_tables(piece, nodes)
     kind, reduce_range = WEIGHTS[weights]
     level = logging.getLogger().level
