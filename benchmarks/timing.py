@@ -1,5 +1,6 @@
 """Variants timed in turns, so that a busy moment hits all alike."""
 
+import random as random_order
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -14,17 +15,20 @@ def measure(
 ) -> dict[str, dict[str, float]]:
     """Wall and CPU milliseconds a call: medians, 5th and 95th percentiles.
 
-    Every variant is called once before anything counts, then for each input in turn with the others. CPU time is that
-    of this process with all its threads; other work on the machine hardly lengthens it.
+    Every variant is called once before anything counts, then for each input in turn with the others, each time in
+    another order, because what runs before leaves its traces: weights in the caches, and the clock of the CPU. CPU time
+    is that of this process with all its threads; other work on the machine hardly lengthens it.
     """
+    order, random = list(variants), random_order.Random(0)
     for run in variants.values():
         run(inputs[0])
     times: dict[str, dict[str, list[float]]] = {name: {"wall": [], "cpu": []} for name in variants}
     for _ in range(rounds):
         for each in inputs:
-            for name, run in variants.items():
+            random.shuffle(order)
+            for name in order:
                 wall, cpu = time.perf_counter(), time.process_time()
-                run(each)
+                variants[name](each)
                 times[name]["wall"].append((time.perf_counter() - wall) * 1e3)
                 times[name]["cpu"].append((time.process_time() - cpu) * 1e3)
     return {
