@@ -66,7 +66,6 @@ class ImageInput:
             self._deliver_serialised if kind is Image else self._on_image,
             # Best effort matches any publisher, and whatever waits behind the newest image is out of date.
             QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
-            # A group that goes with the subscription: an event that comes as it is destroyed blocks its group.
             callback_group=ReadElsewhere(),
             event_callbacks=SubscriptionEventCallbacks(message_lost=self._count_lost),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -11,7 +12,10 @@ pytest.importorskip("rclpy", reason="needs ROS 2")
 
 import rclpy
 from rclpy.context import Context
+from rclpy.event_handler import QoSSubscriptionMatchedInfo, SubscriptionEventCallbacks
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
 from smart_caption_ros.nodes.image_reader import ReadElsewhere, Reader
@@ -62,9 +66,57 @@ def test_messages_arrive_without_an_executor_until_the_reader_is_closed(node: No
     assert heard == ["one", "bad", "two"]
 
 
-def test_the_executor_leaves_the_messages_alone(node: Node) -> None:
+def test_events_of_the_subscription_arrive_without_an_executor(node: Node) -> None:
+    publishers: list[int] = []
+    errors: list[Exception] = []
+
+    def count(event: QoSSubscriptionMatchedInfo) -> None:
+        publishers.append(event.current_count)
+        if len(publishers) == 1:
+            raise ValueError("a bad one")
+
+    subscription = node.create_subscription(
+        String, "words", lambda _: None, 10, callback_group=ReadElsewhere(),
+        event_callbacks=SubscriptionEventCallbacks(matched=count),
+    )  # fmt: skip
+    reader = Reader(node, subscription, errors.append)
+    publisher = node.create_publisher(String, "words", 10)
+    wait_for(lambda: publishers == [1])
+    node.destroy_publisher(publisher)
+    wait_for(lambda: publishers == [1, 0])
+    reader.close()
+    assert [str(error) for error in errors] == ["a bad one"]
+
+
+def test_the_executor_leaves_messages_and_events_alone(node: Node) -> None:
     group = ReadElsewhere()
     subscription = node.create_subscription(String, "words", lambda _: None, 10, callback_group=group)
     assert not group.can_execute(subscription)
+    assert subscription.event_handlers
+    assert not any(group.can_execute(event) for event in subscription.event_handlers)
     timer = node.create_timer(1.0, lambda: None, callback_group=group)
     assert group.can_execute(timer)
+
+
+def test_messages_that_wait_to_be_taken_do_not_keep_the_executor_busy(node: Node) -> None:
+    asked = 0
+
+    class Counting(ReadElsewhere):
+        def can_execute(self, entity: object) -> bool:
+            nonlocal asked
+            asked += isinstance(entity, Subscription)  # once whenever the executor gathers what there is
+            return super().can_execute(entity)
+
+    subscription = node.create_subscription(String, "words", lambda _: None, 10, callback_group=Counting())
+    publisher = node.create_publisher(String, "words", 10)
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    spinning = threading.Thread(target=executor.spin, daemon=True)
+    spinning.start()
+    wait_for(lambda: publisher.get_subscription_count() == 1)
+    publisher.publish(String(data="word"))  # and nobody takes it
+    time.sleep(0.5)
+    executor.shutdown()
+    spinning.join()
+    assert subscription.event_handlers
+    assert asked < 20  # hundreds of times where the executor waits for the events
