@@ -60,9 +60,9 @@ def with_shortlist(step: onnx.ModelProto) -> onnx.ModelProto:
 
     made: list[NodeProto] = []
 
-    def add(kind: str, inputs: list[str], label: str, **attributes: int) -> str:
+    def add(kind: str, inputs: list[str], label: str, axis: int | None = None) -> str:
         outputs = [f"{name}/rough_values", f"{name}/{label}"] if kind == "TopK" else [f"{name}/{label}"]
-        made.append(helper.make_node(kind, inputs, outputs, name=f"{name}/shortlist_{len(made)}", **attributes))
+        made.append(helper.make_node(kind, inputs, outputs, name=f"{name}/shortlist_{len(made)}", axis=axis))
         return outputs[-1]
 
     words = add("TopK", [rough, f"{name}/count"], "words", axis=-1)

@@ -65,7 +65,8 @@ class Reader:
         self._wake.destroy()
 
     def _run(self) -> None:
-        context, events = self._context.handle, self._subscription.event_handlers
+        context = self._context.handle
+        events: list[EventHandler] = self._subscription.event_handlers  # type: ignore[assignment] # rclpy annotates one
         assert context is not None
         try:
             with contextlib.ExitStack() as in_use:

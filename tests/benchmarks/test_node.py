@@ -1,11 +1,13 @@
 """The node benchmark measures real processes."""
 
+import time
 from argparse import Namespace
 from pathlib import Path
 
 import cv2
 import pytest
 
+from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.agreement import golden_frames
 
 pytestmark = pytest.mark.needs_ros
@@ -22,3 +24,14 @@ def test_captions_latency_work_and_processor_time_of_a_node_are_counted(tiny_bun
     assert found["not_ok"] == 0
     assert 0 < found["work_ms"]["median"] < found["latency_ms"]["p95"]
     assert found["cpu_ms_per_caption"] > 0
+
+
+def test_the_captioner_alone_is_called_at_the_cameras_rate(tiny_bundle: Path) -> None:
+    from benchmarks.node import call_directly
+
+    captioner = Captioner.from_bundle(tiny_bundle)
+    started = time.monotonic()
+    calls = call_directly(captioner, golden_frames(2, 64, 48), rate_hz=10.0, seconds=0.5)
+    assert 2 <= len(calls) <= 6  # calls of a few milliseconds
+    assert time.monotonic() - started >= 0.1 * (len(calls) - 1)
+    assert all(wall_ms > 0 and cpu_ms > 0 for wall_ms, cpu_ms in calls)
