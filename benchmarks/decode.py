@@ -92,6 +92,13 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="file to write")
     parser.add_argument("--plot", type=Path, help="a PNG like Fig. 3 of the SMArT paper")
     arguments = parser.parse_args()
+    if arguments.plot:
+        try:
+            import matplotlib as mpl
+        except ImportError as error:
+            print(f"error: --plot needs matplotlib ({error}); pip install '.[benchmarks]'", file=sys.stderr)
+            return 1
+        mpl.use("Agg")
     size = QUICK if arguments.quick else FULL
     torch.set_num_threads(arguments.threads)
     checkpoint = arguments.checkpoint or (CHECKPOINT if CHECKPOINT.is_file() else None)
@@ -337,9 +344,6 @@ def over_batches(variants: Mapping[str, Callable[[Inputs], object]], batches: Ma
 
 def plot(result: Mapping[str, Any], path: Path) -> None:
     """Time over batch size, as Fig. 3 of the SMArT paper."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(7, 5), layout="constrained")

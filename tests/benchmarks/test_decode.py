@@ -1,5 +1,6 @@
 """The decoders that the benchmark compares with say what ours says, and its model says what was trained."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import onnxruntime
 import pytest
 import torch
 
-from benchmarks.decode import _best, agreement, over_batches, plot, widened
+from benchmarks.decode import _best, agreement, main, over_batches, plot, widened
 from benchmarks.gemm_floor import gemm_floor
 from benchmarks.peers import ObjectRelation, UpDown
 from benchmarks.torch_decoders import Found, kv_cache, published_style
@@ -122,3 +123,14 @@ def test_a_plot_is_a_png(tmp_path: Path) -> None:
 def test_batches_are_timed_by_variant() -> None:
     taken = over_batches({"nothing": lambda given: None}, {1: 2, 2: 1})
     assert {batch: times["calls"] for batch, times in taken["nothing"].items()} == {"1": 2, "2": 1}
+
+
+def test_a_plot_without_matplotlib_is_refused_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # an import of it fails
+    monkeypatch.setattr(sys, "argv", ["decode", "--quick", "--plot", str(tmp_path / "plot.png")])
+    assert main() == 1
+    said = capsys.readouterr().err
+    assert "pip install '.[benchmarks]'" in said
+    assert "measuring" not in said
