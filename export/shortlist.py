@@ -1,13 +1,13 @@
 """A shortlist of words: the likeliest ones of a rough projection, computed once more in float32.
 
 A projection onto the vocabulary reads a weight for every word, and all but a few words are far from being chosen. With
-8 bits for all of them and 32 for those in question, a caption's words and their order are those of float32; what is
+8 bits for all of them and 16 for those in question, a caption's words and their order are those of float32; what is
 left of the rounding is in the sum over the vocabulary, where it evens out.
 """
 
 import numpy as np
 import onnx
-from onnx import NodeProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 WORDS_A_BEAM = 2
 """Words on a beam's shortlist for each beam that there is; each costs a row of weights. With 1, 2, 3 and 4 of them 992,
@@ -30,8 +30,8 @@ def projection_of(step: onnx.ModelProto) -> str | None:
 
 
 def with_shortlist(step: onnx.ModelProto) -> onnx.ModelProto:
-    """The same step, in which the logits of each beam's likeliest words are computed once more and put in the place
-    of the first ones, so that the projection itself may be rough.
+    """The same step, in which the logits of each beam's likeliest words are computed once more, from weights in
+    float16, and put in the place of the first ones, so that the projection itself may be rough.
 
     Raises:
         ValueError: nothing in the graph chooses among the results of a product.
@@ -53,20 +53,21 @@ def with_shortlist(step: onnx.ModelProto) -> onnx.ModelProto:
     weight = numpy_helper.to_array(constants[projection.input[1]])
     for label, values in (
         ("count", np.array([min(count, weight.shape[1])])),
-        ("columns", np.ascontiguousarray(weight.T)),
+        ("columns", np.ascontiguousarray(weight.T).astype(np.float16)),  # as a bundle stores them
         ("axis", np.array([-1])),
     ):
         graph.initializer.append(numpy_helper.from_array(values, f"{name}/{label}"))
 
     made: list[NodeProto] = []
 
-    def add(kind: str, inputs: list[str], label: str, axis: int | None = None) -> str:
+    def add(kind: str, inputs: list[str], label: str, axis: int | None = None, to: int | None = None) -> str:
         outputs = [f"{name}/rough_values", f"{name}/{label}"] if kind == "TopK" else [f"{name}/{label}"]
-        made.append(helper.make_node(kind, inputs, outputs, name=f"{name}/shortlist_{len(made)}", axis=axis))
+        made.append(helper.make_node(kind, inputs, outputs, name=f"{name}/shortlist_{len(made)}", axis=axis, to=to))
         return outputs[-1]
 
     words = add("TopK", [rough, f"{name}/count"], "words", axis=-1)
-    columns = add("Gather", [f"{name}/columns", words], "their_columns", axis=0)
+    halves = add("Gather", [f"{name}/columns", words], "their_columns", axis=0)
+    columns = add("Cast", [halves], "their_columns_in_float32", to=TensorProto.FLOAT)
     column = add("Unsqueeze", [projection.input[0], f"{name}/axis"], "input")
     exact = add("Squeeze", [add("MatMul", [columns, column], "products"), f"{name}/axis"], "exact")
     if bias is not None:

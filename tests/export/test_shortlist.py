@@ -25,8 +25,7 @@ def rounded_projection(step: onnx.ModelProto, digits: int) -> onnx.ModelProto:
     return rough
 
 
-def test_with_an_exact_projection_nothing_changes(traced: tuple[Smart, Pieces]) -> None:
-    _, pieces = traced
+def test_with_an_exact_projection_nothing_changes(pieces: Pieces) -> None:
     listed = replace(pieces, step=with_shortlist(pieces.step))
     tokens, mask = ragged(3, 1)
     expected = run(session_of(loop_form(pieces, MAX_WORDS)), tokens, mask)
