@@ -19,8 +19,9 @@ from typing import Any
 import yaml
 
 from benchmarks.environment import describe_environment, report
-from training.config import ConfigError, load_config
-from training.data.folder import CHECKOUT
+from training.configs.schema import load_config
+from training.errors import ConfigError
+from training.paths import CHECKOUT
 
 METRICS = ("bleu_1", "bleu_4", "rouge_l", "cider")
 

@@ -30,17 +30,17 @@ from benchmarks.latency import sample_frames
 from benchmarks.peers import ObjectRelation, UpDown, hugging_face_decoders
 from benchmarks.timing import measure
 from benchmarks.torch_decoders import kv_cache, published_style
-from smart_caption_ros import benchmarking
 from smart_caption_ros.captioning import Captioner
-from smart_caption_ros.captioning.agreement import golden_frames
-from smart_caption_ros.captioning.engines import create_engine, resident
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from smart_caption_ros.whole_files import written_whole
-from training.captioning import TrainedCaptioner
-from training.checkpoint import CheckpointError
-from training.data.flickr8k import DataError, Flickr8k
-from training.data.folder import data_folder
+from smart_caption_ros.engines import create_engine, resident
+from smart_caption_ros.files import replaced_atomically
+from smart_caption_ros.measuring import benchmark as benchmarking
+from smart_caption_ros.measuring.agreement import golden_frames
+from training.data.flickr8k import Flickr8k
+from training.engine.trained_captioner import TrainedCaptioner
+from training.errors import CheckpointError, DataError
 from training.models.smart import Smart, SmartConfig
+from training.paths import data_folder
 
 CHECKPOINT = Path("runs/smart-flickr8k/best.safetensors")
 VOCABULARY_SIZE, TOKENS, TOKEN_WIDTH, FEED_FORWARD, BEAM_SIZE, MAX_WORDS = 10_201, 50, 2_048, 2_048, 5, 20
@@ -359,7 +359,7 @@ def plot(result: Mapping[str, Any], path: Path) -> None:
     axes.minorticks_off()
     axes.legend(fontsize=7)
     axes.grid(alpha=0.3)
-    with written_whole(path) as unfinished:
+    with replaced_atomically(path) as unfinished:
         figure.savefig(unfinished, format="png", dpi=150)
 
 

@@ -33,16 +33,16 @@ from pycocotools.mask import iou
 from benchmarks.environment import describe_environment, report
 from smart_caption_ros.captioning import Bundle, BundleError, Captioner, Detector, DetectorError, EngineError
 from smart_caption_ros.captioning.bundle import write_manifest
-from smart_caption_ros.captioning.detector import VisionDetector
-from smart_caption_ros.class_names import normalise
-from smart_caption_ros.datasets.acvr import ACVR_CLASSES, AcvrSequences
-from smart_caption_ros.datasets.source import SourceError
-from training.config import DataConfig
+from smart_caption_ros.captioning.vision_detector import VisionDetector
+from smart_caption_ros.detection.class_names import normalise
+from smart_caption_ros.sources.acvr import ACVR_CLASSES, AcvrSequences
+from smart_caption_ros.sources.source import SourceError
+from training.configs.schema import DataConfig
 from training.data.datasets import open_dataset
-from training.data.flickr8k import DataError
-from training.data.folder import data_folder
-from training.detection.classes import DETECTION_CLASSES
 from training.detection.labels import read_labels
+from training.errors import DataError
+from training.paths import data_folder
+from training.vision.detection_classes import DETECTION_CLASSES
 
 LOWEST_SCORE = 0.01
 SCORES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--household", type=Path, metavar="ROOT", help="sequences in ACVR's layout, in place of both")
     parser.add_argument(
         "--labels", type=Path, metavar="FILE",
-        help="of python -m training.detection.label; the photographs are those of the data set's dev split",
+        help="of python -m training.label_objects; the photographs are those of the data set's dev split",
     )  # fmt: skip
     parser.add_argument("--dataset", default="flickr8k", choices=("flickr8k", "rooms"), help="that --labels are of")
     parser.add_argument("--photographs", type=int, default=300, help="of --labels, the first ones (default: 300)")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from smart_caption_ros.benchmarking import hardware
-from smart_caption_ros.whole_files import write_text_whole
+from smart_caption_ros.files import write_text_atomically
+from smart_caption_ros.measuring.benchmark import hardware
 
 PACKAGES = ("smart_caption_ros", "numpy", "onnxruntime", "opencv-python-headless", "torch")
 
@@ -35,4 +35,4 @@ def report(result: Mapping[str, object], path: Path | None) -> None:
     text = json.dumps(result, indent=2)
     print(text)
     if path is not None:
-        write_text_whole(path, f"{text}\n")
+        write_text_atomically(path, f"{text}\n")

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.torch_decoders import kv_cache, published_style
-from smart_caption_ros.captioning.engines import EngineReport, available_engines, create_engine
+from smart_caption_ros.engines import EngineReport, available_engines, create_engine
 from training.models.smart import Smart
 
 

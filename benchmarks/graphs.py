@@ -5,9 +5,9 @@ from pathlib import Path
 import onnx
 
 from export.captioner import loop_form, static_form
-from export.int8 import layers_of, to_int8
-from export.pieces import export_pieces
+from export.passes.int8 import layers_of, to_int8
 from export.storage import share_weights
+from export.trace import export_pieces
 from training.models.smart import Smart
 
 FORCED, EARLY_EXIT = "", "_early_exit"

@@ -18,11 +18,12 @@ import typer
 from numpy.typing import NDArray
 
 from benchmarks.environment import describe_environment, report
-from smart_caption_ros.captioning.detector import Detector
-from smart_caption_ros.captioning.errors import DetectorError, EngineError
-from smart_caption_ros.datasets.acvr import AcvrSequences, acvr_class
-from smart_caption_ros.datasets.ground_truth import GroundTruthFrame
-from smart_caption_ros.datasets.source import SourceError
+from smart_caption_ros.detection.detector import Detector
+from smart_caption_ros.detection.errors import DetectorError
+from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.sources.acvr import AcvrSequences, acvr_class
+from smart_caption_ros.sources.ground_truth import GroundTruthFrame
+from smart_caption_ros.sources.source import SourceError
 
 OVERLAP = 0.5
 SCORES = (0.35, 0.15)

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 import typer
 
-from smart_caption_ros.whole_files import write_text_whole
+from smart_caption_ros.files import write_text_atomically
 from training.data.coco import read_json
-from training.data.flickr8k import DataError
+from training.errors import DataError
 
 INDOORS = frozenset({"furniture", "appliance", "electronic", "kitchen", "indoor"})
 OUTDOORS = frozenset({"vehicle", "outdoor", "animal", "sports"})
@@ -55,7 +55,7 @@ def run(
             reason = error if isinstance(error, DataError) else f"{path}: no instance file with supercategories"
             typer.echo(f"error: {reason}", err=True)
             raise typer.Exit(1) from None
-        write_text_whole(output / path.name, json.dumps(document))
+        write_text_atomically(output / path.name, json.dumps(document))
         typer.echo(f"{output / path.name}: {len(document['images'])} photographs")
 
 

@@ -54,7 +54,7 @@ def main() -> int:
 
 def sample_frames(width: int, height: int) -> list[np.ndarray]:
     """The demo's photographs, (height, width, 3) uint8 BGR."""
-    from smart_caption_ros.datasets import open_source
+    from smart_caption_ros.sources import open_source
 
     return [cv2.resize(frame.image_bgr, (width, height)) for frame in open_source("sample:photographs")]
 
@@ -63,7 +63,7 @@ def torch_variant(checkpoint: Path, captioner: Captioner, threads: int) -> Varia
     """The same model in torch: cached keys and values, the same beam search, early exit."""
     import torch
 
-    from training.captioning import TrainedCaptioner
+    from training.engine.trained_captioner import TrainedCaptioner
 
     torch.set_num_threads(threads)
     trained = TrainedCaptioner.load(checkpoint)

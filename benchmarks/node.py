@@ -30,11 +30,11 @@ from rclpy.time import Time
 from smart_caption_ros.msg import Caption
 
 from benchmarks.environment import describe_environment, report
-from smart_caption_ros.benchmarking import spread
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
-from smart_caption_ros.captioning.agreement import golden_frames
-from smart_caption_ros.nodes.processes import NodeProcess, free_domain_id
-from smart_caption_ros.nodes.shared_files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+from smart_caption_ros.measuring.agreement import golden_frames
+from smart_caption_ros.measuring.benchmark import spread
+from smart_caption_ros.nodes.demo.processes import NodeProcess, free_domain_id
 
 SIZES, RATES_HZ = ((640, 480), (1920, 1080)), (5.0, 15.0, 30.0)
 START_TIMEOUT_S = 120.0

@@ -15,9 +15,9 @@ import numpy as np
 import typer
 
 from benchmarks.environment import describe_environment, report
-from smart_caption_ros.coverage import NounCoverage
+from smart_caption_ros.grounding import NounCoverage
 
-CAPTIONS = Path(__file__).resolve().parents[1] / "tests" / "coverage" / "annotated_captions.txt"
+CAPTIONS = Path(__file__).resolve().parents[1] / "tests" / "grounding" / "annotated_captions.txt"
 CLASSES = [
     "person", "dog", "couch", "dining table", "cup", "wine glass", "tv", "refrigerator", "potted plant", "giraffe",
 ]  # fmt: skip

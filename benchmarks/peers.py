@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from benchmarks.torch_decoders import FORBIDDEN
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.decode import NEVER
+from training.decoding.beam_search import NEVER
 from training.models.layers import EncoderLayer
 from training.models.smart import Smart, SmartConfig
 

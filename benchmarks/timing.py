@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from smart_caption_ros.benchmarking import spread
+from smart_caption_ros.measuring.benchmark import spread
 
 T = TypeVar("T")
 

@@ -1,6 +1,7 @@
 """Beam search in torch in two styles, over the weights of one model: what captioners publish, and a clean cache.
 
-Both give the captions of :func:`training.decode.beam_search`, decode to the longest length, and keep no gradient.
+Both give the captions of :func:`training.decoding.beam_search.beam_search`, decode to the longest length, and keep
+no gradient.
 Written from a description of the published code, not copied from it.
 """
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.decode import NEVER
+from training.decoding.beam_search import NEVER
 from training.models.layers import MultiHeadAttention
 from training.models.smart import Smart
 

@@ -19,13 +19,14 @@ import torch
 
 from benchmarks.environment import describe_environment, report
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from training.config import ConfigError, ExperimentConfig, PhaseConfig, load_config
-from training.engine import Engine, EngineError, check_compiler, choose_device
+from training.configs.schema import ExperimentConfig, PhaseConfig, load_config
+from training.engine.distributed import Engine, EngineError, check_compiler, choose_device
+from training.engine.step import LARGEST_GRADIENT
+from training.errors import ConfigError
 from training.models import FAMILIES
 from training.objectives import OBJECTIVES
 from training.objectives.objective import TrainingCaptions
 from training.objectives.self_critical import Reward, SelfCritical
-from training.step import LARGEST_GRADIENT
 
 DEFAULT = Path(__file__).resolve().parent.parent / "training" / "configs" / "smart_flickr8k_scst.yaml"
 CAPTIONS_AN_IMAGE = 5

@@ -16,22 +16,22 @@ from onnx import TensorProto
 from export.borrowed_vision import lender_of_vision, tokens_of
 from export.bundle import ExportError, exporting_commit, write_bundle
 from export.captioner import loop_form, static_form
-from export.float16 import pieces_in_float16, write_float16
-from export.int8 import IDENTICAL, WEIGHTS, Choice, choose
-from export.pieces import Pieces, export_pieces
+from export.passes.float16 import pieces_in_float16, write_float16
+from export.passes.int8 import IDENTICAL, WEIGHTS, Choice, choose
 from export.quality import DevSplit
 from export.storage import round_to_float16, round_to_int8, store_as_float16, store_as_int8
+from export.trace import Pieces, export_pieces
 from export.verify import compare, compare_detections, compare_forms, synthetic_images, unsupported_by_tensorrt
 from export.vision import GRID, IMAGE_SIZE, export_vision
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning import Bundle, BundleError, Captioner, EngineError
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH, VISION_GRAPH, VISION_LAYOUT
-from smart_caption_ros.captioning.engines import create_engine
-from training.captioning import TrainedCaptioner
-from training.checkpoint import CheckpointError
-from training.data.flickr8k import DataError, Flickr8k
-from training.data.folder import data_folder
-from training.detection.teacher import PROVENANCE as TEACHERS
+from smart_caption_ros.engines import create_engine
+from training.data.flickr8k import Flickr8k
+from training.datagen.teachers.boxes import PROVENANCE as TEACHERS
+from training.engine.trained_captioner import TrainedCaptioner
+from training.errors import CheckpointError, DataError
+from training.paths import data_folder
 
 CPU = "onnxruntime-cpu"
 STATIC_CHECKS = 10  # frames to compare the two forms on; the static one takes all steps of each
@@ -39,7 +39,7 @@ LAYER_CHECKS = 50  # images to try the layers one by one on
 AGREEMENT = {"float32": 0.99, "float16": 0.9, "int8": 0.95}
 """Captions that must be torch's. A tie between two beams may fall either way; more than that is an error of the export.
 Lower precision decides more of them another way: in float16 the visual tokens differ as well, and int8 has a bar of
-its own (:mod:`export.int8`) on many more images."""
+its own (:mod:`export.passes.int8`) on many more images."""
 
 DETECTION_AGREEMENT = {"float32": 0.005, "float16": 0.05, "int8": 0.005}
 """How far scores and boxes of the detector may be from torch's."""

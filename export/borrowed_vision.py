@@ -10,9 +10,9 @@ from torch import Tensor
 from export.bundle import ExportError
 from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
-from smart_caption_ros.captioning.engines import create_engine
 from smart_caption_ros.captioning.vision import Vision
-from training.captioning import TrainedCaptioner
+from smart_caption_ros.engines import create_engine
+from training.engine.trained_captioner import TrainedCaptioner
 from training.features import VISION_GRAPH_TOKENS
 
 

@@ -18,10 +18,10 @@ from smart_caption_ros.captioning.bundle import (
     VOCABULARY,
     WEIGHTS,
     Bundle,
-    sha256_of,
     write_manifest,
 )
 from smart_caption_ros.captioning.vocabulary import Vocabulary
+from smart_caption_ros.files import sha256_of
 
 
 class ExportError(Exception):

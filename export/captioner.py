@@ -14,8 +14,8 @@ from onnx import NodeProto, TensorProto, ValueInfoProto, compose, helper
 from onnx_ir.passes.common import ClearMetadataAndDocStringPass, RemoveUnusedNodesPass
 from onnxscript import optimizer
 
-from export.pieces import Pieces
 from export.torch_to_onnx import OPSET
+from export.trace import Pieces
 
 _OF_EACH_STEP = ("words", "chosen", "attention")
 _SLOT_AXIS = 2

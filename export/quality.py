@@ -7,12 +7,12 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from export.int8 import Captions
+from export.passes.int8 import Captions
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.data.flickr8k import Flickr8k
-from training.data.folder import data_folder
 from training.data.tokenizer import tokenize
-from training.metrics.cider_d import DocumentFrequencies, cider_d
+from training.evaluation.metrics.cider_d import DocumentFrequencies, cider_d
+from training.paths import data_folder
 
 _BATCH = 50
 

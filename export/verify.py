@@ -15,9 +15,9 @@ from torch import Tensor
 
 from smart_caption_ros.captioning import Bundle, Caption
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH
-from smart_caption_ros.captioning.engines import Engine
-from smart_caption_ros.captioning.engines.base import Graph
-from training.captioning import TrainedCaptioner
+from smart_caption_ros.engines import Engine
+from smart_caption_ros.engines.base import Graph
+from training.engine.trained_captioner import TrainedCaptioner
 
 
 @dataclass(frozen=True)

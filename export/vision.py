@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from export.torch_to_onnx import to_onnx
-from training.models.backbone import Backbone
+from training.vision.backbone import Backbone
 
 IMAGE_SIZE = 224
 GRID = (7, 7)

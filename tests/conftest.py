@@ -24,7 +24,7 @@ settings.load_profile("patient")
 @pytest.fixture(autouse=True)
 def _logging_as_it_was() -> Iterator[None]:
     """A command that a test runs in this process sets up logging; the next test must not notice."""
-    loggers = [logging.getLogger(name) for name in ("smart_caption_ros", "smart_caption_ros.datasets.source")]
+    loggers = [logging.getLogger(name) for name in ("smart_caption_ros", "smart_caption_ros.sources.source")]
     before = [(logger, logger.level, logger.handlers[:]) for logger in loggers]
     yield
     for logger, level, handlers in before:

@@ -1,6 +1,6 @@
 """Beam search as the textbook has it: one image, the whole sequence again for every word, all continuations sorted.
 
-The reference for :mod:`training.decode` and :mod:`export.captioner`; it shares no code with them.
+The reference for :mod:`training.decoding.beam_search` and :mod:`export.captioner`; it shares no code with them.
 """
 
 from dataclasses import dataclass, field

@@ -3,11 +3,11 @@
 import torch
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from training.captioning import TrainedCaptioner
-from training.models.backbone import Backbone
-from training.models.mobilenet_v2 import MobileNetV2
-from training.models.side_by_side import SideBySide
+from training.engine.trained_captioner import TrainedCaptioner
 from training.models.smart import Smart, SmartConfig
+from training.vision.backbone import Backbone
+from training.vision.mobilenet_v2 import MobileNetV2
+from training.vision.side_by_side import SideBySide
 
 MAX_WORDS = 12
 

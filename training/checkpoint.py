@@ -13,20 +13,17 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save_file
 from torch import Tensor
 
-from smart_caption_ros.whole_files import written_whole
+from smart_caption_ros.files import replaced_atomically
+from training.errors import CheckpointError
 
 _SIZE = struct.Struct("<Q")
 """What a safetensors file begins with: the length of its JSON header."""
 
 
-class CheckpointError(Exception):
-    """A checkpoint cannot be read; the message names the file and says what to do."""
-
-
 def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
     """Write atomically: ``path`` is either the old file or the whole new one."""
     contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    with written_whole(path) as unfinished:
+    with replaced_atomically(path) as unfinished:
         save_file(contiguous, unfinished, metadata={"state": json.dumps(state)})
 
 

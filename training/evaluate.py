@@ -17,17 +17,18 @@ from tqdm import tqdm
 
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.captioning.bundle import write_manifest
-from smart_caption_ros.whole_files import write_text_whole
+from smart_caption_ros.files import write_text_atomically
 from training.arguments import positive
 from training.data.coco import read_captions, read_objects, read_results
-from training.data.flickr8k import DataError, Flickr8k
-from training.data.folder import data_folder
+from training.data.flickr8k import Flickr8k
 from training.data.karpathy import Karpathy
 from training.data.photographs import read_photograph
-from training.evaluation_report import as_document, as_table
-from training.metrics.bootstrap import Bootstrap
-from training.metrics.chair import Synonyms
-from training.metrics.scoring import ChairData, Evaluation, score_models
+from training.errors import DataError
+from training.evaluation.metrics.bootstrap import Bootstrap
+from training.evaluation.metrics.chair import Synonyms
+from training.evaluation.metrics.scoring import ChairData, Evaluation, score_models
+from training.evaluation.report import as_document, as_table
+from training.paths import data_folder
 
 BATCH = 16
 EXAMPLES = """examples:
@@ -218,7 +219,7 @@ def _models(arguments: argparse.Namespace, task: Task) -> dict[str, Model]:
 
 def _checkpoint_model(path: Path, task: Task) -> tuple[str, Model]:
     from training.checkpoint import CheckpointError  # torch, which bundles and result files do without
-    from training.checkpoint_captions import CheckpointCaptioner
+    from training.engine.checkpoint_captions import CheckpointCaptioner
 
     try:
         checkpoint = CheckpointCaptioner(path)
@@ -283,7 +284,7 @@ def _evaluate(
         sections[name].update(source=model.source, **model.facts)
     if arguments.json:
         try:
-            write_text_whole(arguments.json, json.dumps(document, indent=1) + "\n")
+            write_text_atomically(arguments.json, json.dumps(document, indent=1) + "\n")
         except OSError as error:
             raise DataError(f"{arguments.json} cannot be written: {error.strerror}") from None
     if arguments.record:

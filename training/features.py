@@ -15,18 +15,19 @@ import numpy as np
 from tqdm import tqdm
 
 from smart_caption_ros.captioning import Bundle, BundleError, EngineError
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, sha256_of
-from smart_caption_ros.captioning.detector import Detector
-from smart_caption_ros.captioning.engines import create_engine
-from smart_caption_ros.captioning.errors import DetectorError
+from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from smart_caption_ros.captioning.vision import Vision
+from smart_caption_ros.detection.detector import Detector
+from smart_caption_ros.detection.errors import DetectorError
+from smart_caption_ros.engines import create_engine
+from smart_caption_ros.files import sha256_of
 from training.arguments import positive
 from training.commands import exit_status
 from training.data.feature_store import SHARD_IMAGES, StoreWriter
-from training.data.flickr8k import DataError
 from training.data.photographs import read_photograph
 from training.data.region_features import MAX_REGIONS
 from training.data.region_tokens import pool_regions
+from training.errors import DataError
 
 VISION_GRAPH_TOKENS = "vision graph"
 """What the source of a store says under ``made_by`` where its features are a bundle's tokens as they are."""

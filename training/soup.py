@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from training.captioning import TrainedCaptioner
-from training.checkpoint import CheckpointError
 from training.commands import exit_status
+from training.engine.trained_captioner import TrainedCaptioner
+from training.errors import CheckpointError
 
 
 class SoupError(Exception):

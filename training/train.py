@@ -11,14 +11,11 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from training.backbones import BackboneError
-from training.checkpoint import CheckpointError
-from training.config import ConfigError, ExperimentConfig, load_config
-from training.data.flickr8k import DataError
-from training.data.folder import CHECKOUT, data_folder
-from training.engine import Engine, EngineError, OtherProcessError, choose_device
-from training.step import TrainingError
-from training.trainer import Trainer
+from training.configs.schema import ExperimentConfig, load_config
+from training.engine.distributed import Engine, EngineError, OtherProcessError, choose_device
+from training.engine.trainer import Trainer
+from training.errors import BackboneError, CheckpointError, ConfigError, DataError, TrainingError
+from training.paths import CHECKOUT, data_folder
 
 SAID = (BackboneError, CheckpointError, ConfigError, DataError, EngineError, TrainingError)
 """Errors whose message is a sentence for the user."""

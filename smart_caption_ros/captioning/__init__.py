@@ -2,9 +2,11 @@
 
 from smart_caption_ros.captioning.bundle import Bundle, default_bundle_path
 from smart_caption_ros.captioning.captioner import Alternative, Caption, Captioner, Timing, Word
-from smart_caption_ros.captioning.detector import Detector
-from smart_caption_ros.captioning.errors import BundleError, DetectorError, EngineError
-from smart_caption_ros.captioning.vision import DetectedObject
+from smart_caption_ros.captioning.errors import BundleError
+from smart_caption_ros.detection.boxes import DetectedObject
+from smart_caption_ros.detection.detector import Detector
+from smart_caption_ros.detection.errors import DetectorError
+from smart_caption_ros.engines.errors import EngineError
 
 __all__ = [
     "Alternative",

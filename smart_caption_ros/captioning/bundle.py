@@ -4,7 +4,6 @@
 all of it, so that whatever runs afterwards may trust it. The format is described in docs/bundles.md.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -12,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros.captioning.detector_layouts import LAYOUT_NAMES
 from smart_caption_ros.captioning.errors import BundleError
-from smart_caption_ros.captioning.external_data import external_locations
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from smart_caption_ros.whole_files import write_text_whole
+from smart_caption_ros.detection.layouts import LAYOUT_NAMES
+from smart_caption_ros.engines.base import GraphForm
+from smart_caption_ros.engines.external_data import external_locations
+from smart_caption_ros.files import sha256_of, write_text_atomically
 
 FORMAT_VERSION = 2
 """The newest that is read. Bundles whose vision graph finds objects are of 2, all others of 1."""
@@ -25,8 +25,10 @@ VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vo
 STATIC_GRAPH = "captioner_static.onnx"
 WEIGHTS = "captioner.weights"
 DETECTOR_GRAPH = "detector.onnx"
+CAPTIONER_GRAPHS: Mapping[GraphForm, str] = {"dynamic": CAPTIONER_GRAPH, "static": STATIC_GRAPH}
+"""The captioner's file by the form of its graph."""
 VISION_LAYOUT = "vision"
-"""In place of a layout of :data:`smart_caption_ros.captioning.detector_layouts.LAYOUT_NAMES` where the vision graph
+"""In place of a layout of :data:`smart_caption_ros.detection.layouts.LAYOUT_NAMES` where the vision graph
 finds the objects itself."""
 
 
@@ -35,18 +37,9 @@ def default_bundle_path() -> Path:
     return Path(__file__).resolve().parent.parent / "bundles" / "default"
 
 
-def sha256_of(path: Path) -> str:
-    """Hexadecimal digest of a file's content."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write ``manifest.json`` into a bundle folder: whole, or not at all."""
-    write_text_whole(folder / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    write_text_atomically(folder / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True)
@@ -62,7 +55,7 @@ class DetectorFacts:
     """What a manifest says of the bundle's detector, beside ``class_names``."""
 
     layout: str
-    """One of :data:`smart_caption_ros.captioning.detector_layouts.LAYOUT_NAMES`, or :data:`VISION_LAYOUT`."""
+    """One of :data:`smart_caption_ros.detection.layouts.LAYOUT_NAMES`, or :data:`VISION_LAYOUT`."""
     minimum_score: float
     """Objects below it are left out."""
 

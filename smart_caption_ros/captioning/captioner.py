@@ -9,12 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import DETECTOR_GRAPH, VISION_GRAPH, VISION_LAYOUT, Bundle
-from smart_caption_ros.captioning.detector import MINIMUM_SCORE, Detector, VisionDetector
-from smart_caption_ros.captioning.engines import AUTO, Engine, load_with, run_batch
-from smart_caption_ros.captioning.errors import BundleError, EngineError
-from smart_caption_ros.captioning.vision import Box, DetectedObject, Vision, check_image
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPHS, DETECTOR_GRAPH, VISION_GRAPH, VISION_LAYOUT, Bundle
+from smart_caption_ros.captioning.errors import BundleError
+from smart_caption_ros.captioning.vision import Vision
+from smart_caption_ros.captioning.vision_detector import VisionDetector
 from smart_caption_ros.captioning.vocabulary import join_words
+from smart_caption_ros.detection.boxes import Box, DetectedObject
+from smart_caption_ros.detection.detector import MINIMUM_SCORE, Detector
+from smart_caption_ros.engines import AUTO, Engine, load_with, run_batch
+from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.imaging.pixels import check_image
 
 NO_DETECTOR = "none"
 """In place of a detector's file: no objects, even where the bundle can find them."""
@@ -135,13 +139,13 @@ class Captioner:
 
         Args:
             path: folder of the bundle; None takes the one that ships with the package.
-            engine: one of :data:`smart_caption_ros.captioning.engines.ENGINE_NAMES`; ``auto`` takes the fastest
+            engine: one of :data:`smart_caption_ros.engines.ENGINE_NAMES`; ``auto`` takes the fastest
                 that works here.
             threads: CPU threads; None leaves the choice to the engine.
             detector: an ONNX detector to find the objects with, see :class:`Detector`; None takes the bundle's own,
                 if it has one, and :data:`NO_DETECTOR` none at all.
             minimum_score: of an object, 0 to 1; None takes what the bundle says of its detector, or
-                :data:`smart_caption_ros.captioning.detector.MINIMUM_SCORE` for another one.
+                :data:`smart_caption_ros.detection.detector.MINIMUM_SCORE` for another one.
 
         Raises:
             BundleError: the bundle is missing or wrong.
@@ -253,11 +257,12 @@ class Captioner:
 
 
 def _suitable_graph(bundle: Bundle, engine: Engine) -> str:
-    for name in engine.captioner_graphs:
+    names = [CAPTIONER_GRAPHS[form] for form in engine.graph_forms]
+    for name in names:
         if name in bundle.manifest["files"]:
             return name
     raise EngineError(
-        f"{engine.description} runs {' or '.join(engine.captioner_graphs)}, which {bundle.path} lacks; "
+        f"{engine.description} runs {' or '.join(names)}, which {bundle.path} lacks; "
         "export the bundle again, or choose the engine onnxruntime-cpu"
     )
 

@@ -2,25 +2,12 @@
 
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bundle
-from smart_caption_ros.captioning.engines import Engine, run_batch
 from smart_caption_ros.captioning.errors import BundleError
-
-Box = tuple[float, float, float, float]
-
-
-@dataclass(frozen=True)
-class DetectedObject:
-    """An object that a detector found in the frame."""
-
-    class_name: str
-    class_id: int
-    score: float
-    box_xyxy: Box
-    """Pixels of the given frame, exclusive at the right and bottom."""
+from smart_caption_ros.engines import Engine, run_batch
+from smart_caption_ros.imaging.pixels import squash
 
 
 @dataclass(frozen=True)
@@ -33,22 +20,6 @@ class Seen:
     """(B, A, 4) float32 xyxy, fractions of the frame that may reach out of it; None without a detector."""
     class_scores: np.ndarray | None = None
     """(B, A, classes) float32, from 0 to 1; None likewise."""
-
-
-def check_image(image_bgr: np.ndarray) -> None:
-    """Raise ValueError unless ``image_bgr`` is an HxWx3 uint8 array with at least one pixel."""
-    if not isinstance(image_bgr, np.ndarray):
-        raise ValueError(f"a frame must be a numpy array, not {type(image_bgr).__name__}")
-    if image_bgr.dtype != np.uint8 or image_bgr.ndim != 3 or image_bgr.shape[2] != 3 or not image_bgr.size:
-        raise ValueError(f"a frame must be uint8 HxWx3 (BGR), not {image_bgr.dtype} {image_bgr.shape}")
-
-
-def squash(image_bgr: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Resize to ``size`` (width, height), whatever the proportions; see :class:`Vision`."""
-    if image_bgr.shape[1::-1] == size:
-        return image_bgr
-    shrinks = image_bgr.shape[1] >= size[0] and image_bgr.shape[0] >= size[1]
-    return cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
 
 
 class Vision:

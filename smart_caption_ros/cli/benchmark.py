@@ -17,7 +17,7 @@ from smart_caption_ros.cli.terminal import (
     failures_in_a_sentence,
     log_to_terminal,
 )
-from smart_caption_ros.whole_files import write_text_whole
+from smart_caption_ros.files import write_text_atomically
 
 
 def benchmark(
@@ -38,8 +38,9 @@ def benchmark(
     with failures_in_a_sentence():
         from tqdm import tqdm
 
-        from smart_caption_ros import __version__, benchmarking
+        from smart_caption_ros import __version__
         from smart_caption_ros.captioning import Captioner
+        from smart_caption_ros.measuring import benchmark as benchmarking
 
         check_engine(engine)
         log_to_terminal()
@@ -63,7 +64,7 @@ def benchmark(
             "first_caption": benchmarking.measure_start(captioner.bundle.path, engine, threads),
         }
         if output is not None and str(output) != "-":
-            write_text_whole(output, json.dumps(result, indent=2) + "\n")
+            write_text_atomically(output, json.dumps(result, indent=2) + "\n")
         if str(output) == "-":
             print(json.dumps(result, indent=2))
         else:
@@ -72,12 +73,12 @@ def benchmark(
 
 def _frames(source: str | None, count: int) -> list[Any]:
     if source is None:
-        from smart_caption_ros.captioning.agreement import golden_frames
+        from smart_caption_ros.measuring.agreement import golden_frames
 
         return golden_frames(count)
     from itertools import islice
 
-    from smart_caption_ros.datasets import SourceError, open_source
+    from smart_caption_ros.sources import SourceError, open_source
 
     pictures = [frame.image_bgr for frame in islice(open_source(source), count)]
     if not pictures:

@@ -14,7 +14,7 @@ def build_engine(path: BundleArgument = None) -> None:
 
         from smart_caption_ros.captioning import Bundle, EngineError
         from smart_caption_ros.captioning.bundle import STATIC_GRAPH, VISION_GRAPH
-        from smart_caption_ros.captioning.engines.tensorrt import TensorRtEngine
+        from smart_caption_ros.engines.tensorrt import TensorRtEngine
 
         log_to_terminal()
         bundle = Bundle.load(path)

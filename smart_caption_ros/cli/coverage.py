@@ -11,7 +11,7 @@ import typer
 from smart_caption_ros.cli.terminal import JsonOption, console, failures_in_a_sentence, printable
 
 if TYPE_CHECKING:
-    from smart_caption_ros.coverage import CoverageResult
+    from smart_caption_ros.grounding import CoverageResult
 
 
 def score(
@@ -32,7 +32,7 @@ def score(
 ) -> None:
     """Score a caption against the objects that are there, and print which noun was assigned to which class."""
     with failures_in_a_sentence():
-        from smart_caption_ros.coverage import CoverageOptions, NounCoverage
+        from smart_caption_ros.grounding import CoverageOptions, NounCoverage
 
         options = CoverageOptions(
             minimum_similarity=minimum_similarity, synonyms=synonyms is not None, class_counts=class_counts

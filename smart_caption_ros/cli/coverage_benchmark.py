@@ -20,13 +20,13 @@ from smart_caption_ros.cli.terminal import (
     log_to_terminal,
     printable,
 )
-from smart_caption_ros.whole_files import write_text_whole
+from smart_caption_ros.files import write_text_atomically
 
 if TYPE_CHECKING:
-    from smart_caption_ros.coverage.report import Figures
-    from smart_caption_ros.coverage_benchmark import Captions, Outcome, ScoredFrame
-    from smart_caption_ros.datasets.ground_truth import GroundTruth
-    from smart_caption_ros.viewing.coverage_page import Picture
+    from smart_caption_ros.evaluation.coverage_benchmark import Captions, Outcome, ScoredFrame
+    from smart_caption_ros.evaluation.page import Picture
+    from smart_caption_ros.evaluation.report import Figures
+    from smart_caption_ros.sources.ground_truth import GroundTruth
 
 _LISTED = 10
 GROUND_TRUTH = "ground truth"
@@ -87,8 +87,8 @@ def acvr(
 ) -> None:
     """Coverage on sequences of the ACRV Robotic Vision Challenge."""
     with failures_in_a_sentence():
-        from smart_caption_ros.datasets.acvr import AcvrSequences
-        from smart_caption_ros.datasets.sequences import sample_sequences_path
+        from smart_caption_ros.sources.acvr import AcvrSequences
+        from smart_caption_ros.sources.sequences import sample_sequences_path
 
         if root is None:
             root = sample_sequences_path()
@@ -118,7 +118,7 @@ def coco(
 ) -> None:
     """Coverage on images with ground truth in COCO's format."""
     with failures_in_a_sentence():
-        from smart_caption_ros.datasets.coco_instances import CocoInstances
+        from smart_caption_ros.evaluation.coco_instances import CocoInstances
 
         frames = CocoInstances(instances, images)
         options = _Options(bundle, captions, detections, detection_score, every, engine, keep, fresh)
@@ -147,9 +147,9 @@ def folder(
     """Coverage on photographs without ground truth: a detector's objects are the reference."""
     with failures_in_a_sentence():
         from smart_caption_ros.captioning import Detector
-        from smart_caption_ros.captioning.detector import MINIMUM_SCORE
-        from smart_caption_ros.captioning.engines import load_with
-        from smart_caption_ros.detected_folder import DetectedFolder
+        from smart_caption_ros.detection.detector import MINIMUM_SCORE
+        from smart_caption_ros.engines import load_with
+        from smart_caption_ros.evaluation.detected_folder import DetectedFolder
 
         check_engine(engine)
         score = MINIMUM_SCORE if detection_score is None else detection_score
@@ -184,10 +184,10 @@ def _benchmark(
     objects: str = GROUND_TRUTH,
     class_names: Sequence[str] = (),
 ) -> None:
-    from smart_caption_ros import coverage_benchmark
-    from smart_caption_ros.class_names import COCO_CLASSES
-    from smart_caption_ros.coverage import NounCoverage
-    from smart_caption_ros.datasets.detections import DetectedFrames
+    from smart_caption_ros.detection.class_names import COCO_CLASSES
+    from smart_caption_ros.evaluation import coverage_benchmark
+    from smart_caption_ros.evaluation.submissions import DetectedFrames
+    from smart_caption_ros.grounding import NounCoverage
 
     if options.bundles and options.caption_files:
         raise typer.BadParameter("Give bundles or captions, not both.", param_hint="--captions")
@@ -223,9 +223,9 @@ def _benchmark(
             {"label": label, **coverage_benchmark.to_json(each)} for label, each in zip(labels, outcomes, strict=True)
         ]
         content = {**results[0], **facts} if len(results) == 1 else {"results": results, **facts}
-        write_text_whole(json_file, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        write_text_atomically(json_file, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     if html is not None:
-        write_text_whole(html, _page(labels, outcomes, facts))
+        write_text_atomically(html, _page(labels, outcomes, facts))
     if objects != GROUND_TRUTH:
         console().print(f"objects: {printable(objects)}", markup=False, soft_wrap=True)
     _print_outcomes(labels, outcomes)  # after the files, which a closed pipe (`| head`) would prevent
@@ -234,8 +234,8 @@ def _benchmark(
 def _captions(options: _Options) -> Iterator[Captions]:
     """The columns of the table; a bad file or bundle is found before the good ones are scored for hours."""
     from smart_caption_ros.captioning import Bundle, Captioner
-    from smart_caption_ros.coverage_benchmark import GivenCaptions, ModelCaptions
-    from smart_caption_ros.kept_captions import KeptCaptions, default_kept_captions_path
+    from smart_caption_ros.evaluation.caption_cache import KeptCaptions, default_kept_captions_path
+    from smart_caption_ros.evaluation.coverage_benchmark import GivenCaptions, ModelCaptions
 
     if options.caption_files:
         yield from [GivenCaptions(file) for file in options.caption_files]
@@ -272,7 +272,7 @@ def _print_outcomes(labels: Sequence[str], outcomes: Sequence[Outcome]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from smart_caption_ros.coverage.report import AREA_THRESHOLDS
+    from smart_caption_ros.evaluation.report import AREA_THRESHOLDS
 
     def figure(value: float | None) -> str:
         return "-" if value is None else f"{value:.3f}"
@@ -313,7 +313,7 @@ def _print_outcomes(labels: Sequence[str], outcomes: Sequence[Outcome]) -> None:
 
 
 def _page(labels: Sequence[str], outcomes: Sequence[Outcome], facts: dict[str, Any]) -> str:
-    from smart_caption_ros.viewing.coverage_page import Column, coverage_page
+    from smart_caption_ros.evaluation.page import Column, coverage_page
 
     columns = [
         Column(
@@ -338,8 +338,8 @@ def _page(labels: Sequence[str], outcomes: Sequence[Outcome], facts: dict[str, A
 
 def _pictures(frames: Sequence[ScoredFrame]) -> list[Picture]:
     """The frames drawn, but for those whose image cannot be read (with given captions, nothing has read it yet)."""
-    from smart_caption_ros.datasets import SourceError
-    from smart_caption_ros.viewing.coverage_page import picture
+    from smart_caption_ros.evaluation.page import picture
+    from smart_caption_ros.sources import SourceError
 
     pictures = []
     for scored in frames:

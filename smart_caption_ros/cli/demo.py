@@ -30,7 +30,7 @@ def demo(
     """Start a camera node and a caption node, and print the captions that arrive over ROS 2."""
     with failures_in_a_sentence():
         try:
-            from smart_caption_ros.nodes.demo import run_demo
+            from smart_caption_ros.nodes.demo.demo import run_demo
         except ModuleNotFoundError as error:
             missing = error.name or ""
             if missing in ("smart_caption_ros.msg", "smart_caption_ros.srv"):

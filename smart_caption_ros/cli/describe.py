@@ -23,9 +23,9 @@ from smart_caption_ros.cli.terminal import (
 
 if TYPE_CHECKING:
     from smart_caption_ros.captioning import Caption, Captioner
-    from smart_caption_ros.coverage import NounCoverage
-    from smart_caption_ros.describing import Answer
-    from smart_caption_ros.grounding import Grounding
+    from smart_caption_ros.grounding import NounCoverage
+    from smart_caption_ros.grounding.named_objects import Grounding
+    from smart_caption_ros.sources.describing import Answer
     from smart_caption_ros.viewing import ContactSheet
 
 # As wide as a caption is still read on a sheet.
@@ -64,8 +64,7 @@ def describe(
     What cannot be read is reported in its place, and the rest is answered; the exit status is 1 then.
     """
     with failures_in_a_sentence():
-        from smart_caption_ros import describing
-        from smart_caption_ros.datasets import FrameSource
+        from smart_caption_ros.sources import FrameSource, describing
         from smart_caption_ros.viewing import draw_overlay, write_picture
 
         check_engine(engine)
@@ -134,8 +133,8 @@ def _load_captioner(bundle: Path | None, engine: str, detector: Path | None) -> 
 def _load_coverage(class_names: Sequence[str]) -> NounCoverage:
     from rich.console import Console
 
-    from smart_caption_ros.class_names import COCO_CLASSES
-    from smart_caption_ros.coverage import NounCoverage
+    from smart_caption_ros.detection.class_names import COCO_CLASSES
+    from smart_caption_ros.grounding import NounCoverage
 
     with Console(stderr=True).status("loading noun coverage"):
         return NounCoverage.load(class_list=(*COCO_CLASSES, *class_names))

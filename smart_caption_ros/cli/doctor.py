@@ -10,7 +10,7 @@ import typer
 from smart_caption_ros.cli.terminal import FAILED, JsonOption, console, failures_in_a_sentence, printable
 
 if TYPE_CHECKING:
-    from smart_caption_ros.doctor import Check
+    from smart_caption_ros.measuring.doctor import Check
 
 
 def doctor(as_json: JsonOption = False) -> None:
@@ -21,7 +21,7 @@ def doctor(as_json: JsonOption = False) -> None:
     with failures_in_a_sentence():
         from rich.console import Console
 
-        from smart_caption_ros import doctor as doctor_module
+        from smart_caption_ros.measuring import doctor as doctor_module
 
         with Console(stderr=True).status("") as status:
             checks = doctor_module.examine(lambda name: status.update(f"trying out: {name}"))

@@ -42,9 +42,9 @@ def failures_in_a_sentence() -> Iterator[None]:
         raise typer.Exit(FAILED) from error
     except Exception as error:
         from smart_caption_ros.captioning import BundleError, DetectorError, EngineError
-        from smart_caption_ros.coverage import CoverageError
-        from smart_caption_ros.datasets import SourceError
-        from smart_caption_ros.kept_captions import KeptCaptionsError
+        from smart_caption_ros.evaluation.caption_cache import KeptCaptionsError
+        from smart_caption_ros.grounding import CoverageError
+        from smart_caption_ros.sources import SourceError
 
         expected = (BundleError, CoverageError, DetectorError, EngineError, KeptCaptionsError, SourceError)
         if not isinstance(error, expected):
@@ -59,7 +59,7 @@ def complain(sentence: str) -> None:
 
 def check_engine(name: str) -> None:
     """Refuse what is the name of no engine."""
-    from smart_caption_ros.captioning.engines import ENGINE_NAMES
+    from smart_caption_ros.engines import ENGINE_NAMES
 
     if name not in ENGINE_NAMES:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(ENGINE_NAMES)}.", param_hint="--engine")
@@ -85,4 +85,4 @@ def log_to_terminal() -> None:
     logger = logging.getLogger("smart_caption_ros")
     if not logger.handlers:
         logger.addHandler(handler)
-    logging.getLogger("smart_caption_ros.datasets.source").setLevel(logging.ERROR)
+    logging.getLogger("smart_caption_ros.sources.source").setLevel(logging.ERROR)

@@ -18,7 +18,7 @@ from smart_caption_ros.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from smart_caption_ros.captioning.agreement import Comparison
+    from smart_caption_ros.measuring.agreement import Comparison
 
 
 def verify(
@@ -35,7 +35,7 @@ def verify(
         from rich.console import Console
 
         from smart_caption_ros.captioning import Bundle
-        from smart_caption_ros.captioning.agreement import REFERENCE, compare_engines
+        from smart_caption_ros.measuring.agreement import REFERENCE, compare_engines
 
         bundle = Bundle.load(path)
         with Console(stderr=True).status("running the reference") as status:

@@ -20,11 +20,11 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import Image
 from std_msgs.msg import Header
 
-from smart_caption_ros.datasets import Frame, FrameSource, SourceError, open_source
-from smart_caption_ros.datasets.image_messages import encode_image
+from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
 from smart_caption_ros.nodes.parameters import CAMERA_NODE_PARAMETERS, Parameters
 from smart_caption_ros.nodes.running import run_node
+from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
 
 IMAGE_TOPIC = "image"
 DETECTIONS_TOPIC = "detections"

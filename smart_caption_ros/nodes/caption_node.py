@@ -28,9 +28,9 @@ from rclpy.timer import Timer
 from std_srvs.srv import SetBool
 
 from smart_caption_ros.captioning import Captioner
-from smart_caption_ros.captioning.detector import read_class_names
-from smart_caption_ros.class_names import COCO_CLASSES, normalise
-from smart_caption_ros.coverage import NounCoverage
+from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
+from smart_caption_ros.detection.detector import read_class_names
+from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import Answer, ImageMessage, Policy, answer
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections

@@ -15,8 +15,8 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
 from smart_caption_ros.captioning import DetectedObject
-from smart_caption_ros.captioning.detector import MAX_OBJECTS
-from smart_caption_ros.class_names import NO_OBJECTS, normalise
+from smart_caption_ros.detection.class_names import NO_OBJECTS, normalise
+from smart_caption_ros.detection.detector import MAX_OBJECTS
 from smart_caption_ros.msg import DetectedObjectArray
 from smart_caption_ros.nodes.detection_buffer import Detections
 

@@ -11,9 +11,9 @@ from typing import Protocol
 from std_msgs.msg import Header
 
 from smart_caption_ros.captioning import Caption, DetectedObject
-from smart_caption_ros.class_names import COCO_CLASSES
-from smart_caption_ros.coverage import CoverageOptions, NounCoverage
-from smart_caption_ros.grounding import Grounding, ground
+from smart_caption_ros.detection.class_names import COCO_CLASSES
+from smart_caption_ros.grounding import CoverageOptions, NounCoverage
+from smart_caption_ros.grounding.named_objects import Grounding, ground
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer
 from smart_caption_ros.nodes.detection_input import stamp_ns
 

@@ -7,7 +7,7 @@ import math
 from std_msgs.msg import Header
 
 from smart_caption_ros import captioning
-from smart_caption_ros.grounding import GroundedNoun, Grounding
+from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.msg import (
     BoundingBox,
     Caption,

@@ -14,7 +14,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
 
-from smart_caption_ros.datasets.image_messages import encode_image
+from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import Answer
 from smart_caption_ros.nodes.messages import STATUS_NAMES

@@ -18,7 +18,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from smart_caption_ros.captioning.engines import ENGINE_NAMES
+from smart_caption_ros.engines import ENGINE_NAMES
 from smart_caption_ros.nodes.detection_input import AUTO, DETECTION_TYPES
 
 

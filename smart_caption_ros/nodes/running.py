@@ -20,7 +20,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
-from smart_caption_ros.nodes.shared_files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.nodes.signals import EndSignals
 
 _POLL_S = 0.05  # how long a signal may wait to be noticed

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.whole_files import write_bytes_whole
+from smart_caption_ros.files import write_bytes_atomically
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg")
 """What `write_picture` writes."""
@@ -44,4 +44,4 @@ def _write(path: Path, image_bgr: NDArray[np.uint8], suffix: str, options: Seque
     if not encoded:
         raise OSError(f"OpenCV could not encode {path.name} as {suffix}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes_whole(path, data.tobytes())
+    write_bytes_atomically(path, data.tobytes())

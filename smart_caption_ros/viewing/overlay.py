@@ -85,7 +85,7 @@ class NounLike(Protocol):
 
 
 class GroundingLike(Protocol):
-    """The nouns of a caption and what they name; `smart_caption_ros.grounding.Grounding` is one."""
+    """The nouns of a caption and what they name; `smart_caption_ros.grounding.named_objects.Grounding` is one."""
 
     @property
     def nouns(self) -> Sequence[NounLike]: ...

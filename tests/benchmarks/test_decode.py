@@ -16,7 +16,7 @@ from benchmarks.peers import ObjectRelation, UpDown
 from benchmarks.torch_decoders import Found, kv_cache, published_style
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_smart
-from training.decode import beam_search
+from training.decoding.beam_search import beam_search
 
 MAX_WORDS = 12
 

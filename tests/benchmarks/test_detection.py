@@ -23,9 +23,9 @@ from benchmarks.detection import (
     precision_by_class,
 )
 from smart_caption_ros.captioning import Detector, DetectorError
-from smart_caption_ros.datasets.acvr import AcvrSequences
-from tests.acvr_sequence import write_rooms
-from tests.tiny_detectors import GREEN, SIDE, squares, write_yolox
+from smart_caption_ros.sources.acvr import AcvrSequences
+from tests.detection.tiny_detectors import GREEN, SIDE, squares, write_yolox
+from tests.sources.acvr_sequence import write_rooms
 from tests.training.small_flickr8k import make_data
 from training.detection.labels import LabelWriter
 

@@ -8,7 +8,7 @@ import cv2
 import pytest
 
 from smart_caption_ros.captioning import Captioner
-from smart_caption_ros.captioning.agreement import golden_frames
+from smart_caption_ros.measuring.agreement import golden_frames
 
 pytestmark = pytest.mark.needs_ros
 

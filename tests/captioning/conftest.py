@@ -8,8 +8,8 @@ import pytest
 
 from export.bundle import write_bundle
 from smart_caption_ros.captioning import Bundle
-from smart_caption_ros.class_names import COCO_CLASSES
-from tests.tiny_detectors import write_yolox
+from smart_caption_ros.detection.class_names import COCO_CLASSES
+from tests.detection.tiny_detectors import write_yolox
 
 
 @pytest.fixture

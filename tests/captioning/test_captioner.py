@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smart_caption_ros.captioning import BundleError, Captioner
-from smart_caption_ros.captioning.bundle import sha256_of
-from tests.tiny_detectors import GREEN, squares, write_boxes_scores_labels, write_yolox
-from training.captioning import TrainedCaptioner
+from smart_caption_ros.files import sha256_of
+from tests.detection.tiny_detectors import GREEN, squares, write_boxes_scores_labels, write_yolox
+from training.engine.trained_captioner import TrainedCaptioner
 
 
 @pytest.fixture(scope="module")

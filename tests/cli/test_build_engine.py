@@ -8,8 +8,8 @@ import pytest
 from typer.testing import Result
 
 from smart_caption_ros.captioning import Captioner
-from tests.captioning.fake_tensorrt import install
-from tests.captioning.small_graphs import add_static_captioner
+from tests.engines.fake_tensorrt import install
+from tests.engines.small_graphs import add_static_captioner
 
 Run = Callable[..., Result]
 

@@ -19,13 +19,13 @@ from typer.testing import CliRunner, Result
 
 from smart_caption_ros import cli
 from smart_caption_ros.captioning import DetectedObject
-from smart_caption_ros.coverage import NounCoverage
-from smart_caption_ros.datasets.acvr import AcvrSequences
-from smart_caption_ros.datasets.sequences import sample_sequences_path
-from smart_caption_ros.detected_folder import DetectedFolder
-from tests.acvr_sequence import Drawn, write_rooms, write_sequence
-from tests.coverage.conftest import EXAMPLE_VECTORS
-from tests.tiny_detectors import BLUE, GREEN, squares, write_yolox
+from smart_caption_ros.evaluation.detected_folder import DetectedFolder
+from smart_caption_ros.grounding import NounCoverage
+from smart_caption_ros.sources.acvr import AcvrSequences
+from smart_caption_ros.sources.sequences import sample_sequences_path
+from tests.detection.tiny_detectors import BLUE, GREEN, squares, write_yolox
+from tests.grounding.conftest import EXAMPLE_VECTORS
+from tests.sources.acvr_sequence import Drawn, write_rooms, write_sequence
 
 COUCH = Drawn("sofa", 1, 1, (0, 0, 49, 39))  # 20 % of the image
 CUP = Drawn("cup", 2, 2, (60, 60, 69, 79))  # 2 %
@@ -431,9 +431,9 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tiny_bundle: Path, tmp_path:
 GROWTH = """
 import json, resource, sys
 from pathlib import Path
-from smart_caption_ros import coverage_benchmark
-from smart_caption_ros.coverage import NounCoverage
-from smart_caption_ros.datasets.acvr import AcvrSequences
+from smart_caption_ros.evaluation import coverage_benchmark
+from smart_caption_ros.grounding import NounCoverage
+from smart_caption_ros.sources.acvr import AcvrSequences
 
 data = AcvrSequences(Path(sys.argv[1]))
 captions = coverage_benchmark.GivenCaptions(Path(sys.argv[2]))

@@ -10,9 +10,9 @@ import pytest
 from onnx import numpy_helper
 from typer.testing import Result
 
-from smart_caption_ros.captioning.agreement import golden_frames
-from tests.captioning.fake_tensorrt import install
-from tests.captioning.small_graphs import add_static_captioner
+from smart_caption_ros.measuring.agreement import golden_frames
+from tests.engines.fake_tensorrt import install
+from tests.engines.small_graphs import add_static_captioner
 
 Run = Callable[..., Result]
 
@@ -73,10 +73,10 @@ def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out
     bias.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(bias) + 1, bias.name))
     onnx.save(spoilt, tmp_path / "spoilt.onnx")
     monkeypatch.setattr(
-        "smart_caption_ros.captioning.engines.tensorrt.TensorRtEngine.load",
+        "smart_caption_ros.engines.tensorrt.TensorRtEngine.load",
         lambda self, path: real(tmp_path / "spoilt.onnx" if path.name == "vision.onnx" else path),
     )
-    from smart_caption_ros.captioning.engines import create_engine
+    from smart_caption_ros.engines import create_engine
 
     real = create_engine("onnxruntime-cpu", 1).load
     report = json.loads(run("verify", bundle, "--frames", 2, "--threads", 1, "--json").stdout)

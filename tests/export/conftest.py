@@ -3,8 +3,8 @@
 import onnx
 import pytest
 
-from export.pieces import Pieces, export_pieces
 from export.storage import round_to_float16
+from export.trace import Pieces, export_pieces
 from export.vision import export_vision
 from tests.tiny_model import tiny_smart, tiny_trained
 from training.models.smart import Smart

@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 
 from export.captioner import loop_form, static_form
-from export.pieces import Pieces
+from export.trace import Pieces
 from tests.export.graphs import MAX_WORDS, assert_equal_to_plain_search, ragged, run, session_of
 from training.models.smart import Smart
 

@@ -5,8 +5,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from export.captioner import loop_form, static_form
-from export.float16 import pieces_in_float16
-from export.pieces import Pieces
+from export.passes.float16 import pieces_in_float16
+from export.trace import Pieces
 from export.verify import unsupported_by_tensorrt
 
 

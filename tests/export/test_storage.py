@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from export.captioner import loop_form, static_form
-from export.pieces import Pieces
 from export.storage import round_to_float16, round_to_int8, share_weights, store_as_float16, store_as_int8
+from export.trace import Pieces
 from export.verify import synthetic_images
 from export.vision import export_vision
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
 from tests.tiny_model import tiny_trained
-from training.models.mobilenet_v2 import MobileNetV2
+from training.vision.mobilenet_v2 import MobileNetV2
 
 
 def test_rounded_weights_stored_in_16_bit_lose_nothing(pieces: Pieces) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, EngineError, Timing, Word
-from smart_caption_ros.coverage import CoverageOptions, CoverageResult, Noun
-from smart_caption_ros.coverage.matching import evaluate
+from smart_caption_ros.grounding import CoverageOptions, CoverageResult, Noun
+from smart_caption_ros.grounding.assignment import evaluate
 
 NOTHING_TO_SAY = 0
 BREAKS_COVERAGE = 44
@@ -116,6 +116,6 @@ def painted(shade: int, width: int = 64, height: int = 48) -> NDArray[np.uint8]:
 
 def image_fields(shade: int, **changes: Any) -> dict[str, Any]:
     """Fields of a sensor_msgs/Image of one shade, some of them changed."""
-    from smart_caption_ros.datasets.image_messages import encode_image
+    from smart_caption_ros.imaging.image_messages import encode_image
 
     return {**encode_image(painted(shade)), **changes}

@@ -21,7 +21,7 @@ from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption
 from std_msgs.msg import Header
 
-from smart_caption_ros.datasets.image_messages import SUPPORTED_ENCODINGS
+from smart_caption_ros.imaging.image_messages import SUPPORTED_ENCODINGS
 from smart_caption_ros.nodes import answering
 from smart_caption_ros.nodes.answering import Policy
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer

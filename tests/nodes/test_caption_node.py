@@ -28,11 +28,11 @@ from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption
 
 from smart_caption_ros.captioning import BundleError
-from smart_caption_ros.class_names import COCO_CLASSES
-from smart_caption_ros.coverage import CoverageError
+from smart_caption_ros.detection.class_names import COCO_CLASSES
+from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.nodes import outputs
 from smart_caption_ros.nodes.caption_node import CaptionNode
-from smart_caption_ros.nodes.processes import free_domain_id
+from smart_caption_ros.nodes.demo.processes import free_domain_id
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 
 pytestmark = pytest.mark.needs_ros

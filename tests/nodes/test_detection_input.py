@@ -15,7 +15,7 @@ pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built m
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
 
 from smart_caption_ros import captioning
-from smart_caption_ros.class_names import COCO_CLASSES
+from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.nodes import detection_input
 from smart_caption_ros.nodes.detection_input import VISION_TYPE, check_type, read_own, read_vision
 

@@ -13,7 +13,7 @@ pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built m
 from diagnostic_msgs.msg import DiagnosticStatus
 from smart_caption_ros.msg import Caption
 
-from smart_caption_ros.grounding import Grounding
+from smart_caption_ros.grounding.named_objects import Grounding
 from smart_caption_ros.nodes.diagnostics import WINDOW_S, NodeState, Statistics, diagnostic_status
 from smart_caption_ros.nodes.evidence import Evidence, Origin
 from tests.nodes.fake_captioner import shade_caption

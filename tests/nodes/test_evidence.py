@@ -14,7 +14,7 @@ from builtin_interfaces.msg import Time
 from std_msgs.msg import Header
 
 from smart_caption_ros.captioning import Caption, DetectedObject
-from smart_caption_ros.coverage import CoverageError
+from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
 from smart_caption_ros.nodes.evidence import Gatherer, Origin, inside, load_coverage
 from tests.nodes.fake_captioner import FakeCoverage, shade_caption

@@ -18,8 +18,8 @@ from rclpy.node import Node
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
+from smart_caption_ros.nodes.demo.processes import free_domain_id
 from smart_caption_ros.nodes.image_reader import ReadElsewhere, Reader
-from smart_caption_ros.nodes.processes import free_domain_id
 
 pytestmark = pytest.mark.needs_ros
 

@@ -15,7 +15,7 @@ from smart_caption_ros.msg import Caption as CaptionMessage
 from std_msgs.msg import Header
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, Timing, Word
-from smart_caption_ros.grounding import GroundedNoun, Grounding
+from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.nodes.messages import (
     STATUS_NAMES,
     answer_without_text,

@@ -12,7 +12,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2")
 
 from rclpy.node import Node
 
-from smart_caption_ros.nodes.processes import free_domain_id
+from smart_caption_ros.nodes.demo.processes import free_domain_id
 from smart_caption_ros.nodes.running import run_node
 
 pytestmark = pytest.mark.needs_ros

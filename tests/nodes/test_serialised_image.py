@@ -12,7 +12,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Image
 from std_msgs.msg import Header
 
-from smart_caption_ros.datasets.image_messages import decode_image
+from smart_caption_ros.imaging.image_messages import decode_image
 from smart_caption_ros.nodes.serialised_image import SerialisedImage, read_image
 
 

@@ -31,7 +31,7 @@ def test_colcon_builds_package_messages_and_commands(tmp_path: Path, source_tree
     installed = tmp_path / "install" / "smart_caption_ros"
     check = (
         "import json, smart_caption_ros, smart_caption_ros.srv;"
-        "from smart_caption_ros.datasets import open_source;"
+        "from smart_caption_ros.sources import open_source;"
         "from smart_caption_ros.msg import Caption;"
         'assert open_source("sample:household").known_length;'
         "print(json.dumps([smart_caption_ros.__file__, smart_caption_ros.__version__, Caption.STATUS_OK]))"

@@ -1,11 +1,13 @@
-"""Who may import whom: no torch on the robot side, ROS in the nodes alone, and no way back up."""
+"""Who may import whom: no torch on the robot side, ROS in the nodes alone, rooms in one order, no circle."""
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.packaging.imports import imports_of
+from tests.packaging.imports import ROOT, imports_of
 
 ROS = {
     "ament_index_python",
@@ -21,6 +23,70 @@ ROS = {
     "std_srvs",
     "vision_msgs",
 }
+SOURCES = ("smart_caption_ros", "training", "export", "benchmarks")
+ROBOT_ROOMS = (
+    "cli",
+    "nodes",
+    "measuring",
+    "evaluation",
+    "sources",
+    "viewing",
+    "grounding",
+    "captioning",
+    "detection",
+    "engines",
+    "imaging",
+    "files",
+)
+"""From the top floor down: a room imports the rooms below it and no room above it."""
+TRAINING_ROOMS = (
+    "datagen",
+    "engine",
+    "objectives",
+    "detection",
+    "decoding",
+    "evaluation",
+    "data",
+    "models",
+    "vision",
+    "configs",
+)
+"""From the top floor down. The commands stand above them, the modules of ``TRAINING_BASE`` below."""
+TRAINING_BASE = ("arguments", "checkpoint", "commands", "errors", "paths")
+
+
+def modules() -> dict[str, str]:
+    """Dotted name of every source module -> its file."""
+    found = {}
+    for folder in SOURCES:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            name = path.relative_to(ROOT).with_suffix("")
+            parts = name.parts[:-1] if name.name == "__init__" else name.parts
+            found[".".join(parts)] = str(path.relative_to(ROOT))
+    return found
+
+
+def arrows() -> Iterator[tuple[str, str]]:
+    """Module and imported module, of this repository's own, wherever in a file the import stands."""
+    known = modules()
+    names = {file: name for name, file in known.items()}
+    for folder in SOURCES:
+        for file, imported in imports_of(folder):
+            if imported in known and names[file] != imported:
+                yield names[file], imported
+
+
+def room_of(module: str) -> tuple[str, str]:
+    """Top-level package and the room or module below it."""
+    package, _, rest = module.partition(".")
+    return package, rest.partition(".")[0]
+
+
+def floor_of(room: str, rooms: tuple[str, ...], base: tuple[str, ...] = ()) -> int:
+    """Higher numbers stand lower; what is in no list stands above all rooms (a command)."""
+    if room in base:
+        return len(rooms)
+    return rooms.index(room) if room in rooms else -1
 
 
 def users_of(folder: str, modules: set[str]) -> set[tuple[str, str]]:
@@ -44,24 +110,42 @@ def test_ros_is_imported_in_the_nodes_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "above"),
-    [
-        ("captioning", {"coverage", "grounding", "datasets", "viewing", "nodes", "cli", "doctor"}),
-        ("coverage", {"captioning", "grounding", "datasets", "viewing", "nodes", "cli", "doctor"}),
-        ("datasets", {"captioning", "viewing", "nodes", "cli", "doctor"}),
-        ("viewing", {"grounding", "datasets", "nodes", "cli", "doctor"}),
-        ("nodes", {"cli", "doctor"}),
-    ],
+    ("package", "rooms", "base"),
+    [("smart_caption_ros", ROBOT_ROOMS, ()), ("training", TRAINING_ROOMS, TRAINING_BASE)],
 )
-def test_room_imports_no_room_above_it(room: str, above: set[str]) -> None:
-    rooms = {f"smart_caption_ros.{name}" for name in above}
-    assert list(imports_of(f"smart_caption_ros/{room}"))
-    assert not users_of(f"smart_caption_ros/{room}", rooms)
+def test_a_room_imports_no_room_above_it(package: str, rooms: tuple[str, ...], base: tuple[str, ...]) -> None:
+    assert all((ROOT / package / room).exists() or (ROOT / package / f"{room}.py").exists() for room in rooms)
+    upwards = []
+    for module, imported in arrows():
+        (here, room), (there, other) = room_of(module), room_of(imported)
+        between_rooms = here == there == package and room and other and room != other
+        if between_rooms and floor_of(other, rooms, base) < floor_of(room, rooms, base):
+            upwards.append(f"{module} -> {imported}")
+    assert not upwards
 
 
-@pytest.mark.parametrize("module", ["captioning", "coverage", "datasets", "viewing", "cli"])
+def test_training_imports_neither_export_nor_benchmarks() -> None:
+    assert not users_of("training", {"export", "benchmarks"})
+    assert not users_of("export", {"benchmarks"})
+
+
+def test_no_module_takes_part_in_a_circle_of_imports() -> None:
+    graph: dict[str, set[str]] = {name: set() for name in modules()}
+    for module, imported in arrows():
+        graph[module].add(imported)
+    # Peel off modules that import nothing that is left; what cannot be peeled off is on or above a circle.
+    left = dict(graph)
+    while done := {name for name, targets in left.items() if not targets & left.keys()}:
+        left = {name: targets for name, targets in left.items() if name not in done}
+    assert not {name: sorted(targets & left.keys()) for name, targets in left.items()}
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["captioning", "cli", "detection", "evaluation", "grounding", "imaging", "measuring", "sources", "viewing"],
+)
 def test_importing_what_needs_no_ros_loads_neither_torch_nor_rclpy(module: str) -> None:
     loaded = f"import smart_caption_ros.{module}, sys; print(sorted({{'rclpy', 'torch'}} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, cwd=Path(ROOT))
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[]\n"

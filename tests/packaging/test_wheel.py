@@ -59,7 +59,7 @@ def test_wheel_holds_the_tagger_and_the_word_vectors_of_coverage(names: set[str]
 
 
 def test_wheel_holds_the_templates_of_reports(names: set[str]) -> None:
-    templates = {str(path.relative_to(ROOT)) for path in ROOT.glob("smart_caption_ros/viewing/templates/*")}
+    templates = {str(path.relative_to(ROOT)) for path in ROOT.glob("smart_caption_ros/evaluation/templates/*")}
     assert templates
     assert templates <= names
 

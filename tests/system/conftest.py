@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from smart_caption_ros.nodes.processes import NodeProcess, free_domain_id
-from smart_caption_ros.nodes.shared_files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+from smart_caption_ros.nodes.demo.processes import NodeProcess, free_domain_id
 
 TIMEOUT_S = 90.0
 """How long anything may take on a busy machine; nothing waits longer than it has to."""

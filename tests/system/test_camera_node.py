@@ -17,11 +17,11 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
 from smart_caption_ros.msg import DetectedObjectArray
 
-from smart_caption_ros.datasets import open_source
-from smart_caption_ros.datasets.image_messages import decode_image
-from smart_caption_ros.nodes.processes import NodeProcess
-from tests.acvr_sequence import write_rooms
+from smart_caption_ros.imaging.image_messages import decode_image
+from smart_caption_ros.nodes.demo.processes import NodeProcess
+from smart_caption_ros.sources import open_source
 from tests.nodes.fake_captioner import painted
+from tests.sources.acvr_sequence import write_rooms
 
 if TYPE_CHECKING:
     from tests.system.conftest import Robot

@@ -27,8 +27,8 @@ from std_msgs.msg import Header, String
 from std_srvs.srv import SetBool
 
 from smart_caption_ros.captioning import Captioner
-from smart_caption_ros.datasets.image_messages import encode_image
-from smart_caption_ros.nodes.shared_files import config_file
+from smart_caption_ros.files import config_file
+from smart_caption_ros.imaging.image_messages import encode_image
 from tests.nodes.fake_captioner import BREAKS_THE_ENGINE, NOTHING_TO_SAY, UNSURE, image_fields, painted
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ import pytest
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from smart_caption_ros.captioning import Captioner
-from smart_caption_ros.datasets import open_source
-from tests.acvr_sequence import write_rooms
+from smart_caption_ros.sources import open_source
 from tests.nodes.fake_captioner import painted
+from tests.sources.acvr_sequence import write_rooms
 
 pytestmark = [pytest.mark.needs_ros, pytest.mark.usefixtures("ros_environment")]
 
@@ -112,7 +112,7 @@ def test_a_frame_without_an_answer_fails_the_demo_and_is_named(tmp_path: Path) -
     for index in range(30):  # far more a second than any processor captions: the newest wins, the others are dropped
         cv2.imwrite(str(folder / f"{index:02d}.png"), painted(100 + index, 32, 32))
     code = (
-        "import sys; from pathlib import Path; from smart_caption_ros.nodes.demo import run_demo; "
+        "import sys; from pathlib import Path; from smart_caption_ros.nodes.demo.demo import run_demo; "
         f"sys.exit(run_demo({str(folder)!r}, Path({str(tmp_path / 'out')!r}), rate_hz=240.0, timeout_s=20.0))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)

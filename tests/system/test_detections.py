@@ -16,10 +16,10 @@ from sensor_msgs.msg import Image
 from smart_caption_ros.msg import BoundingBox, Caption, DetectedObject, DetectedObjectArray
 from std_msgs.msg import Header
 
-from smart_caption_ros.datasets.image_messages import encode_image
+from smart_caption_ros.imaging.image_messages import encode_image
+from tests.detection.tiny_detectors import BLUE, GREEN, squares, write_yolox
 from tests.nodes.fake_captioner import BREAKS_COVERAGE, image_fields
 from tests.system.test_caption_node import NODE, RELIABLE_INPUT, User, latest, values
-from tests.tiny_detectors import BLUE, GREEN, squares, write_yolox
 
 if TYPE_CHECKING:
     from tests.system.conftest import Robot

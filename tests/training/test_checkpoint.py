@@ -8,13 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from training.checkpoint import (
-    CheckpointError,
-    load_checkpoint,
-    optimizer_tensors,
-    restore_optimizer,
-    save_checkpoint,
-)
+from training.checkpoint import load_checkpoint, optimizer_tensors, restore_optimizer, save_checkpoint
+from training.errors import CheckpointError
 
 
 def test_tensors_and_state_are_read_back(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import Bundle, Captioner
-from tests.training.metrics.needs_java import fake_java
+from tests.training.evaluation.metrics.needs_java import fake_java
 from tests.training.small_flickr8k import make_data
 from training.data.flickr8k import Flickr8k
 from training.evaluate import main

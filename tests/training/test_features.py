@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import Bundle
-from smart_caption_ros.captioning.bundle import sha256_of
-from smart_caption_ros.captioning.detector import Detector
-from smart_caption_ros.captioning.engines import create_engine
 from smart_caption_ros.captioning.vision import Vision
-from tests.tiny_detectors import COLOURS_BGR, GREEN, write_yolox
+from smart_caption_ros.detection.detector import Detector
+from smart_caption_ros.engines import create_engine
+from smart_caption_ros.files import sha256_of
+from tests.detection.tiny_detectors import COLOURS_BGR, GREEN, write_yolox
 from training.data.feature_store import FeatureStore
 from training.features import find_photographs, main
 

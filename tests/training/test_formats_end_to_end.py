@@ -14,11 +14,11 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL
 from tests.training.small_coco import FORMATS, features_config, make_coco, write_coco_config
 from tests.training.small_flickr8k import save_backbone
 from training import evaluate, features
-from training.captioning import TrainedCaptioner
-from training.config import load_config
-from training.data.flickr8k import DataError
+from training.configs.schema import load_config
 from training.data.karpathy import Karpathy
-from training.trainer import Trainer
+from training.engine.trained_captioner import TrainedCaptioner
+from training.engine.trainer import Trainer
+from training.errors import DataError
 
 
 @pytest.fixture(scope="module")

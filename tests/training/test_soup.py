@@ -11,9 +11,9 @@ import torch
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
 from training import soup
-from training.captioning import TrainedCaptioner
-from training.detection.classes import DETECTION_CLASSES
-from training.models.side_by_side import SideBySide
+from training.engine.trained_captioner import TrainedCaptioner
+from training.vision.detection_classes import DETECTION_CLASSES
+from training.vision.side_by_side import SideBySide
 
 
 def moved(by: float, **changes: object) -> TrainedCaptioner:

@@ -14,8 +14,8 @@ import torch
 
 from tests.training.event_files import scalars
 from tests.training.small_flickr8k import write_config
-from training.captioning import TrainedCaptioner
 from training.checkpoint import load_checkpoint
+from training.engine.trained_captioner import TrainedCaptioner
 
 
 def command(config: Path, run: Path) -> list[str]:
@@ -83,7 +83,7 @@ def test_a_table_at_the_end_has_a_row_a_phase(finished: Path, data: Path) -> Non
 
 
 def test_end_to_end_training_changes_the_backbone(finished: Path, data: Path) -> None:
-    from training.backbones import load_backbone
+    from training.vision.released_weights import load_backbone
 
     released = load_backbone(data / "backbones" / "mobilenetv2_float32.onnx").state_dict()
     tensors, _ = load_checkpoint(finished / "checkpoint.safetensors")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training.data.flickr8k import DataError
+from training.errors import DataError
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from smart_caption_ros.captioning.vision import squash
+from smart_caption_ros.imaging.pixels import squash
 from training.data.coco import read_captions
-from training.data.flickr8k import DataError
 from training.data.karpathy import Karpathy
-from training.data.photographs import IMAGE_SIZE, read_photograph
+from training.data.photographs import read_photograph
+from training.errors import DataError
+from training.vision.backbone import IMAGE_SIZE
 
 SPLITS = ("train", "dev", "test")
 PROVENANCE = {

@@ -9,12 +9,13 @@ import numpy as np
 
 from training.data import coco_dataset, flickr8k
 from training.data.coco_dataset import CocoDataset, CocoOptions
-from training.data.flickr8k import DataError, Flickr8k
-from training.data.folder import CHECKOUT
+from training.data.flickr8k import Flickr8k
 from training.data.mixture import Mixture, Source
+from training.errors import DataError
+from training.paths import CHECKOUT
 
 if TYPE_CHECKING:
-    from training.config import DataConfig
+    from training.configs.schema import DataConfig
 
 ROOMS_PROVENANCE = [
     {"name": "NYU Depth v2 photographs (Silberman et al. 2012) with DAQUAR's questions (Malinowski, Fritz 2014)",
@@ -25,7 +26,7 @@ ROOMS_PROVENANCE = [
      "terms": "captions CC BY 4.0; photographs by Flickr's terms of use"},
 ]  # fmt: skip
 HOUSEHOLD_PROVENANCE = {
-    "name": "household scenes rendered by this project (training/household)",
+    "name": "household scenes rendered by this project (training/datagen/household)",
     "terms": "Apache-2.0",
 }
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from training.data.feature_store import FeatureStore
-from training.data.flickr8k import DataError
 from training.data.region_features import Hdf5Features, NpzFeatures, RegionFeatures, Regions, TsvFeatures
+from training.errors import DataError
 
 FEATURE_KINDS: dict[str, Callable[[Path, int, int], RegionFeatures]] = {
     "store": lambda path, width, max_regions: FeatureStore(path),  # it knows its width, and holds what is to be read

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from smart_caption_ros.whole_files import UNFINISHED, write_text_whole, written_whole
+from smart_caption_ros.files import UNFINISHED, replaced_atomically, write_text_atomically
 from training.data.coco import read_json
-from training.data.flickr8k import DataError
 from training.data.region_features import Regions, checked_regions
+from training.errors import DataError
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
@@ -178,7 +178,7 @@ class StoreWriter:
             return
         for kind, arrays in (("tokens.npy", self._tokens), ("boxes.npy", self._boxes)):
             path = _shard(self.folder, self._next_shard, kind)
-            with written_whole(path) as unfinished, unfinished.open("wb") as stream:
+            with replaced_atomically(path) as unfinished, unfinished.open("wb") as stream:
                 np.save(stream, np.concatenate(arrays))
         _write_json(_shard(self.folder, self._next_shard, "json"), {"images": self._images})
         self._next_shard += 1
@@ -232,4 +232,4 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _write_json(path: Path, document: Mapping[str, Any]) -> None:
-    write_text_whole(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    write_text_atomically(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")

@@ -11,15 +11,13 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from training.errors import DataError
+
 SPLITS = ("train", "dev", "test")
 PROVENANCE = {
     "name": "Flickr8k, official training split: 6,000 photographs, 30,000 captions (Hodosh, Young, Hockenmaier 2013)",
     "terms": "research use",
 }
-
-
-class DataError(Exception):
-    """A data file is missing or malformed; the message names the file, the place and the reason."""
 
 
 @dataclass(frozen=True)

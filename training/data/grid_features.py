@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from smart_caption_ros.whole_files import written_whole
+from smart_caption_ros.files import replaced_atomically
 from training.data.datasets import CaptionDataset
-from training.models.backbone import Backbone
+from training.vision.backbone import Backbone
 
 
 def fingerprint(backbone: torch.nn.Module) -> str:
@@ -85,7 +85,7 @@ def load_or_extract(
         views = 2 if flip else 1
         device = next(backbone.parameters()).device
         with (
-            written_whole(path) as unfinished,
+            replaced_atomically(path) as unfinished,
             torch.inference_mode(),
             tqdm(total=len(images), desc="features", unit="image") as progress,
         ):

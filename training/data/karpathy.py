@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training.data.flickr8k import DataError
+from training.errors import DataError
 
 SPLITS = ("train", "restval", "val", "test")
 

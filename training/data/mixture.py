@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from training.data.flickr8k import DataError
+from training.errors import DataError
 
 if TYPE_CHECKING:
     from training.data.datasets import CaptionDataset

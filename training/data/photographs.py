@@ -5,10 +5,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from training.data.flickr8k import DataError
-
-IMAGE_SIZE = 224
-"""Width and height of the photographs that a backbone is trained on."""
+from training.errors import DataError
 
 
 def read_photograph(path: Path, image: str) -> np.ndarray:

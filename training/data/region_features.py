@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from training.data.flickr8k import DataError
+from training.errors import DataError
 
 MAX_REGIONS = 50
 WIDTH = 2048

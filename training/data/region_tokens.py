@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from smart_caption_ros.captioning.vision import Box
+from smart_caption_ros.detection.boxes import Box
 
 
 def pool_regions(

@@ -17,8 +17,8 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.class_names import normalise
-from training.data.flickr8k import DataError
+from smart_caption_ros.detection.class_names import normalise
+from training.errors import DataError
 
 VERSION = 1
 
@@ -110,7 +110,7 @@ def read_records(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise DataError(f"{path}: {reason}; `python -m training.detection.label` writes such files") from None
+        raise DataError(f"{path}: {reason}; `python -m training.label_objects` writes such files") from None
     records: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
         try:
@@ -122,7 +122,7 @@ def read_records(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             raise DataError(f"{path}, line {number}: no detection labels ({error})") from None
         records.append(record)
     if not records:
-        raise DataError(f"{path}: it is empty; `python -m training.detection.label` writes such files")
+        raise DataError(f"{path}: it is empty; `python -m training.label_objects` writes such files")
     if records[0]["detection_labels"] != VERSION:
         raise DataError(f"{path}: labels of version {records[0]['detection_labels']!r}, known is {VERSION}")
     return records[0], records[1:]

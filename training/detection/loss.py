@@ -14,10 +14,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from training.data.augmentation import View
-from training.data.photographs import IMAGE_SIZE
 from training.detection.labels import Boxes, Labels
-from training.models.backbone import Found
-from training.models.yolox import STRIDES
+from training.vision.backbone import IMAGE_SIZE, Found
+from training.vision.yolox import STRIDES
 
 SIZES = ((0.0, 64.0), (40.0, 128.0), (96.0, float("inf")))
 """Longer side of the boxes, in pixels, that each map answers for; they overlap, so that either may be right."""

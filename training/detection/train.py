@@ -19,11 +19,7 @@ import torch
 from tqdm import tqdm
 
 from training.arguments import positive
-from training.averaging import WeightAverage
-from training.backbones import BackboneError
-from training.batches import load_ahead, loading_threads
 from training.checkpoint import (
-    CheckpointError,
     load_checkpoint,
     optimizer_tensors,
     restore_optimizer,
@@ -32,20 +28,22 @@ from training.checkpoint import (
     with_prefix,
 )
 from training.commands import exit_status
-from training.config import ConfigError, PhaseConfig, load_config
+from training.configs.schema import PhaseConfig, load_config
 from training.data.augmentation import random_view
 from training.data.datasets import CaptionDataset, open_dataset, provenance
-from training.data.flickr8k import DataError
-from training.data.folder import data_folder
-from training.detection.classes import DETECTION_CLASSES
-from training.detection.detector import TrainedDetector, with_classes
+from training.data.loading import load_ahead, loading_threads
 from training.detection.labels import Labels, read_labels
 from training.detection.loss import Targets, detection_loss, keeping_loss, targets_of
 from training.detection.sampling import draw_epoch, repeat_factors
-from training.engine import Engine, EngineError, choose_device
-from training.models.yolox import Answers, YoloxNano
-from training.schedules import SCHEDULES
-from training.step import LARGEST_GRADIENT, TrainingError
+from training.engine.distributed import Engine, EngineError, choose_device
+from training.engine.moving_average import WeightAverage
+from training.engine.schedules import SCHEDULES
+from training.engine.step import LARGEST_GRADIENT
+from training.errors import BackboneError, CheckpointError, ConfigError, DataError, TrainingError
+from training.paths import data_folder
+from training.vision.detection_classes import DETECTION_CLASSES
+from training.vision.trained_detector import TrainedDetector, with_classes
+from training.vision.yolox import Answers, YoloxNano
 
 
 def main() -> int:
@@ -66,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, required=True, metavar="CONFIG", help="experiment whose data set to take")
     parser.add_argument(
         "--labels", nargs="+", required=True, metavar="FILE",
-        help="of python -m training.detection.label; NAME=FILE for the data set NAME of a mixture",
+        help="of python -m training.label_objects; NAME=FILE for the data set NAME of a mixture",
     )  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, required=True, help="safetensors file to write")
     parser.add_argument("--epochs", type=positive, default=3, help="(default: %(default)s)")

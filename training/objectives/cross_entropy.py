@@ -12,7 +12,7 @@ from training.models.smart import Smart
 from training.objectives.objective import HOPELESS, Outcome, TrainingCaptions
 
 if TYPE_CHECKING:
-    from training.config import PhaseConfig
+    from training.configs.schema import PhaseConfig
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, padding_id: int, label_smoothing: float = 0.0) -> Tensor:

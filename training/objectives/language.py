@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.data.flickr8k import DataError
+from training.errors import DataError
 from training.models.smart import Smart
 from training.objectives.cross_entropy import CrossEntropy
 from training.objectives.objective import Outcome, TrainingCaptions
 
 if TYPE_CHECKING:
-    from training.config import PhaseConfig
+    from training.configs.schema import PhaseConfig
 
 
 class Language:

@@ -11,7 +11,7 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.models.smart import Smart
 
 if TYPE_CHECKING:
-    from training.config import PhaseConfig
+    from training.configs.schema import PhaseConfig
 
 
 HOPELESS = 5.0

@@ -20,13 +20,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.decode import beam_search
+from training.decoding.beam_search import beam_search
 from training.models.smart import Smart
 from training.objectives.cider_d import CiderD
 from training.objectives.objective import HOPELESS, Outcome, TrainingCaptions
 
 if TYPE_CHECKING:
-    from training.config import PhaseConfig
+    from training.configs.schema import PhaseConfig
 
 
 GREATEST_REWARD = 10.0

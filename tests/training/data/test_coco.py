@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from training.data.coco import read_captions, read_objects, read_results
-from training.data.flickr8k import DataError
+from training.errors import DataError
 
 
 def write(path: Path, content: Any) -> Path:

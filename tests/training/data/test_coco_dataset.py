@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import Bundle
-from smart_caption_ros.captioning.engines import create_engine
 from smart_caption_ros.captioning.vision import Vision
+from smart_caption_ros.engines import create_engine
 from tests.training.small_coco import SPLITS, make_coco
-from training.config import DataConfig
+from training.configs.schema import DataConfig
 from training.data.datasets import CaptionDataset, open_dataset
-from training.data.flickr8k import DataError
+from training.errors import DataError
 
 
 @pytest.fixture

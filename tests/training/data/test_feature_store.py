@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.training.peak_memory import peak_growth_mb
 from training.data.feature_store import FeatureStore, StoreWriter
-from training.data.flickr8k import DataError
+from training.errors import DataError
 
 WIDTH = 3
 SOURCE = {"made_by": "a test"}

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.training.small_flickr8k import make_data
-from training.data.flickr8k import DataError, Flickr8k
+from training.data.flickr8k import Flickr8k
+from training.errors import DataError
 
 
 @pytest.fixture(scope="module")

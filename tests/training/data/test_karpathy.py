@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from training.data.flickr8k import DataError
 from training.data.karpathy import Karpathy
+from training.errors import DataError
 
 
 def image(number: int, split: str, **changes: Any) -> dict[str, Any]:

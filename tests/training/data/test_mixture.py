@@ -12,12 +12,12 @@ import pytest
 from smart_caption_ros.captioning import Bundle
 from tests.training.small_coco import make_coco
 from tests.training.small_flickr8k import SIZES, make_data, write_config
-from training import trainer as trainer_module
-from training.config import ConfigError, DataConfig, load_config
+from training.configs.schema import DataConfig, load_config
 from training.data.datasets import CaptionDataset, open_dataset, provenance
-from training.data.flickr8k import DataError
-from training.trainer import Trainer
-from training.visual_inputs import VisualBatch
+from training.data.visual_inputs import VisualBatch
+from training.engine import trainer as trainer_module
+from training.engine.trainer import Trainer
+from training.errors import ConfigError, DataError
 
 FLICKR8K = {"dataset": "flickr8k"}
 

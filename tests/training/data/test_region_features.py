@@ -9,8 +9,8 @@ import pytest
 from tests.training.peak_memory import peak_growth_mb
 from tests.training.region_files import WIDTH, Arrays, regions, write_hdf5, write_npz, write_tsv
 from training.data.feature_formats import check_images, open_features
-from training.data.flickr8k import DataError
 from training.data.region_features import MAX_REGIONS, RegionFeatures
+from training.errors import DataError
 
 Writer = Callable[[Path, dict[str, Arrays]], Path]
 every_format = pytest.mark.parametrize("write", [write_hdf5, write_tsv, write_npz])

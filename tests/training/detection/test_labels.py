@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training.data.flickr8k import DataError
 from training.detection.labels import LabelWriter, read_labels
+from training.errors import DataError
 
 HEADER = {"made_by": "test", "classes": ["cup", "tvmonitor"]}
 CLASSES = ("television", "cup", "bed")

@@ -14,8 +14,8 @@ from training.detection.loss import (
     keeping_loss,
     targets_of,
 )
-from training.models.backbone import Found
-from training.models.yolox import STRIDES, YoloxNano
+from training.vision.backbone import Found
+from training.vision.yolox import STRIDES, YoloxNano
 
 DETECTOR = YoloxNano(("cup", "bed"))
 WHOLE = View(0.0, 0.0, 1.0, 1.0, False)

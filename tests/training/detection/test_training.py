@@ -12,11 +12,11 @@ from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.data.flickr8k import Flickr8k
 from training.detection import train
-from training.detection.classes import DETECTION_CLASSES
-from training.detection.detector import TrainedDetector, with_classes
 from training.detection.labels import read_labels
 from training.detection.loss import generalised_overlaps
-from training.models.yolox import YoloxNano
+from training.vision.detection_classes import DETECTION_CLASSES
+from training.vision.trained_detector import TrainedDetector, with_classes
+from training.vision.yolox import YoloxNano
 
 
 @pytest.fixture(scope="module")

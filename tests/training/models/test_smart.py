@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.published_smart import load_parity_case
-from training.decode import beam_search
+from tests.training.models.published_smart import load_parity_case
+from training.decoding.beam_search import beam_search
 from training.models.smart import Smart, SmartConfig
 
 CASES = ("smart_2layer_m0", "smart_2layer_m5")

@@ -9,12 +9,12 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.training.small_flickr8k import write_config
-from training.config import ConfigError, PhaseConfig, load_config
-from training.data.flickr8k import DataError
+from training.configs.schema import PhaseConfig, load_config
+from training.engine.trainer import Trainer
+from training.errors import ConfigError, DataError
 from training.models.smart import Smart, SmartConfig
 from training.objectives.language import Language
 from training.objectives.objective import TrainingCaptions
-from training.trainer import Trainer
 
 VOCABULARY = Vocabulary((*SPECIAL, "a", "cup", "dog"))
 PHASE = PhaseConfig(name="language", epochs=1, learning_rate=1e-3, objective="language")

@@ -10,8 +10,8 @@ from torch import Tensor
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.plain_beam_search import plain_beam_search
 from tests.tiny_model import tiny_smart
-from training.config import PhaseConfig
-from training.decode import beam_search
+from training.configs.schema import PhaseConfig
+from training.decoding.beam_search import beam_search
 from training.models.smart import Smart
 from training.objectives.cider_d import CiderD
 from training.objectives.objective import TrainingCaptions

@@ -1,0 +1,1 @@
+"""Passes over ONNX graphs; each is an optional optimisation."""

@@ -1,0 +1,115 @@
+"""Write half precision into a graph, for engines that compute as the graph says (TensorRT, CUDA).
+
+Layers (products with their biases and activations) and what only moves their results are in float16. Everything else
+stays in float32: LayerNorm, softmax, sums of scores, top-k, and any constant that float16 cannot hold.
+"""
+
+from collections.abc import Set
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+from onnx_ir.passes.common import RemoveUnusedNodesPass
+
+from export.trace import Pieces
+
+_LAYERS = ("Conv", "Gemm", "MatMul")
+_MOVES = ("Concat", "Expand", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze")
+_FOLLOWERS = ("Add", "Clip", "Mul", "Relu")  # in float16 when all that they take is
+_LARGEST = float(np.finfo(np.float16).max)
+
+
+def pieces_in_float16(pieces: Pieces) -> Pieces:
+    """The pieces of a captioner with layers, keys and values in float16."""
+    start, halves = write_float16(pieces.start, keep_outputs=True)
+    given = {name.removeprefix("first_") for name in halves}
+    step, _ = write_float16(pieces.step, half_inputs=given, keep_outputs=True)
+    return replace(pieces, start=start, step=step)
+
+
+def write_float16(
+    model: onnx.ModelProto, *, half_inputs: Set[str] = frozenset(), keep_outputs: bool = False
+) -> tuple[onnx.ModelProto, set[str]]:
+    """A copy of ``model`` with its layers in float16.
+
+    Args:
+        half_inputs: inputs that shall be float16 themselves.
+        keep_outputs: leave an output that is computed in float16 as it is, instead of casting it to float32.
+
+    Returns:
+        The graph, and the names of its float16 outputs.
+    """
+    converted = ir.from_proto(onnx.shape_inference.infer_shapes(model))
+    writer = _Writer(converted.graph)
+    for value in converted.graph.inputs:
+        if value.name in half_inputs:
+            value.type = ir.TensorType(ir.DataType.FLOAT16)
+    for node in list(converted.graph):
+        writer.convert(node)
+    halves = set()
+    for index, value in enumerate(converted.graph.outputs):
+        if value.dtype != ir.DataType.FLOAT16:
+            continue
+        if keep_outputs:
+            halves.add(str(value.name))
+            continue
+        cast = writer.cast(value, ir.DataType.FLOAT)
+        value.name, cast.name = f"{value.name}/float16", value.name
+        converted.graph.outputs[index] = cast
+    converted.graph.sort()
+    RemoveUnusedNodesPass()(converted)
+    return ir.to_proto(converted), halves
+
+
+class _Writer:
+    """Changes the types of one graph, a node at a time in the order of computing."""
+
+    def __init__(self, graph: ir.Graph) -> None:
+        self._graph = graph
+        self._casts: dict[tuple[ir.Value, ir.DataType], ir.Value] = {}
+
+    def convert(self, node: ir.Node) -> None:
+        floats = [value for value in node.inputs if value is not None and _is_float(value)]
+        computed = [value for value in floats if value.const_value is None]
+        halves = [value for value in computed if value.dtype == ir.DataType.FLOAT16]
+        lower = (
+            node.op_type in _LAYERS
+            or (node.op_type in _MOVES and bool(halves))
+            or (node.op_type in _FOLLOWERS and bool(halves) and len(halves) == len(computed))
+        )
+        fits = all(_fits(value) for value in floats)
+        wanted = ir.DataType.FLOAT16 if lower and fits else ir.DataType.FLOAT
+        for index, value in enumerate(node.inputs):
+            if value is not None and _is_float(value) and value.dtype != wanted and node.op_type != "Cast":
+                node.replace_input_with(index, self.cast(value, wanted))
+        for output in node.outputs:
+            if _is_float(output) and node.op_type != "Cast":
+                output.type = ir.TensorType(wanted)
+
+    def cast(self, value: ir.Value, wanted: ir.DataType) -> ir.Value:
+        """``value`` in another precision, made once for all its uses; a constant is converted here and now."""
+        if (value, wanted) not in self._casts:
+            self._casts[value, wanted] = self._new_cast(value, wanted)
+        return self._casts[value, wanted]
+
+    def _new_cast(self, value: ir.Value, wanted: ir.DataType) -> ir.Value:
+        name = f"{value.name}/{wanted.name.lower()}"
+        if value.const_value is not None and value.producer() is None:
+            tensor = ir.tensor(value.const_value.numpy().astype(wanted.numpy()), name=name)
+            constant = ir.Value(name=name, const_value=tensor, shape=value.shape, type=ir.TensorType(wanted))
+            self._graph.register_initializer(constant)
+            return constant
+        node = ir.node("Cast", [value], {"to": int(wanted)})
+        output = node.outputs[0]
+        output.name, output.shape, output.type = name, value.shape, ir.TensorType(wanted)
+        self._graph.append(node)
+        return output
+
+
+def _is_float(value: ir.Value) -> bool:
+    return value.dtype in (ir.DataType.FLOAT, ir.DataType.FLOAT16)
+
+
+def _fits(value: ir.Value) -> bool:
+    return value.const_value is None or bool(np.abs(value.const_value.numpy()).max(initial=0) <= _LARGEST)

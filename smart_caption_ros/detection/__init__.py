@@ -1,0 +1,1 @@
+"""Object detectors: their layouts, boxes and class names."""

@@ -1,0 +1,123 @@
+"""Inference engines behind one protocol."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from smart_caption_ros.engines.base import Engine, EngineReport, Graph, Tensor, run_batch
+from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.engines.onnxruntime import CPU, CUDA, TENSORRT, OnnxRuntimeEngine
+from smart_caption_ros.engines.tensorrt import TensorRtEngine
+
+AUTO = "auto"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An engine that there is.
+
+    Attributes:
+        create: makes it, given the CPU threads and whether it may spend minutes on building.
+        remedy: what would make it work.
+        automatic: whether ``auto`` considers it.
+    """
+
+    create: Callable[[int | None, bool], Engine]
+    remedy: str
+    automatic: bool = True
+
+
+# Fastest first: ``auto`` takes the first that works.
+_ENGINES: dict[str, _Entry] = {
+    "tensorrt": _Entry(
+        lambda threads, may_build: TensorRtEngine(may_build=may_build),
+        "on a machine with an NVIDIA GPU, install tensorrt and cuda-python, then run `smart-caption build-engine`",
+    ),
+    # It builds inside the session's first start and cannot say beforehand whether it must: never a surprise.
+    "onnxruntime-tensorrt": _Entry(
+        lambda threads, may_build: OnnxRuntimeEngine(TENSORRT, threads),
+        "on a machine with TensorRT, replace onnxruntime by onnxruntime-gpu",
+        automatic=False,
+    ),
+    "onnxruntime-cuda": _Entry(
+        lambda threads, may_build: OnnxRuntimeEngine(CUDA, threads),
+        "on a machine with an NVIDIA GPU, replace onnxruntime by onnxruntime-gpu",
+    ),
+    "onnxruntime-cpu": _Entry(
+        lambda threads, may_build: OnnxRuntimeEngine(CPU, threads),
+        "pip install onnxruntime",
+    ),
+}
+
+ENGINE_NAMES = (AUTO, *_ENGINES)
+
+
+def load_with(name: str, threads: int | None, load: Callable[[Engine], T]) -> tuple[T, str]:
+    """What ``load`` makes with an engine, and in a sentence which engine that is and why.
+
+    Args:
+        name: one of :data:`ENGINE_NAMES`; ``auto`` takes the fastest that works here and that ``load`` succeeds
+            with, and builds nothing that takes minutes.
+        threads: CPU threads; None leaves the choice to the engine.
+        load: raises EngineError where the engine cannot do what is wanted of it.
+
+    Raises:
+        EngineError: the name is unknown, or the engine does not work here.
+    """
+    if name != AUTO:
+        return load(create_engine(name, threads)), f"{name} was asked for"
+    refused = []
+    for candidate, entry in _ENGINES.items():
+        if entry.automatic:
+            try:
+                loaded = load(entry.create(threads, False))
+            except EngineError as error:
+                refused.append(f"{candidate}: {error}")
+            else:
+                reasons = f"; not {'; not '.join(refused)}" if refused else ""
+                return loaded, f"auto took {candidate}, the fastest that works here{reasons}"
+    raise EngineError(f"no inference engine works here: {'; '.join(refused)}")
+
+
+def create_engine(name: str = AUTO, threads: int | None = None) -> Engine:
+    """The engine of that name, or with ``auto`` the fastest that works on this machine.
+
+    Args:
+        name: one of :data:`ENGINE_NAMES`.
+        threads: CPU threads; None leaves the choice to the engine.
+
+    Raises:
+        EngineError: the name is unknown, or the engine does not work here.
+    """
+    if name == AUTO:
+        return load_with(AUTO, threads, lambda engine: engine)[0]
+    if name not in _ENGINES:
+        raise EngineError(f"unknown engine {name!r}; choose one of {', '.join(ENGINE_NAMES)}")
+    return _ENGINES[name].create(threads, True)
+
+
+def available_engines() -> list[EngineReport]:
+    """A report on every engine, found by trying it."""
+    reports = []
+    for name, entry in _ENGINES.items():
+        try:
+            reports.append(EngineReport(name, True, entry.create(None, False).description, ""))
+        except EngineError as error:
+            reports.append(EngineReport(name, False, str(error), entry.remedy))
+    return reports
+
+
+__all__ = [
+    "AUTO",
+    "ENGINE_NAMES",
+    "Engine",
+    "EngineReport",
+    "Graph",
+    "Tensor",
+    "available_engines",
+    "create_engine",
+    "load_with",
+    "run_batch",
+]

@@ -1,0 +1,53 @@
+"""The few calls of the CUDA runtime that an engine needs, through cuda-python.
+
+Written from the documentation of cuda-python 12 and 13; not run on a GPU yet.
+"""
+
+from typing import Any
+
+from smart_caption_ros.engines.errors import EngineError
+
+
+class CudaRuntime:
+    """``cuda.bindings.runtime`` with exceptions instead of status codes."""
+
+    def __init__(self) -> None:
+        """
+        Raises:
+            EngineError: cuda-python is not installed, or there is no GPU.
+        """
+        try:
+            try:
+                from cuda.bindings import runtime
+            except ImportError:
+                from cuda import cudart as runtime  # its name before cuda-python 12.6
+        except ImportError as error:
+            raise EngineError(
+                f"cuda-python cannot be imported ({error}); pip install cuda-python, of the version of your CUDA"
+            ) from None
+        self.names = runtime
+        """The module, for its constants."""
+        properties = self.call("cudaGetDeviceProperties", self.call("cudaGetDevice"))
+        self.device_name: str = properties.name.decode().rstrip("\0")
+        self.compute_capability = f"{properties.major}.{properties.minor}"
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a function of the runtime; returns its one result, or None where it has none.
+
+        Raises:
+            EngineError: the call failed.
+        """
+        status, *results = getattr(self.names, name)(*arguments)
+        if status != self.names.cudaError_t.cudaSuccess:
+            raise EngineError(f"{name} failed: {getattr(status, 'name', status)}")
+        return results[0] if results else None
+
+    def free(self, *, memory: list[int], graph: Any, stream: Any) -> None:
+        """Give back what a graph held; at the end of a process there may be nothing left to give it back to."""
+        for name, handles in (
+            ("cudaGraphExecDestroy", [graph] if graph is not None else []),
+            ("cudaStreamDestroy", [stream]),
+            ("cudaFree", memory),
+        ):
+            for handle in handles:
+                getattr(self.names, name)(handle)

@@ -1,0 +1,176 @@
+"""ONNX Runtime: on the CPU, with CUDA, or with its TensorRT provider.
+
+On a GPU a graph of fixed shapes runs as a CUDA graph: inputs and outputs keep their places in the GPU's memory, and
+a call is a copy, one replay and a copy back. Whether ONNX Runtime can capture a graph is tried when it is loaded.
+The GPU's paths are written from the documentation and have not run on a GPU yet.
+"""
+
+import base64
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smart_caption_ros.engines.base import Arrays, Graph, GraphForm, Tensor
+from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.engines.external_data import external_locations
+from smart_caption_ros.engines.resident import give_back
+from smart_caption_ros.files import cache_folder
+
+CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
+
+# y = Identity(x), float32[1]: enough to see which provider a session really gets.
+_PROBE = base64.b64decode("CAg6NwoQCgF4EgF5IghJZGVudGl0eRIBZ1oPCgF4EgoKCAgBEgQKAggBYg8KAXkSCgoICAESBAoCCAFCBAoAEBE=")
+_DTYPES = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(uint8)": np.uint8,
+    "tensor(int64)": np.int64,
+    "tensor(bool)": np.bool_,
+}
+
+
+class OnnxRuntimeGraph:
+    """A graph in an ONNX Runtime session."""
+
+    def __init__(self, session: Any, name: str, mode: str = "") -> None:
+        self._session, self._name, self.mode = session, name, mode
+        self.inputs = tuple(_tensor(entry) for entry in session.get_inputs())
+        self.outputs = tuple(_tensor(entry) for entry in session.get_outputs())
+        self.input_names = tuple(tensor.name for tensor in self.inputs)
+        self.output_names = tuple(tensor.name for tensor in self.outputs)
+        self.one_at_a_time = any(tensor.shape[:1] == (1,) for tensor in self.inputs)
+        self.metadata: Mapping[str, str] = session.get_modelmeta().custom_metadata_map
+
+    def run(self, inputs: Arrays) -> dict[str, np.ndarray]:
+        try:
+            return dict(zip(self.output_names, self._run(dict(inputs)), strict=True))
+        except Exception as error:  # ONNX Runtime's own exceptions share no base class
+            raise EngineError(f"{self._name} failed: {_first_line(error)}") from error
+
+    def _run(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        outputs: list[np.ndarray] = self._session.run(None, inputs)
+        return outputs
+
+
+class BoundOnnxRuntimeGraph(OnnxRuntimeGraph):
+    """A graph whose inputs and outputs keep their places in the device's memory, as a CUDA graph needs it.
+
+    Open axes are bound to 1, a frame at a time; inputs of another shape take the ordinary way.
+    """
+
+    def __init__(self, onnxruntime: Any, session: Any, name: str, device: str) -> None:
+        """Binds, and runs twice: the first run allocates, the second one captures.
+
+        Raises:
+            Exception: whatever ONNX Runtime throws where it cannot capture.
+        """
+        super().__init__(session, name, "CUDA graph")
+        self._not_captured = onnxruntime.RunOptions()
+        self._not_captured.add_run_config_entry("gpu_graph_id", "-1")
+        examples: dict[str, np.ndarray] = {
+            entry.name: np.ones([axis if isinstance(axis, int) else 1 for axis in entry.shape], _DTYPES[entry.type])
+            for entry in session.get_inputs()
+        }
+        outputs = session.run(None, examples, self._not_captured)
+        place = onnxruntime.OrtValue.ortvalue_from_numpy
+        self._inputs = {name: place(array, device, 0) for name, array in examples.items()}
+        self._outputs = [place(array, device, 0) for array in outputs]
+        self._binding = session.io_binding()
+        for name, value in self._inputs.items():
+            self._binding.bind_ortvalue_input(name, value)
+        for name, value in zip(self.output_names, self._outputs, strict=True):
+            self._binding.bind_ortvalue_output(name, value)
+        self._shapes = {name: array.shape for name, array in examples.items()}
+        for _ in range(2):
+            self._run(examples)
+
+    def _run(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        if {name: array.shape for name, array in inputs.items()} != self._shapes:
+            unbound: list[np.ndarray] = self._session.run(None, inputs, self._not_captured)
+            return unbound
+        for name, array in inputs.items():
+            self._inputs[name].update_inplace(np.ascontiguousarray(array))
+        self._session.run_with_iobinding(self._binding)
+        return [np.array(value.numpy()) for value in self._outputs]
+
+
+class OnnxRuntimeEngine:
+    """ONNX Runtime with one execution provider (and the CPU for what that provider lacks)."""
+
+    def __init__(self, provider: str, threads: int | None = None) -> None:
+        """
+        Args:
+            provider: :data:`CPU`, :data:`CUDA` or :data:`TENSORRT`.
+            threads: CPU threads inside an operator; None leaves the choice to ONNX Runtime (all cores).
+
+        Raises:
+            EngineError: ONNX Runtime is not installed, or a session does not get the provider.
+        """
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise EngineError(f"onnxruntime cannot be imported ({error}); pip install onnxruntime") from None
+        self._onnxruntime = onnxruntime
+        onnxruntime.set_default_logger_severity(3)  # what matters is raised; the rest is noise in a node's log
+        self._options = onnxruntime.SessionOptions()
+        self._options.inter_op_num_threads = 1  # operators run one after the other
+        # Weights that are stored as int8 become float32 once, when a graph is loaded, and not at every run.
+        self._options.add_session_config_entry("session.disable_quant_qdq", "1")
+        if threads is not None:
+            self._options.intra_op_num_threads = threads
+        self._provider = provider
+        # Loop ends early and the CPU has no use for fixed shapes; a GPU gains more from a single launch.
+        self.graph_forms: tuple[GraphForm, ...] = ("dynamic", "static") if provider == CPU else ("static", "dynamic")
+        # The list of available providers names what was compiled in; only a session tells what works.
+        used = self._session(_PROBE).get_providers()
+        if provider not in used:
+            raise EngineError(f"onnxruntime {onnxruntime.__version__} has no working {provider} here")
+        self.description = f"onnxruntime {onnxruntime.__version__} ({provider})"
+
+    def load(self, path: Path) -> Graph:
+        mode = ""
+        if self._provider == CUDA:
+            try:
+                session = self._session(str(path), {"enable_cuda_graph": "1"})
+                return BoundOnnxRuntimeGraph(self._onnxruntime, session, str(path), "cuda")
+            except Exception as error:  # ONNX Runtime's own exceptions share no base class
+                mode = f"no CUDA graph: {_first_line(error)}"
+        try:
+            graph = OnnxRuntimeGraph(self._session(str(path)), str(path), mode)
+        except Exception as error:  # as above
+            raise EngineError(f"{path} cannot be loaded by {self.description}: {_first_line(error)}") from error
+        give_back(path.parent / name for name in external_locations(path))
+        return graph
+
+    def _session(self, model: str | bytes, options: Mapping[str, str] | None = None) -> Any:
+        available = set(self._onnxruntime.get_available_providers())
+        wanted = [each for each in dict.fromkeys([self._provider, CPU]) if each in available]
+        given = [{**_provider_options(each), **(options or {} if each == CUDA else {})} for each in wanted]
+        return self._onnxruntime.InferenceSession(model, self._options, providers=wanted, provider_options=given)
+
+
+def _provider_options(provider: str) -> dict[str, str]:
+    if provider == CUDA:
+        return {"use_tf32": "0"}  # decoding waits for memory, not for multiplications: exactness costs nothing
+    if provider == TENSORRT:
+        folder = cache_folder() / "onnxruntime_tensorrt"
+        folder.mkdir(parents=True, exist_ok=True)
+        return {
+            "trt_engine_cache_enable": "1",
+            "trt_engine_cache_path": str(folder),
+            "trt_timing_cache_enable": "1",
+            "trt_timing_cache_path": str(folder),
+        }
+    return {}
+
+
+def _tensor(entry: Any) -> Tensor:
+    kind = entry.type.removeprefix("tensor(").removesuffix(")")
+    sizes = (size if isinstance(size, int) else None for size in entry.shape)  # an open size has a name or None
+    return Tensor(entry.name, tuple(sizes), {"float": "float32", "double": "float64"}.get(kind, kind))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,291 @@
+"""TensorRT without ONNX Runtime, by the API that 10.3 and 11 have in common.
+
+Networks are strongly typed: the precision is what the ONNX file says, and no builder flag changes it. An engine is
+built once for a graph, a TensorRT version and a GPU, kept in the user's cache, and runs as a CUDA graph. Written
+from the documentation; TensorRT itself has not run this yet (docs/performance.md).
+"""
+
+import logging
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smart_caption_ros.engines.base import Arrays, GraphForm, Tensor
+from smart_caption_ros.engines.cache import fingerprint
+from smart_caption_ros.engines.cuda import CudaRuntime
+from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.engines.folding import unpacked
+from smart_caption_ros.files import cache_folder, write_bytes_atomically
+
+Progress = Callable[[str, int, int], None]
+"""Told the phase of a build, the steps of it that are done, and how many there are."""
+
+_WORKSPACE_BYTES = 1 << 30
+_log = logging.getLogger(__name__)
+
+
+class TensorRtEngine:
+    """Loads graphs of fixed shapes; open axes are fixed to 1, a frame at a time."""
+
+    graph_forms: tuple[GraphForm, ...] = ("static",)
+
+    def __init__(self, *, may_build: bool, on_progress: Progress = lambda phase, done, steps: None) -> None:
+        """
+        Args:
+            may_build: whether a graph without a fitting engine in the cache is built, which takes minutes.
+            on_progress: told how a build goes, from TensorRT's own threads.
+
+        Raises:
+            EngineError: TensorRT or cuda-python is not installed, or there is no GPU.
+        """
+        try:
+            import tensorrt
+        except (ImportError, OSError) as error:  # OSError: a library of its own is missing
+            raise EngineError(
+                f"tensorrt cannot be imported ({error}); it comes with JetPack, "
+                "elsewhere pip install 'smart_caption_ros[tensorrt]'"
+            ) from None
+        self._trt = tensorrt
+        self._cuda = CudaRuntime()
+        self._logger = _make_logger(tensorrt)
+        self._may_build, self._on_progress = may_build, on_progress
+        self._facts = {
+            "tensorrt": tensorrt.__version__,
+            "device": self._cuda.device_name,
+            "compute_capability": self._cuda.compute_capability,
+            "workspace_bytes": _WORKSPACE_BYTES,
+        }
+        self.description = f"tensorrt {tensorrt.__version__} ({self._cuda.device_name})"
+
+    def load(self, path: Path) -> "TensorRtGraph":
+        """The engine of a graph from the cache, else built if that is allowed.
+
+        Raises:
+            EngineError: there is no engine that fits and none may be built, or TensorRT cannot build it.
+        """
+        plan = self.plan_path(path)
+        engine = self._deserialize(plan.read_bytes()) if plan.is_file() else None
+        if engine is None:
+            reason = "is damaged" if plan.is_file() else "has not been built"
+            if not self._may_build:
+                raise EngineError(
+                    f"the engine of {path.name} for {self.description} {reason}; run `smart-caption build-engine`"
+                )
+            _log.info("building the engine of %s, which %s: this takes minutes", path.name, reason)
+            engine = self._deserialize(self.build(path))
+            if engine is None:
+                raise EngineError(f"{self.description} cannot load the engine of {path} that it has just built")
+        return TensorRtGraph(self._trt, self._cuda, engine, str(path))
+
+    def plan_path(self, path: Path) -> Path:
+        """Where the engine of a graph is kept; the name changes with everything that it depends on.
+
+        Raises:
+            EngineError: the file is no graph.
+        """
+        try:
+            key = fingerprint(path, self._facts)
+        except (OSError, ValueError) as error:
+            raise EngineError(f"{path} cannot be loaded: {error}") from None
+        return cache_folder() / "tensorrt" / f"{path.stem}-{key[:32]}.plan"
+
+    def build(self, path: Path) -> bytes:
+        """Build the engine of a graph and keep it.
+
+        Returns:
+            The serialized engine.
+
+        Raises:
+            EngineError: TensorRT cannot parse or build the graph.
+        """
+        trt, started = self._trt, time.monotonic()
+        builder = trt.Builder(self._logger)
+        flags = trt.NetworkDefinitionCreationFlag
+        strongly_typed = 1 << int(flags.STRONGLY_TYPED) if hasattr(flags, "STRONGLY_TYPED") else 0
+        network = builder.create_network(strongly_typed)
+        parser = trt.OnnxParser(network, self._logger)
+        # The path is for weights that are stored beside the graph.
+        if not parser.parse(unpacked(path), str(path)):
+            errors = "; ".join(str(parser.get_error(index)) for index in range(parser.num_errors))
+            raise EngineError(f"{self.description} cannot parse {path}: {errors}")
+        config = builder.create_builder_config()
+        config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, _WORKSPACE_BYTES)
+        self._fix_open_axes(builder, network, config)
+        if hasattr(trt, "IProgressMonitor"):
+            config.progress_monitor = _make_progress_monitor(trt, self._on_progress)
+        timings = cache_folder() / "tensorrt" / f"timings-{self._timings_key()}.cache"
+        known = config.create_timing_cache(timings.read_bytes() if timings.is_file() else b"")
+        if not config.set_timing_cache(known, ignore_mismatch=False):
+            config.set_timing_cache(config.create_timing_cache(b""), ignore_mismatch=False)
+        serialized = builder.build_serialized_network(network, config)
+        if serialized is None:
+            raise EngineError(f"{self.description} cannot build {path}; the log has its reasons")
+        plan = bytes(serialized)
+        try:
+            timings.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes_atomically(self.plan_path(path), plan)
+            write_bytes_atomically(timings, bytes(config.get_timing_cache().serialize()))
+        except OSError as error:
+            _log.warning("the engine of %s cannot be kept: %s", path.name, error)
+        _log.info("built the engine of %s in %.0f s", path.name, time.monotonic() - started)
+        return plan
+
+    def _timings_key(self) -> str:
+        return f"{self._trt.__version__}-{self._cuda.compute_capability}"
+
+    def _fix_open_axes(self, builder: Any, network: Any, config: Any) -> None:
+        profile = None
+        for index in range(network.num_inputs):
+            tensor = network.get_input(index)
+            shape = tuple(tensor.shape)
+            if -1 in shape:
+                profile = profile or builder.create_optimization_profile()
+                fixed = _fixed(shape)
+                profile.set_shape(tensor.name, fixed, fixed, fixed)
+        if profile is not None:
+            config.add_optimization_profile(profile)
+
+    def _deserialize(self, plan: bytes) -> Any:
+        """None where the plan is damaged, or of another version or GPU."""
+        return self._trt.Runtime(self._logger).deserialize_cuda_engine(plan)
+
+
+class TensorRtGraph:
+    """An engine with an execution context, buffers of its own on the GPU, and a CUDA graph of its work."""
+
+    one_at_a_time = True
+
+    def __init__(self, trt: Any, cuda: CudaRuntime, engine: Any, name: str) -> None:
+        """
+        Raises:
+            EngineError: the GPU has no memory left, or the engine does not run.
+        """
+        self._cuda, self._name = cuda, name
+        self._engine = engine  # must outlive its context
+        self._context = engine.create_execution_context()
+        if self._context is None:
+            raise EngineError(f"TensorRT cannot make a context for {name}: the GPU's memory may be full")
+        # A stream of its own: the default one cannot be captured.
+        self._stream = cuda.call("cudaStreamCreateWithFlags", cuda.names.cudaStreamNonBlocking)
+        names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
+        is_input = {each: engine.get_tensor_mode(each) == trt.TensorIOMode.INPUT for each in names}
+        self.input_names = tuple(each for each in names if is_input[each])
+        self.output_names = tuple(each for each in names if not is_input[each])
+        for each in self.input_names:
+            if -1 in (shape := tuple(engine.get_tensor_shape(each))):
+                self._context.set_input_shape(each, _fixed(shape))
+        self._arrays = {
+            each: np.zeros(tuple(self._context.get_tensor_shape(each)), trt.nptype(engine.get_tensor_dtype(each)))
+            for each in names
+        }
+        """Shape and dtype of every tensor."""
+        self.inputs, self.outputs = (
+            tuple(Tensor(each, self._arrays[each].shape, self._arrays[each].dtype.name) for each in kind)
+            for kind in (self.input_names, self.output_names)
+        )
+        self.metadata: Mapping[str, str] = {}
+        self._memory: dict[str, int] = {}
+        for each, array in self._arrays.items():
+            self._memory[each] = cuda.call("cudaMalloc", max(array.nbytes, 1))
+            self._context.set_tensor_address(each, self._memory[each])
+        self._replay: Any = None
+        self._upload(self._arrays)
+        self._enqueue()  # the first run allocates, which a capture may not
+        cuda.call("cudaStreamSynchronize", self._stream)
+        try:
+            self._replay = self._capture()
+            self.mode = "CUDA graph"
+        except EngineError as error:
+            self.mode = f"no CUDA graph: {error}"
+        weakref.finalize(
+            self, cuda.free, memory=list(self._memory.values()), graph=self._replay, stream=self._stream
+        )  # fmt: skip
+
+    def run(self, inputs: Arrays) -> dict[str, np.ndarray]:
+        if set(inputs) != set(self.input_names):
+            raise EngineError(f"{self._name} failed: it takes {', '.join(self.input_names)}, not {', '.join(inputs)}")
+        for name, array in inputs.items():
+            wanted = self._arrays[name]
+            if array.shape != wanted.shape or array.dtype != wanted.dtype:
+                raise EngineError(
+                    f"{self._name} failed: {name} must be {wanted.dtype} {wanted.shape}, "
+                    f"not {array.dtype} {array.shape}"
+                )
+        self._upload(inputs)
+        if self._replay is not None:
+            self._cuda.call("cudaGraphLaunch", self._replay, self._stream)
+        else:
+            self._enqueue()
+        outputs = {name: np.empty_like(self._arrays[name]) for name in self.output_names}
+        to_host = self._cuda.names.cudaMemcpyKind.cudaMemcpyDeviceToHost
+        for name, array in outputs.items():
+            self._cuda.call(
+                "cudaMemcpyAsync", array.ctypes.data, self._memory[name], array.nbytes, to_host, self._stream
+            )
+        self._cuda.call("cudaStreamSynchronize", self._stream)
+        return outputs
+
+    def _upload(self, inputs: Arrays) -> None:
+        to_device = self._cuda.names.cudaMemcpyKind.cudaMemcpyHostToDevice
+        for name in self.input_names:
+            array = np.ascontiguousarray(inputs[name])
+            self._cuda.call(
+                "cudaMemcpyAsync", self._memory[name], array.ctypes.data, array.nbytes, to_device, self._stream
+            )
+
+    def _enqueue(self) -> None:
+        if not self._context.execute_async_v3(int(self._stream)):
+            raise EngineError(f"{self._name} failed: TensorRT could not enqueue it; the log has its reasons")
+
+    def _capture(self) -> Any:
+        thread_local = self._cuda.names.cudaStreamCaptureMode.cudaStreamCaptureModeThreadLocal
+        self._cuda.call("cudaStreamBeginCapture", self._stream, thread_local)
+        try:
+            self._enqueue()
+        finally:  # also after a failure: else the stream stays of no use
+            graph = self._cuda.call("cudaStreamEndCapture", self._stream)
+        replay = self._cuda.call("cudaGraphInstantiate", graph, 0)
+        self._cuda.call("cudaGraphDestroy", graph)
+        return replay
+
+
+def _fixed(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if axis == -1 else axis for axis in shape)
+
+
+def _make_logger(trt: Any) -> Any:
+    levels = {"INTERNAL_ERROR": logging.ERROR, "ERROR": logging.ERROR, "WARNING": logging.WARNING}
+
+    class Logger(trt.ILogger):
+        def __init__(self) -> None:
+            trt.ILogger.__init__(self)
+
+        def log(self, severity: Any, message: str) -> None:
+            _log.log(levels.get(severity.name, logging.DEBUG), "TensorRT: %s", message)
+
+    return Logger()
+
+
+def _make_progress_monitor(trt: Any, on_progress: Progress) -> Any:
+    class Monitor(trt.IProgressMonitor):
+        def __init__(self) -> None:
+            trt.IProgressMonitor.__init__(self)
+            self._steps: dict[str, int] = {}
+
+        def phase_start(self, phase_name: str, parent_phase: str | None, num_steps: int) -> None:
+            self._steps[phase_name] = num_steps
+            on_progress(phase_name, 0, num_steps)
+
+        def step_complete(self, phase_name: str, step: int) -> bool:
+            on_progress(phase_name, step + 1, self._steps.get(phase_name, step + 1))
+            return True  # go on
+
+        def phase_finish(self, phase_name: str) -> None:
+            steps = self._steps.pop(phase_name, 1)
+            on_progress(phase_name, steps, steps)
+
+    return Monitor()

@@ -1,0 +1,72 @@
+"""A plain folder of photographs with the objects that a detector finds in them, in the place of ground truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smart_caption_ros.sources.ground_truth import GroundTruth, GroundTruthFrame, Oddity
+from smart_caption_ros.sources.image_folder import ImageFolder, read_image
+from smart_caption_ros.sources.source import SourceError
+
+if TYPE_CHECKING:
+    from smart_caption_ros.captioning import DetectedObject
+
+Detect = Callable[[NDArray[np.uint8]], Sequence["DetectedObject"]]
+
+
+class DetectedFolder(GroundTruth):
+    """The photographs of a folder, as one sequence, each called by its file's name.
+
+    The detector runs once on each photograph, however many passes there are.
+
+    Args:
+        folder: its images are the frames; sub-folders are not searched.
+        detect: the objects in an image, uint8 HxWx3 BGR.
+
+    Raises:
+        SourceError: there is no such folder, or no image in it; one sentence.
+    """
+
+    def __init__(self, folder: Path, detect: Detect) -> None:
+        super().__init__(str(folder))
+        if not folder.is_dir():
+            raise SourceError(f"{folder}: no such folder; give one of photographs")
+        self._paths = ImageFolder(str(folder)).paths
+        self._name = folder.resolve().name
+        self._detect = detect
+        self._frames: dict[int, GroundTruthFrame | None] = {}
+
+    @property
+    def lengths(self) -> Mapping[str, int]:
+        return {self._name: len(self._paths)}
+
+    def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:
+        for index in range(0, len(self._paths), every):
+            if index not in self._frames:
+                self._frames[index] = self._frame(index)
+            frame = self._frames[index]
+            if frame is None:
+                self.oddities.add(Oddity.UNREADABLE_IMAGE, f"{self._name}/{self._paths[index].name}")
+            else:
+                yield frame
+
+    def _frame(self, index: int) -> GroundTruthFrame | None:
+        """A photograph and its objects; None where it cannot be read."""
+        path = self._paths[index]
+        try:
+            image_bgr = read_image(path)
+        except SourceError:
+            return None
+        height, width = image_bgr.shape[:2]
+        name = f"{self._name}/{path.name}"
+        made = [
+            self._object(each.class_name, number, each.box_xyxy, (width, height), f"{name}, detection {number}")
+            for number, each in enumerate(self._detect(image_bgr))
+        ]
+        objects = tuple(each for each in made if each is not None)
+        return GroundTruthFrame(self._name, path.name, index, path, width, height, objects)

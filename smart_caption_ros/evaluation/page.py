@@ -1,0 +1,283 @@
+"""A coverage benchmark as one HTML file: the table, a plot, the classes, and frames drawn as in SMArT's Fig. 2."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from smart_caption_ros.evaluation.report import AREA_THRESHOLDS, CoverageReport
+from smart_caption_ros.grounding.assignment import CoverageResult
+
+PICTURE_WIDTH_PX = 560
+_LABEL_PX = 17  # on a picture as wide as that
+_JPEG_QUALITY = 80
+_CLASSES_SHOWN = 40
+_NEAR_MISSES_SHOWN = 15
+# Told apart by the colour-blind as well (Okabe and Ito, 2008), and seen on photographs.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#7a52cc", "#56b4e9", "#8c510a")
+_GREY = "#9aa0a8"
+
+
+class BoxedObject(Protocol):
+    """An object of a frame; `smart_caption_ros.sources.ground_truth.GroundTruthObject` is one."""
+
+    @property
+    def class_name(self) -> str: ...
+    @property
+    def box_xyxy(self) -> tuple[float, float, float, float]: ...
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A rectangle of the drawn frame, in its pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: str
+    label: str
+    """Empty where a larger object of the class has it."""
+    label_x: float
+    label_y: float
+    """Baseline."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of a caption; underlined where it has a colour."""
+
+    text: str
+    colour: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A frame of the gallery; made by :func:`picture`."""
+
+    name: str
+    data_uri: str
+    width: int
+    height: int
+    label_px: float
+    drawings: tuple[Drawing, ...]
+    caption: tuple[Span, ...]
+    coverage: float
+    noun_support: float | None
+    missed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What one bundle, or one file of captions, came to."""
+
+    label: str
+    facts: Mapping[str, Any]
+    report: CoverageReport
+    skipped: Sequence[str]
+    """Sentences."""
+    best: Sequence[Picture]
+    worst: Sequence[Picture]
+
+
+def picture(
+    name: str,
+    image_bgr: NDArray[np.uint8],
+    objects: Sequence[BoxedObject],
+    caption: str,
+    result: CoverageResult,
+) -> Picture:
+    """A frame to show: objects whose class the caption names in colour, as the noun is, the others grey.
+
+    Args:
+        name: for people.
+        image_bgr: uint8 HxWx3.
+        objects: with boxes in its pixels.
+        caption: what was scored.
+        result: its score against the classes of the objects.
+    """
+    height, width = image_bgr.shape[:2]
+    scale = min(1.0, PICTURE_WIDTH_PX / width)
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    if scale < 1:
+        image_bgr = cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
+    encoded, data = cv2.imencode(".jpg", image_bgr, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
+    if not encoded:
+        raise ValueError(f"OpenCV could not encode {name} as JPEG")
+    label_px = _LABEL_PX * size[0] / PICTURE_WIDTH_PX
+    named = [match for match in result.matches if match.class_name not in result.missed_classes]
+    colours = {match.class_name: _COLOURS[number % len(_COLOURS)] for number, match in enumerate(named)}
+    return Picture(
+        name=name,
+        data_uri="data:image/jpeg;base64," + base64.b64encode(data.tobytes()).decode("ascii"),
+        width=size[0],
+        height=size[1],
+        label_px=label_px,
+        drawings=_drawings(objects, colours, scale, size, label_px),
+        caption=_spans(caption, result, colours),
+        coverage=result.coverage or 0.0,
+        noun_support=result.noun_support,
+        missed=result.missed_classes,
+    )
+
+
+def coverage_page(title: str, facts: Mapping[str, str], columns: Sequence[Column]) -> str:
+    """The page, self-contained.
+
+    Args:
+        title: its head.
+        facts: what the figures are about, a line each.
+        columns: one or more.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).resolve().parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["figure"] = lambda value: "-" if value is None else f"{value:.3f}"
+    environment.filters["percent"] = lambda value: f"{100 * value:g} %"
+    colours = [_COLOURS[number % len(_COLOURS)] for number in range(len(columns))]
+    return environment.get_template("coverage_page.html").render(
+        title=title,
+        facts=facts,
+        columns=list(zip(columns, colours, strict=True)),
+        thresholds=AREA_THRESHOLDS,
+        sequences=list(dict.fromkeys(name for column in columns for name in column.report.sequences)),
+        plot=_plot([column.report for column in columns]),
+        classes=_class_rows(columns, colours),
+        near_misses=_NEAR_MISSES_SHOWN,
+        classes_shown=_CLASSES_SHOWN,
+        grey=_GREY,
+    )
+
+
+def _drawings(
+    objects: Sequence[BoxedObject],
+    colours: Mapping[str, str],
+    scale: float,
+    size: tuple[int, int],
+    label_px: float,
+) -> tuple[Drawing, ...]:
+    """Named objects over the others, and of these and those the smaller over the larger."""
+
+    def area(each: BoxedObject) -> float:
+        left, top, right, bottom = each.box_xyxy
+        return (right - left) * (bottom - top)
+
+    labelled: set[str] = set()
+    taken: list[tuple[float, float, float]] = []
+    drawings = []
+    for each in sorted(objects, key=lambda each: (each.class_name in colours, -area(each))):
+        left, top, right, bottom = (scale * value for value in each.box_xyxy)
+        label = "" if each.class_name in labelled else each.class_name
+        labelled.add(each.class_name)
+        # About as long as it will be: the reader's browser has the font.
+        length = 0.62 * label_px * len(label)
+        x = max(min(left + label_px / 4, size[0] - length), 0.0)
+        lines = [top - 0.3 * label_px, top + label_px, bottom - 0.35 * label_px, bottom + label_px]
+        inside = [y for y in lines if label_px <= y <= size[1] - 2] or [min(max(lines[0], label_px), size[1] - 2)]
+        free = (
+            y
+            for y in inside
+            if not any(
+                abs(y - other_y) < label_px and x < other_x + other_length and other_x < x + length
+                for other_x, other_y, other_length in taken
+            )
+        )
+        y = next(free, inside[0])
+        if label:
+            taken.append((x, y, length))
+        colour = colours.get(each.class_name, _GREY)
+        drawings.append(Drawing(left, top, right - left, bottom - top, colour, label, x, y))
+    return tuple(drawings)
+
+
+def _spans(caption: str, result: CoverageResult, colours: Mapping[str, str]) -> tuple[Span, ...]:
+    spans, at = [], 0
+    named = [match for match in result.matches if match.class_name in colours]
+    for match in sorted(named, key=lambda match: match.noun.start):
+        spans.append(Span(caption[at : match.noun.start]))
+        note = f"{match.class_name}, similarity {match.similarity:.2f}"
+        spans.append(Span(caption[match.noun.start : match.noun.end], colours[match.class_name], note))
+        at = match.noun.end
+    spans.append(Span(caption[at:]))
+    return tuple(span for span in spans if span.text)
+
+
+@dataclass(frozen=True)
+class _Plot:
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+    ticks_x: tuple[tuple[float, str], ...]
+    ticks_y: tuple[tuple[float, str], ...]
+    lines: tuple[tuple[tuple[float, float, str], ...], ...]
+    """For each column its points: x, y, the figure."""
+
+
+def _plot(reports: Sequence[CoverageReport]) -> _Plot:
+    """Coverage (linear, tenths) against the threshold (linear) in the units of an SVG picture."""
+    width, height, left, right, top, bottom = 640, 320, 52, 620, 16, 270
+    values = [value for report in reports for value in report.overall.coverage.values() if value is not None]
+    lowest = max(0, int(10 * min(values, default=0.0)) - 1)
+    highest = min(10, int(10 * max(values, default=1.0)) + 1)
+
+    def x(threshold: float) -> float:
+        return round(left + (right - left - 30) * threshold / AREA_THRESHOLDS[-1], 1)
+
+    def y(value: float) -> float:
+        return round(bottom - (bottom - top) * (10 * value - lowest) / (highest - lowest), 1)
+
+    return _Plot(
+        width,
+        height,
+        left,
+        right,
+        top,
+        bottom,
+        ticks_x=tuple((x(threshold), f"> {100 * threshold:g} %") for threshold in AREA_THRESHOLDS),
+        ticks_y=tuple((y(tenth / 10), f"{tenth / 10:.1f}") for tenth in range(lowest, highest + 1)),
+        lines=tuple(
+            tuple(
+                (x(threshold), y(value), f"{value:.3f}")
+                for threshold, value in report.overall.coverage.items()
+                if value is not None
+            )
+            for report in reports
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _ClassRow:
+    name: str
+    frames: int
+    bars: tuple[tuple[str, float, float], ...]
+    """For each column that scored the class: colour, share of frames that name it, mean similarity."""
+
+
+def _class_rows(columns: Sequence[Column], colours: Sequence[str]) -> list[_ClassRow]:
+    """The classes that are in the most frames first."""
+    bars: dict[str, list[tuple[str, float, float]]] = {}
+    frames: dict[str, int] = {}
+    for column, colour in zip(columns, colours, strict=True):
+        for each in column.report.classes:
+            bars.setdefault(each.class_name, []).append((colour, each.named / each.frames, each.similarity))
+            frames[each.class_name] = max(frames.get(each.class_name, 0), each.frames)
+    order = sorted(frames, key=lambda name: (-frames[name], name))
+    return [_ClassRow(name, frames[name], tuple(bars[name])) for name in order]

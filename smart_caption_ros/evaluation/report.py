@@ -1,0 +1,256 @@
+"""From scores of frames to the figures of a benchmark: SMArT's Table IV, and what stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol
+
+from smart_caption_ros.grounding.assignment import CoverageResult
+from smart_caption_ros.grounding.noun_coverage import NounCoverage
+
+AREA_THRESHOLDS = (0.01, 0.03, 0.05, 0.1)
+"""Shares of the image that an object's box must exceed to count (Table IV)."""
+
+_LISTED = 20
+_REMEMBERED_CAPTIONS = 1024
+
+
+class SizedObject(Protocol):
+    """An object as far as coverage is concerned; `smart_caption_ros.sources.ground_truth.GroundTruthObject` is one."""
+
+    @property
+    def class_name(self) -> str: ...
+    @property
+    def area_share(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class FrameScore:
+    """What a caption names of one frame."""
+
+    above: Mapping[float, CoverageResult]
+    """For each of :data:`AREA_THRESHOLDS` that an object exceeds, the score against those that do."""
+    everything: CoverageResult
+    """The score against all objects."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Means over the frames of a sequence, or over all frames."""
+
+    scored_frames: int
+    coverage: Mapping[float, float | None]
+    """By threshold; None where no frame has an object above it."""
+    frames: Mapping[float, int]
+    """By threshold, how many frames have an object above it: the mean is over these."""
+    noun_support: float | None
+    """None where no caption has a noun."""
+    noun_support_frames: int
+    """How many captions have a noun: the mean is over these."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "coverage": {f"{threshold:g}": _rounded(value) for threshold, value in self.coverage.items()},
+            "frames": {f"{threshold:g}": count for threshold, count in self.frames.items()},
+            "noun_support": _rounded(self.noun_support),
+            "noun_support_frames": self.noun_support_frames,
+            "scored_frames": self.scored_frames,
+        }
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """A class over the frames in which an object of it exceeds the smallest threshold."""
+
+    class_name: str
+    frames: int
+    named: int
+    """Frames in which a noun was assigned to it at ``support_similarity`` or above."""
+    similarity: float
+    """Mean profit, 0 where no noun was assigned: what the class adds to coverage."""
+
+    @property
+    def missed(self) -> int:
+        return self.frames - self.named
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """A noun that was assigned to a class without naming it, in the same frames as :class:`ClassFigures`."""
+
+    class_name: str
+    noun: str
+    frames: int
+    similarity: float
+    """Mean."""
+
+
+@dataclass(frozen=True)
+class CoverageReport:
+    """The figures of a benchmark."""
+
+    overall: Figures
+    sequences: Mapping[str, Figures]
+    classes: tuple[ClassFigures, ...]
+    """The most often missed first."""
+    near_misses: tuple[NearMiss, ...]
+    """The most frequent first."""
+    out_of_vocabulary_nouns: Mapping[str, int]
+    """Nouns without a word vector, and in how many frames, the most frequent first."""
+    out_of_vocabulary_classes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, numbers with 6 decimals; docs/coverage.md has the layout."""
+        return {
+            **self.overall.to_json(),
+            "sequences": {name: figures.to_json() for name, figures in self.sequences.items()},
+            "classes": {
+                each.class_name: {
+                    "frames": each.frames,
+                    "named": each.named,
+                    "missed": each.missed,
+                    "similarity": _rounded(each.similarity),
+                }
+                for each in self.classes
+            },
+            "near_misses": [
+                {
+                    "class": each.class_name,
+                    "noun": each.noun,
+                    "frames": each.frames,
+                    "similarity": _rounded(each.similarity),
+                }
+                for each in self.near_misses[:_LISTED]
+            ],
+            "out_of_vocabulary_nouns": dict(list(self.out_of_vocabulary_nouns.items())[:_LISTED]),
+            "out_of_vocabulary_classes": list(self.out_of_vocabulary_classes),
+        }
+
+
+class CoverageTally:
+    """Scores frame after frame and keeps sums alone: memory grows with the classes and nouns, not with the frames."""
+
+    def __init__(self, coverage: NounCoverage) -> None:
+        self._coverage = coverage
+        # The captions of a video repeat themselves.
+        self._nouns = lru_cache(_REMEMBERED_CAPTIONS)(coverage.finder.nouns)
+        self._sequences: dict[str, _Sums] = {}
+        self._classes: dict[str, _Mean] = {}
+        self._named: dict[str, int] = {}
+        self._near_misses: dict[tuple[str, str], _Mean] = {}
+        self._unknown_nouns: dict[str, int] = {}
+        self._unknown_classes: dict[str, None] = {}
+
+    def add(self, sequence: str, caption: str, objects: Sequence[SizedObject]) -> FrameScore:
+        """Score the caption of a frame, and count it in."""
+        nouns = self._nouns(caption)
+        scored: dict[tuple[str, ...], CoverageResult] = {}
+
+        def score(chosen: Sequence[SizedObject]) -> CoverageResult:
+            classes = tuple(each.class_name for each in chosen)
+            if classes not in scored:
+                scored[classes] = self._coverage.score_nouns(nouns, classes)
+            return scored[classes]
+
+        above = {}
+        for threshold in AREA_THRESHOLDS:
+            large = [each for each in objects if each.area_share > threshold]
+            if large:
+                above[threshold] = score(large)
+        result = FrameScore(above, score(objects))
+        self._count(sequence, result)
+        return result
+
+    def _count(self, sequence: str, score: FrameScore) -> None:
+        self._sequences.setdefault(sequence, _Sums()).add(score)
+        for noun in score.everything.out_of_vocabulary_nouns:
+            self._unknown_nouns[noun] = self._unknown_nouns.get(noun, 0) + 1
+        self._unknown_classes.update(dict.fromkeys(score.everything.out_of_vocabulary_classes))
+        result = score.above.get(AREA_THRESHOLDS[0])
+        if result is None:
+            return
+        matches = {match.class_index: match for match in result.matches}
+        for index, name in zip(result.class_indices, result.classes, strict=True):
+            match = matches.get(index)
+            self._classes.setdefault(name, _Mean()).add(match.similarity if match else 0.0)
+            if name not in result.missed_classes:
+                self._named[name] = self._named.get(name, 0) + 1
+            elif match:
+                self._near_misses.setdefault((name, match.noun.lemma), _Mean()).add(match.similarity)
+
+    def report(self) -> CoverageReport:
+        """The figures of all frames so far."""
+        overall = _Sums()
+        for sums in self._sequences.values():
+            overall.include(sums)
+        classes = [
+            ClassFigures(name, mean.count, self._named.get(name, 0), mean.value or 0.0)
+            for name, mean in self._classes.items()
+        ]
+        near_misses = [
+            NearMiss(class_name, noun, mean.count, mean.value or 0.0)
+            for (class_name, noun), mean in self._near_misses.items()
+        ]
+        unknown = sorted(self._unknown_nouns.items(), key=lambda item: (-item[1], item[0]))
+        return CoverageReport(
+            overall=overall.figures(),
+            sequences={name: sums.figures() for name, sums in self._sequences.items()},
+            classes=tuple(sorted(classes, key=lambda each: (-each.missed, -each.frames, each.class_name))),
+            near_misses=tuple(sorted(near_misses, key=lambda each: (-each.frames, each.class_name, each.noun))),
+            out_of_vocabulary_nouns=dict(unknown),
+            out_of_vocabulary_classes=tuple(sorted(self._unknown_classes)),
+        )
+
+
+@dataclass
+class _Mean:
+    total: float = 0.0
+    count: int = 0
+
+    def add(self, value: float) -> None:
+        self.total += value
+        self.count += 1
+
+    def include(self, other: _Mean) -> None:
+        self.total += other.total
+        self.count += other.count
+
+    @property
+    def value(self) -> float | None:
+        return self.total / self.count if self.count else None
+
+
+@dataclass
+class _Sums:
+    scored_frames: int = 0
+    coverage: dict[float, _Mean] = field(default_factory=lambda: {threshold: _Mean() for threshold in AREA_THRESHOLDS})
+    noun_support: _Mean = field(default_factory=_Mean)
+
+    def add(self, score: FrameScore) -> None:
+        self.scored_frames += 1
+        for threshold, result in score.above.items():
+            if result.coverage is not None:
+                self.coverage[threshold].add(result.coverage)
+        if score.everything.noun_support is not None:
+            self.noun_support.add(score.everything.noun_support)
+
+    def include(self, other: _Sums) -> None:
+        self.scored_frames += other.scored_frames
+        for threshold, mean in other.coverage.items():
+            self.coverage[threshold].include(mean)
+        self.noun_support.include(other.noun_support)
+
+    def figures(self) -> Figures:
+        return Figures(
+            scored_frames=self.scored_frames,
+            coverage={threshold: mean.value for threshold, mean in self.coverage.items()},
+            frames={threshold: mean.count for threshold, mean in self.coverage.items()},
+            noun_support=self.noun_support.value,
+            noun_support_frames=self.noun_support.count,
+        )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)

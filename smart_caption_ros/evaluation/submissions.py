@@ -1,0 +1,154 @@
+"""Detections in the submission format of the ACRV Robotic Vision Challenge, in the place of ground truth.
+
+One file a sequence: ``{"classes": [...], "detections": [[{"bbox": [...], "label_probs": [...]}, ...], ...]}``, one
+list a frame, empty where nothing was found.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from smart_caption_ros.detection.class_names import normalise
+from smart_caption_ros.sources.acvr import acvr_class
+from smart_caption_ros.sources.ground_truth import (
+    GroundTruth,
+    GroundTruthFrame,
+    Oddity,
+    four_numbers,
+    plain_number,
+)
+from smart_caption_ros.sources.json_members import read_text
+from smart_caption_ros.sources.source import SourceError
+
+SCORE_THRESHOLD = 0.5
+
+
+@dataclass(frozen=True)
+class _Detection:
+    """What is kept of a detection while the file is parsed: 30 probabilities a box would fill the memory."""
+
+    box: tuple[float, float, float, float] | None
+    """Inclusive corners; None where the record has none."""
+    label: int | None
+    """The most probable class; None where the record has no probabilities."""
+    score: float
+
+
+@dataclass(frozen=True)
+class _File:
+    classes: tuple[str, ...]
+    frames: list[list[_Detection]]
+
+
+class DetectedFrames(GroundTruth):
+    """The frames of a data set with the objects that a detector found in them.
+
+    An object has its most probable class, if that is no background and has at least ``minimum_score``. The n-th list
+    of a file belongs to the n-th frame of the sequence. Memory holds the detections of one sequence.
+
+    Args:
+        frames: the data set.
+        path: a file, named by its sequence unless there is just one, or a folder of such files.
+        minimum_score: in [0, 1].
+
+    Raises:
+        SourceError: a file is malformed, holds another number of lists than its sequence has frames, or no sequence
+            has one; one sentence.
+    """
+
+    def __init__(self, frames: GroundTruth, path: Path, minimum_score: float = SCORE_THRESHOLD) -> None:
+        super().__init__(frames.spec)
+        self._frames = frames
+        self._minimum_score = minimum_score
+        self._files = _files_of(path, frames.lengths)
+        for sequence, file in self._files.items():
+            lists, length = len(_read(file).frames), frames.lengths[sequence]
+            if lists != length:
+                raise SourceError(
+                    f"{file} holds {lists} lists of detections, but sequence {sequence} has {length} frames: "
+                    "a submission has a list for every frame, even if it is empty"
+                )
+
+    @property
+    def lengths(self) -> Mapping[str, int]:
+        return {name: length for name, length in self._frames.lengths.items() if name in self._files}
+
+    def frames(self, every: int = 1) -> Iterator[GroundTruthFrame]:
+        self.oddities = self._frames.oddities = self._frames.opening_oddities()
+        for sequence in self._frames.lengths:
+            if sequence in self._files:
+                yield from self.sequence_frames(sequence, every)
+            else:
+                self.oddities.add(Oddity.SEQUENCE_WITHOUT_DETECTIONS, sequence)
+
+    def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:
+        found = _read(self._files[sequence])
+        for frame in self._frames.sequence_frames(sequence, every):
+            objects = []
+            for number, detection in enumerate(found.frames[frame.index]):
+                where = f"{frame.name}, detection {number}"
+                if detection.box is None or detection.label is None or detection.label >= len(found.classes):
+                    self.oddities.add(Oddity.MALFORMED_OBJECT, where)
+                    continue
+                name = found.classes[detection.label]
+                class_name = acvr_class(name) or normalise(name)
+                if detection.score < self._minimum_score or class_name == "none":
+                    continue
+                left, top, right, bottom = detection.box
+                corners = (left, top, right + 1, bottom + 1)
+                made = self._object(class_name, number, corners, (frame.width, frame.height), where)
+                if made is not None:
+                    objects.append(made)
+            yield replace(frame, objects=tuple(objects))
+
+
+def _files_of(path: Path, lengths: Mapping[str, int]) -> dict[str, Path]:
+    """The file of every sequence that has one."""
+    if path.is_dir():
+        candidates = sorted(each for each in path.iterdir() if each.suffix == ".json")
+    elif path.is_file():
+        if len(lengths) == 1:
+            return {next(iter(lengths)): path}
+        candidates = [path]
+    else:
+        raise SourceError(f"{path}: no such file or folder of detections")
+    by_stem = {plain_number(each.stem): each for each in candidates}
+    files = {name: by_stem[plain_number(name)] for name in lengths if plain_number(name) in by_stem}
+    if not files:
+        raise SourceError(
+            f"{path} holds no detections of a sequence: expected <sequence>.json for one of {', '.join(lengths)}"
+        )
+    return files
+
+
+def _read(path: Path) -> _File:
+    try:
+        content = json.loads(read_text(path), object_hook=_shortened)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{path} is not JSON: {error}") from None
+    classes = content.get("classes") if isinstance(content, dict) else None
+    frames = content.get("detections") if isinstance(content, dict) else None
+    if not isinstance(classes, list) or not classes or not all(isinstance(name, str) and name for name in classes):
+        raise SourceError(f"{path} is no submission of detections: it lacks the list of classes")
+    if not isinstance(frames, list) or not all(
+        isinstance(frame, list) and all(isinstance(each, _Detection) for each in frame) for frame in frames
+    ):
+        raise SourceError(f"{path} is no submission of detections: `detections` must hold a list of objects a frame")
+    return _File(tuple(classes), frames)
+
+
+def _shortened(record: dict[str, Any]) -> Any:
+    if "bbox" not in record and "label_probs" not in record:
+        return record
+    probabilities = record.get("label_probs")
+    label, score = None, 0.0
+    if isinstance(probabilities, list) and all(isinstance(each, (int, float)) for each in probabilities):
+        score = float(max(probabilities, default=0.0))
+        # NaN and infinity, which Python's JSON takes, are no probabilities.
+        label = probabilities.index(score) if math.isfinite(sum(probabilities)) and probabilities else None
+    return _Detection(four_numbers(record.get("bbox")), label, score)

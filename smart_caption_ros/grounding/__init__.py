@@ -1,0 +1,22 @@
+"""How much of what is in front of the camera a caption names (SMArT, Sec. IV-B, Eq. 10).
+
+Knows neither ROS nor torch. spaCy and scipy are imported by :meth:`NounCoverage.load`, not by importing this package.
+"""
+
+from smart_caption_ros.grounding.assignment import CoverageOptions, CoverageResult, Match
+from smart_caption_ros.grounding.class_words import ClassWords
+from smart_caption_ros.grounding.errors import CoverageError
+from smart_caption_ros.grounding.noun_coverage import NounCoverage
+from smart_caption_ros.grounding.nouns import Noun
+from smart_caption_ros.grounding.word_vectors import WordVectors
+
+__all__ = [
+    "ClassWords",
+    "CoverageError",
+    "CoverageOptions",
+    "CoverageResult",
+    "Match",
+    "Noun",
+    "NounCoverage",
+    "WordVectors",
+]

@@ -1,0 +1,169 @@
+"""The front of this package: a caption and classes in, a :class:`CoverageResult` out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smart_caption_ros.detection.class_names import normalise
+from smart_caption_ros.grounding.assignment import CoverageOptions, CoverageResult, evaluate
+from smart_caption_ros.grounding.compound_classes import COMPOUND_CLASSES, read_synonyms
+from smart_caption_ros.grounding.errors import CoverageError
+from smart_caption_ros.grounding.nouns import Noun, NounFinder
+from smart_caption_ros.grounding.word_vectors import WordVectors
+
+_CACHED_WORDS = 20_000
+
+
+class NounCoverage:
+    """Scores captions against objects; made by :meth:`load`. One instance may not be used by several threads at once.
+
+    Args:
+        finder: finds the nouns.
+        vectors: says how similar words are.
+        options: how to score.
+        synonyms: for every word or phrase the classes that it stands for.
+    """
+
+    def __init__(
+        self,
+        finder: NounFinder,
+        vectors: WordVectors,
+        options: CoverageOptions | None = None,
+        synonyms: Mapping[str, frozenset[str]] | None = None,
+    ) -> None:
+        self.finder = finder
+        self.vectors = vectors
+        self.options = options or CoverageOptions()
+        self._synonyms = synonyms or {}
+        self._directions: dict[str, NDArray[np.float32] | None] = {}
+        if self.options.synonyms and not self._synonyms:
+            raise CoverageError("synonyms are to count, but no list of them was given")
+
+    @classmethod
+    def load(
+        cls,
+        pipeline: str | os.PathLike[str] | None = None,
+        word_vectors: str | os.PathLike[str] | None = None,
+        *,
+        synonyms: str | os.PathLike[str] | None = None,
+        class_list: Iterable[str] = COMPOUND_CLASSES,
+        options: CoverageOptions | None = None,
+    ) -> NounCoverage:
+        """Load all that scoring needs.
+
+        Args:
+            pipeline: name or folder of a spaCy pipeline; the one that ships by default.
+            word_vectors: a GloVe text file or a table; the table that ships by default.
+            synonyms: a list as published with CHAIR, for ``options.synonyms``.
+            class_list: class names; those of several words count as one noun each. COCO's by default.
+            options: how to score; the SMArT paper's measure by default.
+
+        Raises:
+            CoverageError: something is missing or malformed; one clear sentence.
+        """
+        try:
+            import scipy.optimize  # noqa: F401  (slow: here, not at the first caption)
+        except ImportError as error:
+            raise CoverageError(f"noun coverage needs SciPy ({error}): pip install scipy") from error
+        coverage = cls(
+            NounFinder.load(pipeline, class_list),
+            WordVectors.load(word_vectors),
+            options,
+            read_synonyms(Path(synonyms)) if synonyms is not None else None,
+        )
+        coverage.score("a dog", ["dog"])
+        return coverage
+
+    def score(self, caption: str, classes: Sequence[str]) -> CoverageResult:
+        """Score a caption against the classes of the objects that are there.
+
+        Args:
+            caption: one sentence; it may be empty.
+            classes: names of classes, in any of the usual spellings; repeated ones count once, or each with
+                ``options.class_counts``. Names that are empty are refused.
+
+        Raises:
+            ValueError: a class name is empty.
+        """
+        return self.score_nouns(self.finder.nouns(caption), classes)
+
+    def score_nouns(self, nouns: Sequence[Noun], classes: Sequence[str]) -> CoverageResult:
+        """As :meth:`score`, for the nouns of a caption that is scored more than once."""
+        names = [normalise(name) for name in classes]
+        if not all(names):
+            raise ValueError(f"class {names.index('') + 1} of {len(names)} has an empty name")
+        places = list(range(len(names))) if self.options.class_counts else sorted(_first_places(names).values())
+        counted = tuple(nouns) if self.options.class_counts else _first_of_each(nouns)
+        return evaluate(
+            nouns,
+            counted,
+            [(place, classes[place]) for place in places],
+            self._similarities([names[place] for place in places], counted),
+            unknown_nouns=[self._direction(self._word(noun)) is None for noun in counted],
+            unknown_classes=[self._direction(names[place]) is None for place in places],
+            options=self.options,
+        )
+
+    def similarities(self, noun: Noun, classes: Sequence[str]) -> list[float]:
+        """How similar a noun is to each class, in [0, 1]: the profits that :meth:`score` assigns by.
+
+        Args:
+            noun: of a caption.
+            classes: names of classes, in any of the usual spellings.
+        """
+        column: list[float] = self._similarities([normalise(name) for name in classes], [noun])[:, 0].tolist()
+        return column
+
+    def _similarities(self, classes: list[str], nouns: Sequence[Noun]) -> NDArray[np.float32]:
+        """(len(classes), len(nouns)): cosine clipped at 0; 1 for the same name, and for synonyms if they count."""
+        similar = np.zeros((len(classes), len(nouns)), np.float32)
+        if similar.size:
+            similar = self._stack(classes) @ self._stack([self._word(noun) for noun in nouns]).T
+            np.clip(similar, 0, 1, out=similar)
+        for column, noun in enumerate(nouns):
+            # Some classes are plurals by name (skis), and some pipelines make up singulars (scissor).
+            same = {noun.lemma, normalise(noun.text)}
+            meant = set().union(*(self._synonyms.get(word, ()) for word in same)) if self.options.synonyms else set()
+            for row, name in enumerate(classes):
+                if name in same or name in meant:
+                    similar[row, column] = 1
+        return similar
+
+    def _word(self, noun: Noun) -> str:
+        """By what a noun's vector is looked up: its lemma, unless only its form in the caption has one."""
+        form = normalise(noun.text)
+        return form if self._direction(noun.lemma) is None and self._direction(form) is not None else noun.lemma
+
+    def _stack(self, words: list[str]) -> NDArray[np.float32]:
+        nothing = np.zeros(self.vectors.dimension, np.float32)
+        directions = (self._direction(word) for word in words)
+        return np.stack([nothing if direction is None else direction for direction in directions])
+
+    def _direction(self, name: str) -> NDArray[np.float32] | None:
+        """The vector of a word, or the mean of a phrase's, at length 1; None where no word is known."""
+        if name not in self._directions:
+            if len(self._directions) >= _CACHED_WORDS:
+                self._directions.clear()
+            mean = self.vectors.mean(name.split())
+            length = 0.0 if mean is None else float(np.linalg.norm(mean))
+            self._directions[name] = None if mean is None or length == 0 else mean / np.float32(length)
+        return self._directions[name]
+
+
+def _first_places(names: Sequence[str]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, place)
+    return places
+
+
+def _first_of_each(nouns: Sequence[Noun]) -> tuple[Noun, ...]:
+    first: dict[str, Noun] = {}
+    for noun in nouns:
+        first.setdefault(noun.lemma, noun)
+    return tuple(first.values())

@@ -1,0 +1,197 @@
+"""Word vectors: the compact table that ships, or any GloVe text file."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smart_caption_ros.files import cache_folder, replaced_atomically
+from smart_caption_ros.grounding.errors import CoverageError
+
+_VECTORS, _WORDS, _SOURCE = "vectors.npy", "words.txt", "source.json"
+
+
+def default_table_path() -> Path:
+    """The table that ships with the package; `training/datagen/lexicon/word_vector_table.py` made it."""
+    return Path(__file__).resolve().parent / "data" / "word_vectors.npz"
+
+
+class WordVectors:
+    """Vectors of words.
+
+    Args:
+        index: row of every word.
+        rows: (V, D) floating point, possibly memory-mapped.
+        name: what the vectors are, for reports.
+    """
+
+    def __init__(self, index: Mapping[str, int], rows: NDArray[Any], name: str) -> None:
+        self._index = index
+        self._rows = rows
+        self.name = name
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str] | None = None) -> WordVectors:
+        """Read a table (``.npz``) or a GloVe text file; without a path, the table that ships.
+
+        A text file is converted once, into a folder beside it (or in the user's cache, where its own folder is
+        read-only), and memory-mapped from then on; a file that has changed since is converted again.
+
+        Raises:
+            CoverageError: the file is missing or malformed; the message names the line.
+        """
+        chosen = default_table_path() if path is None else Path(path)
+        if not chosen.is_file():
+            raise CoverageError(f"{chosen}: no such file of word vectors; give a GloVe text file, as published")
+        return _read_table(chosen) if chosen.suffix == ".npz" else _map_text(chosen)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._index
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self._rows.shape[1])
+
+    def mean(self, words: list[str]) -> NDArray[np.float32] | None:
+        """Mean of the words' vectors, (D,); those that are not known do not count; None where none is known."""
+        rows = [self._index[word] for word in words if word in self._index]
+        return self._rows[rows].astype(np.float32).mean(axis=0) if rows else None
+
+
+def write_table(path: Path, words: list[str], rows: NDArray[np.float32], description: str) -> None:
+    """Write a compact table: words, half-precision vectors (V, D) and what they are; whole, or not at all."""
+    with replaced_atomically(path) as unfinished, unfinished.open("wb") as stream:
+        np.savez_compressed(
+            stream,
+            words=np.frombuffer("\n".join(words).encode(), np.uint8),
+            vectors=rows.astype(np.float16),
+            description=np.frombuffer(description.encode(), np.uint8),
+        )
+
+
+def read_glove(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """Words and vectors of a GloVe text file, line by line; a first line of two counts (word2vec) is skipped.
+
+    Raises:
+        CoverageError: the file cannot be read, or a line does not hold a word and as many numbers as the first.
+    """
+    try:
+        with path.open("rb") as stream:
+            yield from _read_lines(path, stream)
+    except OSError as error:
+        raise CoverageError(f"{path}: the word vectors cannot be read: {error.strerror}") from None
+
+
+def _read_lines(path: Path, stream: BinaryIO) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    dimension = 0
+    for number, line in enumerate(stream, 1):
+        fields = line.rstrip().split(b" ")
+        if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
+            continue
+        dimension = dimension or len(fields) - 1
+        try:
+            # Some published files have words that hold spaces: the vector is what stands last.
+            word = b" ".join(fields[:-dimension]).decode("utf-8")
+            vector = np.array(fields[-dimension:], dtype=np.float32) if dimension else np.empty(0, np.float32)
+        except ValueError:
+            word, vector = "", np.empty(0, np.float32)
+        if not word or len(vector) == 0 or not np.isfinite(vector).all():
+            expected = f"{dimension} numbers" if dimension else "numbers"
+            raise CoverageError(f"{path}, line {number}: expected a word and {expected}, as in a GloVe text file")
+        yield word, vector
+
+
+def _read_table(path: Path) -> WordVectors:
+    try:
+        with np.load(path, allow_pickle=False) as table:
+            words = table["words"].tobytes().decode("utf-8").split("\n")
+            rows = table["vectors"]
+            description = table["description"].tobytes().decode("utf-8")
+        if rows.ndim != 2 or len(rows) != len(words):
+            raise ValueError(f"{len(words)} words, vectors of shape {rows.shape}")
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise CoverageError(f"{path} is no table of word vectors ({error}); make it again") from None
+    return WordVectors({word: i for i, word in enumerate(words)}, rows, description)
+
+
+def _map_text(path: Path) -> WordVectors:
+    stat = path.stat()
+    source = {"size": stat.st_size, "modified_ns": stat.st_mtime_ns}
+    places = [path.with_name(path.name + ".converted"), cache_folder() / f"{path.name}.{stat.st_size}.converted"]
+    for folder in places:
+        if _is_conversion_of(folder, source):
+            return _open_conversion(folder, path)
+    for folder in places:
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            _convert(path, folder, source)
+        except OSError as error:
+            reason = f"{error.strerror or error}"
+            continue
+        return _open_conversion(folder, path)
+    raise CoverageError(f"{path}: the converted word vectors cannot be written beside it or in the cache: {reason}")
+
+
+def _is_conversion_of(folder: Path, source: dict[str, int]) -> bool:
+    try:
+        return bool(json.loads((folder / _SOURCE).read_text(encoding="utf-8")) == source)
+    except (OSError, ValueError):
+        return False
+
+
+def _convert(path: Path, folder: Path, source: dict[str, int]) -> None:
+    """Text to a folder that can be memory-mapped: written under another name, and renamed when complete."""
+    unfinished = folder.with_name(f"{folder.name}.unfinished-{os.getpid()}")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    try:
+        words: dict[str, None] = {}
+        dimension = 0
+        with (unfinished / "rows").open("wb") as rows:
+            for word, vector in read_glove(path):
+                if word not in words:  # the first of several wins, as in the published readers
+                    words[word] = None
+                    dimension = len(vector)
+                    rows.write(vector.tobytes())
+        if not words:
+            raise CoverageError(f"{path} holds no word vectors")
+        # the header needs the number of rows, which is known only now
+        mapped = np.memmap(unfinished / "rows", np.float32, "r", shape=(len(words), dimension))
+        np.save(unfinished / _VECTORS, mapped)
+        del mapped
+        (unfinished / "rows").unlink()
+        (unfinished / _WORDS).write_text("\n".join(words), encoding="utf-8", newline="\n")
+        (unfinished / _SOURCE).write_text(json.dumps(source), encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            unfinished.rename(folder)
+        except OSError:
+            # another process was faster: its conversion is as good
+            if not _is_conversion_of(folder, source):
+                raise
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _open_conversion(folder: Path, path: Path) -> WordVectors:
+    try:
+        rows = np.load(folder / _VECTORS, mmap_mode="r", allow_pickle=False)
+        words = (folder / _WORDS).read_text(encoding="utf-8").split("\n")
+        if rows.ndim != 2 or len(rows) != len(words):
+            raise ValueError(f"{len(words)} words, vectors of shape {rows.shape}")
+    except (OSError, ValueError) as error:
+        raise CoverageError(f"{folder} is damaged ({error}); remove it, and it is made again from {path}") from None
+    return WordVectors({word: i for i, word in enumerate(words)}, rows, path.name)

@@ -1,0 +1,1 @@
+"""Image messages and encoded images <-> pixels, without ROS."""

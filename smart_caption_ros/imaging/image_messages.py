@@ -1,0 +1,221 @@
+"""sensor_msgs/Image and CompressedImage <-> pixels, without ROS.
+
+The functions take any object with the fields of the message (rclpy's, rosbags' or a namespace), and treat
+every field as untrusted: what does not add up raises ImageMessageError, and never gives a wrong picture.
+
+| encoding                           | becomes                                                             |
+|------------------------------------|---------------------------------------------------------------------|
+| bgr8, 8UC3                         | as it is                                                            |
+| rgb8, bgra8, 8UC4, rgba8           | channels reordered, alpha dropped                                   |
+| mono8, 8UC1                        | grey                                                                |
+| mono16, 16UC1                      | grey, value // 256 (the high byte)                                  |
+| 32FC1                              | grey, round(255 * value); NaN, infinity, values outside 0..1: error |
+| bayer_{rggb,bggr,gbrg,grbg}8       | demosaiced (bilinear)                                               |
+| yuv422, uyvy, yuv422_yuy2, yuyv    | BT.601, limited range                                               |
+"""
+
+from __future__ import annotations
+
+import array
+from dataclasses import dataclass
+from typing import Any, Protocol, TypedDict
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from smart_caption_ros.imaging.encoded_images import decode_encoded
+
+
+class ImageMessageError(ValueError):
+    """An image message that is not a picture. The message is one sentence for a person."""
+
+
+class ImageFields(TypedDict):
+    """The fields of sensor_msgs/Image without the header."""
+
+    height: int
+    width: int
+    encoding: str
+    is_bigendian: int
+    step: int
+    data: array.array[int]
+
+
+class ImageMessage(Protocol):
+    """What `decode_image` reads of a sensor_msgs/Image."""
+
+    height: int
+    width: int
+    encoding: str
+    is_bigendian: Any
+    step: int
+    data: Any
+
+
+class CompressedImageMessage(Protocol):
+    """What `decode_compressed` reads of a sensor_msgs/CompressedImage."""
+
+    format: str
+    data: Any
+
+
+@dataclass(frozen=True)
+class _Encoding:
+    """How the pixels lie in memory, and the cv2.cvtColor code that makes BGR of them (None: they are BGR)."""
+
+    dtype: str
+    channels: int
+    to_bgr: int | None
+    multiple: int = 1
+    """Width must be a multiple of this."""
+    minimum: int = 1
+    """Smallest width and height."""
+
+
+_ENCODINGS: dict[str, _Encoding] = {
+    "bgr8": _Encoding("u1", 3, None),
+    "rgb8": _Encoding("u1", 3, cv2.COLOR_RGB2BGR),
+    "bgra8": _Encoding("u1", 4, cv2.COLOR_BGRA2BGR),
+    "rgba8": _Encoding("u1", 4, cv2.COLOR_RGBA2BGR),
+    "mono8": _Encoding("u1", 1, cv2.COLOR_GRAY2BGR),
+    "mono16": _Encoding("u2", 1, cv2.COLOR_GRAY2BGR),
+    "8UC1": _Encoding("u1", 1, cv2.COLOR_GRAY2BGR),
+    "8UC3": _Encoding("u1", 3, None),
+    "8UC4": _Encoding("u1", 4, cv2.COLOR_BGRA2BGR),
+    "16UC1": _Encoding("u2", 1, cv2.COLOR_GRAY2BGR),
+    "32FC1": _Encoding("f4", 1, cv2.COLOR_GRAY2BGR),
+    # OpenCV's older names ("BayerBG") read the pattern from the second row and column; these do not.
+    "bayer_rggb8": _Encoding("u1", 1, cv2.COLOR_BayerRGGB2BGR, minimum=3),
+    "bayer_bggr8": _Encoding("u1", 1, cv2.COLOR_BayerBGGR2BGR, minimum=3),
+    "bayer_gbrg8": _Encoding("u1", 1, cv2.COLOR_BayerGBRG2BGR, minimum=3),
+    "bayer_grbg8": _Encoding("u1", 1, cv2.COLOR_BayerGRBG2BGR, minimum=3),
+    "yuv422": _Encoding("u1", 2, cv2.COLOR_YUV2BGR_UYVY, multiple=2),
+    "uyvy": _Encoding("u1", 2, cv2.COLOR_YUV2BGR_UYVY, multiple=2),
+    "yuv422_yuy2": _Encoding("u1", 2, cv2.COLOR_YUV2BGR_YUY2, multiple=2),
+    "yuyv": _Encoding("u1", 2, cv2.COLOR_YUV2BGR_YUY2, multiple=2),
+}
+
+SUPPORTED_ENCODINGS = tuple(_ENCODINGS)
+
+
+def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
+    """Decode a sensor_msgs/Image to BGR by the table above.
+
+    Returns:
+        uint8 HxWx3, C-contiguous. It shares memory with the message only where nobody can write to that.
+
+    Raises:
+        ImageMessageError: for a zero size, an unknown encoding, a step shorter than a row, data whose
+            length is not step * height, a size that the encoding cannot have, and 32FC1 values that are
+            no picture.
+    """
+    width, height, step = int(message.width), int(message.height), int(message.step)
+    if width < 1 or height < 1:
+        raise ImageMessageError(f"the image has no pixels (width {width}, height {height})")
+    encoding = _ENCODINGS.get(message.encoding)
+    if encoding is None:
+        raise ImageMessageError(
+            f"unknown encoding {message.encoding!r}; understood are {', '.join(SUPPORTED_ENCODINGS)}"
+        )
+    if width % encoding.multiple:
+        raise ImageMessageError(f"{message.encoding} needs an even width, and this image's is {width}")
+    if min(width, height) < encoding.minimum:
+        raise ImageMessageError(
+            f"{message.encoding} needs at least {encoding.minimum}x{encoding.minimum} pixels, "
+            f"and this image has {width}x{height}"
+        )
+    dtype = np.dtype(encoding.dtype).newbyteorder(">" if message.is_bigendian else "<")
+    row_bytes = width * encoding.channels * dtype.itemsize
+    if step < row_bytes:
+        raise ImageMessageError(
+            f"wrong step: a row of {width} {message.encoding} pixels takes {row_bytes} bytes, and step is {step}"
+        )
+    data = _bytes_of(message.data)
+    if data.size < step * height:
+        raise ImageMessageError(
+            f"truncated data: {height} rows of {step} bytes are {step * height} bytes, and there are {data.size}"
+        )
+    if data.size > step * height:
+        raise ImageMessageError(
+            f"wrong step or height: {height} rows of {step} bytes are {step * height} bytes, and there are {data.size}"
+        )
+
+    rows = np.ascontiguousarray(data.reshape(height, step)[:, :row_bytes])
+    pixels = rows.view(dtype).reshape(height, width, encoding.channels)
+    values = _to_uint8(pixels, message.encoding)
+    if encoding.to_bgr is None:
+        return values if not values.flags.writeable else np.array(values)
+    image_bgr: NDArray[np.uint8] = cv2.cvtColor(values, encoding.to_bgr).astype(np.uint8, copy=False)
+    return image_bgr
+
+
+def decode_compressed(message: CompressedImageMessage) -> NDArray[np.uint8]:
+    """Decode a sensor_msgs/CompressedImage (JPEG, PNG and the other formats of OpenCV) to BGR.
+
+    The format is read from the data itself: the field `format` differs between publishers.
+
+    Returns:
+        uint8 HxWx3.
+
+    Raises:
+        ImageMessageError: for compressed depth, and for empty, truncated or damaged data.
+    """
+    if "compressedDepth" in message.format:
+        raise ImageMessageError("compressedDepth holds distances, not a picture; subscribe to a colour image")
+    try:
+        return decode_encoded(_bytes_of(message.data))
+    except ImageMessageError:
+        raise
+    except ValueError as error:
+        raise ImageMessageError(f"cannot decode the image in the format {message.format!r}: {error}") from error
+
+
+def encode_image(image_bgr: NDArray[np.uint8]) -> ImageFields:
+    """The fields of a bgr8 sensor_msgs/Image for uint8 HxWx3 pixels.
+
+    `data` is an array.array: rclpy takes it as it is, and checks anything else byte by byte.
+
+    Raises:
+        ImageMessageError: where the array is not uint8 HxWx3 with at least one pixel.
+    """
+    if image_bgr.dtype != np.uint8 or image_bgr.ndim != 3 or image_bgr.shape[2] != 3 or not image_bgr.size:
+        raise ImageMessageError(
+            f"expected a uint8 array of shape (height, width, 3), got {image_bgr.dtype} {image_bgr.shape}"
+        )
+    height, width = image_bgr.shape[:2]
+    return ImageFields(
+        height=height,
+        width=width,
+        encoding="bgr8",
+        is_bigendian=0,
+        step=3 * width,
+        data=array.array("B", image_bgr.tobytes()),
+    )
+
+
+def _bytes_of(data: Any) -> NDArray[np.uint8]:
+    try:
+        return np.frombuffer(data, np.uint8)
+    except (TypeError, ValueError, BufferError) as error:
+        raise ImageMessageError(f"the data are not bytes but {type(data).__name__}") from error
+
+
+def _to_uint8(pixels: NDArray[Any], encoding: str) -> NDArray[np.uint8]:
+    """Grey levels of 16-bit and float pixels by the documented rule; 8-bit ones as they are."""
+    if pixels.dtype.kind == "f":
+        finite = np.isfinite(pixels)
+        if not finite.all():
+            count = pixels.size - int(finite.sum())
+            raise ImageMessageError(
+                f"{encoding} with {count} NaN or infinite values (depth, by the look of it) is not a picture"
+            )
+        low, high = float(pixels.min()), float(pixels.max())
+        if low < 0.0 or high > 1.0:
+            raise ImageMessageError(
+                f"{encoding} pixels must be grey levels from 0 to 1, and these go from {low:g} to {high:g}"
+            )
+        return np.rint(pixels * 255.0).astype(np.uint8)
+    if pixels.dtype.itemsize == 2:
+        return (pixels >> 8).astype(np.uint8)
+    return pixels

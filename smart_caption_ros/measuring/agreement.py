@@ -1,0 +1,133 @@
+"""Whether every engine of a machine says the same of the same frames.
+
+The reference is ONNX Runtime on the CPU with the captioner's Loop form. Vision and captioner are compared on their
+own, the captioner on the reference's visual tokens, so that a difference is found where it arises.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import cv2
+import numpy as np
+
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, CAPTIONER_GRAPHS, STATIC_GRAPH, Bundle
+from smart_caption_ros.captioning.captioner import Captioner
+from smart_caption_ros.engines import ENGINE_NAMES, available_engines, create_engine
+from smart_caption_ros.engines.errors import EngineError
+
+REFERENCE = "onnxruntime-cpu"
+TOLERANCES = {"float32": 1e-4, "float16": 2e-2, "int8": 5e-2}
+"""Largest difference of a log probability, by the precision that a bundle computes in."""
+TF32_TOLERANCE = 5e-3
+"""In its place for float32 on TensorRT, whose multiplications keep 10 bits of the mantissa."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An engine and a form of the captioner, held against the reference."""
+
+    engine: str
+    graph: str
+    runs: str
+    """What ran it, and how."""
+    agrees: bool
+    same_captions: int
+    captions: int
+    largest_log_probability_difference: float
+    """Natural logarithm, over the words of the captions that are the same."""
+    largest_token_difference: float
+    """Of the visual tokens, as a share of the largest one."""
+    tolerance: float
+    problem: str
+    """Why it does not agree, in a sentence; empty where it does."""
+
+
+def golden_frames(count: int = 8, width: int = 640, height: int = 480) -> list[np.ndarray]:
+    """Frames that are the same on every machine: smooth blobs of colour, (height, width, 3) uint8."""
+    random = np.random.default_rng(0)
+    coarse = random.integers(0, 256, size=(count, 6, 8, 3), dtype=np.uint8)
+    return [cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR) for image in coarse]
+
+
+def compare_engines(
+    bundle: Bundle,
+    frames: int = 8,
+    threads: int | None = None,
+    on_engine: Callable[[str], None] = lambda name: None,
+) -> list[Comparison]:
+    """Hold every engine that works here, with every form of the captioner that it runs, against the reference.
+
+    A TensorRT engine that has not been built is built, which takes minutes.
+
+    Args:
+        frames: how many golden frames; each is decoded with all of its visual tokens and with two thirds of them.
+        on_engine: told which engine is next.
+
+    Raises:
+        EngineError: the reference itself does not run.
+    """
+    reference = _Reference(Captioner(bundle, create_engine(REFERENCE, threads), CAPTIONER_GRAPH), frames)
+    forms = [CAPTIONER_GRAPH, *([STATIC_GRAPH] if bundle.static_graph else [])]
+    available = {report.name for report in available_engines() if report.available}
+    comparisons = []
+    for name in ENGINE_NAMES:
+        if name in available:
+            on_engine(name)
+            engine = create_engine(name, threads)
+            for form in forms:
+                if form in (CAPTIONER_GRAPHS[runs] for runs in engine.graph_forms):
+                    comparisons.append(reference.compare(name, partial(Captioner, bundle, engine, form), form))
+    return comparisons
+
+
+class _Reference:
+    """What the reference says of the golden frames."""
+
+    def __init__(self, captioner: Captioner, frames: int) -> None:
+        self._bundle = captioner.bundle
+        self._frames = golden_frames(frames)
+        self._tokens = [captioner.visual_tokens(frame) for frame in self._frames]
+        self._inputs = [(tokens, mask) for tokens in self._tokens for mask in _masks(tokens.shape[1])]
+        self._found = [self._best(captioner.decode(tokens, mask)) for tokens, mask in self._inputs]
+
+    def compare(self, name: str, load: Callable[[], Captioner], graph: str) -> Comparison:
+        precision = str(self._bundle.manifest.get("precision", {}).get("computed", "float32"))
+        tolerance = TOLERANCES.get(precision, TOLERANCES["float32"])
+        if precision == "float32" and "tensorrt" in name:
+            tolerance = TF32_TOLERANCE
+        same, largest, largest_token, runs, problem = 0, 0.0, 0.0, "", ""
+        try:
+            captioner = load()
+            runs = captioner.engine_choice
+            for frame, expected in zip(self._frames, self._tokens, strict=True):
+                difference = np.abs(captioner.visual_tokens(frame) - expected).max() / np.abs(expected).max()
+                largest_token = float(np.maximum(largest_token, difference))  # max() would pass over NaN
+            for (tokens, mask), (words, log_probabilities) in zip(self._inputs, self._found, strict=True):
+                our_words, our_log_probabilities = self._best(captioner.decode(tokens, mask))
+                if np.array_equal(our_words, words):
+                    same += 1
+                    difference = np.abs(our_log_probabilities - log_probabilities).max()
+                    largest = float(np.maximum(largest, difference))
+        except EngineError as error:
+            problem = str(error)
+        total = len(self._inputs)
+        if not problem and same < total:
+            problem = f"{total - same} of {total} captions differ"
+        if not problem and not largest <= tolerance:
+            problem = f"log probabilities differ by {largest:.1e}, and {tolerance:.0e} is allowed"
+        if not problem and not largest_token <= 10 * tolerance:
+            problem = f"visual tokens differ by {largest_token:.1e} of the largest one"
+        return Comparison(name, graph, runs, not problem, same, total, largest, largest_token, tolerance, problem)
+
+    def _best(self, found: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Words of the best caption up to its end, and their log probabilities."""
+        words = found["words"][0, 0]
+        ended = np.flatnonzero(words == self._bundle.vocabulary.end_id)
+        length = int(ended[0]) + 1 if ended.size else len(words)
+        return words[:length], found["log_probabilities"][0, 0, :length]
+
+
+def _masks(tokens: int) -> tuple[np.ndarray, np.ndarray]:
+    """All tokens, and two thirds of them, (1, N) bool."""
+    return np.ones((1, tokens), bool), (np.arange(tokens) < max(1, 2 * tokens // 3))[None]

@@ -1,0 +1,269 @@
+"""What of this package works on this machine, found by trying it, and what to do about the rest."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+from smart_caption_ros import __version__
+from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+
+_ROS_TIMEOUT_S = 30
+_FAST_DDS = "rmw_fastrtps_cpp"
+_GET_ROS = "source /opt/ros/jazzy/setup.bash, or run `make demo` in a checkout, which makes an environment with ROS"
+
+
+class Status(str, Enum):
+    """How a check ended."""
+
+    OK = "ok"
+    ABSENT = "absent"
+    """Not here, and nobody needs it who does not ask for it."""
+    WARNING = "warning"
+    """Works, but not as well as it could."""
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    status: Status
+    found: str
+    remedy: str = ""
+    """What to do about it; empty where nothing has to be done."""
+
+
+def examine(on_check: Callable[[str], None] = lambda name: None) -> list[Check]:
+    """Look at everything.
+
+    Args:
+        on_check: told what is looked at next.
+    """
+    checks: list[Check] = []
+    for name, look in (
+        ("Python", _python),
+        ("libraries", _libraries),
+        ("engines", _engines),
+        ("default bundle", _bundle),
+        ("ROS 2", _ros),
+        ("Fast DDS profile", _fast_dds_profile),
+    ):
+        on_check(name)
+        checks += look()
+    return checks
+
+
+def is_healthy(checks: Iterable[Check]) -> bool:
+    """Whether nothing is broken."""
+    return not any(check.status is Status.BROKEN for check in checks)
+
+
+def _python() -> list[Check]:
+    return [
+        Check("Python", Status.OK, f"{platform.python_version()} ({sys.executable})"),
+        Check("smart_caption_ros", Status.OK, f"{__version__} ({Path(__file__).resolve().parents[1]})"),
+    ]
+
+
+# --- libraries -----------------------------------------------------------------------------------------
+
+
+def _libraries() -> list[Check]:
+    return [
+        _library("numpy", "numpy"),
+        _library("OpenCV", "cv2", "opencv-python-headless"),
+        _library("Pillow", "PIL", "Pillow"),
+        _library("ONNX Runtime", "onnxruntime"),
+        _library("SciPy", "scipy", "scipy", "assigns nouns to objects"),
+        _library("spaCy", "spacy", "spacy", "finds the nouns of captions"),
+        _library("rosbags", "rosbags.rosbag2", "smart_caption_ros[bags]", "reads ROS 2 bags"),
+    ]
+
+
+def _library(name: str, module: str, package: str | None = None, optional_use: str = "") -> Check:
+    """Whether a module can be imported; without it, `optional_use` is what is lost, if that is all."""
+    remedy = f"pip install '{package or module}'"
+    try:
+        imported = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if optional_use and error.name is not None and module.startswith(error.name):
+            return Check(name, Status.ABSENT, f"not installed ({optional_use})", remedy)
+        return Check(name, Status.BROKEN, _one_line(error), remedy)
+    except Exception as error:  # a broken library fails in any way it likes
+        return Check(name, Status.BROKEN, f"cannot be imported: {_one_line(error)}", remedy)
+    version = getattr(imported, "__version__", None) or _installed_version(module.partition(".")[0])
+    return Check(name, Status.OK, version)
+
+
+def _installed_version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "version unknown"
+
+
+# --- engines and the default bundle --------------------------------------------------------------------
+
+
+def _engines() -> list[Check]:
+    try:
+        from smart_caption_ros.engines import available_engines
+
+        reports = available_engines()
+    except ImportError as error:
+        return [Check("engines", Status.BROKEN, _one_line(error), "install the libraries above")]
+    # One engine is enough; the others are offers.
+    otherwise = Status.ABSENT if any(report.available for report in reports) else Status.BROKEN
+    return [
+        Check(
+            f"engine {report.name}",
+            Status.OK if report.available else otherwise,
+            report.detail,
+            report.remedy,
+        )
+        for report in reports
+    ]
+
+
+def _bundle() -> list[Check]:
+    try:
+        import numpy as np
+
+        from smart_caption_ros.captioning import BundleError, Captioner, EngineError, default_bundle_path
+    except ImportError as error:
+        return [Check("default bundle", Status.BROKEN, _one_line(error), "install the libraries above")]
+    remedy = f"reinstall smart_caption_ros, or restore {default_bundle_path()} from the repository"
+    try:
+        captioner = Captioner.from_bundle()
+    except BundleError as error:
+        return [Check("default bundle", Status.BROKEN, str(error), remedy)]
+    except EngineError as error:
+        return [Check("default bundle", Status.BROKEN, str(error), "see the engines above")]
+    checks = [Check("default bundle", Status.OK, f"{captioner.model}, every file verified")]
+    try:
+        captioner.warm_up()
+        started = time.perf_counter()
+        captioner.caption(np.full((480, 640, 3), 127, np.uint8))
+        elapsed_ms = 1000 * (time.perf_counter() - started)
+    except Exception as error:  # whatever it is, it is the finding
+        checks.append(Check("captioning", Status.BROKEN, _one_line(error), remedy))
+    else:
+        found = f"a grey 640x480 frame in {elapsed_ms:.0f} ms with {captioner.engine_choice}"
+        checks.append(Check("captioning", Status.OK, found))
+    return checks
+
+
+# --- ROS 2 ---------------------------------------------------------------------------------------------
+
+
+def _ros() -> list[Check]:
+    if find_spec("rclpy") is None:
+        return [Check("rclpy", Status.ABSENT, "not installed: all but the nodes and the demo works", _GET_ROS)]
+    rclpy = Check("rclpy", Status.OK, _installed_version("rclpy"))
+    environment = _ros_environment()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "smart_caption_ros.nodes.self_check"],
+            capture_output=True,
+            text=True,
+            timeout=_ROS_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        found = f"making a node took more than {_ROS_TIMEOUT_S} s"
+        return [rclpy, environment, Check("middleware", Status.BROKEN, found, _middleware_remedy())]
+    last_line = (done.stdout.strip().splitlines() or [""])[-1]
+    if not last_line.startswith("{"):
+        # The middleware ended the process: the last thing that it said is all there is.
+        found = (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1]
+        return [rclpy, environment, Check("middleware", Status.BROKEN, found.strip(), _middleware_remedy())]
+    report: dict[str, str] = json.loads(last_line)
+    failed, error = report.get("failed"), report.get("error", "")
+    if failed == "rclpy":
+        broken = Check("rclpy", Status.BROKEN, f"cannot be imported: {error}", _GET_ROS)
+        return [broken, environment]
+    if failed == "middleware":
+        return [rclpy, environment, Check("middleware", Status.BROKEN, error, _middleware_remedy())]
+    middleware = Check("middleware", Status.OK, f"{report['middleware']}, a node was made")
+    if failed == "messages":
+        remedy = "install the package where rclpy is: pip install . in the checkout, or colcon build"
+        messages = Check("messages", Status.BROKEN, error, remedy)
+    else:
+        messages = Check("messages", Status.OK, "smart_caption_ros/Caption can be published")
+    return [rclpy, environment, middleware, messages]
+
+
+def _ros_environment() -> Check:
+    names = [
+        "ROS_DISTRO",
+        "ROS_DOMAIN_ID",
+        "ROS_AUTOMATIC_DISCOVERY_RANGE",
+        "ROS_LOCALHOST_ONLY",
+        "RMW_IMPLEMENTATION",
+    ]
+    found = ", ".join(f"{name}={os.environ[name]}" for name in names if name in os.environ)
+    return Check("ROS environment", Status.OK, found or "no variables set: the defaults hold")
+
+
+def _middleware_remedy() -> str:
+    chosen = os.environ.get("RMW_IMPLEMENTATION")
+    if chosen and chosen != _FAST_DDS:
+        return f"install {chosen}, or choose the tested one: export RMW_IMPLEMENTATION={_FAST_DDS}"
+    return "check the ROS_ variables above, HOME or ROS_LOG_DIR, and the Fast DDS profile"
+
+
+def _fast_dds_profile() -> list[Check]:
+    """Whether processes started by hand pass whole images; the launch file and the demo see to it."""
+    name = "Fast DDS profile"
+    if find_spec("rclpy") is None or os.environ.get("RMW_IMPLEMENTATION", _FAST_DDS) != _FAST_DDS:
+        return [Check(name, Status.ABSENT, "not needed without Fast DDS")]
+    try:
+        remedy = f"export {PROFILE_VARIABLE}={config_file(FAST_DDS_PROFILE)}"
+    except FileNotFoundError as error:
+        return [Check(name, Status.BROKEN, str(error), "reinstall smart_caption_ros")]
+    value = os.environ.get(PROFILE_VARIABLE)
+    if not value:
+        found = f"{PROFILE_VARIABLE} is not set: our nodes set it, other programs may lose large images"
+        if os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE"):
+            found = f"FASTDDS_DEFAULT_PROFILES_FILE is set, but ROS 2 Jazzy reads {PROFILE_VARIABLE}"
+        return [Check(name, Status.WARNING, found, remedy)]
+    path = Path(value)
+    if not path.is_file():
+        return [Check(name, Status.BROKEN, f"{PROFILE_VARIABLE} names {value}, which is not there", remedy)]
+    try:
+        segment_bytes = _shared_memory_bytes(path)
+    except (ElementTree.ParseError, OSError, ValueError) as error:
+        return [Check(name, Status.BROKEN, f"{value} cannot be read: {_one_line(error)}", remedy)]
+    if not segment_bytes:
+        return [Check(name, Status.WARNING, f"{value} sets up no shared memory", remedy)]
+    return [Check(name, Status.OK, f"{value}, {segment_bytes / 2**20:.0f} MiB of shared memory")]
+
+
+def _shared_memory_bytes(path: Path) -> int:
+    """The size of the largest shared-memory segment that a profile sets up; 0 for none."""
+    sizes = [0]
+    for element in ElementTree.parse(path).iter():
+        # Profiles are written with and without a namespace.
+        if element.tag.rpartition("}")[2] == "transport_descriptor":
+            values = {child.tag.rpartition("}")[2]: (child.text or "").strip() for child in element}
+            if values.get("type") == "SHM":
+                sizes.append(int(values.get("segment_size", "524288")))  # Fast DDS's default
+    return max(sizes)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

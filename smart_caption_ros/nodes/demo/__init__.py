@@ -1,0 +1,1 @@
+"""The demo: its processes, its listener and its report."""

@@ -1,0 +1,45 @@
+"""Frame sources: everything that pictures can come from, behind one interface.
+
+`open_source(spec)` takes an image file, a folder of images, sequences in ACVR's layout, a video file, a ROS 2 bag (its
+folder, or a .mcap or .db3 file), the index of a camera ("0"), "sample:household" (the sequences in this package) or
+"sample:photographs".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from smart_caption_ros.sources.bag import Bag
+from smart_caption_ros.sources.image_folder import ImageFolder
+from smart_caption_ros.sources.sample_photographs import SamplePhotographs
+from smart_caption_ros.sources.sequences import Sequences
+from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
+from smart_caption_ros.sources.video import Video
+from smart_caption_ros.sources.webcam import Webcam
+
+__all__ = ["Frame", "FrameSource", "SkippedFrame", "SourceError", "open_source"]
+
+# Asked from left to right; the first that accepts a spec opens it.
+# A new source is its module and its name here.
+_SOURCES: tuple[type[FrameSource], ...] = (Sequences, SamplePhotographs, Webcam, Bag, ImageFolder, Video)
+
+
+def open_source(spec: str | Path, *, topic: str | None = None) -> FrameSource:
+    """Open what `spec` names.
+
+    Args:
+        spec: see the module's description. A number is a camera: write "./0" for a folder called 0.
+        topic: the image topic of a bag; not needed where a bag has just one.
+
+    Raises:
+        SourceError: one sentence that says what is wrong with the spec.
+    """
+    text = str(spec)
+    for kind in _SOURCES:
+        if kind.accepts(text):
+            break
+    else:
+        raise SourceError(f"there is no file or folder {text}" if text else "no image source was named")
+    if topic and not kind.takes_topic:
+        raise SourceError(f"a topic was given ({topic}), but {text} is not a ROS 2 bag")
+    return kind(text, topic=topic or None)

@@ -1,0 +1,107 @@
+"""One image file, or a folder of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from smart_caption_ros.imaging.encoded_images import decode_encoded
+from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
+
+IMAGE_SUFFIXES = (
+    ".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".jp2", ".avif",
+)  # fmt: skip
+
+
+class ImageFolder(FrameSource):
+    """The images of a folder in natural order (image2 before image10), or one image file.
+
+    Only files whose suffix is an image's are looked at; sub-folders and hidden files are not.
+    """
+
+    def __init__(self, spec: str, *, topic: str | None = None) -> None:
+        super().__init__(spec)
+        path = Path(spec)
+        self._is_folder = path.is_dir()
+        if not self._is_folder:
+            self._paths = [path]
+            return
+        try:
+            entries = list(path.iterdir())
+        except OSError as error:
+            raise SourceError(f"cannot read the folder {spec}: {error.strerror}") from error
+        self._paths = sorted((entry for entry in entries if _is_image_file(entry)), key=natural_order)
+        if not self._paths:
+            raise SourceError(
+                f"no images in the folder {spec} (files ending in {', '.join(IMAGE_SUFFIXES)}; "
+                "sub-folders are not searched)"
+            )
+
+    @classmethod
+    def accepts(cls, spec: str) -> bool:
+        path = Path(spec)
+        if path.is_file():
+            return path.suffix.lower() in IMAGE_SUFFIXES or bool(cv2.haveImageReader(spec))
+        return bool(spec) and path.is_dir()
+
+    @property
+    def description(self) -> str:
+        if not self._is_folder:
+            return f"image {self.spec}"
+        count = len(self._paths)
+        return f"folder {self.spec} ({count} image{'s' if count != 1 else ''})"
+
+    @property
+    def known_length(self) -> int:
+        return len(self._paths)
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files, in order."""
+        return list(self._paths)
+
+    def address_of(self, frame: Frame | SkippedFrame) -> str:
+        return str(self._paths[frame.index])
+
+    def _frames(self) -> Iterator[Frame]:
+        return self._frames_every(1)
+
+    def _frames_every(self, step: int) -> Iterator[Frame]:
+        for index, path in list(enumerate(self._paths))[::step]:
+            try:
+                image_bgr = read_image(path)
+            except SourceError as error:
+                if not self._is_folder:
+                    raise SourceError(f"cannot read the image {path}: {error}") from error
+                self._skip(path.name, index, error)
+                continue
+            yield Frame(image_bgr, path.name, index)
+
+
+def read_image(path: Path) -> NDArray[np.uint8]:
+    """Read an image file to uint8 HxWx3 BGR.
+
+    Raises:
+        SourceError: one clause that says why not, without the path.
+    """
+    try:
+        return decode_encoded(path.read_bytes())
+    except OSError as error:
+        raise SourceError(error.strerror or str(error)) from error
+    except ValueError as error:
+        raise SourceError(str(error)) from error
+
+
+def natural_order(path: Path) -> list[tuple[int, int, str]]:
+    """Sort key by which numbers in a name count as numbers."""
+    parts = [part for part in re.split(r"(\d+)", path.name) if part]
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
+
+
+def _is_image_file(path: Path) -> bool:
+    return path.suffix.lower() in IMAGE_SUFFIXES and not path.name.startswith(".") and path.is_file()

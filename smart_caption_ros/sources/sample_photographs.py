@@ -1,0 +1,51 @@
+"""The public-domain photographs that scikit-image carries inside its wheel."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+from smart_caption_ros.sources.image_folder import read_image
+from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
+
+_SPEC = "sample:photographs"
+_FILES = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg")
+
+
+class SamplePhotographs(FrameSource):
+    """An astronaut, a cat, a cup of coffee and a rocket: "sample:photographs"."""
+
+    def __init__(self, spec: str, *, topic: str | None = None) -> None:
+        super().__init__(spec)
+        if spec != _SPEC:
+            raise SourceError(f"there is no sample {spec!r}; there are sample:household and {_SPEC}")
+        # Found, not imported: the import takes a second, and the files are all that is needed.
+        module = importlib.util.find_spec("skimage")
+        if module is None or module.origin is None:
+            raise SourceError("the sample photographs come with scikit-image: pip install scikit-image")
+        self._folder = Path(module.origin).parent / "data"
+
+    @classmethod
+    def accepts(cls, spec: str) -> bool:
+        return spec.startswith("sample:")  # asked last of the samples: it refuses a name that none of them has
+
+    @property
+    def description(self) -> str:
+        return f"{len(_FILES)} sample photographs of scikit-image"
+
+    @property
+    def known_length(self) -> int:
+        return len(_FILES)
+
+    def address_of(self, frame: Frame | SkippedFrame) -> str:
+        return f"{self.spec}#{frame.name}"
+
+    def _frames(self) -> Iterator[Frame]:
+        for index, name in enumerate(_FILES):
+            try:
+                image_bgr = read_image(self._folder / name)
+            except SourceError as error:
+                self._skip(name, index, error)
+                continue
+            yield Frame(image_bgr, name, index)

@@ -1,0 +1,88 @@
+"""Sequences in ACVR's layout as a source of frames that come with their objects; four of them ship with the package."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+from smart_caption_ros.sources.acvr import LABELS, AcvrSequences
+from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
+from smart_caption_ros.sources.json_members import members, read_text
+from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
+
+logger = logging.getLogger(__name__)
+
+SAMPLE = "sample:household"
+
+
+def sample_sequences_path() -> Path:
+    """Root of the household sequences that ship with the package; README.txt there says how they were made."""
+    return Path(__file__).resolve().parent.parent / "sequences" / "household"
+
+
+class Sequences(FrameSource):
+    """The frames of all sequences of a root, or of one sequence, in order; "sample:household" is what ships."""
+
+    knows_objects = True
+
+    def __init__(self, spec: str, *, topic: str | None = None) -> None:
+        super().__init__(spec)
+        self._data = AcvrSequences(sample_sequences_path() if spec == SAMPLE else Path(spec))
+
+    @classmethod
+    def accepts(cls, spec: str) -> bool:
+        return spec == SAMPLE or (bool(spec) and _has_sequences(Path(spec)))
+
+    @property
+    def description(self) -> str:
+        what = "the household sequences in the package" if self.spec == SAMPLE else f"sequences {self.spec}"
+        return f"{what} ({len(self._data.lengths)} with {self.known_length} frames)"
+
+    @property
+    def known_length(self) -> int:
+        return sum(self._data.lengths.values())
+
+    def address_of(self, frame: Frame | SkippedFrame) -> str:
+        return f"{self.spec}#{frame.name}"
+
+    def _frames(self) -> Iterator[Frame]:
+        return self._frames_every(1)
+
+    def _frames_every(self, step: int) -> Iterator[Frame]:
+        self._data.oddities = self._data.opening_oddities()
+        start = 0
+        for sequence, length in self._data.lengths.items():
+            # Indices go on from one sequence to the next, as those of any source do.
+            for frame in self._data.sequence_frames(sequence, step, first=-start % step):
+                index = start + frame.index
+                try:
+                    image_bgr = frame.read_image()
+                except SourceError as error:
+                    self._skip(frame.name, index, error)
+                    continue
+                yield Frame(image_bgr, frame.name, index, objects=frame.objects)
+            start += length
+        for sentence in self._data.oddities.sentences():
+            logger.warning("%s: %s", self.spec, sentence)
+
+
+def _has_sequences(folder: Path) -> bool:
+    """Whether a folder is meant as sequences and not as a folder of photographs that has some labels.json."""
+    try:
+        if (folder / LABELS).is_file():
+            return _are_labels(folder / LABELS)
+        if not folder.is_dir() or any(entry.suffix.lower() in IMAGE_SUFFIXES for entry in folder.iterdir()):
+            return False
+        return any(_are_labels(path) for path in folder.glob(f"*/{LABELS}"))
+    except OSError:
+        return False
+
+
+def _are_labels(path: Path) -> bool:
+    """Whether a file begins as ACVR's labels do: a frame's number, and an object."""
+    try:
+        first = next(((key, value) for key, _, value in members(read_text(path)) if not key.startswith("_")), None)
+    except (SourceError, ValueError):
+        return False
+    return first is not None and first[0].isdecimal() and isinstance(first[1], dict)

@@ -1,0 +1,68 @@
+"""A video file, through OpenCV."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from smart_caption_ros.imaging.encoded_images import quiet_opencv
+from smart_caption_ros.sources.source import Frame, FrameSource, SourceError
+
+logger = logging.getLogger(__name__)
+
+
+class Video(FrameSource):
+    """The frames of a video file, stamped in seconds since its start.
+
+    Asked last of all sources, it takes any file: whether it is a video is for FFmpeg to say.
+    """
+
+    def __init__(self, spec: str, *, topic: str | None = None) -> None:
+        super().__init__(spec)
+        capture = self._open()
+        count = capture.get(cv2.CAP_PROP_FRAME_COUNT)
+        self._length = int(count) if count > 0 else None
+        self._fps = capture.get(cv2.CAP_PROP_FPS)
+        capture.release()
+
+    @classmethod
+    def accepts(cls, spec: str) -> bool:
+        return Path(spec).is_file()
+
+    @property
+    def description(self) -> str:
+        length = f"{self._length} frames" if self._length is not None else "unknown length"
+        return f"video {self.spec} ({length}, {self._fps:g} frames a second)"
+
+    @property
+    def known_length(self) -> int | None:
+        return self._length
+
+    def _open(self) -> cv2.VideoCapture:
+        with quiet_opencv():
+            capture = cv2.VideoCapture(self.spec, cv2.CAP_FFMPEG)
+        if not capture.isOpened():
+            raise SourceError(f"{self.spec} is not an image, a video or a ROS 2 bag that can be read here")
+        return capture
+
+    def _frames(self) -> Iterator[Frame]:
+        capture = self._open()
+        name = Path(self.spec).name
+        index = 0
+        try:
+            while True:
+                ok, image_bgr = capture.read()
+                if not ok:
+                    break
+                stamp_s = capture.get(cv2.CAP_PROP_POS_MSEC) / 1000.0
+                yield Frame(image_bgr.astype(np.uint8, copy=False), f"{name}#{index:06d}", index, stamp_s)
+                index += 1
+        finally:
+            capture.release()
+        if self._length is not None and 0 < index < self._length:
+            # OpenCV cannot tell the end of a file from damage in it.
+            logger.warning("%s ended after %d of %d frames", self.spec, index, self._length)

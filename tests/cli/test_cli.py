@@ -1,0 +1,573 @@
+"""The command line: in this process with a captioner that needs no model, and as a process where that matters."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+import typer
+from numpy.typing import NDArray
+from typer.testing import CliRunner, Result
+
+from smart_caption_ros import __version__, cli
+from smart_caption_ros.captioning import (
+    Alternative,
+    BundleError,
+    Caption,
+    Captioner,
+    DetectedObject,
+    EngineError,
+    Timing,
+    Word,
+    default_bundle_path,
+)
+from smart_caption_ros.grounding import NounCoverage
+from tests.detection.tiny_detectors import GREEN, squares, write_yolox
+
+KEYS = [
+    "image",
+    "text",
+    "words",
+    "score",
+    "confidence",
+    "objects",
+    "nouns",
+    "coverage",
+    "timing_ms",
+    "model",
+    "engine",
+]  # fmt: skip
+
+
+class FakeCaptioner:
+    """Says how large the frame is; fails on frames that are all white."""
+
+    model = "fake-model"
+    engine = "fake engine"
+    detector = None
+    arguments: tuple[Any, ...]
+
+    def caption(self, image_bgr: NDArray[np.uint8]) -> Caption:
+        if image_bgr.min() == 255:
+            raise EngineError("the engine failed")
+        height, width = image_bgr.shape[:2]
+        return Caption(
+            text=f"{width} by {height}",
+            words=(Word(str(width), -0.25, (0.0, 0.0, width / 7, height / 7)),),
+            score=-0.5,
+            confidence=0.75,
+            alternatives=(Alternative("something else", -2.0),),
+            objects=(DetectedObject("dog", 16, 0.875, (1.0, 2.0, 3.0, 4.0)),),
+            timing=Timing(0.001, 0.002, 0.004, 0.0075, 3),
+            image_size=(width, height),
+            model=self.model,
+            engine=self.engine,
+        )
+
+
+@pytest.fixture
+def captioner(monkeypatch: pytest.MonkeyPatch) -> FakeCaptioner:
+    fake = FakeCaptioner()
+
+    def from_bundle(path: Path | None = None, engine: str = "auto", detector: Path | None = None) -> FakeCaptioner:
+        fake.arguments = (path, engine, detector)
+        return fake
+
+    monkeypatch.setattr(Captioner, "from_bundle", from_bundle)
+    return fake
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Three pictures of 64x48; the file between the first two is broken."""
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number, name in enumerate(["a.png", "c.jpg", "d.png"]):
+        cv2.imwrite(str(folder / name), np.full((48, 64, 3), 50 * number, np.uint8))
+    (folder / "b.jpg").write_bytes(b"not an image")
+    return folder
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+
+
+def lines(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def process(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from smart_caption_ros.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **environment}
+    )
+
+
+# --- describe ------------------------------------------------------------------------------------------
+
+
+def test_a_picture_gives_one_json_object_with_every_field(captioner: FakeCaptioner, photos: Path) -> None:
+    result = run("describe", photos / "a.png", "--json")
+    assert result.exit_code == 0
+    (record,) = lines(result)
+    assert list(record) == KEYS
+    assert record == {
+        "image": str(photos / "a.png"),
+        "text": "64 by 48",
+        "words": [["64", -0.25, [0.0, 0.0, 9.1, 6.9]]],
+        "score": -0.5,
+        "confidence": 0.75,
+        "objects": [{"class_name": "dog", "class_id": 16, "score": 0.875, "box_xyxy": [1.0, 2.0, 3.0, 4.0]}],
+        "nouns": [],
+        "coverage": None,
+        "timing_ms": {"preprocess": 1.0, "vision": 2.0, "decode": 4.0, "coverage": 0.0, "total": 7.5},
+        "model": "fake-model",
+        "engine": "fake engine",
+    }
+    assert captioner.arguments == (None, "auto", None)
+
+
+@pytest.mark.usefixtures("captioner")
+def test_what_cannot_be_read_is_reported_in_its_place_and_the_rest_is_answered(photos: Path) -> None:
+    result = run("describe", "nowhere.jpg", photos, photos / "d.png", "--json")
+    assert result.exit_code == 1
+    records = lines(result)
+    assert [record["image"] for record in records] == [
+        "nowhere.jpg",
+        *(str(photos / name) for name in ("a.png", "b.jpg", "c.jpg", "d.png", "d.png")),
+    ]
+    assert [record.get("error", "") != "" for record in records] == [True, False, True, False, False, False]
+    assert records[0]["error"] == "there is no file or folder nowhere.jpg"
+    assert records[2]["error"].startswith(f"cannot read {photos / 'b.jpg'}: it is damaged")
+    assert all(list(record) == ["image", "error"] for record in (records[0], records[2]))
+
+
+@pytest.mark.usefixtures("captioner")
+def test_a_frame_that_the_engine_fails_on_costs_that_frame_alone(photos: Path) -> None:
+    (photos / "b.jpg").unlink()
+    cv2.imwrite(str(photos / "b.png"), np.full((48, 64, 3), 255, np.uint8))
+    result = run("describe", photos, "--json")
+    assert result.exit_code == 1
+    assert [record.get("error") for record in lines(result)] == [
+        None,
+        f"cannot caption {photos / 'b.png'}: the engine failed",
+        None,
+        None,
+    ]
+
+
+@pytest.mark.usefixtures("captioner")
+def test_a_person_reads_sentences_on_stdout_and_complaints_on_stderr(photos: Path) -> None:
+    result = run("describe", photos)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[:3] == [
+        str(photos / "a.png"),
+        "  64 by 48",
+        "  confidence 0.75, score -0.50, 8 ms",
+    ]
+    assert "b.jpg" not in result.stdout
+    assert [line for line in result.stderr.splitlines() if "b.jpg" in line] == [
+        f"smart-caption: cannot read {photos / 'b.jpg'}: it is damaged or not an image in a format that OpenCV reads"
+    ]
+
+
+@pytest.mark.usefixtures("captioner")
+def test_every_nth_frame_of_a_video_is_captioned(tmp_path: Path) -> None:
+    path = tmp_path / "clip.avi"
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), 10.0, (64, 48))
+    for _ in range(7):
+        writer.write(np.zeros((48, 64, 3), np.uint8))
+    writer.release()
+    result = run("describe", path, "--every", "3", "--json")
+    assert result.exit_code == 0
+    assert [record["image"] for record in lines(result)] == [f"{path}#{index}" for index in (0, 3, 6)]
+
+
+@pytest.mark.usefixtures("captioner")
+def test_a_broken_image_that_every_passes_over_is_not_reported(photos: Path) -> None:
+    result = run("describe", photos, "--every", "2", "--json")
+    assert result.exit_code == 0
+    assert [Path(record["image"]).name for record in lines(result)] == ["a.png", "c.jpg"]
+
+
+@pytest.mark.usefixtures("captioner")
+def test_overlays_are_written_under_the_names_of_the_frames(photos: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out" / "overlays"
+    result = run("describe", photos, photos / "a.png", "--output", output)
+    assert sorted(path.name for path in output.iterdir()) == ["a.png", "a_2.png", "c.png", "d.png"]
+    overlay = cv2.imread(str(output / "d.png"))
+    assert overlay is not None
+    assert overlay.shape[0] > 48
+    assert f"4 pictures in {output}" in result.stdout
+
+
+@pytest.mark.usefixtures("captioner")
+@pytest.mark.parametrize("name", ["sheet.jpg", "sheet.png"])
+def test_one_sheet_shows_the_captioned_frames_with_their_captions(photos: Path, tmp_path: Path, name: str) -> None:
+    result = run("describe", photos, "--every", "3", "--sheet", tmp_path / name)
+    sheet = cv2.imread(str(tmp_path / name))
+    assert sheet is not None
+    assert sheet.shape[1] > 2 * 64, "two pictures side by side"
+    assert f"2 pictures of 2 on {tmp_path / name}" in result.stdout
+
+
+@pytest.mark.usefixtures("captioner")
+@pytest.mark.parametrize(
+    ("sheet", "sentence"), [("sheet.gif", "does not end in .png, .jpg"), ("nowhere/sheet.jpg", "There is no folder")]
+)
+def test_a_sheet_that_cannot_be_written_fails_before_any_work(photos: Path, sheet: str, sentence: str) -> None:
+    result = run("describe", photos / "a.png", "--sheet", photos / sheet)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert sentence in " ".join(result.stderr.replace("│", " ").split())
+
+
+@pytest.mark.usefixtures("captioner")
+def test_an_output_folder_that_cannot_be_made_fails_before_any_work(photos: Path) -> None:
+    result = run("describe", photos / "a.png", "--output", photos / "b.jpg")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr == f"smart-caption: File exists: {photos / 'b.jpg'}\n"
+
+
+def test_the_bundle_and_the_engine_can_be_chosen(captioner: FakeCaptioner, photos: Path) -> None:
+    assert run("describe", photos / "a.png", "--bundle", "mine", "--engine", "onnxruntime-cpu").exit_code == 0
+    assert captioner.arguments == (Path("mine"), "onnxruntime-cpu", None)
+
+
+@pytest.mark.parametrize("error", [BundleError("mine has no manifest"), EngineError("no engine works here")])
+def test_a_model_that_cannot_be_loaded_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, photos: Path, error: Exception
+) -> None:
+    def from_bundle(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(Captioner, "from_bundle", from_bundle)
+    result = run("describe", photos / "a.png", "--json")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"smart-caption: {error}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["describe"], "Missing argument 'PATH"),
+        (["describe", "x.jpg", "--every", "0"], "--every"),
+        (["describe", "x.jpg", "--engine", "steam"], "'steam' is not one of auto"),
+        (["describe", "x.jpg", "--nonsense"], "No such option: --nonsense"),
+        (["demo", "--rate", "0"], "--rate"),
+        (["bundle", "frobnicate"], "No such command 'frobnicate'"),
+    ],
+)
+def test_wrong_usage_is_explained_on_stderr_with_status_2(arguments: list[str], complaint: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert complaint in " ".join(result.stderr.split())
+
+
+@pytest.mark.usefixtures("captioner")
+def test_numbers_that_json_lacks_become_null(monkeypatch: pytest.MonkeyPatch, photos: Path) -> None:
+    def caption(self: FakeCaptioner, image_bgr: NDArray[np.uint8]) -> SimpleNamespace:
+        return SimpleNamespace(
+            text="x",
+            words=(Word("x", float("-inf"), (0.0, 0.0, 1.0, 1.0)),),
+            score=float("nan"),
+            confidence=0.0,
+            objects=(),
+            timing=Timing(0, 0, 0, 0, 0),
+            model="m",
+            engine="e",
+        )
+
+    monkeypatch.setattr(FakeCaptioner, "caption", caption)
+    (record,) = lines(run("describe", photos / "a.png", "--json"))
+    assert (record["words"][0][1], record["score"]) == (None, None)
+
+
+def test_the_default_bundle_describes_a_photograph(tmp_path: Path) -> None:
+    rows, columns = np.mgrid[0:240, 0:320]
+    cv2.imwrite(str(tmp_path / "a.png"), np.dstack([rows, columns // 2, rows // 2]).astype(np.uint8))
+    done = process("describe", tmp_path / "a.png", "--json", "--bundle", default_bundle_path())
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert list(record) == KEYS
+    assert record["text"].split()
+    assert all(log_probability <= 0 for _, log_probability, _ in record["words"])
+    for _, _, (left, top, right, bottom) in record["words"]:
+        assert 0 <= left < right <= 320
+        assert 0 <= top < bottom <= 240
+    assert 0 < record["confidence"] <= 1
+    assert record["timing_ms"]["total"] > 0
+
+
+def test_a_detector_adds_objects_nouns_and_coverage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    loaded = NounCoverage.load()
+    monkeypatch.setattr(NounCoverage, "load", lambda **options: loaded)  # once for both commands: spaCy takes a while
+    cv2.imwrite(str(tmp_path / "a.png"), squares(640, 640, (GREEN, (320, 160, 480, 320))))
+    detector = write_yolox(tmp_path / "d.onnx")
+    result = run("describe", tmp_path / "a.png", "--json", "--detector", detector, "--output", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    (record,) = lines(result)
+    assert list(record) == KEYS
+    found = {"class_name": "dog", "class_id": 16, "score": 1.0, "box_xyxy": [320.0, 160.0, 480.0, 320.0]}
+    assert found in record["objects"]
+    words = [word for word, *_ in record["words"]]
+    assert record["nouns"]
+    for noun in record["nouns"]:
+        assert list(noun) == ["noun", "lemma", "word_index", "object_index", "similarity"]
+        assert words[noun["word_index"]] == noun["noun"].split()[0]
+        assert (noun["object_index"] is None) == (noun["similarity"] == 0)
+    assert list(record["coverage"]) == [
+        "coverage", "noun_support", "missed_classes", "unsupported_nouns", "out_of_vocabulary_nouns",
+    ]  # fmt: skip
+    assert 0 <= record["coverage"]["coverage"] <= 1
+    assert record["timing_ms"]["coverage"] > 0
+    assert (tmp_path / "out" / "a.png").is_file()
+    spoken = run("describe", tmp_path / "a.png", "--detector", detector)
+    assert "dog" in spoken.output
+    assert f"coverage {record['coverage']['coverage']:.2f}" in spoken.output
+
+
+@pytest.mark.parametrize(("content", "sentence"), [(None, "there is no such detector"), (b"?", "cannot be loaded")])
+def test_a_detector_that_cannot_be_used_is_one_sentence(tmp_path: Path, content: bytes | None, sentence: str) -> None:
+    cv2.imwrite(str(tmp_path / "a.png"), squares(64, 64))
+    path = tmp_path / "d.onnx"
+    if content is not None:
+        path.write_bytes(content)
+    result = run("describe", tmp_path / "a.png", "--detector", path)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert sentence in result.stderr
+    assert str(path) in result.stderr
+
+
+# --- the process ---------------------------------------------------------------------------------------
+
+
+def test_version() -> None:
+    done = process("--version")
+    assert (done.returncode, done.stdout) == (0, f"smart-caption {__version__}\n")
+
+
+def test_importing_the_command_line_loads_nothing_heavy() -> None:
+    heavy = {"numpy", "cv2", "onnxruntime", "rclpy", "scipy", "spacy"}
+    code = f"import sys, smart_caption_ros.cli; print(*{heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["describe", "nowhere"], "smart-caption: there is no file or folder nowhere"),
+        (["describe", "99"], "smart-caption: cannot open camera 99"),
+        (["describe", __file__], f"smart-caption: {__file__} is not an image, a video or a ROS 2 bag"),
+        (["describe", "sample:household", "--bundle", "nowhere"], "smart-caption: nowhere: no such bundle"),
+        (["bundle", "verify", "nowhere"], "smart-caption: nowhere: no such bundle"),
+        (["bundle", "inspect", "nowhere"], "smart-caption: nowhere: no such bundle"),
+    ],
+)
+def test_a_failure_is_one_line_on_stderr_and_no_traceback(arguments: list[str], sentence: str) -> None:
+    done = process(*arguments)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith(sentence)
+    assert done.stderr.count("\n") == 1
+
+
+def test_ctrl_c_ends_quietly_with_130(tmp_path: Path) -> None:
+    for number in range(300):
+        cv2.imwrite(str(tmp_path / f"{number}.png"), np.zeros((48, 64, 3), np.uint8))
+    command = [sys.executable, "-c", "from smart_caption_ros.cli import main; main()", "describe", str(tmp_path)]
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        # Tests that a shell runs in the background ignore SIGINT, and so would what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    assert running.stdout is not None
+    assert running.stdout.readline().strip() == str(tmp_path / "0.png")
+    running.send_signal(signal.SIGINT)
+    stdout, stderr = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert stderr == ""
+    assert len(stdout.splitlines()) < 3 * 300
+
+
+def test_a_reader_that_has_had_enough_causes_no_complaint(tmp_path: Path) -> None:
+    for number in range(50):
+        cv2.imwrite(str(tmp_path / f"{number}.png"), np.zeros((48, 64, 3), np.uint8))
+    command = [sys.executable, "-c", "from smart_caption_ros.cli import main; main()"]
+    running = subprocess.Popen(
+        [*command, "describe", "--json", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert running.stdout is not None
+    assert running.stderr is not None
+    json.loads(running.stdout.readline())
+    running.stdout.close()
+    assert running.stderr.read() == ""
+    running.wait(timeout=60)
+
+
+# --- demo ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "sentence"),
+    [
+        ("rclpy", "the demo needs ROS 2, and there is no module rclpy: source /opt/ros/jazzy/setup.bash, or run"),
+        ("smart_caption_ros.msg", "the demo needs the messages of this package, which were not built"),
+    ],
+)
+def test_the_demo_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, module: str, sentence: str) -> None:
+    class Missing:
+        def find_spec(self, name: str, *_: Any) -> None:
+            if name == module:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    for name in [
+        name for name in sys.modules if name.split(".")[0] == "rclpy" or name.startswith("smart_caption_ros.nodes")
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    if module != "rclpy" and importlib.util.find_spec("rclpy") is None:
+        pytest.skip("needs rclpy")
+    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
+    result = run("demo")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"smart-caption: {sentence}")
+
+
+def test_the_demo_gets_its_options_and_gives_its_exit_status(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    calls: list[tuple[Any, ...]] = []
+
+    def run_demo(source: str | None, output: Path, **options: float) -> int:
+        calls.append((source, output, options))
+        return 7
+
+    monkeypatch.setitem(sys.modules, "smart_caption_ros.nodes.demo.demo", SimpleNamespace(run_demo=run_demo))
+    given = ("--rate", "4", "--timeout", "9", "--max-frames", "3", "--every", "2")
+    result = run("demo", "--source", "photos", "--output", tmp_path, *given)
+    assert result.exit_code == 7
+    assert calls == [("photos", tmp_path, {"rate_hz": 4.0, "timeout_s": 9.0, "max_frames": 3, "every": 2})]
+
+
+# --- bundle --------------------------------------------------------------------------------------------
+
+
+def test_the_default_bundle_verifies_with_an_ok_for_every_file() -> None:
+    result = run("bundle", "verify")
+    assert result.exit_code == 0, result.stderr
+    manifest = json.loads((default_bundle_path() / "manifest.json").read_text())
+    assert [line for line in result.stdout.splitlines() if line.startswith("ok")] == [
+        f"ok  {name}" for name in manifest["files"]
+    ]
+    as_json = json.loads(run("bundle", "verify", "--json").stdout)
+    assert as_json["ok"] is True
+    assert as_json["files"] == list(manifest["files"])
+
+
+def test_a_changed_file_of_a_bundle_is_found(tmp_path: Path) -> None:
+    for path in default_bundle_path().iterdir():
+        if path.is_file():
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    changed = tmp_path / "vocabulary.txt"
+    changed.write_bytes(changed.read_bytes()[:-2] + b"x\n")
+    result = run("bundle", "verify", tmp_path)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert str(changed) in result.stderr
+    assert result.stderr.count("\n") == 1
+    as_json = run("bundle", "verify", tmp_path, "--json")
+    assert as_json.exit_code == 1
+    record = json.loads(as_json.stdout)
+    assert record["ok"] is False
+    assert str(changed) in record["error"]
+
+
+def test_inspect_prints_the_manifest_as_a_table_and_as_json() -> None:
+    manifest = json.loads((default_bundle_path() / "manifest.json").read_text())
+    assert json.loads(run("bundle", "inspect", "--json").stdout) == manifest
+    table = run("bundle", "inspect").stdout
+    rows = {line.split()[0]: line.split(maxsplit=1)[1].strip() for line in table.splitlines() if line[:1].strip()}
+    assert rows["name"] == manifest["name"]
+    assert rows["decoding.beam_size"] == str(manifest["decoding"]["beam_size"])
+    assert rows["files.vision.onnx.sha256"] == manifest["files"]["vision.onnx"]["sha256"]
+
+
+# --- coverage ------------------------------------------------------------------------------------------
+
+
+def test_coverage_of_a_caption_is_printed_as_a_table() -> None:
+    result = run("coverage", "score", "--caption", "two dogs on a table", "--classes", "chair, dog,giraffe")
+    assert result.exit_code == 0, result.stderr
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert rows[0] == ["class", "noun", "similarity"]
+    assert rows[1][:2] == ["chair", "table"]
+    assert rows[2] == ["dog", "dogs", "1.000"]
+    assert rows[3] == ["giraffe", "-", "-"]
+    assert rows[4] == ["coverage:", f"{(1 + float(rows[1][2])) / 3:.3f}"]
+    assert "missed classes: chair, giraffe" in result.stdout
+    assert "classes without a word vector: giraffe" in result.stdout
+
+
+def test_coverage_as_json_has_every_figure() -> None:
+    record = json.loads(run("coverage", "score", "--caption", "a dog", "--classes", "dog,dog,cup", "--json").stdout)
+    assert (record["coverage"], record["noun_support"], record["classes"]) == (0.5, 1.0, ["dog", "cup"])
+    assert record["matches"][0]["noun"]["lemma"] == "dog"
+    counted = run(
+        "coverage", "score", "--caption", "a dog", "--classes", "dog,dog,cup", "--json", "--class-counts"
+    ).stdout
+    assert json.loads(counted)["coverage"] == pytest.approx(1 / 3)
+
+
+def test_coverage_of_nothing_is_undefined() -> None:
+    result = run("coverage", "score", "--caption", "", "--classes", "")
+    assert (result.exit_code, result.stdout) == (0, "coverage: undefined\nnoun support: undefined\n")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("--word-vectors", "nowhere.txt", "nowhere.txt: no such file of word vectors"),
+        ("--pipeline", "xx_nothing", "the spaCy pipeline 'xx_nothing' cannot be loaded"),
+        ("--synonyms", "nowhere.txt", "nowhere.txt: the list of synonyms cannot be read"),
+    ],
+)
+def test_what_coverage_cannot_read_is_one_sentence(option: str, value: str, sentence: str) -> None:
+    result = run("coverage", "score", "--caption", "a dog", "--classes", "dog", option, value)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"smart-caption: {sentence}")
+    assert result.stderr.count("\n") == 1
+
+
+# --- the page about it ---------------------------------------------------------------------------------
+
+
+def test_the_documentation_has_every_command_and_option_and_no_other() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
+    commands: dict[str, Any] = {}
+
+    def collect(name: str, command: Any) -> None:
+        if hasattr(command, "commands"):
+            for each, inner in command.commands.items():
+                collect(f"{name} {each}", inner)
+        else:
+            commands[name] = command
+
+    collect("smart-caption", typer.main.get_command(cli.app))
+    sections = dict(re.findall(r"^## (smart-caption(?: [a-z-]+)*)[^\n]*\n(.*?)(?=^## |\Z)", page, flags=re.M | re.S))
+    assert set(sections) == set(commands)
+    for name, command in commands.items():
+        options = {option for parameter in command.params for option in parameter.opts if option[:2] == "--"}
+        documented = set(re.findall(r"`(--[a-z-]+)", sections[name]))
+        assert documented == options - {"--help"}, name

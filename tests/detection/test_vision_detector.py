@@ -1,0 +1,186 @@
+"""A bundle whose vision graph finds objects: the same as torch, in the same pass, unless another detector is given."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from export.verify import synthetic_images
+from smart_caption_ros.captioning import Bundle, BundleError, Captioner
+from smart_caption_ros.captioning.vision import Vision
+from smart_caption_ros.captioning.vision_detector import VisionDetector
+from smart_caption_ros.engines import create_engine
+from tests.conftest import ROOT
+from tests.detection.tiny_detectors import write_yolox
+from tests.tiny_model import tiny_trained
+from training.engine.trained_captioner import TrainedCaptioner
+from training.vision.side_by_side import SideBySide
+
+CLASSES = ("cup", "chair", "person")
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random captioner with a random detector that is sure of many things."""
+    trained = tiny_trained(class_names=CLASSES)
+    path = tmp_path_factory.mktemp("detecting") / "best.safetensors"
+    trained.save(path)
+    return path
+
+
+def export(checkpoint: Path, folder: Path, *options: str) -> str:
+    command = [sys.executable, "-m", "export", str(checkpoint), str(folder), "--check-images", "3", "--no-static"]
+    done = subprocess.run(
+        [*command, *options], capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**os.environ, "SMART_CAPTION_DATA": "/nowhere"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def bundle(checkpoint: Path) -> Path:
+    folder = checkpoint.parent / "bundle"
+    assert "objects: class scores within" in export(checkpoint, folder, "--detector-score", "0.2")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def captioner(bundle: Path) -> Captioner:
+    return Captioner.from_bundle(bundle, engine="onnxruntime-cpu", threads=1)
+
+
+def test_the_manifest_says_what_is_found_and_who_taught_it(bundle: Path) -> None:
+    loaded = Bundle.load(bundle)
+    assert loaded.class_names == CLASSES
+    assert loaded.manifest["format_version"] == 2
+    assert loaded.manifest["detector"]["layout"] == "vision"
+    assert loaded.manifest["detector"]["minimum_score"] == 0.2
+    assert "YOLOX" in loaded.manifest["detector"]["boxes_by"][0]["name"]
+
+
+def test_objects_are_those_of_torch_surest_first_and_inside_the_frame(captioner: Captioner, checkpoint: Path) -> None:
+    from export.storage import round_to_float16
+
+    trained = TrainedCaptioner.load(checkpoint)
+    assert trained.backbone is not None
+    round_to_float16(trained.backbone)
+    image = synthetic_images(1, 224, seed=4)
+    with torch.inference_mode():
+        found = trained.backbone.look(torch.from_numpy(image)).found
+    assert found is not None
+    objects = captioner.caption(image[0]).objects
+    assert objects
+    best = found.class_scores[0]
+    cell, class_id = divmod(int(best.argmax()), len(CLASSES))
+    assert objects[0].class_name == CLASSES[class_id]
+    assert objects[0].score == pytest.approx(float(best.max()), abs=1e-3)
+    expected = found.boxes_xyxy[0, cell].clamp(0, 1).numpy() * 224
+    np.testing.assert_allclose(objects[0].box_xyxy, expected, atol=0.1)
+    assert [each.score for each in objects] == sorted((each.score for each in objects), reverse=True)
+    for each in objects:
+        x1, y1, x2, y2 = each.box_xyxy
+        assert 0 <= x1 < x2 <= 224
+        assert 0 <= y1 < y2 <= 224
+        assert each.score >= 0.2
+
+
+def test_boxes_are_in_pixels_of_a_frame_of_any_size(captioner: Captioner) -> None:
+    small = synthetic_images(1, 224, seed=4)[0]
+    wide = np.repeat(np.repeat(small, 2, axis=0), 3, axis=1)
+    for one, other in zip(captioner.caption(small).objects[:5], captioner.caption(wide).objects[:5], strict=True):
+        np.testing.assert_allclose(np.array(one.box_xyxy) * [3, 2, 3, 2], other.box_xyxy, atol=1.0)
+        assert one.class_name == other.class_name
+
+
+def test_one_pass_of_the_vision_graph_gives_tokens_and_objects(
+    captioner: Captioner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes, see = 0, Vision.see
+
+    def counted(vision: Vision, preprocessed: np.ndarray) -> object:
+        nonlocal passes
+        passes += 1
+        return see(vision, preprocessed)
+
+    monkeypatch.setattr(Vision, "see", counted)
+    caption = captioner.caption(synthetic_images(1, 224, seed=4)[0])
+    assert passes == 1
+    assert caption.objects
+    detector = captioner.detector
+    assert isinstance(detector, VisionDetector)
+    assert detector.detect(synthetic_images(1, 224, seed=4)[0]) == caption.objects
+
+
+def test_captions_are_the_same_with_and_without_the_detector(captioner: Captioner, bundle: Path) -> None:
+    without = Captioner.from_bundle(bundle, engine="onnxruntime-cpu", threads=1, detector="none")
+    image = synthetic_images(1, 224, seed=4)[0]
+    assert without.detector is None
+    assert without.caption(image).objects == ()
+    assert without.caption(image).text == captioner.caption(image).text
+    assert captioner.caption_batch([image]) == [captioner.caption(image).text]
+
+
+def test_a_detector_that_is_given_wins_and_a_minimum_score_holds(bundle: Path, tmp_path: Path) -> None:
+    given = Captioner.from_bundle(bundle, detector=write_yolox(tmp_path / "tiny.onnx"))
+    assert given.detector is not None
+    assert given.detector.layout == "yolox"
+    image = synthetic_images(1, 224, seed=4)[0]
+    found = Captioner.from_bundle(bundle).caption(image).objects
+    score = found[len(found) // 2].score
+    picky = Captioner.from_bundle(bundle, minimum_score=score).caption(image).objects
+    assert picky == tuple(each for each in found if each.score >= score)
+
+
+def test_a_detector_may_be_left_out(checkpoint: Path, tmp_path: Path) -> None:
+    export(checkpoint, tmp_path / "bundle", "--no-detector", "--max-words", "4", "--beam-size", "1")
+    loaded = Bundle.load(tmp_path / "bundle")
+    assert loaded.detector is None
+    assert loaded.manifest["format_version"] == 1
+    assert [output.name for output in onnx.load(str(tmp_path / "bundle" / "vision.onnx")).graph.output] == ["tokens"]
+
+
+def test_training_may_begin_with_the_backbone_of_such_a_bundle(bundle: Path, checkpoint: Path) -> None:
+    from export.storage import round_to_float16
+    from training.vision.released_weights import load_backbone
+
+    trained = TrainedCaptioner.load(checkpoint).backbone
+    assert isinstance(trained, SideBySide)
+    round_to_float16(trained)
+    image = torch.from_numpy(synthetic_images(1, 224))
+    with torch.inference_mode():
+        torch.testing.assert_close(load_backbone(bundle)(image), trained.grids[0](image), atol=1e-3, rtol=0)
+
+
+def test_float16_finds_the_same_within_its_precision(checkpoint: Path, tmp_path: Path) -> None:
+    said = export(checkpoint, tmp_path / "bundle", "--precision", "float16", "--max-words", "4", "--beam-size", "1")
+    assert "objects: class scores within" in said
+
+
+def test_a_manifest_that_promises_objects_of_a_graph_without_them_is_refused(tiny_bundle: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest |= {"class_names": list(CLASSES), "detector": {"layout": "vision", "minimum_score": 0.3}}
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match="no output boxes"):
+        Vision(Bundle.load(copy), create_engine("onnxruntime-cpu"))
+    manifest["class_names"] = []
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match="class_names"):
+        Bundle.load(copy)
+
+
+def test_classes_that_do_not_fit_the_graph_are_refused(bundle: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(bundle, tmp_path / "bundle"))
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["class_names"] = ["cup", "chair"]
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match="2 classes"):
+        Captioner.from_bundle(copy).caption(synthetic_images(1, 224)[0])

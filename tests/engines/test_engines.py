@@ -1,0 +1,121 @@
+"""Engines are tried, not guessed, and say what is wrong."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from smart_caption_ros.captioning import Captioner, EngineError
+from smart_caption_ros.engines import ENGINE_NAMES, available_engines, create_engine, load_with
+from smart_caption_ros.engines.onnxruntime import BoundOnnxRuntimeGraph, OnnxRuntimeGraph
+from smart_caption_ros.engines.resident import give_back
+from smart_caption_ros.files import cache_folder
+from tests.engines.small_graphs import add_static_captioner, doubling
+
+
+def test_auto_picks_an_engine_and_says_what_really_runs() -> None:
+    assert "ExecutionProvider" in create_engine("auto").description
+
+
+def test_every_engine_is_reported_with_a_remedy_where_it_does_not_work() -> None:
+    reports = available_engines()
+    assert ("auto", *(report.name for report in reports)) == ENGINE_NAMES
+    assert any(report.available for report in reports)
+    assert all(report.detail and bool(report.remedy) != report.available for report in reports)
+
+
+def test_an_unknown_engine_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(EngineError, match="onnxruntime-cpu"):
+        create_engine("abacus")
+
+
+def test_an_engine_whose_provider_does_not_work_here_is_refused_not_silently_replaced() -> None:
+    for report in available_engines():
+        if not report.available:
+            with pytest.raises(EngineError, match=r"no working|cannot be imported"):
+                create_engine(report.name)
+
+
+def test_a_file_that_is_no_graph_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "graph.onnx"
+    path.write_bytes(b"not a graph")
+    with pytest.raises(EngineError, match=r"graph\.onnx cannot be loaded"):
+        create_engine("onnxruntime-cpu").load(path)
+
+
+def test_an_input_of_the_wrong_shape_is_an_engine_error_not_a_crash(tiny_bundle: Path) -> None:
+    captioner = Captioner.from_bundle(tiny_bundle, engine="onnxruntime-cpu")
+    with pytest.raises(EngineError, match=r"captioner\.onnx failed"):
+        captioner.decode(np.zeros((1, 49, 3), np.float32))
+
+
+def test_auto_goes_on_to_the_next_engine_where_one_cannot_do_what_is_wanted() -> None:
+    tried = []
+
+    def load(engine: object) -> object:
+        tried.append(engine)
+        raise EngineError("this one cannot")
+
+    with pytest.raises(EngineError, match=r"no inference engine works here: .*onnxruntime-cpu: this one cannot"):
+        load_with("auto", 1, load)
+    assert tried
+
+
+def test_the_captioner_says_which_engine_was_chosen_and_why(tiny_bundle: Path) -> None:
+    chosen = Captioner.from_bundle(tiny_bundle)
+    assert chosen.engine_choice.startswith(chosen.engine)
+    assert "auto took onnxruntime" in chosen.engine_choice
+    asked = Captioner.from_bundle(tiny_bundle, engine="onnxruntime-cpu", threads=1)
+    assert asked.engine_choice == f"{asked.engine}; onnxruntime-cpu was asked for"
+
+
+def test_the_cpu_takes_the_form_that_ends_early_and_runs_the_static_one_when_told_to(bundle_copy: Path) -> None:
+    add_static_captioner(bundle_copy)
+    captioner = Captioner.from_bundle(bundle_copy, engine="onnxruntime-cpu", threads=1)
+    assert captioner.graph == "captioner.onnx"
+    static = Captioner(captioner.bundle, create_engine("onnxruntime-cpu", 1), "captioner_static.onnx")
+    frames = [np.full((30, 40, 3), shade, np.uint8) for shade in (10, 250)]
+    assert static.caption_batch(frames) == [static.caption(frame).text for frame in frames] == ["w4 w5", "w4 w5"]
+
+
+def test_bound_memory_gives_what_an_ordinary_run_gives_and_other_shapes_take_the_ordinary_way(tmp_path: Path) -> None:
+    session = onnxruntime.InferenceSession(str(doubling(tmp_path / "g.onnx")), providers=["CPUExecutionProvider"])
+    bound, plain = BoundOnnxRuntimeGraph(onnxruntime, session, "g", "cpu"), OnnxRuntimeGraph(session, "g")
+    first = bound.run({"x": np.array([[1, 2, 3]], np.uint8)})["y"]
+    for rows in (1, 1, 4, 1):
+        x = np.arange(3 * rows, dtype=np.uint8).reshape(rows, 3) + rows
+        np.testing.assert_array_equal(bound.run({"x": x})["y"], plain.run({"x": x})["y"])
+    np.testing.assert_array_equal(first, [[2, 4, 6]])  # a later run must not write into an earlier result
+    with pytest.raises(EngineError, match="g failed"):
+        bound.run({"x": np.zeros((1, 2), np.uint8)})
+
+
+def test_the_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for chosen, folder in (("", "home/.cache"), ("relative", "home/.cache"), (str(tmp_path / "x"), "x")):
+        monkeypatch.setenv("XDG_CACHE_HOME", chosen)
+        assert cache_folder() == tmp_path / folder / "smart_caption_ros"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux's way to give memory back")
+def test_mapped_weights_leave_memory_and_are_still_there(tmp_path: Path) -> None:
+    path = tmp_path / "weights"
+    values = np.arange(1 << 20, dtype=np.int32)
+    values.tofile(path)
+    os.sync()  # a page that is not on the disk yet stays
+    mapped = np.memmap(path, np.int32, mode="c")
+    assert mapped.sum() == values.sum()  # reads every page
+    mapped[0] = 7  # written to, in this process alone
+
+    def resident_kb() -> int:
+        parts = Path("/proc/self/smaps").read_text().split(str(path))[1:]
+        return sum(int(part.split("Rss:", 1)[1].split()[0]) for part in parts)
+
+    before = resident_kb()
+    give_back([path])
+    assert resident_kb() <= before / 10
+    assert mapped[0] == 7
+    assert (mapped[1:] == values[1:]).all()

@@ -1,0 +1,133 @@
+"""COCO's instances files: frames and boxes, and what can be amiss."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from smart_caption_ros.evaluation.coco_instances import CocoInstances
+from smart_caption_ros.sources import SourceError
+from smart_caption_ros.sources.ground_truth import Oddity
+
+
+def content() -> dict[str, Any]:
+    """Two images, given in the wrong order; a cup and a crowd on the first."""
+    return {
+        "images": [
+            {"id": 8, "file_name": "000008.jpg", "width": 40, "height": 30},
+            {"id": 7, "file_name": "000007.png", "width": 20, "height": 10},
+        ],
+        "annotations": [
+            {"id": 70, "image_id": 7, "category_id": 47, "bbox": [1, 2, 10, 5], "iscrowd": 0},
+            {"id": 71, "image_id": 7, "category_id": 1, "bbox": [0.5, 0, 4.25, 10], "iscrowd": 1},
+        ],
+        "categories": [{"id": 47, "name": "cup"}, {"id": 1, "name": "person"}],
+    }
+
+
+def written(folder: Path, instances: Any, name: str = "instances_small.json") -> Path:
+    for image, size in (("000008.jpg", (30, 40, 3)), ("000007.png", (10, 20, 3)), ("000009.png", (10, 20, 3))):
+        cv2.imwrite(str(folder / image), np.full(size, 127, np.uint8))
+    (folder / name).write_text(json.dumps(instances))
+    return folder / name
+
+
+def test_images_come_by_their_ids_with_exclusive_boxes(tmp_path: Path) -> None:
+    data = CocoInstances([written(tmp_path, content())], tmp_path)
+    first, second = data.frames()
+    assert (first.name, first.width, first.height) == ("instances_small/7", 20, 10)
+    assert [(each.class_name, each.instance_id, each.box_xyxy) for each in first.objects] == [
+        ("cup", 70, (1, 2, 11, 7)),
+        ("person", 71, (0.5, 0, 4.75, 10)),
+    ]
+    assert first.objects[0].area_share == 0.25
+    assert (second.frame, second.objects) == ("8", ())
+    assert not data.oddities
+
+
+def test_several_files_are_several_sequences(tmp_path: Path) -> None:
+    paths = [written(tmp_path, content(), name) for name in ("b.json", "a.json")]
+    data = CocoInstances(paths, tmp_path)
+    assert data.lengths == {"b": 2, "a": 2}
+    assert [frame.name for frame in data.frames(2)] == ["b/7", "a/7"]
+
+
+def test_what_is_amiss_is_left_out_and_counted(tmp_path: Path) -> None:
+    instances = content()
+    instances["images"] += [
+        {"id": 9, "file_name": "000009.png", "width": 99, "height": 10},
+        {"id": 10, "file_name": "nowhere.png", "width": 20, "height": 10},
+        {"id": 7, "file_name": "000007.png", "width": 20, "height": 10},
+        {"id": 11},
+        "000012.png",
+    ]
+    instances["annotations"] += [
+        {"id": 72, "image_id": 7, "category_id": 99, "bbox": [1, 2, 10, 5]},
+        {"id": 73, "image_id": 700, "category_id": 1, "bbox": [1, 2, 10, 5]},
+        {"id": 74, "image_id": 7, "category_id": 1, "bbox": [1, 2, 10]},
+        {"id": 75, "image_id": 7, "category_id": 1, "bbox": [30, 2, 10, 5]},
+        {"id": 76, "image_id": [7], "category_id": 1, "bbox": [1, 2, 10, 5]},
+        {"id": 77, "image_id": 7, "category_id": {}, "bbox": [1, 2, 10, 5]},
+        {"id": 78, "image_id": 7, "category_id": 2, "bbox": [1, 2, 10, 5]},
+        75,
+    ]
+    instances["categories"] += [{"id": 2, "name": " "}, {"id": [3], "name": "dog"}]
+    data = CocoInstances([written(tmp_path, instances)], tmp_path)
+    assert [len(frame.objects) for frame in data.frames()] == [2, 0]
+    assert {name: each["count"] for name, each in data.oddities.to_json().items()} == {
+        Oddity.MALFORMED_FRAME.value: 2,
+        Oddity.REPEATED_FRAME.value: 1,
+        Oddity.IMAGE_OF_ANOTHER_SIZE.value: 1,
+        Oddity.FRAME_WITHOUT_IMAGE.value: 1,
+        Oddity.UNKNOWN_CLASS.value: 2,
+        Oddity.OBJECT_WITHOUT_FRAME.value: 1,
+        Oddity.MALFORMED_OBJECT.value: 4,
+        Oddity.BOX_OUTSIDE.value: 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "is no list of COCO instances: it must hold images, annotations and categories"),
+        ('{"images": [], "annotations": []}', "is no list of COCO instances"),
+        ('{"images": [], "annotations": [], "categories": []}', "no images are listed"),
+    ],
+)
+def test_files_that_are_no_instances_are_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "instances.json").write_text(text)
+    with pytest.raises(SourceError, match=sentence):
+        CocoInstances([tmp_path / "instances.json"], tmp_path)
+
+
+def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="nowhere: no such folder of images"):
+        CocoInstances([written(tmp_path, content())], tmp_path / "nowhere")
+    with pytest.raises(SourceError, match=r"nowhere\.json cannot be read: No such file"):
+        CocoInstances([tmp_path / "nowhere.json"], tmp_path)
+    with pytest.raises(SourceError, match="two files are called instances_small"):
+        CocoInstances([tmp_path / "instances_small.json"] * 2, tmp_path)
+
+
+def test_coco_mini_is_read_as_pycocotools_reads_it(data_dir: Path) -> None:
+    from pycocotools.coco import COCO
+
+    folder = data_dir / "coco_mini"
+    reference = COCO(str(folder / "instances_val2017.json"))
+    data = CocoInstances([folder / "instances_val2017.json"], folder / "images")
+    frames = list(data.frames())
+    assert not set(data.oddities.to_json()) - {Oddity.BOX_CLIPPED.value}
+    assert [frame.image_path.name for frame in frames] == [
+        reference.imgs[number]["file_name"] for number in sorted(reference.imgs)
+    ]
+    for frame, number in zip(frames, sorted(reference.imgs), strict=True):
+        annotations = reference.loadAnns(reference.getAnnIds(imgIds=number))
+        names = [reference.cats[each["category_id"]]["name"] for each in annotations]
+        assert Counter(each.class_name for each in frame.objects) == Counter(names)
+        shares = [each["bbox"][2] * each["bbox"][3] / (frame.width * frame.height) for each in annotations]
+        assert [each.area_share for each in frame.objects] == pytest.approx(shares, rel=1e-3)

@@ -1,0 +1,163 @@
+"""The HTML report: whole in one file, and what it shows is what was scored."""
+
+import base64
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import cv2
+import numpy as np
+import pytest
+
+from smart_caption_ros.evaluation.page import PICTURE_WIDTH_PX, Column, Picture, coverage_page, picture
+from smart_caption_ros.evaluation.report import CoverageReport, CoverageTally
+from smart_caption_ros.grounding import NounCoverage
+
+
+@dataclass(frozen=True)
+class Boxed:
+    class_name: str
+    box_xyxy: tuple[float, float, float, float]
+    area_share: float = 0.2
+
+
+OBJECTS = [Boxed("cup", (10, 60, 60, 110)), Boxed("couch", (80, 20, 160, 110)), Boxed("cup", (100, 40, 110, 50))]
+CAPTION = "a cup <b>near</b> a dog"
+
+
+class Elements(HTMLParser):
+    """Start tags with their attributes, and whether every element is closed in its turn."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def all(self, tag: str, **attributes: str) -> list[dict[str, str]]:
+        return [each for name, each in self.found if name == tag and attributes.items() <= each.items()]
+
+
+@pytest.fixture(scope="module")
+def coverage() -> NounCoverage:
+    return NounCoverage.load()
+
+
+@pytest.fixture
+def drawn(coverage: NounCoverage) -> Picture:
+    image = np.zeros((120, 200, 3), np.uint8)
+    return picture("000000/000007", image, OBJECTS, CAPTION, coverage.score(CAPTION, ["cup", "couch", "cup"]))
+
+
+def report_of(coverage: NounCoverage, captions: Sequence[str]) -> CoverageReport:
+    tally = CoverageTally(coverage)
+    for number, caption in enumerate(captions):
+        tally.add(f"{number % 2:06d}", caption, OBJECTS)
+    return tally.report()
+
+
+def column(coverage: NounCoverage, label: str, pictures: list[Picture], captions: Sequence[str] = (CAPTION,)) -> Column:
+    return Column(label, {"bundle": "here"}, report_of(coverage, captions), ["images: 3"], pictures, pictures)
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(coverage: NounCoverage, drawn: Picture) -> None:
+    page = coverage_page("Noun coverage", {"data": "somewhere"}, [column(coverage, "a", [drawn])])
+    elements = Elements(page)
+    assert elements.open == []
+    assert not elements.all("script")
+    assert not elements.all("link")
+    assert "http" not in page
+    assert "url(" not in page
+    links = [each[name] for _, each in elements.found for name in ("src", "href") if name in each]
+    assert links
+    assert all(link.startswith("data:image/jpeg;base64,") for link in links)
+
+
+def test_named_objects_share_a_colour_with_their_noun_and_the_others_are_grey(
+    coverage: NounCoverage, drawn: Picture
+) -> None:
+    noun = next(span for span in drawn.caption if span.colour)
+    assert (noun.text, noun.note) == ("cup", "cup, similarity 1.00")
+    assert "".join(span.text for span in drawn.caption) == CAPTION
+    colours = {(each.x, each.y): each.colour for each in drawn.drawings}
+    assert colours[(10, 60)] == colours[(100, 40)] == noun.colour
+    assert colours[(80, 20)] != noun.colour
+    elements = Elements(coverage_page("t", {}, [column(coverage, "a", [drawn])]))
+    assert elements.all("u", style=f"color: {noun.colour}")
+    assert len(elements.all("rect", stroke=colours[(80, 20)])) == 2  # among the best and among the worst
+    assert drawn.missed == ("couch",)
+
+
+def test_a_class_has_one_label_on_its_largest_object_inside_the_picture(drawn: Picture) -> None:
+    labels = [each for each in drawn.drawings if each.label]
+    assert sorted(each.label for each in labels) == ["couch", "cup"]
+    cup = next(each for each in labels if each.label == "cup")
+    assert (cup.x, cup.y) == (10, 60)
+    assert all(0 < each.label_y < drawn.height for each in labels)
+
+
+def test_captions_and_names_are_text_and_no_markup(coverage: NounCoverage, drawn: Picture) -> None:
+    page = coverage_page("<t>", {"data": "<here>"}, [column(coverage, "<label>", [drawn])])
+    assert "&lt;b&gt;near&lt;/b&gt;" in page
+    elements = Elements(page)
+    assert {name for name, _ in elements.found}.isdisjoint({"b", "t", "here", "label"})
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"), [(200, 200), (PICTURE_WIDTH_PX, PICTURE_WIDTH_PX), (2000, PICTURE_WIDTH_PX)]
+)
+def test_pictures_are_no_wider_than_they_are_shown(coverage: NounCoverage, width: int, shown: int) -> None:
+    image = np.full((1000, width, 3), (10, 200, 90), np.uint8)
+    box = (0.0, 0.0, width / 2, 1000.0)
+    made = picture("0/0", image, [Boxed("cup", box)], "a cup", coverage.score("a cup", ["cup"]))
+    data = np.frombuffer(base64.b64decode(made.data_uri.split(",")[1]), np.uint8)
+    decoded = cv2.imdecode(data, cv2.IMREAD_COLOR)
+    assert decoded.shape == (made.height, made.width, 3) == (round(1000 * shown / width), shown, 3)
+    assert np.abs(decoded.astype(int) - (10, 200, 90)).max() < 8
+    assert made.drawings[0].width == pytest.approx(shown / 2)
+
+
+def test_the_table_and_the_plot_show_the_figures_of_every_column(coverage: NounCoverage) -> None:
+    columns = [column(coverage, "M = 0", [], ["a cup", "a dog"]), column(coverage, "M = 40", [], ["a cup on a couch"])]
+    page = coverage_page("t", {}, columns)
+    for each in columns:
+        for value in each.report.overall.coverage.values():
+            assert f"{value:.3f}" in page
+        assert each.label in page
+    lines = Elements(page).all("polyline")
+    assert len(lines) == 2
+    for line in lines:
+        xs = [float(point.split(",")[0]) for point in line["points"].split()]
+        assert len(xs) == 4
+        assert all(left < right for left, right in pairwise(xs))
+    # More coverage is further up, which in SVG is a smaller number.
+    heights = [float(line["points"].split()[0].split(",")[1]) for line in lines]
+    assert heights[1] < heights[0]
+
+
+def test_a_report_without_any_object_is_still_a_page(coverage: NounCoverage) -> None:
+    tally = CoverageTally(coverage)
+    tally.add("000000", "", [])
+    page = coverage_page("t", {}, [Column("a", {}, tally.report(), [], [], [])])
+    assert Elements(page).open == []
+    assert "No frame has an object above 1 %" in page
+    assert not re.search(r"\b(nan|None)\b", page)
+
+
+def test_an_empty_caption_is_shown_as_none(coverage: NounCoverage) -> None:
+    image = np.zeros((50, 50, 3), np.uint8)
+    made = picture("0/0", image, [Boxed("cup", (0, 0, 20, 20))], "", coverage.score("", ["cup"]))
+    assert "no caption" in coverage_page("t", {}, [column(coverage, "a", [made])])

@@ -1,0 +1,118 @@
+"""The figures of a benchmark against their definition, written out again without running sums."""
+
+import json
+from dataclasses import dataclass
+from statistics import fmean
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smart_caption_ros.evaluation.report import AREA_THRESHOLDS, CoverageTally
+from smart_caption_ros.grounding import NounCoverage
+
+
+@dataclass(frozen=True)
+class Thing:
+    class_name: str
+    area_share: float
+
+
+CAPTIONS = ["", "a dog on a couch", "a cup and a chair near a table", "two giraffes", "a man with a phone"]
+CLASSES = ["dog", "couch", "cup", "chair", "dining table", "giraffe", "person"]
+SHARES = [0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.2, 1.0]
+THINGS = st.builds(Thing, st.sampled_from(CLASSES), st.sampled_from(SHARES))
+FRAMES = st.lists(
+    st.tuples(st.sampled_from(["000000", "000001"]), st.sampled_from(CAPTIONS), st.lists(THINGS, max_size=5)),
+    max_size=8,
+)
+
+
+def mean(values: list[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+@settings(max_examples=30)
+@given(FRAMES)
+def test_figures_are_the_means_over_the_frames_that_have_such_objects(
+    coverage: NounCoverage, frames: list[tuple[str, str, list[Thing]]]
+) -> None:
+    tally = CoverageTally(coverage)
+    for sequence, caption, things in frames:
+        tally.add(sequence, caption, things)
+    report = tally.report()
+    parts = [(report.overall, frames)]
+    parts += [(figures, [each for each in frames if each[0] == name]) for name, figures in report.sequences.items()]
+    assert set(report.sequences) == {sequence for sequence, _, _ in frames}
+    for figures, members in parts:
+        assert figures.scored_frames == len(members)
+        for threshold in AREA_THRESHOLDS:
+            scores = []
+            for _, caption, things in members:
+                classes = [thing.class_name for thing in things if thing.area_share > threshold]
+                if classes:
+                    scores.append(coverage.score(caption, classes).coverage or 0.0)
+            assert figures.frames[threshold] == len(scores)
+            assert figures.coverage[threshold] == pytest.approx(mean(scores))
+        supports = [coverage.score(caption, [thing.class_name for thing in things]) for _, caption, things in members]
+        known = [result.noun_support for result in supports if result.noun_support is not None]
+        assert (figures.noun_support, figures.noun_support_frames) == (pytest.approx(mean(known)), len(known))
+        counts = list(figures.frames.values())
+        assert counts == sorted(counts, reverse=True)
+    json.dumps(report.to_json(), allow_nan=False)
+
+
+@settings(max_examples=30)
+@given(FRAMES)
+def test_classes_and_near_misses_add_up_to_the_assignments(
+    coverage: NounCoverage, frames: list[tuple[str, str, list[Thing]]]
+) -> None:
+    tally = CoverageTally(coverage)
+    results = [tally.add(*frame).above.get(AREA_THRESHOLDS[0]) for frame in frames]
+    report = tally.report()
+    for each in report.classes:
+        there = [result for result in results if result is not None and each.class_name in result.classes]
+        assert each.frames == len(there)
+        assert each.missed == sum(each.class_name in result.missed_classes for result in there)
+        profits = [
+            match.similarity for result in there for match in result.matches if match.class_name == each.class_name
+        ]
+        assert each.similarity == pytest.approx(sum(profits) / len(there))
+    for near in report.near_misses:
+        pairs = [
+            match.similarity
+            for result in results
+            if result is not None and near.class_name in result.missed_classes
+            for match in result.matches
+            if (match.class_name, match.noun.lemma) == (near.class_name, near.noun)
+        ]
+        assert (near.frames, near.similarity) == (len(pairs), pytest.approx(fmean(pairs)))
+    missed = [each.missed for each in report.classes]
+    assert missed == sorted(missed, reverse=True)
+
+
+def test_an_object_as_large_as_the_threshold_is_not_above_it(coverage: NounCoverage) -> None:
+    score = CoverageTally(coverage).add("000000", "a dog", [Thing("dog", 0.05), Thing("cup", 0.06)])
+    assert {threshold: result.classes for threshold, result in score.above.items()} == {
+        0.01: ("dog", "cup"),
+        0.03: ("dog", "cup"),
+        0.05: ("cup",),
+    }
+
+
+def test_nothing_scored_has_no_figures(coverage: NounCoverage) -> None:
+    content = CoverageTally(coverage).report().to_json()
+    assert content["coverage"] == {"0.01": None, "0.03": None, "0.05": None, "0.1": None}
+    assert content["frames"] == {"0.01": 0, "0.03": 0, "0.05": 0, "0.1": 0}
+    assert (content["noun_support"], content["sequences"], content["classes"]) == (None, {}, {})
+
+
+def test_small_objects_support_nouns_and_unknown_words_are_counted(coverage: NounCoverage) -> None:
+    tally = CoverageTally(coverage)
+    tally.add("000000", "two giraffes and a cup", [Thing("cup", 0.001), Thing("giraffe", 0.001)])
+    tally.add("000000", "a giraffe", [])
+    report = tally.report()
+    assert report.overall.noun_support == 0.5
+    assert report.out_of_vocabulary_nouns == {"giraffe": 2}
+    assert report.out_of_vocabulary_classes == ("giraffe",)
+    assert report.classes == ()

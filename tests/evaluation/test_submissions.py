@@ -1,0 +1,126 @@
+"""Detections in the challenge's submission format, in the place of ground truth."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smart_caption_ros.evaluation.submissions import DetectedFrames
+from smart_caption_ros.sources import SourceError
+from smart_caption_ros.sources.acvr import AcvrSequences
+from smart_caption_ros.sources.ground_truth import Oddity
+from tests.sources.acvr_sequence import Drawn, write_sequence
+
+CLASSES = ["none", "chair", "diningtable", "tv"]
+
+
+def detection(label: int, score: float, box: tuple[float, ...] = (10, 20, 39, 69)) -> dict[str, Any]:
+    probabilities = [(1 - score) / (len(CLASSES) - 1)] * len(CLASSES)
+    probabilities[label] = score
+    return {"bbox": list(box), "covars": [[[1, 0], [0, 1]], [[1, 0], [0, 1]]], "label_probs": probabilities}
+
+
+def written(path: Path, detections: list[Any], classes: Any = CLASSES) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"classes": classes, "detections": detections}))
+    return path
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Two sequences of three frames; the second has no labels."""
+    for sequence in ("000000", "000001"):
+        write_sequence(
+            tmp_path / "root" / sequence, {number: [Drawn("cup", 1, 1, (0, 0, 9, 9))] for number in range(3)}
+        )
+    (tmp_path / "root" / "000001" / "labels.json").unlink()
+    for mask in (tmp_path / "root" / "000001").glob("?.png"):
+        mask.unlink()
+    return tmp_path / "root"
+
+
+def test_the_nth_list_belongs_to_the_nth_frame_and_replaces_its_objects(root: Path, tmp_path: Path) -> None:
+    lists = [[detection(1, 0.9)], [], [detection(2, 0.8), detection(3, 0.5, (0, 0, 9, 9))]]
+    written(tmp_path / "found" / "000000.json", lists)
+    written(tmp_path / "found" / "1.json", [[], [detection(1, 0.6)], []])
+    data = DetectedFrames(AcvrSequences(root, objects=False), tmp_path / "found")
+    frames = list(data.frames())
+    assert not data.oddities
+    assert [[each.class_name for each in frame.objects] for frame in frames] == [
+        ["chair"], [], ["dining table", "television"], [], ["chair"], [],
+    ]  # fmt: skip
+    assert [frame.name for frame in frames[2:4]] == ["000000/000002", "000001/000000"]
+    assert frames[0].objects[0].box_xyxy == (10, 20, 40, 70)
+    assert frames[0].objects[0].area_share == 0.15
+    assert [frame.objects[0].class_name for frame in data.frames(2) if frame.objects] == ["chair", "dining table"]
+
+
+def test_background_and_what_is_below_the_score_are_no_objects(root: Path, tmp_path: Path) -> None:
+    lists = [[detection(0, 0.9), detection(1, 0.49), detection(1, 0.5)], [], []]
+    path = written(tmp_path / "found" / "000000.json", lists)
+    (frame, *_) = DetectedFrames(AcvrSequences(root / "000000", objects=False), path).frames()
+    assert len(frame.objects) == 1
+    (frame, *_) = DetectedFrames(AcvrSequences(root / "000000", objects=False), path, 0.4).frames()
+    assert len(frame.objects) == 2
+
+
+def test_a_frame_that_lost_its_image_keeps_its_list(root: Path, tmp_path: Path) -> None:
+    (root / "000000" / "rgb_000000.png").unlink()
+    path = written(tmp_path / "any name.json", [[detection(1, 0.9)], [detection(2, 0.9)], []])
+    data = DetectedFrames(AcvrSequences(root / "000000", objects=False), path)
+    assert [[each.class_name for each in frame.objects] for frame in data.frames()] == [["dining table"], []]
+    assert data.oddities.count(Oddity.FRAME_WITHOUT_IMAGE) == 1
+
+
+def test_sequences_without_detections_are_counted(root: Path, tmp_path: Path) -> None:
+    path = written(tmp_path / "000001.json", [[], [], []])
+    data = DetectedFrames(AcvrSequences(root, objects=False), path)
+    assert {frame.sequence for frame in data.frames()} == {"000001"}
+    assert data.count() == 3
+    assert data.oddities.count(Oddity.SEQUENCE_WITHOUT_DETECTIONS) == 1
+
+
+def test_malformed_detections_are_left_out_and_counted(root: Path, tmp_path: Path) -> None:
+    good = detection(1, 0.9)
+    bad: list[dict[str, Any]] = [
+        {**good, "bbox": [1, 2]},
+        {**good, "label_probs": []},
+        {**good, "label_probs": [0, 0, 0, 0, 1]},
+        {**good, "label_probs": ["0.9"]},
+        {**good, "label_probs": [float("nan"), 1, 0, 0]},
+        {"bbox": good["bbox"]},
+    ]
+    path = written(tmp_path / "000000.json", [[*bad, good], [], [detection(1, 0.9, (200, 0, 210, 9))]])
+    data = DetectedFrames(AcvrSequences(root / "000000", objects=False), path)
+    assert [len(frame.objects) for frame in data.frames()] == [1, 0, 0]
+    assert data.oddities.count(Oddity.MALFORMED_OBJECT) == len(bad)
+    assert data.oddities.count(Oddity.BOX_OUTSIDE) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "is no submission of detections: it lacks the list of classes"),
+        ('{"classes": [], "detections": [[], [], []]}', "lacks the list of classes"),
+        ('{"classes": ["none"], "detections": 3}', "`detections` must hold a list of objects a frame"),
+        ('{"classes": ["none"], "detections": [3, [], []]}', "`detections` must hold a list of objects a frame"),
+        ('{"classes": ["none"], "detections": [[{}], [], []]}', "`detections` must hold a list of objects a frame"),
+        ('{"classes": ["none"], "detections": [[]]}', "holds 1 lists of detections, but sequence 000000 has 3 frames"),
+    ],
+)
+def test_files_that_are_no_submission_of_the_sequence_are_refused(
+    root: Path, tmp_path: Path, content: str, sentence: str
+) -> None:
+    (tmp_path / "000000.json").write_text(content)
+    with pytest.raises(SourceError, match=sentence):
+        DetectedFrames(AcvrSequences(root, objects=False), tmp_path / "000000.json")
+
+
+def test_detections_of_other_sequences_are_refused(root: Path, tmp_path: Path) -> None:
+    frames = AcvrSequences(root, objects=False)
+    with pytest.raises(SourceError, match="nowhere: no such file or folder of detections"):
+        DetectedFrames(frames, tmp_path / "nowhere")
+    with pytest.raises(SourceError, match=r"expected <sequence>\.json for one of 000000, 000001"):
+        DetectedFrames(frames, written(tmp_path / "000002.json", [[], [], []]))

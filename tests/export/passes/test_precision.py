@@ -1,0 +1,129 @@
+"""Half precision and 8-bit layers: what is in the graph, and what comes out of it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, numpy_helper
+
+from export.captioner import loop_form, static_form
+from export.passes.float16 import pieces_in_float16, write_float16
+from export.passes.int8 import WEIGHTS, apart_from_tables, choose, layers_of, to_int8
+from export.trace import Pieces
+from export.verify import synthetic_images
+from tests.export.graphs import MAX_WORDS, ragged, run, session_of
+
+
+def input_types(graph: onnx.GraphProto) -> dict[str, set[int]]:
+    """Types of the floating-point inputs of each operator."""
+    inferred = onnx.shape_inference.infer_shapes(onnx.helper.make_model(graph)).graph
+    types = {tensor.name: tensor.data_type for tensor in inferred.initializer}
+    for value in (*inferred.input, *inferred.value_info, *inferred.output):
+        types[value.name] = value.type.tensor_type.elem_type
+    found: dict[str, set[int]] = {}
+    for node in inferred.node:
+        kinds = {types[name] for name in node.input if name} & {TensorProto.FLOAT, TensorProto.FLOAT16}
+        found.setdefault(node.op_type, set()).update(kinds)
+    return found
+
+
+def test_in_float16_layers_are_halves_and_what_needs_range_is_not(pieces: Pieces) -> None:
+    halved = pieces_in_float16(pieces)
+    for piece in (halved.start, halved.step):
+        types = input_types(piece.graph)
+        assert types["MatMul"] == {TensorProto.FLOAT16}
+        assert types["LayerNormalization"] == types["Softmax"] == {TensorProto.FLOAT}
+    assert types["TopK"] == types["Exp"] == types["Log"] == types["ReduceSum"] == {TensorProto.FLOAT}
+    cache = {value.name: value.type.tensor_type.elem_type for value in halved.step.graph.input}
+    assert cache["word_keys_0"] == cache["image_values_0"] == TensorProto.FLOAT16
+    assert cache["scores"] == TensorProto.FLOAT
+
+
+def test_float16_says_what_float32_says_in_both_forms(pieces: Pieces) -> None:
+    tokens, mask = ragged(1, 1)
+    halved = pieces_in_float16(pieces)
+    expected = run(session_of(static_form(pieces, MAX_WORDS, 9)), tokens, mask)
+    for graph in (loop_form(halved, MAX_WORDS), static_form(halved, MAX_WORDS, 9)):
+        found = run(session_of(graph), tokens, mask)
+        steps = found["words"].shape[2]
+        assert found["attention"].dtype == found["scores"].dtype == np.float32
+        np.testing.assert_array_equal(found["words"][:, 0], expected["words"][:, 0, :steps])
+        np.testing.assert_allclose(found["scores"][:, 0], expected["scores"][:, 0], atol=0.05)
+
+
+def test_the_vision_graph_in_float16_takes_and_gives_what_the_other_does(vision_graph: onnx.ModelProto) -> None:
+    halved, _ = write_float16(vision_graph)
+    assert input_types(halved.graph)["Conv"] == {TensorProto.FLOAT16}
+    images = synthetic_images(1, 224)
+    expected, found = (session_of(each).run(["tokens"], {"image_bgr": images})[0] for each in (vision_graph, halved))
+    assert found.dtype == np.float32
+    # Rounded after each of 52 random layers.
+    assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.999
+
+
+@pytest.mark.parametrize("weights", list(WEIGHTS))
+def test_8_bit_layers_come_close_to_float32(pieces: Pieces, weights: str) -> None:
+    tokens, mask = ragged(1, 1)
+    quantised = to_int8(pieces, list(layers_of(pieces)), weights)
+    kept = [tensor for piece in (quantised.start, quantised.step) for tensor in piece.graph.initializer]
+    small = [
+        numpy_helper.to_array(tensor)
+        for tensor in kept
+        if tensor.data_type in (TensorProto.INT8, TensorProto.UINT8) and len(tensor.dims) == 2
+    ]
+    assert len(small) == len(layers_of(pieces))
+    if weights == "7bit":  # two products of an 8-bit input and a weight must fit 16 bits with a sign
+        assert all(values.dtype == np.int8 and np.abs(values.astype(int)).max() <= 64 for values in small)
+    expected = run(session_of(loop_form(pieces, MAX_WORDS)), tokens, mask)
+    found = run(session_of(loop_form(quantised, MAX_WORDS)), tokens, mask)
+    np.testing.assert_allclose(found["log_probabilities"][0, 0, 0], expected["log_probabilities"][0, 0, 0], atol=0.3)
+
+
+def test_a_products_table_of_positions_can_be_multiplied_beforehand(pieces: Pieces) -> None:
+    names = [node.name for node in pieces.step.graph.node if node.op_type == "MatMul"]
+    apart = replace(pieces, step=apart_from_tables(pieces.step, names))
+    (added,) = {t.name for t in apart.step.graph.initializer} - {t.name for t in pieces.step.graph.initializer}
+    assert [list(t.dims) for t in apart.step.graph.initializer if t.name == added] == [[54, 192]]
+    tokens, mask = ragged(2, 1)
+    expected = run(session_of(loop_form(pieces, MAX_WORDS)), tokens, mask)
+    found = run(session_of(loop_form(apart, MAX_WORDS)), tokens, mask)
+    np.testing.assert_array_equal(found["words"], expected["words"])
+    np.testing.assert_allclose(found["log_probabilities"], expected["log_probabilities"], atol=1e-4)
+
+
+def test_only_the_layers_that_were_named_are_in_8_bits(pieces: Pieces) -> None:
+    first, *others = layers_of(pieces)
+    assert first.startswith("start/0 ")
+    quantised = to_int8(pieces, [first], "u8")
+    assert Counter(node.op_type for node in quantised.start.graph.node)["MatMulInteger"] == 1
+    assert quantised.step is pieces.step
+    assert len(others) == 12
+
+
+def quantised_layers(pieces: Pieces) -> int:
+    nodes = [node.op_type for piece in (pieces.start, pieces.step) for node in piece.graph.node]
+    return nodes.count("MatMulInteger")
+
+
+@pytest.mark.parametrize(("bearable", "chosen"), [(13, 13), (5, 5), (0, 0)])
+def test_as_many_layers_are_chosen_as_the_bar_allows(pieces: Pieces, bearable: int, chosen: int) -> None:
+    def describe(candidate: Pieces) -> Sequence[tuple[list[int], float]]:
+        changed = quantised_layers(candidate) > bearable
+        return [([4, 5, 2 + changed], -1.0)] * 10
+
+    choice = choose(pieces, "u8", describe, describe, lambda captions: 0.5)
+    assert len(choice.chosen.layers) == quantised_layers(choice.pieces) == chosen
+    assert choice.chosen.identical == 1
+    report = choice.report()
+    assert report["layers"] == chosen
+    assert len(report["damage_of_each_layer"]) == 13
+
+
+def test_layers_are_refused_where_captions_stay_the_same_but_for_their_worth(pieces: Pieces) -> None:
+    same = [([4, 2], -1.0)] * 10
+    worth = iter([0.5, *[0.4] * 20])
+    choice = choose(pieces, "u8", lambda _: same, lambda _: same, lambda _: next(worth))
+    assert choice.chosen.layers == ()

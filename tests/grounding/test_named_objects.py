@@ -1,0 +1,187 @@
+"""The nouns of a caption name the objects that a person would say they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smart_caption_ros.captioning import Caption, DetectedObject, Timing, Word
+from smart_caption_ros.captioning.vocabulary import join_words, word_starts
+from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
+from smart_caption_ros.grounding import CoverageOptions, NounCoverage
+from smart_caption_ros.grounding.named_objects import GroundedNoun, ground
+
+
+@pytest.fixture(scope="module")
+def coverage() -> NounCoverage:
+    return NounCoverage.load()
+
+
+def caption(text: str, *objects: tuple[str, float], tokens: str | None = None) -> Caption:
+    box = (0.0, 0.0, 1.0, 1.0)
+    return Caption(
+        text=text,
+        words=tuple(Word(token, -0.1, box) for token in (text if tokens is None else tokens).split()),
+        score=-1.0,
+        confidence=0.5,
+        alternatives=(),
+        timing=Timing(0, 0, 0, 0, 1),
+        image_size=(10, 10),
+        model="m",
+        engine="e",
+        objects=tuple(DetectedObject(name, 0, score, box) for name, score in objects),
+    )
+
+
+def named(coverage: NounCoverage, spoken: Caption) -> list[tuple[str, int, int | None]]:
+    return [(noun.text, noun.word_index, noun.object_index) for noun in ground(coverage, spoken).nouns]
+
+
+def test_each_noun_names_the_object_of_its_class_and_other_nouns_name_none(coverage: NounCoverage) -> None:
+    spoken = caption("a dog with wine glasses in the sunshine", ("wine glass", 0.5), ("oven", 0.9), ("dog", 0.7))
+    grounding = ground(coverage, spoken)
+    assert grounding.nouns == (
+        GroundedNoun("dog", "dog", 1, 2, 1.0),
+        GroundedNoun("wine glasses", "wine glass", 3, 0, 1.0),
+        GroundedNoun("sunshine", "sunshine", 7, None, 0.0),
+    )
+    assert grounding.missed_classes == ("oven",)
+    assert grounding.unsupported_nouns == ("sunshine",)
+    assert grounding.coverage == pytest.approx(coverage.score(spoken.text, ["wine glass", "oven", "dog"]).coverage)
+    assert grounding.time_s > 0
+
+
+def test_nouns_of_one_class_name_one_object_each_the_surest_first(coverage: NounCoverage) -> None:
+    spoken = caption("a dog and a dog and a dog", ("dog", 0.4), ("dog", 0.9))
+    assert named(coverage, spoken) == [("dog", 1, 1), ("dog", 4, 0), ("dog", 7, 1)]
+
+
+def test_two_words_for_one_object_both_name_it(coverage: NounCoverage) -> None:
+    sofa, couch = ground(coverage, caption("a sofa or a couch", ("couch", 0.9))).nouns
+    assert (couch.object_index, couch.similarity) == (0, 1.0)
+    assert sofa.object_index == 0
+    assert 0.65 <= sofa.similarity < 1
+
+
+def test_words_are_counted_as_the_caption_counts_them(coverage: NounCoverage) -> None:
+    spoken = caption("a man's dog", ("dog", 0.9), tokens="a man 's dog")
+    assert named(coverage, spoken)[-1] == ("dog", 3, 0)
+    assert named(coverage, caption("a man's dog", ("dog", 0.9), tokens=""))[-1] == ("dog", 2, 0)
+
+
+def test_without_objects_the_nouns_name_nothing_and_coverage_is_undefined(coverage: NounCoverage) -> None:
+    grounding = ground(coverage, caption("a dog on a couch"))
+    assert [noun.object_index for noun in grounding.nouns] == [None, None]
+    assert grounding.coverage is None
+    assert grounding.noun_support == 0
+
+
+def test_an_empty_caption_misses_every_class(coverage: NounCoverage) -> None:
+    grounding = ground(coverage, caption("", ("dog", 0.9), ("dog", 0.8), ("couch", 0.7)))
+    assert grounding.nouns == ()
+    assert (grounding.coverage, grounding.noun_support) == (0.0, None)
+    assert grounding.missed_classes == ("dog", "couch")
+
+
+def test_five_hundred_objects_are_matched(coverage: NounCoverage) -> None:
+    spoken = caption("a dog on a couch", *((COCO_CLASSES[i % 80], i / 1000) for i in range(500)))
+    grounding = ground(coverage, spoken)
+    assert [(noun.text, noun.object_index) for noun in grounding.nouns] == [("dog", 496), ("couch", 457)]
+    assert 2 / 80 <= (grounding.coverage or 0) <= 1
+
+
+def test_synonyms_name_their_class_where_they_count(tmp_path: Path, coverage: NounCoverage) -> None:
+    path = tmp_path / "synonyms.txt"
+    path.write_text("person, sunshine\n")
+    with_list = NounCoverage.load(synonyms=path, options=CoverageOptions(synonyms=True))
+    spoken = caption("a sunshine jumps", ("person", 0.9))
+    assert named(coverage, spoken)[0] == ("sunshine", 1, None)
+    assert named(with_list, spoken)[0] == ("sunshine", 1, 0)
+
+
+@given(st.lists(st.sampled_from(["a", "dog", "'s", "n't", "cat", "ca", "'"]), max_size=8))
+def test_tokens_begin_where_the_sentence_has_them(tokens: list[str]) -> None:
+    sentence = join_words(tokens)
+    for token, start in zip(tokens, word_starts(tokens), strict=True):
+        assert sentence[start : start + len(token)] == token
+
+
+def test_the_names_of_cocos_classes_are_in_the_one_spelling() -> None:
+    assert len(set(COCO_CLASSES)) == 80
+    assert [normalise(name) for name in COCO_CLASSES] == list(COCO_CLASSES)
+    assert {normalise(name) for name in ("tv", "TV", "tvmonitor")} == {"television"}
+
+
+@pytest.mark.parametrize(
+    ("text", "noun", "class_name"),
+    [
+        ("a girl in a red dress", "girl", "person"),
+        ("two women are cooking", "women", "person"),
+        ("people around a desk", "people", "person"),
+        ("a skater jumps", "skater", "person"),
+        ("a sofa under a window", "sofa", "couch"),
+        ("a monitor on a desk", "monitor", "television"),
+        ("a monitor on a desk", "desk", "dining table"),
+        ("a brown puppy", "puppy", "dog"),
+        ("an animal on a bed", "animal", "cat"),
+        ("a fridge in the corner", "fridge", "refrigerator"),
+        ("a plant in a pot", "plant", "potted plant"),
+        ("a bike leans on a wall", "bike", "bicycle"),
+        ("a bike leans on a wall", "bike", "motorcycle"),
+        ("a phone beside a mug", "mug", "cup"),
+        ("a phone beside a mug", "phone", "cell phone"),
+    ],
+)
+def test_a_word_that_people_use_for_a_class_names_it(
+    coverage: NounCoverage, text: str, noun: str, class_name: str
+) -> None:
+    found = {each.text: each for each in ground(coverage, caption(text, (class_name, 0.9))).nouns}
+    assert found[noun].object_index == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "class_name"),
+    [
+        ("a room with a view", "dining table"),
+        ("two girls in the street", "dog"),
+        ("a kitchen with a window", "oven"),
+        ("a street in a field", "bus"),
+        ("a dog in the grass", "cat"),
+        ("a cup on a counter", "bowl"),
+        ("a man and a woman", "chair"),
+        ("a bedroom", "bed"),
+        ("a truck on the road", "car"),
+        ("a lamp beside a pillow", "bed"),
+    ],
+)
+def test_likeness_of_word_vectors_alone_names_no_object_of_another_kind(
+    coverage: NounCoverage, text: str, class_name: str
+) -> None:
+    grounding = ground(coverage, caption(text, (class_name, 0.9)))
+    assert [noun.object_index for noun in grounding.nouns] == [None] * len(grounding.nouns)
+    assert grounding.missed_classes == (class_name,)
+    assert grounding.noun_support == 0
+
+
+def test_the_measure_of_the_paper_does_not_know_the_table_of_words(coverage: NounCoverage) -> None:
+    spoken = caption("two girls in a room", ("dog", 0.9), ("dining table", 0.8))
+    assert ground(coverage, spoken).coverage == coverage.score(spoken.text, ["dog", "dining table"]).coverage
+    assert (ground(coverage, spoken).coverage or 0) > 0.3
+
+
+def test_another_detectors_class_is_named_by_its_own_name_and_by_what_is_like_it(coverage: NounCoverage) -> None:
+    spoken = caption("a lamp in a room beside a shirt", ("room", 0.9), ("jacket", 0.8), ("lamp", 0.7))
+    assert named(coverage, spoken) == [("lamp", 1, 2), ("room", 4, 0), ("shirt", 7, 1)]
+
+
+def test_of_two_classes_that_a_word_may_mean_it_names_the_likelier_and_misses_the_other(
+    coverage: NounCoverage,
+) -> None:
+    grounding = ground(coverage, caption("a kitten is a pet", ("horse", 0.9), ("cat", 0.5), ("dog", 0.4)))
+    kitten, pet = grounding.nouns
+    assert kitten.object_index == 1
+    assert pet.object_index in (1, 2)
+    assert "horse" in grounding.missed_classes

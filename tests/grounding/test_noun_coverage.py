@@ -1,0 +1,153 @@
+"""Captions against classes: the worked example of docs/coverage.md, the edges, the options."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smart_caption_ros.grounding import CoverageError, CoverageOptions, NounCoverage
+from tests.grounding.conftest import EXAMPLE_VECTORS
+
+ROOT = Path(__file__).resolve().parents[2]
+CAPTION, CLASSES = "a cup on a table near a sofa", ["cup", "couch", "dining table", "laptop"]
+
+
+def test_the_worked_example_of_the_documentation(example_vectors: Path) -> None:
+    result = NounCoverage.load(word_vectors=example_vectors).score(CAPTION, CLASSES)
+    assert [(match.class_name, match.noun.text) for match in result.matches] == [
+        ("cup", "cup"),
+        ("couch", "sofa"),
+        ("dining table", "table"),
+    ]
+    assert [match.similarity for match in result.matches] == pytest.approx([1, 0.96, 0.96])
+    assert result.coverage == pytest.approx((1 + 0.96 + 0.96) / 4)
+    assert result.noun_support == 1
+    assert result.missed_classes == ("laptop",)
+    page = (ROOT / "docs" / "coverage.md").read_text()
+    assert EXAMPLE_VECTORS in page
+    assert CAPTION in page
+    assert "(1 + 0.96 + 0.96) / 4 = 0.73" in page
+
+
+def test_what_the_documentation_prints_is_what_is_printed(coverage: NounCoverage) -> None:
+    page = (ROOT / "docs" / "command_line.md").read_text()
+    caption, classes = re.findall(r'coverage score --caption "([^"]+)" --classes "([^"]+)"', page)[0]
+    result = coverage.score(caption, classes.split(","))
+    for match in result.matches:
+        assert re.search(rf"^{match.class_name} +{match.noun.text} +{match.similarity:.3f}$", page, re.MULTILINE)
+    assert f"coverage: {result.coverage:.3f}" in page
+    assert f"noun support: {result.noun_support:.3f}" in page
+
+
+def test_every_object_named_is_full_coverage(coverage: NounCoverage) -> None:
+    result = coverage.score("a Dog and two cats on the dining table", ["cat", "dog", "diningtable"])
+    assert (result.coverage, result.noun_support) == (1, 1)
+    assert result.missed_classes == result.unsupported_nouns == ()
+
+
+def test_an_empty_caption_covers_nothing_and_has_no_support(coverage: NounCoverage) -> None:
+    result = coverage.score("", ["cat", "dog"])
+    assert (result.coverage, result.noun_support) == (0, None)
+    assert result.missed_classes == ("cat", "dog")
+    assert result.matches == result.nouns == ()
+
+
+def test_without_objects_coverage_is_undefined_and_nothing_supports_a_noun(coverage: NounCoverage) -> None:
+    result = coverage.score("a cat", [])
+    assert (result.coverage, result.noun_support) == (None, 0)
+    assert result.unsupported_nouns == ("cat",)
+
+
+def test_neither_caption_nor_objects(coverage: NounCoverage) -> None:
+    result = coverage.score("", [])
+    assert (result.coverage, result.noun_support) == (None, None)
+
+
+def test_repeated_nouns_and_classes_count_once(coverage: NounCoverage) -> None:
+    once = coverage.score("a dog near a bowl", ["dog", "chair"])
+    often = coverage.score("a dog and dogs near a bowl and a dog", ["dog", "chair", "dog", "DOG"])
+    assert often.coverage == once.coverage
+    assert often.noun_support == once.noun_support
+    assert often.classes == ("dog", "chair")
+    assert len(often.nouns) == 4
+
+
+def test_class_counts_ask_for_a_noun_for_every_object(coverage: NounCoverage) -> None:
+    counting = NounCoverage(coverage.finder, coverage.vectors, CoverageOptions(class_counts=True))
+    assert counting.score("a dog", ["dog", "dog"]).coverage == 0.5
+    assert counting.score("a dog and another dog", ["dog", "dog"]).coverage == 1
+    assert [match.class_index for match in counting.score("a dog and a dog", ["dog", "dog"]).matches] == [0, 1]
+
+
+def test_five_hundred_objects(coverage: NounCoverage) -> None:
+    classes = [f"{'chair' if number % 2 else 'cup'}" for number in range(500)]
+    assert coverage.score("a cup near a chair", classes).coverage == 1
+    counting = NounCoverage(coverage.finder, coverage.vectors, CoverageOptions(class_counts=True))
+    result = counting.score("a cup near a chair", classes)
+    assert result.coverage == pytest.approx(2 / 500)
+    different = coverage.score("a cup near a chair", [f"cup number{number}" for number in range(500)])
+    assert len(different.classes) == 500
+
+
+def test_a_word_without_vector_matches_by_lemma_alone_and_is_counted(coverage: NounCoverage) -> None:
+    assert "giraffe" not in coverage.vectors
+    result = coverage.score("two giraffes near a tree", ["giraffe"])
+    assert result.coverage == 1
+    assert result.out_of_vocabulary_nouns == ("giraffe",)
+    assert result.out_of_vocabulary_classes == ("giraffe",)
+    assert coverage.score("two giraffes", ["horse"]).coverage == 0
+
+
+def test_a_threshold_takes_away_weak_similarities(example_vectors: Path) -> None:
+    options = CoverageOptions(minimum_similarity=0.97)
+    result = NounCoverage.load(word_vectors=example_vectors, options=options).score(CAPTION, CLASSES)
+    assert [match.class_name for match in result.matches] == ["cup"]
+    assert result.coverage == 0.25
+
+
+def test_synonyms_count_as_the_class_where_they_are_asked_for(example_vectors: Path, tmp_path: Path) -> None:
+    (tmp_path / "synonyms.txt").write_text("couch, sofa, settee \ndining table,table, desk\n")
+    options = CoverageOptions(synonyms=True)
+    loaded = NounCoverage.load(word_vectors=example_vectors, synonyms=tmp_path / "synonyms.txt", options=options)
+    result = loaded.score(CAPTION, CLASSES)
+    assert [match.similarity for match in result.matches] == [1, 1, 1]
+    assert loaded.score("a settee", ["couch"]).coverage == 1
+    without = NounCoverage.load(word_vectors=example_vectors, synonyms=tmp_path / "synonyms.txt")
+    assert without.score("a settee", ["couch"]).coverage == 0
+
+
+def test_synonyms_without_a_list_and_lists_that_are_none_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CoverageError, match="no list of them was given"):
+        NounCoverage.load(options=CoverageOptions(synonyms=True))
+    (tmp_path / "notes.txt").write_text("nothing of that kind\n")
+    with pytest.raises(CoverageError, match="is no list of synonyms"):
+        NounCoverage.load(synonyms=tmp_path / "notes.txt")
+    with pytest.raises(CoverageError, match=r"nowhere\.txt: the list of synonyms cannot be read"):
+        NounCoverage.load(synonyms=tmp_path / "nowhere.txt")
+
+
+def test_a_class_without_a_name_is_refused(coverage: NounCoverage) -> None:
+    with pytest.raises(ValueError, match="class 2 of 2 has an empty name"):
+        coverage.score("a dog", ["dog", " "])
+
+
+WORDS = ["dog", "dogs", "cup", "table", "dining table", "couch", "giraffe", "red", "runs", "on", "the", "front"]
+
+
+@settings(max_examples=50)
+@given(st.lists(st.sampled_from(WORDS), max_size=8), st.lists(st.sampled_from(WORDS), max_size=6))
+def test_scores_keep_to_their_ranges_and_add_up(coverage: NounCoverage, words: list[str], classes: list[str]) -> None:
+    result = coverage.score(" ".join(words), classes)
+    distinct = {noun.lemma for noun in result.nouns}
+    assert (result.coverage is None) == (not classes)
+    assert (result.noun_support is None) == (not distinct)
+    if result.coverage is not None:
+        assert 0 <= result.coverage <= 1
+        total = sum(match.similarity for match in result.matches)
+        assert result.coverage == pytest.approx(total / len(set(classes)), abs=1e-6)
+    if result.noun_support is not None:
+        assert result.noun_support == pytest.approx(1 - len(result.unsupported_nouns) / len(distinct))
+    json.dumps(result.to_json(), allow_nan=False)

@@ -1,0 +1,119 @@
+"""Nouns of captions: the pipeline that ships, measured; compounds and plurals."""
+
+from pathlib import Path
+
+import pytest
+
+from smart_caption_ros.grounding import CoverageError, NounCoverage
+from smart_caption_ros.grounding.nouns import NounFinder, default_pipeline_path
+
+ANNOTATED = Path(__file__).with_name("annotated_captions.txt")
+
+
+@pytest.fixture(scope="module")
+def finder(coverage: NounCoverage) -> NounFinder:
+    return coverage.finder
+
+
+def annotated_captions() -> list[tuple[str, set[int]]]:
+    """Captions, and which of their words are nouns."""
+    lines = [line for line in ANNOTATED.read_text().splitlines() if not line.startswith("#")]
+    return [(line.replace("*", ""), {i for i, word in enumerate(line.split()) if "*" in word}) for line in lines]
+
+
+def f1_of_nouns(captions: list[tuple[str, set[int]]]) -> float:
+    finder = NounFinder.load(compounds=())
+    hits = found = wanted = 0
+    for caption, marked in captions:
+        nouns = {noun.word_index for noun in finder.nouns(caption)}
+        hits, found, wanted = hits + len(nouns & marked), found + len(nouns), wanted + len(marked)
+    return 2 * hits / (found + wanted)
+
+
+@pytest.mark.parametrize("part", [slice(0, 150), slice(150, 300), slice(0, 300)], ids=["flickr8k", "coco", "all"])
+def test_nouns_of_captions_annotated_by_hand_are_found_with_an_f1_of_95_percent(part: slice) -> None:
+    captions = annotated_captions()
+    assert len(captions) == 300
+    assert f1_of_nouns(captions[part]) >= 0.95
+
+
+def test_nouns_come_in_order_with_their_places(finder: NounFinder) -> None:
+    caption = "two dogs run past a wooden fence"
+    assert [(noun.text, noun.lemma, noun.word_index) for noun in finder.nouns(caption)] == [
+        ("dogs", "dog", 1),
+        ("fence", "fence", 6),
+    ]
+    for noun in finder.nouns(caption):
+        assert caption[noun.start : noun.end] == noun.text
+
+
+@pytest.mark.parametrize(
+    ("plural", "singular"),
+    [
+        ("knives", "knife"), ("glasses", "glass"), ("children", "child"), ("people", "person"), ("buses", "bus"),
+        ("sandwiches", "sandwich"), ("mice", "mouse"), ("benches", "bench"), ("couches", "couch"), ("boxes", "box"),
+        ("teddies", "teddy"), ("women", "woman"), ("vases", "vase"), ("scissors", "scissors"), ("bus", "bus"),
+        ("dress", "dress"), ("toothbrushes", "toothbrush"), ("sheep", "sheep"), ("ponies", "pony"), ("shoes", "shoe"),
+    ],
+)  # fmt: skip
+def test_plurals_are_lemmatised_and_singulars_are_left_alone(finder: NounFinder, plural: str, singular: str) -> None:
+    (noun,) = (noun for noun in finder.nouns(f"the {plural} in the kitchen") if noun.text == plural)
+    assert noun.lemma == singular
+
+
+@pytest.mark.parametrize(
+    ("caption", "lemmas"),
+    [
+        ("two wine glasses on a dining table", ["wine glass", "dining table"]),
+        ("a potted plant next to a teddy bear", ["potted plant", "teddy bear"]),
+        ("a man eating a hot dog with his cell phone", ["man", "hot dog", "cell phone"]),
+        ("a woman with a cellphone and a tennis racquet", ["woman", "cell phone", "tennis racket"]),
+        ("a glass of wine on the table", ["glass", "wine", "table"]),
+        ("three Fire Hydrants by the street", ["fire hydrant", "street"]),
+    ],
+)
+def test_compounds_of_the_class_list_are_one_noun(finder: NounFinder, caption: str, lemmas: list[str]) -> None:
+    assert [noun.lemma for noun in finder.nouns(caption)] == lemmas
+
+
+def test_the_class_list_says_what_is_a_compound() -> None:
+    caption = "a wine glass on a coffee table"
+    assert [n.lemma for n in NounFinder.load(compounds=()).nouns(caption)] == ["wine", "glass", "coffee", "table"]
+    assert [n.lemma for n in NounFinder.load(compounds=["coffee_table"]).nouns(caption)] == [
+        "wine",
+        "glass",
+        "coffee table",
+    ]
+
+
+def test_capitals_make_no_difference(finder: NounFinder) -> None:
+    lower = "a dog jumps over a fence"
+    assert [n.lemma for n in finder.nouns(lower.upper())] == [n.lemma for n in finder.nouns(lower)] == ["dog", "fence"]
+
+
+@pytest.mark.parametrize("caption", ["", "   ", ".", "is standing", "12 %", "\n"])
+def test_a_caption_without_nouns_has_none(finder: NounFinder, caption: str) -> None:
+    assert finder.nouns(caption) == ()
+
+
+def test_a_pipeline_that_is_not_there_is_refused_in_a_sentence() -> None:
+    with pytest.raises(CoverageError, match=r"'xx_nothing_sm' cannot be loaded .* download xx_nothing_sm"):
+        NounFinder.load("xx_nothing_sm")
+
+
+def test_a_pipeline_without_a_tagger_is_refused(tmp_path: Path) -> None:
+    import spacy
+
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    with pytest.raises(CoverageError, match="finds no nouns"):
+        NounFinder.load(tmp_path / "blank")
+
+
+def test_the_pipeline_that_ships_is_small_and_holds_no_pickle() -> None:
+    files = [path for path in default_pipeline_path().rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 8e6
+    for path in files:
+        content = path.read_bytes()
+        assert not (
+            content[:1] == b"\x80" and content[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05") and content[-1:] == b"."
+        )

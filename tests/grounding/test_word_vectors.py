@@ -1,0 +1,128 @@
+"""Word vectors: the table that ships, GloVe text files, and what is refused."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from smart_caption_ros.grounding import CoverageError, WordVectors
+from smart_caption_ros.grounding.compound_classes import COMPOUND_CLASSES
+from smart_caption_ros.grounding.word_vectors import write_table
+
+
+def cosine(vectors: WordVectors, a: str, b: str) -> float:
+    x, y = (vectors.mean(words.split()) for words in (a, b))
+    assert x is not None
+    assert y is not None
+    return float(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
+
+
+def test_the_table_that_ships_knows_objects_and_their_likeness() -> None:
+    vectors = WordVectors.load()
+    assert vectors.dimension == 50
+    assert cosine(vectors, "sofa", "couch") > cosine(vectors, "sofa", "bottle")
+    for name in (*COMPOUND_CLASSES, "refrigerator", "television", "chair", "person"):
+        assert vectors.mean(name.split()) is not None, name
+
+
+def test_the_table_that_ships_is_the_published_vectors(data_dir: Path) -> None:
+    vectors = WordVectors.load()
+    for line in (data_dir / "glove" / "glove.6B.50d.merged.txt").read_text().splitlines()[::50]:
+        word, *numbers = line.split(" ")
+        if word in vectors:
+            mean = vectors.mean([word])
+            assert mean is not None
+            np.testing.assert_allclose(mean, np.array(numbers, np.float32), rtol=1e-3, atol=1e-4)
+
+
+def test_a_text_file_is_converted_once_and_memory_mapped(example_vectors: Path) -> None:
+    first = WordVectors.load(example_vectors)
+    converted = example_vectors.with_name("example.txt.converted")
+    before = {path: path.stat().st_mtime_ns for path in converted.iterdir()}
+    second = WordVectors.load(example_vectors)
+    assert {path: path.stat().st_mtime_ns for path in converted.iterdir()} == before
+    assert [path.name for path in example_vectors.parent.iterdir() if "unfinished" in path.name] == []
+    for vectors in (first, second):
+        assert isinstance(vectors._rows, np.memmap)
+        assert len(vectors) == 6
+        np.testing.assert_array_equal(vectors.mean(["dining", "table"]), np.float32([0.8, 0.6]))
+
+
+def test_a_changed_text_file_is_converted_again(example_vectors: Path) -> None:
+    WordVectors.load(example_vectors)
+    example_vectors.write_text("chair 1 2 3\n")
+    vectors = WordVectors.load(example_vectors)
+    assert (len(vectors), vectors.dimension, "cup" in vectors) == (1, 3, False)
+
+
+def test_a_folder_that_takes_no_files_sends_the_conversion_to_the_cache(
+    example_vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    # a file in the place of the folder: what keeps even root from writing there
+    mkdir = Path.mkdir
+
+    def refuse(path: Path, *arguments: object, **options: object) -> None:
+        if path.parent == example_vectors.parent and ".converted" in path.name:
+            raise PermissionError(13, os.strerror(13), str(path))
+        mkdir(path, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert len(WordVectors.load(example_vectors)) == 6
+    assert len(list((tmp_path / "cache" / "smart_caption_ros").iterdir())) == 1
+
+
+def test_a_mean_takes_the_words_that_are_known(example_vectors: Path) -> None:
+    vectors = WordVectors.load(example_vectors)
+    np.testing.assert_array_equal(vectors.mean(["unheard", "cup"]), np.float32([0, 1]))
+    assert vectors.mean(["unheard"]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2 3\ncup 1 2 3\nsofa 4 5 6\n", ["cup", "sofa"]),
+        ("cup 1 2 3\nat name 4 5 6\n", ["cup", "at name"]),
+        ("cup 1 2 3\ncup 4 5 6\n", ["cup"]),
+        ("cup 1 2 3 \r\nsofa 4 5 6", ["cup", "sofa"]),
+    ],
+    ids=["word2vec header", "word with a space", "repeated word", "line ends"],
+)
+def test_files_are_read_as_they_are_found(tmp_path: Path, text: str, words: list[str]) -> None:
+    (tmp_path / "v.txt").write_bytes(text.encode())
+    vectors = WordVectors.load(tmp_path / "v.txt")
+    assert (len(vectors), vectors.dimension) == (len(words), 3)
+    assert all(word in vectors for word in words)
+    np.testing.assert_array_equal(vectors.mean(["cup"]), np.float32([1, 2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (b"", "holds no word vectors"),
+        (b"cup\n", "line 1: expected a word and numbers"),
+        (b"cup 1 2\nsofa 1\n", "line 2: expected a word and 2 numbers"),
+        (b"cup 1 2\nsofa 1 two\n", "line 2: expected"),
+        (b"cup 1 nan\n", "line 1: expected"),
+        (b"cup 1 2\n\n", "line 2: expected"),
+        (b"\x89PNG\r\n\x1a\n\x00", "line 1: expected"),
+    ],
+)
+def test_what_is_no_glove_file_is_refused_with_the_line(tmp_path: Path, text: bytes, complaint: str) -> None:
+    path = tmp_path / "v.txt"
+    path.write_bytes(text)
+    with pytest.raises(CoverageError, match=complaint):
+        WordVectors.load(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["v.txt"]
+
+
+def test_a_missing_file_and_a_damaged_table_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CoverageError, match="no such file of word vectors"):
+        WordVectors.load(tmp_path / "nowhere.txt")
+    path = tmp_path / "table.npz"
+    write_table(path, ["cup", "sofa"], np.eye(2, dtype=np.float32), "test")
+    assert len(WordVectors.load(path)) == 2
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(CoverageError, match="is no table of word vectors"):
+        WordVectors.load(path)

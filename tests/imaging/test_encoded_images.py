@@ -1,0 +1,46 @@
+"""The size of a picture from its head: what decoding it would give."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from smart_caption_ros.imaging.encoded_images import size_of_image
+from smart_caption_ros.sources.image_folder import read_image
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.bmp", "a.tiff", "a.webp"])
+def test_the_size_is_that_of_the_decoded_picture(tmp_path: Path, name: str) -> None:
+    cv2.imwrite(str(tmp_path / name), np.zeros((3, 5, 3), np.uint8))
+    assert size_of_image(tmp_path / name) == (5, 3)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("name", ["a.jpg", "a.png"])
+def test_a_picture_that_a_camera_turned_has_the_size_of_the_turned_one(
+    tmp_path: Path, name: str, orientation: int
+) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    Image.new("RGB", (5, 3)).save(tmp_path / name, exif=exif)
+    height, width = read_image(tmp_path / name).shape[:2]
+    assert size_of_image(tmp_path / name) == (width, height)
+
+
+def test_only_the_head_is_read(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (200, 300, 3), np.uint8)
+    cv2.imwrite(str(tmp_path / "a.png"), noise)
+    whole = (tmp_path / "a.png").read_bytes()
+    (tmp_path / "a.png").write_bytes(whole[:100])
+    assert size_of_image(tmp_path / "a.png") == (300, 200)
+
+
+@pytest.mark.parametrize(("content", "reason"), [(b"", "damaged or not an image"), (b"no image", "damaged or not")])
+def test_what_is_no_picture_has_no_size(tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "a.png").write_bytes(content)
+    with pytest.raises(ValueError, match=reason):
+        size_of_image(tmp_path / "a.png")
+    with pytest.raises(ValueError, match="No such file"):
+        size_of_image(tmp_path / "nowhere.png")

@@ -1,0 +1,304 @@
+"""The codec against a decoder that goes through the bytes pixel by pixel, and against malformed messages."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import struct
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from smart_caption_ros.imaging.image_messages import (
+    SUPPORTED_ENCODINGS,
+    ImageMessageError,
+    decode_compressed,
+    decode_image,
+    encode_image,
+)
+
+BYTES_PER_PIXEL = {
+    "bgr8": 3, "rgb8": 3, "8UC3": 3, "bgra8": 4, "rgba8": 4, "8UC4": 4, "mono8": 1, "8UC1": 1,
+    "mono16": 2, "16UC1": 2, "32FC1": 4, "yuv422": 2, "uyvy": 2, "yuv422_yuy2": 2, "yuyv": 2,
+    "bayer_rggb8": 1, "bayer_bggr8": 1, "bayer_gbrg8": 1, "bayer_grbg8": 1,
+}  # fmt: skip
+BAYER = [name for name in BYTES_PER_PIXEL if name.startswith("bayer")]
+YUV = ["yuv422", "uyvy", "yuv422_yuy2", "yuyv"]
+CONTAINERS: list[Callable[[bytes], Any]] = [
+    bytes,
+    lambda raw: array.array("B", raw),  # rclpy
+    lambda raw: np.frombuffer(raw, np.uint8),  # rosbags
+]
+PLAIN = [name for name in BYTES_PER_PIXEL if name not in BAYER + YUV + ["32FC1"]]
+
+
+def message(**fields: Any) -> SimpleNamespace:
+    image = {"height": 2, "width": 3, "encoding": "bgr8", "is_bigendian": 0, "step": 9, "data": bytes(18)}
+    return SimpleNamespace(**{**image, **fields})
+
+
+@st.composite
+def messages(draw: st.DrawFn, encodings: list[str], minimum: int = 1, even: bool = False) -> SimpleNamespace:
+    """A message with random pixels, padding and byte order, in one of the buffer types of clients."""
+    encoding = draw(st.sampled_from(encodings))
+    height = draw(st.integers(minimum, 7))
+    width = draw(st.integers(minimum, 7)) * (2 if even else 1)
+    step = width * BYTES_PER_PIXEL[encoding] + draw(st.integers(0, 5))
+    data = draw(st.binary(min_size=step * height, max_size=step * height))
+    container = draw(st.sampled_from(CONTAINERS))
+    return message(
+        height=height,
+        width=width,
+        encoding=encoding,
+        is_bigendian=draw(st.sampled_from([0, 1, False, True])),
+        step=step,
+        data=container(data),
+    )
+
+
+def pixel_bytes(msg: SimpleNamespace, row: int, column: int) -> bytes:
+    size = BYTES_PER_PIXEL[msg.encoding]
+    start = row * msg.step + column * size
+    return bytes(msg.data)[start : start + size]
+
+
+def brute_force(msg: SimpleNamespace) -> NDArray[np.uint8]:
+    """BGR by the definition of each encoding, one pixel at a time."""
+    order = ">" if msg.is_bigendian else "<"
+    image = np.zeros((msg.height, msg.width, 3), np.uint8)
+    for row in range(msg.height):
+        for column in range(msg.width):
+            raw = pixel_bytes(msg, row, column)
+            if msg.encoding in ("bgr8", "8UC3", "bgra8", "8UC4"):
+                value = raw[:3]
+            elif msg.encoding in ("rgb8", "rgba8"):
+                value = bytes([raw[2], raw[1], raw[0]])
+            elif msg.encoding in ("mono8", "8UC1"):
+                value = raw * 3
+            elif msg.encoding in ("mono16", "16UC1"):
+                value = bytes([struct.unpack(order + "H", raw)[0] // 256]) * 3
+            else:
+                value = bytes([round(255 * struct.unpack(order + "f", raw)[0])]) * 3
+            image[row, column] = tuple(value)
+    return image
+
+
+@given(messages(PLAIN))
+def test_decoding_equals_the_pixel_by_pixel_definition(msg: SimpleNamespace) -> None:
+    decoded = decode_image(msg)
+    np.testing.assert_array_equal(decoded, brute_force(msg))
+    assert decoded.dtype == np.uint8
+    assert decoded.flags.c_contiguous
+
+
+@given(
+    values=st.lists(st.floats(0, 1, width=32), min_size=6, max_size=6),
+    bigendian=st.booleans(),
+    padding=st.integers(0, 5),
+)
+def test_float_grey_levels_are_scaled_in_either_byte_order(values: list[float], bigendian: bool, padding: int) -> None:
+    order = ">" if bigendian else "<"
+    rows = [struct.pack(order + "3f", *values[at : at + 3]) + b"\xff" * padding for at in (0, 3)]
+    msg = message(encoding="32FC1", step=12 + padding, is_bigendian=int(bigendian), data=b"".join(rows))
+    # The product is rounded in single precision by one and in double by the other.
+    np.testing.assert_allclose(decode_image(msg).astype(int), brute_force(msg).astype(int), atol=1)
+
+
+@given(messages(YUV, even=True))
+def test_yuv_equals_the_bt601_formula_within_rounding(msg: SimpleNamespace) -> None:
+    decoded = decode_image(msg).astype(int)
+    for row in range(msg.height):
+        for column in range(msg.width):
+            pair = pixel_bytes(msg, row, column - column % 2) + pixel_bytes(msg, row, column - column % 2 + 1)
+            if msg.encoding in ("yuv422", "uyvy"):
+                u, y, v = pair[0], pair[1 + 2 * (column % 2)], pair[2]
+            else:
+                u, y, v = pair[1], pair[2 * (column % 2)], pair[3]
+            luma, blue, red = 1.164 * (max(y, 16) - 16), u - 128, v - 128
+            expected = np.clip([luma + 2.018 * blue, luma - 0.391 * blue - 0.813 * red, luma + 1.596 * red], 0, 255)
+            np.testing.assert_allclose(decoded[row, column], expected, atol=2)
+
+
+@given(messages(BAYER, minimum=3))
+def test_bayer_equals_bilinear_interpolation_inside_the_border(msg: SimpleNamespace) -> None:
+    decoded = decode_image(msg).astype(int)
+    pattern = msg.encoding[len("bayer_") :].removesuffix("8")
+
+    def colour(row: int, column: int) -> str:
+        return pattern[2 * (row % 2) + column % 2]
+
+    for row in range(1, msg.height - 1):
+        for column in range(1, msg.width - 1):
+            for channel, wanted in enumerate("bgr"):
+                if colour(row, column) == wanted:
+                    expected: float = pixel_bytes(msg, row, column)[0]
+                else:
+                    near = [
+                        pixel_bytes(msg, row + down, column + right)[0]
+                        for down in (-1, 0, 1)
+                        for right in (-1, 0, 1)
+                        if colour(row + down, column + right) == wanted
+                    ]
+                    expected = sum(near) / len(near)
+                assert abs(decoded[row, column, channel] - expected) <= 0.5
+
+
+@pytest.mark.parametrize("pattern", ["rggb", "bggr", "gbrg", "grbg"])
+def test_a_mosaic_of_one_colour_gives_that_colour_up_to_the_border(pattern: str) -> None:
+    blue_green_red = {"b": 10, "g": 120, "r": 230}
+    tile = np.array([blue_green_red[each] for each in pattern], np.uint8).reshape(2, 2)
+    mosaic = np.tile(tile, (4, 5))
+    decoded = decode_image(message(encoding=f"bayer_{pattern}8", height=8, width=10, step=10, data=mosaic.tobytes()))
+    assert (decoded == [10, 120, 230]).all()
+
+
+def test_every_supported_encoding_is_tested_here() -> None:
+    assert set(SUPPORTED_ENCODINGS) == set(BYTES_PER_PIXEL)
+
+
+@given(height=st.integers(1, 9), width=st.integers(1, 9), seed=st.integers(0, 2**32 - 1))
+def test_encoding_and_decoding_give_the_image_back(height: int, width: int, seed: int) -> None:
+    image_bgr = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    fields = encode_image(image_bgr)
+    assert fields["data"].typecode == "B"
+    np.testing.assert_array_equal(decode_image(SimpleNamespace(**fields)), image_bgr)
+
+
+def test_encoding_takes_a_slice_of_another_image() -> None:
+    image_bgr = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)[::-1, 1:5]
+    np.testing.assert_array_equal(decode_image(SimpleNamespace(**encode_image(image_bgr))), image_bgr)
+
+
+@pytest.mark.parametrize(
+    "array_", [np.zeros((2, 3), np.uint8), np.zeros((2, 3, 3), np.float32), np.zeros((0, 3, 3), np.uint8)]
+)
+def test_encoding_refuses_what_is_not_a_bgr_image(array_: NDArray[Any]) -> None:
+    with pytest.raises(ImageMessageError, match="expected a uint8 array"):
+        encode_image(array_)
+
+
+@pytest.mark.parametrize("encoding", ["bgr8", "mono8", "rgba8"])
+def test_the_decoded_image_shares_no_memory_with_the_message(encoding: str) -> None:
+    size = BYTES_PER_PIXEL[encoding]
+    data = array.array("B", bytes(6 * size))
+    decoded = decode_image(message(encoding=encoding, step=3 * size, data=data))
+    before = decoded.copy()
+    data[:] = array.array("B", b"\xff" * len(data))
+    np.testing.assert_array_equal(decoded, before)
+    decoded[:] = 1  # and it may be drawn upon
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"encoding": "h264"}, r"unknown encoding 'h264'; understood are bgr8, rgb8"),
+        ({"encoding": ""}, r"unknown encoding ''"),
+        ({"step": 8}, r"wrong step: a row of 3 bgr8 pixels takes 9 bytes, and step is 8"),
+        ({"step": 0}, r"wrong step"),
+        ({"step": 10}, r"truncated data: 2 rows of 10 bytes are 20 bytes, and there are 18"),
+        ({"data": bytes(17)}, r"truncated data"),
+        ({"data": b""}, r"truncated data"),
+        ({"data": bytes(19)}, r"wrong step or height"),
+        ({"data": "text"}, r"the data are not bytes but str"),
+        ({"data": None}, r"the data are not bytes but NoneType"),
+        ({"width": 0, "step": 0, "data": b""}, r"no pixels \(width 0, height 2\)"),
+        ({"height": 0, "data": b""}, r"no pixels"),
+        ({"encoding": "mono16", "step": 5, "data": bytes(10)}, r"wrong step"),
+        ({"encoding": "yuyv", "step": 6, "data": bytes(12)}, r"yuyv needs an even width"),
+        ({"encoding": "bayer_rggb8", "step": 3, "data": bytes(6)}, r"bayer_rggb8 needs at least 3x3 pixels"),
+    ],
+)
+def test_a_malformed_message_is_refused_with_what_is_wrong(fields: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ImageMessageError, match=sentence) as caught:
+        decode_image(message(**fields))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ([0.0, 0.5, np.nan, 1.0, 1.0, 1.0], "1 NaN or infinite values"),
+        ([np.inf, -np.inf, 0.0, 0.0, 0.0, 0.0], "2 NaN or infinite values"),
+        ([0.0, 0.5, 3.25, 1.0, 1.0, 1.0], r"these go from 0 to 3\.25"),
+        ([-1.0, 0.5, 0.5, 1.0, 1.0, 1.0], r"these go from -1 to 1"),
+    ],
+)
+def test_distances_in_32fc1_are_not_taken_for_a_picture(values: list[float], sentence: str) -> None:
+    msg = message(encoding="32FC1", step=12, data=np.array(values, "<f4").tobytes())
+    with pytest.raises(ImageMessageError, match=sentence):
+        decode_image(msg)
+
+
+@settings(max_examples=200)
+@given(
+    height=st.integers(-1, 5),
+    width=st.integers(-1, 5),
+    encoding=st.sampled_from(SUPPORTED_ENCODINGS),
+    step=st.integers(-1, 30),
+    data=st.binary(max_size=120),
+)
+def test_any_combination_of_fields_gives_the_image_or_the_error(
+    height: int, width: int, encoding: str, step: int, data: bytes
+) -> None:
+    msg = message(height=height, width=width, encoding=encoding, step=step, data=data)
+    with contextlib.suppress(ImageMessageError):
+        assert decode_image(msg).shape == (height, width, 3)
+
+
+def photograph() -> NDArray[np.uint8]:
+    """Smooth colours, which JPEG keeps nearly as they are."""
+    down, right = np.mgrid[0:48, 0:64]
+    return np.dstack([4 * right, 5 * down, 255 - 2 * (right + down)]).astype(np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "format_", "tolerance"),
+    [
+        (".png", "bgr8; png compressed bgr8", 0),
+        (".jpg", "rgb8; jpeg compressed bgr8", 12),
+        (".jpg", "jpeg", 12),
+    ],
+)
+def test_compressed_images_are_decoded_to_bgr(suffix: str, format_: str, tolerance: int) -> None:
+    image_bgr = photograph()
+    data = cv2.imencode(suffix, image_bgr)[1].tobytes()
+    decoded = decode_compressed(SimpleNamespace(format=format_, data=array.array("B", data)))
+    np.testing.assert_allclose(decoded.astype(int), image_bgr.astype(int), atol=tolerance)
+
+
+def test_a_16_bit_png_becomes_grey_by_the_rule_of_mono16() -> None:
+    pixels = np.arange(0, 65536, 1024, dtype=np.uint16).reshape(8, 8)
+    data = cv2.imencode(".png", pixels)[1].tobytes()
+    decoded = decode_compressed(SimpleNamespace(format="mono16; png compressed", data=data))
+    np.testing.assert_array_equal(decoded, np.repeat((pixels // 256)[..., None], 3, axis=2))
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".png"])
+@pytest.mark.parametrize("kept", [0.0, 0.1, 0.5, 0.9])
+def test_truncated_compressed_data_are_refused(suffix: str, kept: float) -> None:
+    data = cv2.imencode(suffix, photograph())[1].tobytes()
+    with pytest.raises(ImageMessageError, match="cannot decode the image in the format 'jpeg'"):
+        decode_compressed(SimpleNamespace(format="jpeg", data=data[: int(kept * len(data))]))
+
+
+def test_bytes_after_the_end_of_a_jpeg_do_no_harm() -> None:
+    data = cv2.imencode(".jpg", photograph())[1].tobytes()
+    assert decode_compressed(SimpleNamespace(format="jpeg", data=data + bytes(100))).shape == (48, 64, 3)
+
+
+@pytest.mark.parametrize("data", [b"no image", "text", None])
+def test_compressed_data_that_are_no_image_are_refused(data: Any) -> None:
+    with pytest.raises(ImageMessageError):
+        decode_compressed(SimpleNamespace(format="jpeg", data=data))
+
+
+def test_compressed_depth_is_refused_as_such() -> None:
+    with pytest.raises(ImageMessageError, match="compressedDepth holds distances"):
+        decode_compressed(SimpleNamespace(format="16UC1; compressedDepth png", data=b"x"))

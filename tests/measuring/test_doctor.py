@@ -1,0 +1,175 @@
+"""The doctor sees what is broken, and what is merely not there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from smart_caption_ros import cli
+from smart_caption_ros.captioning import BundleError, Captioner
+from smart_caption_ros.engines import EngineReport
+from smart_caption_ros.measuring import doctor
+from smart_caption_ros.measuring.doctor import Check, Status, examine, is_healthy
+
+VARIABLES = ["RMW_IMPLEMENTATION", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"]
+SHARED_MEMORY = """<profiles xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles"><transport_descriptors>
+<transport_descriptor><transport_id>a</transport_id><type>SHM</type><segment_size>67108864</segment_size>
+</transport_descriptor></transport_descriptors></profiles>"""
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def by_name() -> dict[str, Check]:
+    return {check.name: check for check in examine()}
+
+
+def pretend_ros(monkeypatch: pytest.MonkeyPatch, *, installed: bool) -> None:
+    monkeypatch.setattr(doctor, "find_spec", lambda name: object() if installed else None)
+
+
+def test_everything_that_the_tests_need_is_found_to_work() -> None:
+    checks = by_name()
+    for name in ("Python", "smart_caption_ros", "numpy", "OpenCV", "Pillow", "ONNX Runtime"):
+        assert checks[name].status is Status.OK
+    assert checks["numpy"].found == __import__("numpy").__version__
+    assert checks["engine onnxruntime-cpu"].status is Status.OK
+    assert checks["default bundle"].status is Status.OK, checks["default bundle"].found
+    assert checks["captioning"].status is Status.OK, checks["captioning"].found
+
+
+def test_a_missing_library_is_broken_and_an_optional_one_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_ros(monkeypatch, installed=False)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
+    checks = by_name()
+    assert checks["Pillow"].status is Status.BROKEN
+    assert checks["Pillow"].remedy == "pip install 'Pillow'"
+    assert checks["rosbags"].status is Status.ABSENT
+    assert checks["rosbags"].remedy == "pip install 'smart_caption_ros[bags]'"
+    assert not is_healthy(checks.values())
+
+
+@pytest.mark.parametrize(("other", "status"), [(True, Status.ABSENT), (False, Status.BROKEN)])
+def test_one_working_engine_is_enough(monkeypatch: pytest.MonkeyPatch, other: bool, status: Status) -> None:
+    reports = [EngineReport("fast", False, "no GPU", "buy one"), EngineReport("slow", other, "x", "")]
+    monkeypatch.setattr("smart_caption_ros.engines.available_engines", lambda: reports)
+    assert by_name()["engine fast"] == Check("engine fast", status, "no GPU", "buy one")
+
+
+def test_a_broken_bundle_is_reported_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def from_bundle() -> None:
+        raise BundleError("vision.onnx is missing")
+
+    monkeypatch.setattr(Captioner, "from_bundle", from_bundle)
+    check = by_name()["default bundle"]
+    assert (check.status, check.found) == (Status.BROKEN, "vision.onnx is missing")
+    assert "reinstall" in check.remedy
+
+
+def test_without_ros_the_rest_is_healthy(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_ros(monkeypatch, installed=False)
+    checks = by_name()
+    assert checks["rclpy"].status is Status.ABSENT
+    assert "make demo" in checks["rclpy"].remedy
+    assert checks["Fast DDS profile"].status is Status.ABSENT
+    assert is_healthy(checks.values())
+
+
+@pytest.mark.needs_ros
+def test_with_ros_a_node_is_made_and_a_message_published() -> None:
+    checks = by_name()
+    assert checks["rclpy"].status is Status.OK
+    assert checks["middleware"].status is Status.OK, checks["middleware"].found
+    assert checks["messages"].status is Status.OK, checks["messages"].found
+
+
+@pytest.mark.needs_ros
+def test_a_middleware_that_ends_the_process_is_survived_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_nonsense_cpp")
+    check = by_name()["middleware"]
+    assert check.status is Status.BROKEN
+    assert "rmw_nonsense_cpp" in check.found
+    assert "RMW_IMPLEMENTATION=rmw_fastrtps_cpp" in check.remedy
+
+
+@pytest.mark.needs_ros
+def test_a_wrong_domain_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROS_DOMAIN_ID", "kitchen")
+    checks = by_name()
+    assert checks["middleware"].status is Status.BROKEN
+    assert "ROS_DOMAIN_ID" in checks["middleware"].found
+    assert "ROS_DOMAIN_ID=kitchen" in checks["ROS environment"].found
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "found"),
+    [
+        (None, Status.BROKEN, "which is not there"),
+        (SHARED_MEMORY, Status.OK, "64 MiB of shared memory"),
+        ("<profiles/>", Status.WARNING, "sets up no shared memory"),
+        ("<profiles", Status.BROKEN, "cannot be read"),
+    ],
+)
+def test_the_fast_dds_profile_is_looked_into(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None, status: Status, found: str
+) -> None:
+    pretend_ros(monkeypatch, installed=True)
+    path = tmp_path / "profile.xml"
+    if content is not None:
+        path.write_text(content)
+    monkeypatch.setenv("FASTRTPS_DEFAULT_PROFILES_FILE", str(path))
+    (check,) = doctor._fast_dds_profile()
+    assert check.status is status
+    assert found in check.found
+    assert check.remedy.startswith("export FASTRTPS_DEFAULT_PROFILES_FILE=/") == (status is not Status.OK)
+
+
+@pytest.mark.parametrize(
+    ("variable", "found"),
+    [(None, "is not set"), ("FASTDDS_DEFAULT_PROFILES_FILE", "ROS 2 Jazzy reads FASTRTPS_DEFAULT_PROFILES_FILE")],
+)
+def test_a_profile_that_is_not_set_is_a_warning_with_the_line_that_sets_it(
+    monkeypatch: pytest.MonkeyPatch, variable: str | None, found: str
+) -> None:
+    pretend_ros(monkeypatch, installed=True)
+    if variable:
+        monkeypatch.setenv(variable, "profile.xml")
+    (check,) = doctor._fast_dds_profile()
+    assert check.status is Status.WARNING
+    assert found in check.found
+    shipped = Path(check.remedy.partition("=")[2])
+    monkeypatch.setenv("FASTRTPS_DEFAULT_PROFILES_FILE", str(shipped))
+    assert doctor._fast_dds_profile()[0].status is Status.OK
+
+
+@pytest.mark.parametrize(("status", "exit_code"), [("ok", 0), ("absent", 0), ("warning", 0), ("broken", 1)])
+def test_the_exit_status_is_1_where_something_is_broken(
+    monkeypatch: pytest.MonkeyPatch, status: str, exit_code: int
+) -> None:
+    def examine(on_check: Any) -> list[Check]:
+        on_check("something")
+        return [Check("this", Status.OK, "fine"), Check("that", Status(status), "so so", "do something")]
+
+    monkeypatch.setattr(doctor, "examine", examine)
+    result = CliRunner().invoke(cli.app, ["doctor"])
+    assert result.exit_code == exit_code
+    assert "that" in result.stdout
+    assert "-> do something" in result.stdout
+    as_json = CliRunner().invoke(cli.app, ["doctor", "--json"])
+    assert as_json.exit_code == exit_code
+    assert json.loads(as_json.stdout) == {
+        "healthy": exit_code == 0,
+        "checks": [
+            {"name": "this", "status": "ok", "found": "fine", "remedy": ""},
+            {"name": "that", "status": status, "found": "so so", "remedy": "do something"},
+        ],
+    }

@@ -1,0 +1,106 @@
+"""Sequences in ACVR's layout as a source of frames: with their objects, and not mistaken for folders of photographs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from smart_caption_ros.sources import SourceError, open_source
+from smart_caption_ros.sources.acvr import AcvrSequences
+from smart_caption_ros.sources.image_folder import ImageFolder
+from smart_caption_ros.sources.sequences import Sequences, sample_sequences_path
+from tests.sources.acvr_sequence import write_rooms
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write_rooms(tmp_path / "rooms")
+    return tmp_path / "rooms"
+
+
+def test_frames_of_all_sequences_come_in_order_with_their_objects_and_without_masks(root: Path) -> None:
+    source = open_source(root)
+    assert isinstance(source, Sequences)
+    assert source.knows_objects
+    frames = list(source)
+    truth = list(AcvrSequences(root).frames())
+    assert len(frames) == len(source) == 16
+    assert [frame.index for frame in frames] == list(range(16))
+    for frame, known in zip(frames, truth, strict=True):
+        assert frame.name == known.name
+        assert frame.objects == known.objects
+        np.testing.assert_array_equal(frame.image_bgr, known.read_image())
+    assert source.address_of(frames[9]) == f"{root}#000001/000003"
+    assert source.description == f"sequences {root} (2 with 16 frames)"
+
+
+def test_one_sequence_is_a_source_as_well(root: Path) -> None:
+    assert [frame.name for frame in open_source(root / "000001")][:2] == ["000001/000000", "000001/000003"]
+
+
+@pytest.mark.parametrize("step", [1, 3, 5, 8, 100])
+def test_every_nth_frame_counts_over_the_end_of_a_sequence(root: Path, step: int) -> None:
+    source = open_source(root)
+    assert [frame.index for frame in source.every(step)] == list(range(0, 16, step))
+
+
+def test_every_nth_frame_reads_no_frame_between(root: Path) -> None:
+    for broken in (root / "000000").glob("rgb_00000[3-9].png"):
+        broken.write_bytes(b"no picture")
+    source = open_source(root)
+    assert [frame.index for frame in source.every(8)] == [0, 8]
+    assert source.skipped == 0
+
+
+def test_a_frame_that_turns_out_damaged_is_skipped(root: Path) -> None:
+    image = root / "000000" / "rgb_000003.png"
+    image.write_bytes(image.read_bytes()[:200])
+    source = open_source(root)
+    assert len(list(source)) == 15
+    assert [(each.name, each.index) for each in source.skipped_frames] == [("000000/000003", 1)]
+
+
+@pytest.mark.parametrize("labels", [{"cat.png": "cat"}, {"cat": {}}, {"0": "cat"}, {}, ["cat"]])
+def test_a_folder_of_photographs_with_other_labels_stays_one(tmp_path: Path, labels: object) -> None:
+    cv2.imwrite(str(tmp_path / "cat.png"), np.zeros((8, 8, 3), np.uint8))
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    assert isinstance(open_source(tmp_path), ImageFolder)
+
+
+def test_a_folder_of_photographs_beside_sequences_stays_one(root: Path) -> None:
+    cv2.imwrite(str(root / "cover.jpg"), np.zeros((8, 8, 3), np.uint8))
+    source = open_source(root)
+    assert isinstance(source, ImageFolder)
+    assert not source.knows_objects
+    assert [frame.objects for frame in source] == [None]
+
+
+def test_a_topic_is_refused(root: Path) -> None:
+    with pytest.raises(SourceError, match="is not a ROS 2 bag"):
+        open_source(root, topic="/camera")
+
+
+def test_every_sequence_in_the_package_is_whole() -> None:
+    source = open_source("sample:household")
+    frames = list(source)
+    assert len(frames) == len(source)
+    assert source.skipped == 0
+    assert not AcvrSequences(sample_sequences_path()).oddities
+    assert all(frame.image_bgr.shape == (360, 480, 3) for frame in frames)
+    assert sum(bool(frame.objects) for frame in frames) > len(frames) / 2
+    captions = json.loads((sample_sequences_path() / "captions.json").read_text())
+    assert [image["file_name"] for image in captions["images"]] == [f"{frame.name}.jpg" for frame in frames]
+    assert len(captions["annotations"]) == 5 * len(frames)
+
+
+def test_the_sequences_in_the_package_are_small_and_say_how_they_were_made() -> None:
+    files = [path for path in sample_sequences_path().rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 12e6
+    readme = (sample_sequences_path() / "README.txt").read_text()
+    assert "python -m training.household --sequences 4" in readme
+    assert "--seed 1000000" in readme
+    assert "Apache-2.0" in readme

@@ -1,0 +1,126 @@
+"""Files are whole or not there, whatever ends the writing."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from smart_caption_ros.files import UNFINISHED, replaced_atomically, write_bytes_atomically, write_text_atomically
+
+
+def fail_at(path: Path, failure: BaseException) -> None:
+    with replaced_atomically(path) as unfinished:
+        unfinished.write_bytes(b"half of the n")
+        raise failure
+
+
+def test_a_file_is_there_when_the_block_has_ended(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    with replaced_atomically(path) as unfinished:
+        unfinished.write_bytes(b"half")
+        assert not path.exists()
+        unfinished.write_bytes(b"whole")
+    assert path.read_bytes() == b"whole"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_is_there_keeps_its_content_until_the_block_has_ended(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_bytes(b"old")
+    with replaced_atomically(path) as unfinished:
+        unfinished.write_bytes(b"new")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+
+
+def test_what_is_being_written_lies_beside_the_file_and_does_not_end_as_it_does(tmp_path: Path) -> None:
+    with replaced_atomically(tmp_path / "picture.png") as unfinished:
+        assert unfinished.parent == tmp_path
+        assert unfinished.suffix == UNFINISHED
+        unfinished.touch()
+
+
+@pytest.mark.parametrize("failure", [ValueError("no"), OSError("disk full"), KeyboardInterrupt()])
+def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, failure: BaseException) -> None:
+    path = tmp_path / "report.json"
+    path.write_bytes(b"old")
+    with pytest.raises(type(failure)) as raised:
+        fail_at(path, failure)
+    assert raised.value is failure
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_fails_before_anything_is_written_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no"), replaced_atomically(tmp_path / "report.json"):
+        raise ValueError("no")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_cannot_get_its_name_is_not_left_under_another(tmp_path: Path) -> None:
+    path = tmp_path / "a folder"
+    path.mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_bytes_atomically(path, b"new")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_folder_has_to_exist_and_the_error_names_the_file_that_was_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "absent" / "report.json"
+    with pytest.raises(FileNotFoundError) as raised:
+        write_bytes_atomically(path, b"new")
+    assert raised.value.filename == str(path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_error_of_another_file_keeps_its_name(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    with pytest.raises(FileNotFoundError) as raised, replaced_atomically(tmp_path / "copy") as unfinished:
+        unfinished.write_bytes(source.read_bytes())
+    assert raised.value.filename == str(source)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from smart_caption_ros.files import replaced_atomically
+with replaced_atomically(Path(sys.argv[1])) as unfinished:
+    unfinished.write_text("half")
+    print("begun", flush=True)
+    input()
+    unfinished.write_text("of the other process")
+"""
+
+
+def test_two_processes_that_write_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    command = [sys.executable, "-c", WRITER, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "begun\n"
+        with pytest.raises(ValueError, match="no"):
+            fail_at(path, ValueError("no"))
+        write_text_atomically(path, "of this process")
+        assert path.read_text() == "of this process"
+        other.communicate("\n")
+    assert other.returncode == 0
+    assert path.read_text() == "of the other process"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_text_is_utf8_and_its_line_ends_stay(tmp_path: Path) -> None:
+    path = tmp_path / "captions.txt"
+    write_text_atomically(path, "un café\r\nein Hund ✓\n")
+    assert path.read_bytes() == "un café\r\nein Hund ✓\n".encode()
+
+
+def test_importing_it_loads_the_standard_library_alone() -> None:
+    loaded = (
+        "import sys; before = set(sys.modules); import smart_caption_ros.files\n"
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(sorted(new - sys.stdlib_module_names))"
+    )
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "['smart_caption_ros']\n"

@@ -1,0 +1,101 @@
+"""Experiment files: what is wrong is named with its place."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from training.configs.schema import load_config
+from training.errors import ConfigError
+
+CONFIGS = sorted((Path(__file__).parents[3] / "training" / "configs").glob("*.yaml"))
+GOOD = {"name": "x", "backbone": "b.onnx", "phases": [{"name": "p", "epochs": 1, "learning_rate": 0.1}]}
+
+
+def phase(**changes: object) -> dict[str, object]:
+    return {"phases": [{"name": "p", "epochs": 1, "learning_rate": 0.1, **changes}]}
+
+
+def coco(**options: object) -> dict[str, object]:
+    return {"data": {"dataset": "coco", "options": options}}
+
+
+def written(path: Path, value: object) -> Path:
+    (path / "config.yaml").write_text(value if isinstance(value, str) else yaml.safe_dump(value))
+    return path / "config.yaml"
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_experiment_that_ships_is_well_formed(path: Path) -> None:
+    assert load_config(path).name
+
+
+def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
+    text = "name: x\nbackbone: b\nphases:\n- {name: p, epochs: 1, learning_rate: 5e-4}\n"
+    assert load_config(written(tmp_path, text)).phases[0].learning_rate == 5e-4
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"nmae": "y"}, "unknown key 'nmae'"),
+        ({"phases": []}, "phases: expected a list of phases"),
+        ({"phases": [{"name": "p", "epochs": 1}]}, r"phases\[0\]: learning_rate is missing"),
+        ({"phases": [{"name": "p", "epochs": "two", "learning_rate": 1}]}, r"phases\[0\]: epochs: expected int"),
+        ({"precision": "fp8"}, "precision must be"),
+        ({"seed": True}, "seed: expected int"),
+        ({"data": 3}, "data: expected keys"),
+        ({"data": {"options": {"karpathy": "x"}}}, "data: options: unknown key 'karpathy'; known are folder"),
+        ({"data": {"dataset": "coco"}}, "data: options: give karpathy .* or captions"),
+        (coco(karpathy="a.json", captions={"train": "b.json", "dev": "c.json"}), "data: options: give karpathy"),
+        (coco(captions={"dev": "b.json"}), "data: options: captions: a file for train is needed"),
+        (coco(captions={"val": "b.json"}), "data: options: captions: val: expected a file for one of train, dev"),
+        ({"data": {"vocabulary": "bpe"}}, "data: vocabulary must be one of m2, x_lan, not 'bpe'"),
+        ({"data": {"minimum_count": -1}}, "data: minimum_count must not be negative"),
+        ({"features": {"store": "s"}}, "give backbone or features, one of the two"),
+        ({"backbone": ""}, "give backbone or features, one of the two"),
+        ({"features": {"store": "s", "tsv": "t"}}, "features: give one of store, tsv, not several"),
+        ({"features": {"npz": "s", "max_regions": 0}}, "features: max_regions must be at least 1"),
+        ({"features": {"hdf5": 3}}, "features: hdf5: expected str"),
+        (
+            {"backbone": "", "features": {"store": "s"}, **phase(backbone_learning_rate=1.0)},
+            r"phases\[0\]: backbone_learning_rate: features have no backbone",
+        ),
+        (
+            {"data": {"dataset": "nowhere"}},
+            "data: dataset must be one of flickr8k, coco, rooms, household, mixture, not 'nowhere'",
+        ),
+        (phase(objective="reinforce"), r"phases\[0\]: objective must be one of cross_entropy, language, self_critical"),
+        (phase(schedule="linear"), r"phases\[0\]: schedule must be one of constant, cosine, noam"),
+        (phase(schedule="noam"), r"phases\[0\]: schedule noam needs warmup_steps"),
+        (phase(objective="self_critical", beam_size=1), r"phases\[0\]: beam_size must be at least 2"),
+        (phase(accumulate=0), r"phases\[0\]: accumulate must be at least 1, not 0"),
+        (phase(images_per_batch=0), r"phases\[0\]: images_per_batch must be at least 1, not 0"),
+        ({"phases": 2 * GOOD["phases"]}, "phases: two are named 'p'"),
+        ({"compile": "yes"}, "compile: expected bool"),
+        (phase(patience=-1), r"phases\[0\]: patience must not be negative"),
+        ({"backbone": "", "features": {"store": "s"}, "yolox": "y.onnx"}, "yolox: features have no backbone"),
+        ({"backbone": "", "features": {"store": "s"}, "beside": ["a.onnx"]}, "beside: features have no backbone"),
+        (phase(from_best=True), r"phases\[0\]: from_best: no phase comes before it"),
+    ],
+)
+def test_a_malformed_value_is_named(tmp_path: Path, change: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        load_config(written(tmp_path, {**GOOD, **change}))
+
+
+def test_one_tsv_file_or_several_may_be_given(tmp_path: Path) -> None:
+    for given, paths in (("a.tsv", ["a.tsv"]), (["a.tsv", "b.tsv"], ["a.tsv", "b.tsv"])):
+        config = load_config(written(tmp_path, {**GOOD, "backbone": "", "features": {"tsv": given}}))
+        assert config.features.paths(Path("data")) == [Path("data") / path for path in paths]
+
+
+@pytest.mark.parametrize("text", ["", "- 1", "name: [", "3"])
+def test_what_is_no_mapping_is_refused_with_the_file(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"config\.yaml"):
+        load_config(written(tmp_path, text))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"absent\.yaml: No such file"):
+        load_config(tmp_path / "absent.yaml")

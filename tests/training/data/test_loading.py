@@ -1,0 +1,66 @@
+"""Batches: each image once, shares that go round, reading ahead that changes nothing."""
+
+import threading
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from training.data.loading import load_ahead, shuffle, split
+
+
+@given(st.integers(1, 40), st.integers(1, 5), st.integers(1, 5))
+def test_the_shares_of_all_processes_are_the_batch_and_every_process_has_as_many(
+    images: int, accumulate: int, processes: int
+) -> None:
+    batch = np.arange(100, 100 + images)
+    shares = [split(batch, accumulate, rank, processes) for rank in range(processes)]
+    assert len({len(own) for own in shares}) == 1
+    assert 1 <= len(shares[0]) <= accumulate
+    sizes = [len(share) for own in shares for share in own]
+    assert max(sizes) - min(sizes) <= 1
+    assert sorted(np.concatenate([share for own in shares for share in own])) == batch.tolist()
+    # Only the last one may be empty, so that no process leaves the others waiting in between.
+    assert all(len(share) for own in shares for share in own[:-1])
+
+
+@given(st.integers(1, 200), st.integers(1, 30), st.integers(0, 5))
+def test_a_shuffled_epoch_has_every_image_once_and_depends_on_the_seed_alone(count: int, batch: int, seed: int) -> None:
+    lengths = np.random.default_rng(seed).integers(1, 20, count)
+    order = shuffle(lengths, batch, np.random.default_rng(seed))
+    assert sorted(order) == list(range(count))
+    assert order.tolist() == shuffle(lengths, batch, np.random.default_rng(seed)).tolist()
+
+
+def test_images_of_a_batch_have_captions_of_like_length() -> None:
+    lengths = np.random.default_rng(0).integers(5, 20, 400)
+    batches = lengths[shuffle(lengths, 20, np.random.default_rng(0))].reshape(20, 20)
+    assert np.ptp(batches, axis=1).max() <= 2
+
+
+def test_what_is_read_ahead_comes_in_order_and_is_read_while_the_first_is_in_use() -> None:
+    read = [threading.Event() for _ in range(20)]
+
+    def load(key: int) -> int:
+        read[key].set()
+        return key * key
+
+    with closing(load_ahead(load, range(20), threads=3)) as values:
+        assert next(values) == 0
+        assert all(event.wait(30) for event in read[:7])
+        assert not read[15].is_set()
+        assert list(values) == [key * key for key in range(1, 20)]
+
+
+def test_an_error_of_reading_comes_in_its_place() -> None:
+    def load(key: int) -> int:
+        if key == 2:
+            raise ValueError("broken")
+        return key
+
+    values = load_ahead(load, range(9), threads=2)
+    assert [next(values), next(values)] == [0, 1]
+    with pytest.raises(ValueError, match="broken"):
+        next(values)

@@ -1,0 +1,53 @@
+"""The moving average of the weights."""
+
+from contextlib import suppress
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from training.engine.moving_average import WeightAverage
+
+
+class Weighted(nn.Module):
+    """A weight that learns and a counter that does not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1))
+        self.register_buffer("count", torch.tensor(0))
+
+
+@given(
+    values=st.lists(st.floats(-10, 10, width=32), min_size=1, max_size=20),
+    decay=st.floats(0, 0.999),
+)
+def test_the_average_is_the_geometric_series_over_all_states(values: list[float], decay: float) -> None:
+    module = Weighted()
+    average = WeightAverage(module, decay)
+    for value in values:
+        module.weight.data.fill_(value)
+        average.update()
+    expected = sum((1 - decay) * decay**age * value for age, value in enumerate(reversed(values)))
+    assert average.tensors["weight"].item() == pytest.approx(expected, abs=1e-4)
+
+
+def test_counters_are_taken_over_and_not_averaged() -> None:
+    module = Weighted()
+    average = WeightAverage(module, 0.9)
+    module.get_buffer("count").fill_(7)
+    average.update()
+    assert average.tensors["count"].item() == 7
+
+
+def test_the_module_holds_the_average_for_a_while_and_then_its_own_state_again() -> None:
+    module = Weighted()
+    average = WeightAverage(module, 0.75)
+    module.weight.data.fill_(4.0)
+    average.update()
+    with suppress(RuntimeError), average.applied():
+        assert module.weight.item() == 1.0
+        raise RuntimeError("stopped")
+    assert module.weight.item() == 4.0

@@ -1,0 +1,40 @@
+"""How much of a run is done and how long the rest takes."""
+
+import pytest
+
+from training.configs.schema import PhaseConfig
+from training.engine.progress import Plan, Progress
+
+PLAN = Plan(
+    [
+        PhaseConfig(name="frozen", epochs=3, learning_rate=1.0, images_per_batch=20),
+        PhaseConfig(name="rewarded", epochs=2, learning_rate=1.0, images_per_batch=10),
+    ],
+    images=[90, 90],
+)
+
+
+def test_a_run_is_as_long_as_its_phases() -> None:
+    assert PLAN.steps == [5, 9]
+    assert PLAN.total == 3 * 5 + 2 * 9
+    assert PLAN.done(Progress()) == 0
+    assert PLAN.done(Progress(epoch=1, step=2)) == 7
+    assert PLAN.done(Progress(phase=1, step=4)) == 19
+    assert PLAN.done(Progress(phase=2)) == PLAN.total
+
+
+def test_the_rest_is_judged_by_the_last_epoch_of_the_phase() -> None:
+    # 100 images a step-padded epoch in 50 s; 1 epoch and 4 steps are left, then 2 x 90 images.
+    progress = Progress(epoch=1, step=1, seconds=999.0, history=[{"phase": "frozen", "epoch": 1, "seconds": 50.0}])
+    assert PLAN.remaining_seconds(progress) == pytest.approx(0.5 * (2 * 100 - 20 + 180))
+
+
+def test_in_its_first_epoch_a_phase_is_judged_by_what_is_done_of_it() -> None:
+    assert PLAN.remaining_seconds(Progress()) is None
+    history = [{"phase": "frozen", "epoch": epoch, "seconds": 1.0} for epoch in (1, 2, 3)]
+    progress = Progress(phase=1, step=3, seconds=60.0, history=history)
+    assert PLAN.remaining_seconds(progress) == pytest.approx(2.0 * (180 - 30))
+
+
+def test_nothing_is_left_of_a_finished_run() -> None:
+    assert PLAN.remaining_seconds(Progress(phase=2)) == 0

@@ -1,0 +1,36 @@
+"""Learning rates step by step."""
+
+import pytest
+
+from training.configs.schema import PhaseConfig
+from training.engine.schedules import SCHEDULES
+
+
+def rates(schedule: str, steps: range, total: int = 100, **settings: float) -> list[float]:
+    phase = PhaseConfig("p", 1, 1.0, schedule=schedule, **settings)  # type: ignore[arg-type]
+    return [SCHEDULES[schedule](step, total, phase, 512) for step in steps]
+
+
+def test_noam_rises_linearly_to_step_w_and_falls_with_the_root_of_the_step() -> None:
+    found = rates("noam", range(40_000), warmup_steps=10_000)
+    peak = 512**-0.5 * 10_000**-0.5
+    assert max(found) == pytest.approx(peak) == pytest.approx(found[9_999])
+    assert found[0] == pytest.approx(peak / 10_000)
+    assert found[4_999] == pytest.approx(peak / 2)
+    assert found[39_999] == pytest.approx(peak / 2)
+
+
+def test_cosine_warms_up_and_falls_to_its_final_share() -> None:
+    found = rates("cosine", range(101), warmup_steps=10, final_share=0.2)
+    assert found[0] == pytest.approx(0.1)
+    assert found[10] == pytest.approx(1.0)
+    assert found[55] == pytest.approx(0.6)
+    assert found[100] == pytest.approx(0.2)
+    assert sorted(found[10:], reverse=True) == found[10:]
+
+
+@pytest.mark.parametrize("warmup_steps", [0, 4])
+def test_constant_stays_at_the_rate_after_its_warm_up(warmup_steps: int) -> None:
+    found = rates("constant", range(20), warmup_steps=warmup_steps)
+    assert found[warmup_steps:] == [1.0] * (20 - warmup_steps)
+    assert found[:warmup_steps] == pytest.approx([0.25, 0.5, 0.75, 1.0][:warmup_steps])

@@ -1,0 +1,160 @@
+"""A step is the same in one process or two, whole or in parts; and it stops before it learns nonsense."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tests.training.event_files import scalars
+from tests.training.small_flickr8k import write_config
+from training.checkpoint import load_checkpoint
+from training.configs.schema import load_config
+from training.engine.trainer import Trainer
+from training.errors import ConfigError, TrainingError
+from training.models.smart import Smart
+from training.objectives import OBJECTIVES, CrossEntropy
+from training.objectives.objective import Outcome
+
+# Twelve images: two batches of five, whose captions no two processes share evenly, and a short one.
+XE = {"name": "frozen", "epochs": 6, "learning_rate": 3e-3, "schedule": "constant", "images_per_batch": 5}
+END_TO_END = {**XE, "name": "end_to_end", "epochs": 1, "backbone_learning_rate": 1e-4, "crop": 0.8}
+SCST = {**XE, "epochs": 1, "name": "rewarded", "objective": "self_critical", "beam_size": 3, "learning_rate": 1e-4}
+STEPS = 6 * 3 + 3 + 3
+
+
+def experiment(folder: Path, *phases: dict[str, object], **changes: object) -> Path:
+    folder.mkdir(exist_ok=True)
+    model = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.0}
+    evaluation = {"images_per_batch": 3, "beam_size": 2}
+    changes = {"model": model, "evaluation": evaluation, **changes}
+    return write_config(folder / "config.yaml", phases=list(phases), **changes)
+
+
+def trained(folder: Path, data: Path, *phases: dict[str, object], **changes: object) -> Path:
+    run = folder / "run"
+    Trainer(load_config(experiment(folder, *phases, **changes)), data, run, data / "features").run()
+    return run
+
+
+def torchrun(config: Path, run: Path, data: Path) -> subprocess.CompletedProcess[str]:
+    """Two processes on the CPU, as a user starts them."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--"]
+    command += ["training.train", str(config), "--run", str(run), "--threads", "1", "--device", "cpu"]
+    environment = {**os.environ, "SMART_CAPTION_DATA": str(data), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in one process, batch by batch."""
+    return trained(tmp_path_factory.mktemp("whole"), data, XE, END_TO_END, SCST)
+
+
+def assert_same_curves(run: Path, whole: Path) -> None:
+    losses, rewards = scalars(whole, "train/loss"), scalars(whole, "train/reward")
+    assert len(losses) == STEPS
+    assert losses[1] > losses[18]
+    assert max(rewards.values()) > 0
+    assert max(abs(losses[step]) for step in rewards) > 1e-3
+    assert scalars(run, "train/loss") == pytest.approx(losses, abs=1e-5)
+    assert scalars(run, "train/reward") == pytest.approx(rewards, abs=1e-5)
+    norms = scalars(whole, "gradient_norm/captioner")
+    assert scalars(run, "gradient_norm/captioner") == pytest.approx(norms, rel=1e-3, abs=1e-5)
+    assert scalars(run, "dev/cider") == pytest.approx(scalars(whole, "dev/cider"), abs=1e-5)
+
+
+def test_two_processes_have_the_losses_of_one_with_the_same_batches(whole: Path, data: Path, tmp_path: Path) -> None:
+    config = experiment(tmp_path, XE, END_TO_END, SCST)
+    done = torchrun(config, tmp_path / "run", data)
+    assert done.returncode == 0, done.stderr
+    assert_same_curves(tmp_path / "run", whole)
+    assert done.stdout.count("best model by dev CIDEr") == 1
+    assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 8
+
+
+def test_accumulated_gradients_are_those_of_the_whole_batch(whole: Path, data: Path, tmp_path: Path) -> None:
+    phases = [{**phase, "accumulate": parts} for phase, parts in ((XE, 2), (END_TO_END, 3), (SCST, 5))]
+    assert_same_curves(trained(tmp_path, data, *phases), whole)
+
+
+def test_more_processes_or_parts_than_images_are_refused(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="images_per_batch is 5, too few"):
+        trained(tmp_path, data, {**XE, "accumulate": 6})
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_precision_is_that_of_the_experiment(data: Path, tmp_path: Path, precision: str) -> None:
+    seen = []
+
+    class Watching(CrossEntropy):
+        def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
+            seen.append(captioner.encode(tokens).keys[0].dtype)
+            return super().__call__(captioner, tokens, images, mask)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(OBJECTIVES, "cross_entropy", Watching)
+        trained(tmp_path, data, {**XE, "epochs": 1, "images_per_batch": 12}, precision=precision)
+    assert set(seen) == {{"fp32": torch.float32, "bf16": torch.bfloat16}[precision]}
+
+
+def test_a_photograph_that_one_process_cannot_read_ends_all_with_one_sentence(data: Path, tmp_path: Path) -> None:
+    broken = shutil.copytree(data, tmp_path / "data")
+    with zipfile.ZipFile(data / "flickr8k" / "images_224.zip") as old:
+        photographs = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(broken / "flickr8k" / "images_224.zip", "w") as new:
+        for name, content in photographs.items():
+            new.writestr(name, b"no picture" if name == "train_5.jpg" else content)
+    done = torchrun(experiment(tmp_path / "run", END_TO_END), tmp_path / "run" / "run", broken)
+    assert done.returncode != 0
+    said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(said) == 1
+    assert "train_5.jpg is not an image" in said[0]
+
+
+# -- what must not be learnt ---------------------------------------------------------------------------------
+
+STEADY = {**XE, "epochs": 1, "images_per_batch": 6}
+WILD = {**STEADY, "name": "wild", "learning_rate": 1e30}
+
+
+def largest_weight(run: Path) -> float:
+    tensors, _ = load_checkpoint(run / "checkpoint.safetensors")
+    return max(float(value.abs().max()) for name, value in tensors.items() if name.startswith("captioner."))
+
+
+def test_an_exploding_loss_leaves_the_last_weights_that_were_good(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match=r"the loss is .*, at wild 1/1, step 1; .*lower learning_rate"):
+        trained(tmp_path, data, STEADY, WILD)
+    _, state = load_checkpoint(tmp_path / "run" / "checkpoint.safetensors")
+    assert (state["phase"], state["step"]) == (1, 0)
+    assert largest_weight(tmp_path / "run") < 10
+
+
+def test_an_epoch_that_ends_with_an_explosion_is_not_kept(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="at wild 1/1, step 1"):
+        trained(tmp_path, data, {**WILD, "images_per_batch": 12})
+    assert largest_weight(tmp_path / "run") < 10
+    assert not (tmp_path / "run" / "best.safetensors").exists()
+
+
+def test_a_gradient_that_is_not_finite_is_not_learnt_from(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Edge(CrossEntropy):
+        """A loss of 0 with an infinite slope."""
+
+        def __call__(self, captioner: Smart, *arguments: Any) -> Outcome:
+            return Outcome((super().__call__(captioner, *arguments).loss * 0).sqrt())
+
+    monkeypatch.setitem(OBJECTIVES, "cross_entropy", Edge)
+    with pytest.raises(TrainingError, match="the norm of the captioner's gradient is nan, at frozen 1/6, step 0"):
+        trained(tmp_path, data, XE)
+    assert not (tmp_path / "run" / "checkpoint.safetensors").exists()

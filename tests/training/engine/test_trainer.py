@@ -1,0 +1,238 @@
+"""What a run does between its phases."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from tests.tiny_model import tiny_trained
+from tests.training.small_flickr8k import write_config
+from training.configs.schema import load_config
+from training.data.flickr8k import Flickr8k
+from training.data.grid_features import load_or_extract
+from training.engine.trained_captioner import TrainedCaptioner
+from training.engine.trainer import Trainer
+from training.errors import ConfigError
+from training.vision.detection_classes import DETECTION_CLASSES
+from training.vision.released_weights import load_backbone, locate
+from training.vision.side_by_side import SideBySide
+from training.vision.trained_detector import TrainedDetector
+
+
+def trained(folder: Path, data: Path, *phases: dict[str, object], **changes: object) -> Trainer:
+    folder.mkdir(exist_ok=True)
+    config = load_config(write_config(folder / "config.yaml", phases=list(phases), **changes))
+    trainer = Trainer(config, data, folder / "run", folder / "features")
+    trainer.run()
+    return trainer
+
+
+XE = {"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6}
+END_TO_END = {**XE, "name": "end_to_end", "backbone_learning_rate": 1e-3}
+SCST = {**XE, "name": "self_critical", "objective": "self_critical", "beam_size": 2, "schedule": "constant"}
+
+
+def test_a_frozen_phase_after_fine_tuning_trains_on_features_of_the_fine_tuned_backbone(
+    data: Path, tmp_path: Path
+) -> None:
+    trainer = trained(tmp_path, data, XE, END_TO_END, SCST)
+    stores = set((tmp_path / "features").iterdir())
+    assert len(stores) == 4  # train and dev, of the released and of the fine-tuned backbone
+    dataset = Flickr8k(data / "flickr8k")
+    names = dataset.split("train")
+    features = load_or_extract(tmp_path / "features", dataset, names, trainer.trained.backbone, flip=True)
+    assert set((tmp_path / "features").iterdir()) == stores
+    with torch.inference_mode():
+        fresh = trainer.trained.backbone(torch.from_numpy(dataset.read_images(names)))
+    np.testing.assert_allclose(features[:, 0], fresh.numpy(), atol=2e-3, rtol=2e-3)
+
+
+def test_a_phase_may_start_from_the_best_model_backbone_included(data: Path, tmp_path: Path) -> None:
+    # The second phase spoils both halves; the third, at rate 0, shows what it started from.
+    spoil = {**END_TO_END, "learning_rate": 0.3, "backbone_learning_rate": 0.01, "name": "spoil"}
+    still = {**SCST, "learning_rate": 0.0, "from_best": True}
+    learn = {**XE, "epochs": 8, "learning_rate": 3e-3, "warmup_steps": 5, "images_per_batch": 2}
+    trainer = trained(tmp_path, data, learn, spoil, still)
+    kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
+    assert kept.record["dev"]["phase"] == "frozen"
+    assert trainer.progress.history[-1]["cider"] == kept.record["dev"]["cider"]
+    for part in ("captioner", "backbone"):
+        expected = getattr(kept, part).state_dict()
+        found = getattr(trainer.trained, part).state_dict()
+        assert all(torch.equal(found[name], value) for name, value in expected.items())
+    # Features of the spoilt backbone were not even computed, those of the released one were found again.
+    assert len(list((tmp_path / "features").iterdir())) == 2
+
+
+def test_the_average_of_the_weights_is_what_is_scored_kept_and_handed_on(data: Path, tmp_path: Path) -> None:
+    # An average that forgets next to nothing stays where the phase began, however far the weights go.
+    learn = {**XE, "epochs": 8, "learning_rate": 3e-3, "warmup_steps": 5, "images_per_batch": 2}
+    stray = {**XE, "name": "stray", "learning_rate": 0.3, "average": 1 - 1e-9, "from_best": True}
+    still = {**XE, "name": "still", "learning_rate": 0.0}
+    trainer = trained(tmp_path, data, learn, stray, still)
+    kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors").captioner.state_dict()
+    found = trainer.trained.captioner.state_dict()
+    assert all(torch.allclose(found[name], value, atol=1e-5) for name, value in kept.items())
+    best = max(entry["cider"] for entry in trainer.progress.history if entry["phase"] == "frozen")
+    assert [entry["cider"] for entry in trainer.progress.history[-2:]] == [best, best]
+
+
+def test_a_phase_may_begin_with_a_fresh_captioner_on_the_fine_tuned_backbone(data: Path, tmp_path: Path) -> None:
+    anew = {**XE, "name": "anew", "learning_rate": 0.0, "fresh_captioner": True}
+    tuned = trained(tmp_path / "tuned", data, END_TO_END).trained
+    trainer = trained(tmp_path / "anew", data, END_TO_END, anew, {**anew, "name": "again"})
+    found, before = trainer.trained.captioner.state_dict(), tuned.captioner.state_dict()
+    assert not torch.equal(found["word_projection.weight"], before["word_projection.weight"])
+    assert tuned.backbone is not None
+    backbone = trainer.trained.backbone.state_dict()
+    assert all(torch.equal(backbone[name], value) for name, value in tuned.backbone.state_dict().items())
+    repeated = trained(tmp_path / "repeated", data, END_TO_END, anew, {**anew, "name": "again"}).trained.captioner
+    assert all(torch.equal(found[name], value) for name, value in repeated.state_dict().items())
+
+
+def test_with_crops_a_frozen_backbone_sees_new_views_of_the_photographs_and_stays_as_it_is(
+    data: Path, tmp_path: Path
+) -> None:
+    whole = trained(tmp_path / "whole", data, SCST)
+    trainer = trained(tmp_path / "cropped", data, {**SCST, "crop": 0.5})
+    assert len(list((tmp_path / "whole" / "features").iterdir())) == 2
+    assert len(list((tmp_path / "cropped" / "features").iterdir())) == 1  # dev
+    pairs = zip(whole.trained.backbone.parameters(), trainer.trained.backbone.parameters(), strict=True)
+    assert all(torch.equal(*pair) for pair in pairs)
+    assert all(parameter.grad is None for parameter in trainer.trained.backbone.parameters())
+    trainer.inputs.begin_epoch(np.random.default_rng(0))
+    images = np.arange(4)
+    first, again, other = (
+        trainer.inputs.training_batch(images, np.random.default_rng(seed)).values for seed in (1, 1, 2)
+    )
+    assert first.shape == (4, 224, 224, 3)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_fine_layers_of_a_backbone_stay_while_the_coarse_ones_learn(data: Path, tmp_path: Path) -> None:
+    coarse = {**END_TO_END, "backbone_coarse_only": True}
+    backbone = trained(tmp_path / "coarse", data, coarse).trained.backbone
+    released = trained(tmp_path / "frozen", data, XE).trained.backbone
+    stayed = [
+        torch.equal(*pair) for pair in zip(backbone.state_dict().values(), released.state_dict().values(), strict=True)
+    ]
+    fine = sum(len(layer.state_dict()) for layer in backbone.fine_layers)
+    assert all(stayed[:fine])
+    assert not any(stayed[fine:])
+    # All of them learn in the phase after that.
+    both = trained(tmp_path / "both", data, coarse, {**END_TO_END, "name": "whole"}).trained.backbone
+    assert not torch.equal(next(both.parameters()), next(released.parameters()))
+
+
+def test_a_network_beside_the_backbone_is_seen_by_the_captioner_and_learns(data: Path, tmp_path: Path) -> None:
+    trainer = trained(tmp_path, data, END_TO_END, beside=["efficientnet_lite1"])
+    kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
+    assert isinstance(kept.backbone, SideBySide)
+    assert kept.captioner.config.token_width == kept.backbone.token_width == 2 * 1280
+    released = load_backbone(locate("efficientnet_lite1", Path())).state_dict()
+    found = trainer.trained.backbone.grids[1].state_dict()
+    assert not any(torch.equal(found[name], tensor) for name, tensor in released.items())
+    assert any("EfficientNet-Lite1" in entry["name"] for entry in kept.record["backbone_trained_on"])
+
+
+def test_patience_ends_a_phase_and_the_next_one_begins(data: Path, tmp_path: Path) -> None:
+    still = {**XE, "learning_rate": 0.0, "epochs": 9, "patience": 2}
+    trainer = trained(tmp_path, data, still, {**still, "name": "again", "patience": 1})
+    epochs = [(entry["phase"], entry["epoch"]) for entry in trainer.progress.history]
+    assert epochs == [("frozen", 1), ("frozen", 2), ("frozen", 3), ("again", 1), ("again", 2)]
+
+
+def test_a_run_that_began_before_an_option_existed_goes_on(data: Path, tmp_path: Path) -> None:
+    trained(tmp_path, data, XE)
+    marker = tmp_path / "run" / "experiment.json"
+    text = marker.read_text()
+    marker.write_text(text.replace('"patience": 0,', ""))
+    assert marker.read_text() != text
+    assert trained(tmp_path, data, XE).progress.phase == 1
+
+
+def test_a_run_goes_on_computed_in_another_way_but_not_as_another_experiment(data: Path, tmp_path: Path) -> None:
+    trained(tmp_path, data, XE)
+    assert trained(tmp_path, data, {**XE, "accumulate": 3}, checkpoint_minutes=9).progress.phase == 1
+    with pytest.raises(ConfigError, match="another experiment"):
+        trained(tmp_path, data, {**XE, "learning_rate": 1e-4})
+
+
+def test_a_run_may_start_from_the_weights_of_another(data: Path, tmp_path: Path) -> None:
+    trained(tmp_path, data, XE, END_TO_END)
+    other = tmp_path / "run" / "best.safetensors"
+    still = {**SCST, "learning_rate": 0.0}
+    trainer = trained(tmp_path / "second", data, still, start_from=str(other))
+    for part in ("captioner", "backbone"):
+        expected = getattr(TrainedCaptioner.load(other), part).state_dict()
+        found = getattr(trainer.trained, part).state_dict()
+        assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+def test_a_run_that_starts_from_another_has_its_words_whatever_its_own_data_say(data: Path, tmp_path: Path) -> None:
+    first = trained(tmp_path, data, XE).trained
+    rare = {"minimum_count": 13, "max_words": 12}
+    other = str(tmp_path / "run" / "best.safetensors")
+
+    def words(**changes: str) -> Vocabulary:
+        config = load_config(write_config(tmp_path / "rare.yaml", phases=[XE], data=rare, **changes))
+        return Trainer(config, data, tmp_path / f"run{len(changes)}", tmp_path / "features").trained.vocabulary
+
+    assert len(words()) < len(first.vocabulary)
+    assert words(start_from=other) == first.vocabulary
+
+
+def test_a_run_that_starts_from_another_has_the_detector_that_it_names_itself(data: Path, tmp_path: Path) -> None:
+    files = {}
+    for name in ("before", "after"):
+        detector = tiny_trained(class_names=DETECTION_CLASSES).backbone
+        assert isinstance(detector, SideBySide)
+        for parameter in detector.yolox.head.parameters():
+            parameter.data += 0.01 * (name == "after")
+        files[name] = tmp_path / f"{name}.safetensors"
+        TrainedDetector(detector.yolox, {"trained_on": [{"name": name}]}).save(files[name])
+    trained(tmp_path, data, XE, END_TO_END, yolox=str(files["before"]))
+    other = tmp_path / "run" / "best.safetensors"
+    still = {**SCST, "learning_rate": 0.0}
+    trainer = trained(tmp_path / "second", data, still, start_from=str(other), yolox=str(files["after"]))
+    first, second = TrainedCaptioner.load(other).backbone, trainer.trained.backbone
+    assert isinstance(first, SideBySide)
+    assert isinstance(second, SideBySide)
+    assert all(
+        torch.equal(*pair) for pair in zip(first.grids[0].parameters(), second.grids[0].parameters(), strict=True)
+    )
+    assert not any(
+        torch.equal(*pair) for pair in zip(first.yolox.head.parameters(), second.yolox.head.parameters(), strict=True)
+    )
+    named = [entry["name"] for entry in trainer.trained.record["backbone_trained_on"]]
+    assert "before" in named
+    assert "after" in named
+
+
+def test_a_run_cannot_start_from_a_model_of_another_size(data: Path, tmp_path: Path) -> None:
+    trained(tmp_path, data, XE)
+    other = str(tmp_path / "run" / "best.safetensors")
+    smaller = {"d_model": 16, "heads": 4, "d_ff": 64, "memory_slots": 4}
+    config = write_config(tmp_path / "second.yaml", phases=[XE], start_from=other, model=smaller)
+    with pytest.raises(ConfigError, match="of another family or size"):
+        Trainer(load_config(config), data, tmp_path / "second", tmp_path / "features")
+
+
+def test_a_detector_beside_the_backbone_is_seen_by_the_captioner_and_stays_as_it_is(data: Path, tmp_path: Path) -> None:
+    detector = tiny_trained(class_names=DETECTION_CLASSES).backbone
+    assert isinstance(detector, SideBySide)
+    yolox = tmp_path / "yolox.safetensors"
+    TrainedDetector(detector.yolox, {"trained_on": [{"name": "drawings"}]}).save(yolox)
+    trainer = trained(tmp_path, data, XE, END_TO_END, yolox=str(yolox))
+    kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
+    for found in (trainer.trained, kept):
+        assert isinstance(found.backbone, SideBySide)
+        assert found.captioner.config.token_width == found.backbone.token_width == 1280 + 256 + 80
+        for name, tensor in detector.yolox.state_dict().items():
+            torch.testing.assert_close(found.backbone.yolox.state_dict()[name], tensor, atol=0, rtol=0)
+    before, after = detector.grids[0].state_dict(), trainer.trained.backbone.grids[0].state_dict()
+    assert any(not torch.equal(before[name], tensor) for name, tensor in after.items())
+    assert {"name": "drawings"} in kept.record["backbone_trained_on"]

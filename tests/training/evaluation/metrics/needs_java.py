@@ -1,0 +1,18 @@
+"""What tests of the toolkit's Java programs share."""
+
+from pathlib import Path
+
+import pytest
+
+from training.evaluation.metrics.java import HOW_TO_GET_JAVA, find_java
+
+needs_java = pytest.mark.skipif(find_java() is None, reason=f"needs Java: {HOW_TO_GET_JAVA}")
+
+
+def fake_java(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a shell script in Java's place."""
+    command = folder / "bin" / "java"
+    command.parent.mkdir(parents=True)
+    command.write_text(f"#!/bin/sh\n{script}\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(folder))

@@ -1,0 +1,32 @@
+"""Self-BLEU against the toolkit's BLEU with all other captions as references."""
+
+import contextlib
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pycocoevalcap.bleu.bleu import Bleu
+
+from tests.training.evaluation.metrics.corpora import captions
+from training.evaluation.metrics.diversity import mean_words, self_bleu, vocabulary_size
+
+
+@given(st.lists(captions, min_size=2, max_size=7))
+def test_self_bleu_is_bleu_4_against_all_other_captions(said: list[str]) -> None:
+    others = {i: said[:i] + said[i + 1 :] for i in range(len(said))}
+    with contextlib.redirect_stdout(io.StringIO()):
+        (*_, expected), _ = Bleu(4).compute_score(others, {i: [caption] for i, caption in enumerate(said)})
+    assert self_bleu(said) == pytest.approx(expected, rel=1e-9)
+
+
+def test_equal_captions_are_wholly_alike_and_different_ones_are_not() -> None:
+    assert self_bleu(["a dog runs on grass"] * 3) == pytest.approx(1, abs=1e-6)
+    assert self_bleu(["one two three four five", "six seven eight nine ten"]) < 1e-3
+    with pytest.raises(ValueError, match="two captions"):
+        self_bleu(["a dog"])
+
+
+def test_words_are_counted() -> None:
+    assert vocabulary_size(["a dog", "a cat sits"]) == 4
+    assert mean_words(["a dog", "a cat sits", ""]) == pytest.approx(5 / 3)

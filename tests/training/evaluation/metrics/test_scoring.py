@@ -1,0 +1,75 @@
+"""All metrics together, on captions whose scores by the COCO toolkit are known."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.training.evaluation.metrics.needs_java import needs_java
+from training.data.coco import read_captions, read_results
+from training.evaluation.metrics.ptb import NAME
+from training.evaluation.metrics.scoring import OWN_TOKENISER, Evaluation, score_models
+
+
+def values(evaluation: Evaluation, model: str) -> dict[str, float]:
+    return {name: metric.value for name, metric in evaluation.models[model].metrics.items()}
+
+
+@needs_java
+def test_a_thousand_candidates_get_the_toolkits_known_scores(data_dir: Path) -> None:
+    entries = json.loads((data_dir / "results" / "fakecap_1000.json").read_text())
+    evaluation = score_models(
+        {"fakecap": {str(entry["_id"]): entry["candidates"][0] for entry in entries}},
+        {str(entry["_id"]): entry["references"] for entry in entries},
+    )
+    expected = {
+        "bleu_1": 0.5794, "bleu_2": 0.4044, "bleu_3": 0.2785, "bleu_4": 0.1908, "meteor": 0.1953, "rouge_l": 0.3963,
+        "cider": 0.5998, "cider_d": 0.5998,
+    }  # fmt: skip
+    assert evaluation.tokeniser == NAME
+    assert {name: round(value, 4) for name, value in values(evaluation, "fakecap").items()} == expected
+
+
+@needs_java
+def test_published_captions_get_the_toolkits_known_scores(data_dir: Path) -> None:
+    results = read_results(data_dir / "results" / "PrefixCap_vis.json")
+    references = read_captions(data_dir / "coco_val2017_captions" / "captions_val2017.json").captions
+    images = [image for image in results if image in references]
+    assert len(images) == 608
+    evaluation = score_models(
+        {"PrefixCap": {image: results[image] for image in images}}, {image: references[image] for image in images}
+    )
+    found = {name: round(value, 4) for name, value in values(evaluation, "PrefixCap").items()}
+    expected = {"bleu_1": 0.7203, "bleu_4": 0.3209, "meteor": 0.2475, "rouge_l": 0.5499, "cider": 1.0267}
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_without_java_our_own_tokeniser_is_named_and_meteor_is_not_available(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    evaluation = score_models({"m": {"1": "A dog.", "2": "A cat!"}}, {"1": ["a dog"], "2": ["A red cat"]})
+    assert evaluation.tokeniser == OWN_TOKENISER
+    assert evaluation.models["m"].tokenised == {"1": "a dog", "2": "a cat"}
+    assert "meteor" not in evaluation.models["m"].metrics
+    assert all("no Java here; install" in evaluation.unavailable[key] for key in ("ptb_tokeniser", "meteor", "spice"))
+
+
+def test_cider_d_takes_the_document_frequencies_that_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    models = {"m": {"1": "a red dog", "2": "a cat"}}
+    references = {"1": ["a dog runs"], "2": ["a red cat"]}
+    own = values(score_models(models, references), "m")
+    other = values(score_models(models, references, [["A dog."], ["a red boat"], ["a red car"], ["a tree"]]), "m")
+    assert own["cider_d"] == pytest.approx(own["cider"])
+    assert other["cider"] == own["cider"]
+    assert other["cider_d"] != pytest.approx(own["cider_d"])
+
+
+def test_a_model_without_all_captions_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="poor and the references"):
+        score_models({"poor": {"1": "a dog"}}, {"1": ["a dog"], "2": ["a cat"]})

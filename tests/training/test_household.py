@@ -1,0 +1,80 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from training.household import main
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["household", *arguments])
+    return main()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--frames", "0"], "frames must be at least 1"),
+        (["--sequences", "0"], "--sequences and --processes"),
+        (["--step", "0"], "step must be more than 0"),
+        (["--size", "8", "240"], "width must be at least 32"),
+        (["--seed", "-1"], "seed must"),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, "-o", str(tmp_path / "root"), *arguments) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+    assert not (tmp_path / "root").exists()
+
+
+def test_without_blender_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("training.datagen.household.blender.find_spec", lambda name: None)
+    assert run(monkeypatch, "-o", str(tmp_path / "root"), "--sequences", "1", "--frames", "1") == 1
+    assert "pip install '.[household]'" in capsys.readouterr().err
+
+
+@pytest.mark.needs_bpy
+def test_rendered_frame_shows_what_its_mask_says(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "training.datagen.household",
+        "-o",
+        str(tmp_path),
+        "--sequences",
+        "1",
+        "--frames",
+        "1",
+        "--size",
+        "96",
+        "72",
+        "--samples",
+        "2",
+        "--processes",
+        "1",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "1 frames rendered, 0 were there" in done.stdout
+    image = cv2.imread(str(tmp_path / "000000" / "000000.jpg"))
+    assert image.shape == (72, 96, 3)
+    assert 20 < image.mean() < 235
+    assert image.std() > 5
+    record = json.loads((tmp_path / "000000" / "labels.json").read_text())["000000"]
+    mask = cv2.imread(str(tmp_path / "000000" / "000000_mask.png"), cv2.IMREAD_UNCHANGED)
+    for entry in (value for key, value in record.items() if not key.startswith("_")):
+        assert int(np.sum(mask == entry["mask_id"])) == entry["num_pixels"]

@@ -1,0 +1,77 @@
+"""Two networks on one frame: tokens have what both see, objects are those of the detector."""
+
+import torch
+
+from tests.tiny_model import tiny_trained
+from training.models import BACKBONES
+from training.vision.detection_classes import DETECTION_CLASSES
+from training.vision.efficientnet_lite import EfficientNetLite1
+from training.vision.side_by_side import SCORE_SCALE, SideBySide
+from training.vision.yolox import STRIDES
+
+CLASSES = ("cup", "chair", "person")
+FRAMES = torch.randint(0, 256, (2, 224, 224, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+
+
+def tiny_backbone() -> SideBySide:
+    backbone = tiny_trained(class_names=CLASSES).backbone
+    assert isinstance(backbone, SideBySide)
+    return backbone
+
+
+def test_tokens_are_the_grid_the_coarsest_map_and_the_surest_scores_of_each_class() -> None:
+    backbone = tiny_backbone()
+    with torch.inference_mode():
+        tokens, found = backbone.look(FRAMES)
+        grid = backbone.grids[0](FRAMES)
+        levels, _ = backbone.yolox.answers(FRAMES.permute(0, 3, 1, 2).float())
+        torch.testing.assert_close(backbone(FRAMES), tokens)
+    assert found is not None
+    assert tokens.shape == (2, 49, backbone.token_width)
+    torch.testing.assert_close(tokens[..., :1280], grid)
+    torch.testing.assert_close(tokens[..., 1280:1536], levels[-1].flatten(2).transpose(1, 2))
+    # Cells of any map that lie in the token's square of 32 pixels, by their middles.
+    yolox = backbone.yolox
+    squares = (yolox.cells / STRIDES[-1]).floor().long()
+    for token in (0, 8, 48):
+        inside = (squares[:, 1] * 7 + squares[:, 0]) == token
+        surest = found.class_scores[:, inside].amax(dim=1) * SCORE_SCALE
+        torch.testing.assert_close(tokens[:, token, 1536:], surest)
+
+
+def test_folding_the_channel_order_changes_nothing_but_the_weights() -> None:
+    backbone = tiny_backbone()
+    with torch.inference_mode():
+        before = backbone(FRAMES)
+        backbone.fold_channel_order()
+        torch.testing.assert_close(backbone(FRAMES), before, atol=1e-3, rtol=0)
+
+
+def test_tokens_of_several_grids_lie_side_by_side_with_or_without_a_detector() -> None:
+    one = tiny_backbone()
+    other = EfficientNetLite1().eval()
+    both = SideBySide([one.grids[0], other], one.yolox).eval()
+    with torch.inference_mode():
+        tokens, found = both.look(FRAMES)
+        alone, beside = one(FRAMES), other(FRAMES)
+        torch.testing.assert_close(tokens, torch.cat([alone[..., :1280], beside, alone[..., 1280:]], dim=-1))
+        torch.testing.assert_close(SideBySide([one.grids[0], other]).eval().look(FRAMES).tokens, tokens[..., :2560])
+    assert found is not None
+    assert tokens.shape == (2, 49, both.token_width)
+
+
+def test_it_is_built_again_from_its_options() -> None:
+    both = SideBySide(["mobilenet_v2", "efficientnet_lite1"], CLASSES)
+    again = BACKBONES[both.kind](**both.options)
+    again.load_state_dict(both.state_dict())
+    assert again.description == "MobileNetV2 1.0 and EfficientNet-Lite1 and YOLOX-nano, 7x7 grid"
+    assert again.class_names == CLASSES
+
+
+def test_the_classes_are_cocos_the_challenges_first() -> None:
+    from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
+    from smart_caption_ros.sources.acvr import ACVR_CLASSES
+
+    assert DETECTION_CLASSES[:30] == ACVR_CLASSES[1:]
+    assert sorted(DETECTION_CLASSES) == sorted(COCO_CLASSES)
+    assert all(normalise(name) == name for name in DETECTION_CLASSES)

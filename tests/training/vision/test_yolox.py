@@ -1,0 +1,56 @@
+"""YOLOX-nano in torch: the same as the released graph, cells and boxes where they belong."""
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import torch
+
+from export.verify import synthetic_images
+from training.vision.trained_detector import TrainedDetector
+from training.vision.yolox import STRIDES, YoloxNano
+
+
+def test_answers_equal_those_of_the_released_graph(data_dir: Path) -> None:
+    path = data_dir / "detectors" / "yolox_nano.onnx"
+    pixels = synthetic_images(1, 416).transpose(0, 3, 1, 2).astype(np.float32)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"images": pixels})
+    detector = TrainedDetector.load(path).detector
+    with torch.inference_mode():
+        answers = detector.answers(torch.from_numpy(pixels))
+    rows = torch.cat([each.flatten(2) for each in answers.raw], dim=2).transpose(1, 2)
+    np.testing.assert_allclose(rows[..., :4].numpy(), expected[..., :4], atol=1e-3)
+    scores = torch.cat([each.flatten(2) for each in answers.class_scores], dim=2).transpose(1, 2)
+    np.testing.assert_allclose(scores.numpy(), expected[..., 4:5] * expected[..., 5:], atol=1e-5)
+
+
+def test_maps_and_cells_go_together() -> None:
+    detector = YoloxNano(("cup", "bed")).eval()
+    assert 800_000 < sum(parameter.numel() for parameter in detector.parameters()) < 950_000
+    with torch.inference_mode():
+        levels, raw = detector.answers(torch.rand(2, 3, 224, 224) * 255)
+        found = detector(torch.randint(0, 256, (2, 224, 224, 3), dtype=torch.uint8))
+    sides = [224 // stride for stride in STRIDES]
+    assert [tuple(level.shape) for level in levels] == [
+        (2, width, side, side) for width, side in zip(YoloxNano.level_widths, sides, strict=True)
+    ]
+    assert [tuple(each.shape) for each in raw] == [(2, 7, side, side) for side in sides]
+    cells = sum(side * side for side in sides)
+    assert found.class_scores.shape == (2, cells, 2)
+    assert found.boxes_xyxy.shape == (2, cells, 4)
+    assert detector.cells.shape == (cells, 2)
+    assert found.class_scores.max() < 0.01, "a new detector is sure of nothing"
+
+
+def test_a_box_is_the_cells_shift_and_the_power_of_its_sides() -> None:
+    detector = YoloxNano(("cup",))
+    raw = [torch.zeros(1, 6, 224 // stride, 224 // stride) for stride in STRIDES]
+    raw[1][0, :4, 2, 3] = torch.tensor([0.25, 0.5, np.log(2), np.log(3)])
+    levels = (torch.zeros(0), torch.zeros(0), torch.zeros(0))
+    found = detector.found(type(detector.answers(torch.zeros(1, 3, 32, 32)))(levels, raw))
+    box = found.boxes_xyxy[0, 28 * 28 + 2 * 14 + 3] * 224
+    # Column 3 and row 2 of the cells of 16 pixels, 2 cells wide and 3 high.
+    expected = [(3 + 0.25 - 1) * 16, (2 + 0.5 - 1.5) * 16, (3 + 0.25 + 1) * 16, (2 + 0.5 + 1.5) * 16]
+    torch.testing.assert_close(box, torch.tensor(expected), atol=1e-3, rtol=0)
+    assert found.class_scores[0, 0, 0] == 0.25, "half sure of an object, half sure of its class"

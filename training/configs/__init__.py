@@ -1,0 +1,1 @@
+"""Experiment files, one an experiment, and their schema."""

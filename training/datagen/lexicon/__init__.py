@@ -1,0 +1,1 @@
+"""The noun tagger and the table of word vectors."""

@@ -1,0 +1,1 @@
+"""Networks whose answers are labels."""

@@ -1,0 +1,116 @@
+"""Who draws the boxes: a detector that looks at photographs, or the renderer of household frames."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smart_caption_ros.captioning import Detector
+from smart_caption_ros.files import sha256_of
+from smart_caption_ros.sources.acvr import ACVR_CLASSES, AcvrSequences
+from smart_caption_ros.sources.source import SourceError
+from training.data.coco_dataset import CocoDataset
+from training.data.datasets import CaptionDataset
+from training.data.photographs import read_photograph
+from training.datagen.household.files import image_id
+from training.errors import DataError
+
+Box = tuple[float, float, float, float]
+
+GROUND_TRUTH = "ground truth"
+PROVENANCE = {
+    "yolox_nano.onnx": {"name": "YOLOX-nano (COCO), on the photographs", "terms": "weights Apache-2.0"},
+    GROUND_TRUTH: {"name": "the renderer, on household frames", "terms": "our own"},
+}
+"""Whose boxes they are, for the manifest of what has learnt from them."""
+
+
+class Labelled(NamedTuple):
+    """What is seen in a photograph."""
+
+    image: str
+    boxes: list[Box]
+    """xyxy, fractions of its width and height."""
+    classes: list[str]
+    scores: list[float]
+
+
+class Teacher:
+    """A detector and the photographs of a data set."""
+
+    def __init__(self, detector: Detector, dataset: CaptionDataset, images: Sequence[str]) -> None:
+        self._detector, self._dataset = detector, dataset
+        self.images = images
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What the file of labels says of itself."""
+        return {
+            "made_by": self._detector.path.name,
+            "sha256": sha256_of(self._detector.path),
+            "minimum_score": self._detector.minimum_score,
+            "classes": list(self._detector.class_names),
+        }
+
+    def label(self, images: Sequence[str]) -> Iterator[Labelled]:
+        """
+        Raises:
+            DataError: a photograph cannot be read.
+        """
+        for image in images:
+            image_bgr = whole_photograph(self._dataset, image)
+            height, width = image_bgr.shape[:2]
+            found = self._detector.detect(image_bgr)
+            yield Labelled(
+                image,
+                [_fractions(each.box_xyxy, width, height) for each in found],
+                [each.class_name for each in found],
+                [each.score for each in found],
+            )
+
+
+class Renderer:
+    """The ground truth of a root in ACVR's layout, as ``python -m training.household`` writes it."""
+
+    def __init__(self, root: Path) -> None:
+        """
+        Raises:
+            DataError: there is no sequence, or one is no number.
+        """
+        try:
+            frames = AcvrSequences(root).frames()
+            self._frames = {image_id(int(frame.sequence), int(frame.frame)): frame for frame in frames}
+        except SourceError as error:
+            raise DataError(str(error)) from None
+        except ValueError:
+            raise DataError(f"{root}: sequences and frames must be numbers, as in captions.json") from None
+        self.images = [str(image) for image in self._frames]
+        self.header: dict[str, Any] = {"made_by": GROUND_TRUTH, "classes": list(ACVR_CLASSES[1:])}
+
+    def label(self, images: Sequence[str]) -> Iterator[Labelled]:
+        """Every object with a visible pixel."""
+        for image in images:
+            frame = self._frames[int(image)]
+            yield Labelled(
+                image,
+                [_fractions(each.box_xyxy, frame.width, frame.height) for each in frame.objects],
+                [each.class_name for each in frame.objects],
+                [1.0] * len(frame.objects),
+            )
+
+
+def whole_photograph(dataset: CaptionDataset, image: str) -> np.ndarray:
+    """A photograph in its own proportions where the data set has it like that, (H, W, 3) uint8 BGR.
+
+    Raises:
+        DataError: it is missing or broken.
+    """
+    if isinstance(dataset, CocoDataset):
+        return read_photograph(dataset.paths[image], image)
+    return dataset.read_images([image])[0]
+
+
+def _fractions(box: Box, width: int, height: int) -> Box:
+    left, top, right, bottom = box
+    return left / width, top / height, right / width, bottom / height

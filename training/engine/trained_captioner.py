@@ -1,0 +1,106 @@
+"""A trained captioner as one file: captioner, vocabulary, backbone where it has one, and what is known of them."""
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
+from training.configs.schema import DataConfig
+from training.data.datasets import provenance
+from training.decoding.beam_search import Hypotheses, beam_search
+from training.models import BACKBONES, FAMILIES
+from training.models.smart import Smart
+from training.vision.backbone import Backbone
+from training.vision.mobilenet_v2 import MobileNetV2
+
+
+@dataclass
+class TrainedCaptioner:
+    """What training makes and export takes."""
+
+    family: str
+    captioner: Smart
+    backbone: Backbone | None
+    """What makes visual tokens of a frame; None for a captioner of features that were computed before."""
+    vocabulary: Vocabulary
+    record: dict[str, Any]
+    """Plain facts: name, experiment, data, scores."""
+
+    @property
+    def sees_with(self) -> dict[str, Any] | None:
+        """What its backbone is, apart from the weights; None without one."""
+        return None if self.backbone is None else {"kind": self.backbone.kind, **self.backbone.options}
+
+    @property
+    def captions_from(self) -> list[dict[str, str]]:
+        """The data whose captions it has learned, each with a name and its terms.
+
+        Options of an experiment that are no longer known are passed over: they say nothing of the data.
+        """
+        known = {field.name for field in fields(DataConfig)}
+        data = self.record["experiment"]["data"]
+        return provenance(DataConfig(**{key: value for key, value in data.items() if key in known}))
+
+    def save(self, path: Path) -> None:
+        """Write one safetensors file, atomically."""
+        state = {
+            "family": self.family,
+            "model": asdict(self.captioner.config),
+            "vocabulary": self.vocabulary.words,
+            "record": self.record,
+        }
+        if self.sees_with is not None:
+            state["backbone"] = self.sees_with
+        save_checkpoint(path, self.tensors(), state)
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The weights, ``captioner.*`` and ``backbone.*``."""
+        tensors = with_prefix("captioner", self.captioner.state_dict())
+        if self.backbone is not None:
+            tensors.update(with_prefix("backbone", self.backbone.state_dict()))
+        return tensors
+
+    def load_tensors(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Put back what :meth:`tensors` gave; other names are left alone."""
+        self.captioner.load_state_dict(under_prefix("captioner", tensors))
+        if self.backbone is not None:
+            self.backbone.load_state_dict(under_prefix("backbone", tensors))
+
+    @classmethod
+    def load(cls, path: Path) -> "TrainedCaptioner":
+        """Read what :meth:`save` wrote, in evaluation mode.
+
+        Raises:
+            CheckpointError: the file is missing or malformed.
+        """
+        tensors, state = load_checkpoint(path)
+        family = FAMILIES[state["family"]]
+        captioner = family(family.Config(**state["model"])).eval()
+        vocabulary = Vocabulary(tuple(state["vocabulary"]))
+        backbone = None
+        if under_prefix("backbone", tensors):
+            options = {"kind": MobileNetV2.kind, **state.get("backbone", {})}  # older checkpoints do not say
+            backbone = BACKBONES[options.pop("kind")](**options).eval()
+        trained = cls(state["family"], captioner, backbone, vocabulary, state["record"])
+        trained.load_tensors(tensors)
+        return trained
+
+    def caption_tokens(
+        self, tokens: torch.Tensor, beam_size: int, max_words: int, mask: torch.Tensor | None = None
+    ) -> Hypotheses:
+        """Beam search over visual tokens (B, N, width); mask: (B, N) bool, True where a token is real."""
+        return beam_search(self.captioner, tokens, mask, beam_size=beam_size, max_words=max_words)
+
+    def caption_images(self, images_bgr: np.ndarray, beam_size: int, max_words: int) -> Hypotheses:
+        """Beam search over frames, (B, 224, 224, 3) uint8 BGR; for a captioner with a backbone."""
+        assert self.backbone is not None
+        with torch.inference_mode():
+            return self.caption_tokens(self.backbone(torch.from_numpy(images_bgr)), beam_size, max_words)
+
+    def sentences(self, hypotheses: Hypotheses) -> list[list[str]]:
+        """The words of each image's best caption."""
+        return [self.vocabulary.decode(ids) for ids in hypotheses.words[:, 0].tolist()]

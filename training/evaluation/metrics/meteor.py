@@ -1,0 +1,87 @@
+"""METEOR 1.5 by the COCO toolkit's jar; needs Java.
+
+The toolkit talks with its METEOR process line by line under a lock, and hangs for ever when one answer is missing.
+Here the process gets all captions at once, answers with the counts of each alignment, and ends; the score follows
+from the counts by METEOR's own formula (Denkowski and Lavie 2014), so that resampled corpora need no Java again.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from training.evaluation.metrics.java import JavaError, run_java, toolkit_folder
+from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images
+
+LIMIT_S, LIMIT_PER_CAPTION_S = 300.0, 0.2
+# Parameters of METEOR 1.5 for English: recall's weight, fragmentation's exponent and weight, content words' weight.
+ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
+STAGE_WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])
+"""Of exact, stem, synonym and paraphrase matches."""
+COUNTS = 4 + 4 * len(STAGE_WEIGHTS) + 3
+
+
+def meteor(models: Sequence[Captions], references: References) -> list[Metric]:
+    """METEOR of each model's captions, by one process for all of them.
+
+    Args:
+        models: captions of space-joined tokens by the PTB tokeniser.
+        references: the human captions of the same images, likewise.
+
+    Raises:
+        JavaError: no Java, or METEOR failed or took too long.
+        ValueError: captions and references do not name the same images.
+    """
+    questions = []
+    for candidates in models:
+        check_same_images(candidates, references)
+        questions += [
+            " ||| ".join(["SCORE", *map(_clean, references[image]), _clean(caption)])
+            for image, caption in candidates.items()
+        ]
+    answers = run_java(
+        "METEOR",
+        ["-Xmx2G", "-jar", "meteor-1.5.jar", "-", "-", "-stdio", "-l", "en", "-norm"],
+        toolkit_folder("meteor"),
+        questions,
+        LIMIT_S + LIMIT_PER_CAPTION_S * len(questions),
+    )
+    if len(answers) != len(questions):
+        raise JavaError(f"METEOR answered {len(answers)} lines to {len(questions)} captions")
+    try:
+        counts = np.array([[float(number) for number in answer.split()] for answer in answers])
+    except ValueError:
+        raise JavaError("METEOR answered something else than counts") from None
+    if counts.shape != (len(questions), COUNTS):
+        raise JavaError(f"METEOR answered counts of the shape {counts.shape}")
+    # A caption in one chunk, all words of both sides matched, is not fragmented; so METEOR counts it in a corpus too.
+    whole = (counts[:, -2:] == counts[:, :2]).all(axis=1) & (counts[:, -3] == 1)
+    counts[whole, -3] = 0
+    return [
+        Metric("meteor", part, meteor_from_counts, meteor_from_counts(part)) for part in np.split(counts, len(models))
+    ]
+
+
+def meteor_from_counts(counts: np.ndarray) -> np.ndarray:
+    """METEOR from alignment counts, (R, 23) to (R,).
+
+    The columns: length of the caption and of the reference, function words in each, then for each of the four
+    stages the matched content words of caption and reference and the matched function words of both, then chunks
+    (0 for a caption that is its reference) and matched words of caption and reference.
+    """
+    lengths, functions = counts[:, 0:2], counts[:, 2:4]
+    stages = counts[:, 4:-3].reshape(len(counts), len(STAGE_WEIGHTS), 4)
+    content, function = stages[:, :, 0:2], stages[:, :, 2:4]
+    matched = np.einsum("s,rst->rt", STAGE_WEIGHTS, DELTA * content + (1 - DELTA) * function)
+    weighted_lengths = DELTA * (lengths - functions) + (1 - DELTA) * functions
+    chunks, matched_words = counts[:, -3], counts[:, -2:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision, recall = (matched / weighted_lengths).T
+        mean = 1 / (ALPHA / recall + (1 - ALPHA) / precision)
+        fragmentation = chunks / matched_words.mean(axis=1)
+    scores = mean * (1 - GAMMA * fragmentation**BETA)
+    return np.where(matched_words.sum(axis=1) > 0, np.nan_to_num(scores), 0.0)
+
+
+def _clean(caption: str) -> str:
+    """What cannot be mistaken for the protocol's separator or for the end of a line."""
+    return " ".join(caption.replace("|||", " ").split())

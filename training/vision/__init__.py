@@ -1,0 +1,1 @@
+"""Backbones and detectors, and where their weights are from."""

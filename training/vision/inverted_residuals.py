@@ -1,0 +1,110 @@
+"""Networks of inverted residual blocks (Sandler et al., CVPR 2018) as grid-feature backbones.
+
+Batch normalisation is folded into the convolutions, so every convolution has a bias and fine-tuning has no running
+statistics. Strided convolutions pad as TensorFlow's SAME does for even sizes, where the weights come from
+(:mod:`training.vision.released_weights`): one row and column more at the bottom and right.
+"""
+
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from training.vision.backbone import Backbone, Seen
+
+
+class Stage(NamedTuple):
+    """Blocks of one width."""
+
+    expansion: int
+    outputs: int
+    repeats: int
+    stride: int
+    """Of the first block."""
+    kernel: int = 3
+
+
+class Convolution(nn.Module):
+    """Convolution with a folded batch normalisation, then ReLU6 unless ``linear``."""
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        kernel: int = 1,
+        stride: int = 1,
+        groups: int = 1,
+        linear: bool = False,
+    ) -> None:
+        super().__init__()
+        same = 0 if stride == 2 else kernel // 2
+        self.convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding=same, groups=groups)
+        before, after = (kernel - 2) // 2, (kernel - 1) // 2
+        self.pad = (before, after, before, after) if stride == 2 else None
+        self.linear = linear
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.pad:
+            x = functional.pad(x, self.pad)
+        x = self.convolution(x)
+        return x if self.linear else functional.relu6(x)  # its gradient is one pass, that of clamp four
+
+
+class InvertedResidual(nn.Module):
+    """Expand, filter depthwise, project; with a skip connection where the shape allows it (Fig. 4)."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int, expansion: int, kernel: int) -> None:
+        super().__init__()
+        hidden = inputs * expansion
+        layers = [Convolution(inputs, hidden)] if expansion != 1 else []
+        layers.append(Convolution(hidden, hidden, kernel, stride, groups=hidden))
+        layers.append(Convolution(hidden, outputs, linear=True))
+        self.layers = nn.Sequential(*layers)
+        self.residual = stride == 1 and inputs == outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.layers(x)
+        return x + y if self.residual else y
+
+
+class InvertedResiduals(Backbone):
+    """Such a network without pooling and classifier: 7 x 7 tokens of a frame of 224 x 224."""
+
+    stages: ClassVar[tuple[Stage, ...]]
+    middle: ClassVar[float]
+    """The pixel value that the network takes as 0 ..."""
+    reach: ClassVar[float]
+    """... and how far from it 1 lies."""
+    token_width = 1280
+
+    def __init__(self) -> None:
+        super().__init__()
+        channels = 32
+        layers: list[nn.Module] = [Convolution(3, channels, kernel=3, stride=2)]
+        for stage in self.stages:
+            for stride in (stage.stride, *[1] * (stage.repeats - 1)):
+                layers.append(InvertedResidual(channels, stage.outputs, stride, stage.expansion, stage.kernel))
+                channels = stage.outputs
+        layers.append(Convolution(channels, self.token_width))
+        self.layers = nn.Sequential(*layers)
+        self._takes_bgr = False
+
+    @property
+    def fine_layers(self) -> list[nn.Module]:
+        strided = [index for index, stage in enumerate(self.stages) if stage.stride == 2]
+        return [*self.layers][: 1 + sum(stage.repeats for stage in self.stages[: strided[2]])]
+
+    def fold_channel_order(self) -> None:
+        first = self.convolutions()[0]
+        first.weight.data = first.weight.data.flip(1)
+        self._takes_bgr = not self._takes_bgr
+
+    def see(self, pixels: Tensor) -> Seen:
+        rgb = pixels if self._takes_bgr else pixels.flip(1)
+        x = rgb * (1 / self.reach) - self.middle / self.reach
+        return Seen(self.layers(x.contiguous(memory_format=torch.channels_last)).flatten(2).transpose(1, 2))
+
+    def convolutions(self) -> list[nn.Conv2d]:
+        """The convolutions in the order in which a frame passes them."""
+        return [module for module in self.modules() if isinstance(module, nn.Conv2d)]

@@ -1,0 +1,235 @@
+"""YOLOX-nano (Ge et al., 2021): CSPDarknet, a path aggregation network and decoupled heads, all depthwise-separable.
+
+Batch normalisation is folded into the convolutions, as in the file that the weights come from
+(:mod:`training.vision.trained_detector`). Modules are defined in the order in which that file's graph has their
+convolutions.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from training.vision.backbone import IMAGE_SIZE, Found
+
+STRIDES = (8, 16, 32)
+_WIDTH = 64  # of the head
+_RARE = 0.01  # how sure a new head is of an object, and of each class
+_LARGEST_LOG = 4.0  # of a box's side in strides; keeps exp finite
+
+
+class Convolution(nn.Module):
+    """Convolution with a folded batch normalisation, then SiLU."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups: int = 1) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, groups=groups)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.silu(self.convolution(x))
+
+
+def _separable(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
+    """A depthwise convolution of 3 x 3 and one across the channels."""
+    return nn.Sequential(Convolution(inputs, inputs, 3, stride, groups=inputs), Convolution(inputs, outputs))
+
+
+class _Bottleneck(nn.Module):
+    def __init__(self, width: int, residual: bool) -> None:
+        super().__init__()
+        self.narrow, self.filter = Convolution(width, width), _separable(width, width)
+        self.residual = residual
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.filter(self.narrow(x))
+        return x + y if self.residual else y
+
+
+class _CrossStage(nn.Module):
+    """A cross stage partial layer: half of the channels go through the bottlenecks, half around them."""
+
+    def __init__(self, inputs: int, outputs: int, repeats: int, residual: bool) -> None:
+        super().__init__()
+        hidden = outputs // 2
+        self.through, self.around = Convolution(inputs, hidden), Convolution(inputs, hidden)
+        self.bottlenecks = nn.Sequential(*(_Bottleneck(hidden, residual) for _ in range(repeats)))
+        self.merge = Convolution(2 * hidden, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.merge(torch.cat([self.bottlenecks(self.through(x)), self.around(x)], dim=1))
+
+
+class _PyramidPooling(nn.Module):
+    """Spatial pyramid pooling with windows of 5, 9 and 13 cells."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.narrow, self.merge = Convolution(width, width // 2), Convolution(2 * width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.narrow(x)
+        pooled = [functional.max_pool2d(x, size, stride=1, padding=size // 2) for size in (5, 9, 13)]
+        return self.merge(torch.cat([x, *pooled], dim=1))
+
+
+class _Network(nn.Module):
+    """CSPDarknet and path aggregation: 0.80 M parameters."""
+
+    level_widths = (64, 128, 256)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = Convolution(12, 16, 3)
+        self.stage_4 = nn.Sequential(_separable(16, 32, 2), _CrossStage(32, 32, 1, residual=True))
+        self.stage_8 = nn.Sequential(_separable(32, 64, 2), _CrossStage(64, 64, 3, residual=True))
+        self.stage_16 = nn.Sequential(_separable(64, 128, 2), _CrossStage(128, 128, 3, residual=True))
+        self.stage_32 = nn.Sequential(
+            _separable(128, 256, 2), _PyramidPooling(256), _CrossStage(256, 256, 1, residual=False)
+        )
+        self.narrow_32 = Convolution(256, 128)
+        self.down_16 = _CrossStage(256, 128, 1, residual=False)
+        self.narrow_16 = Convolution(128, 64)
+        self.down_8 = _CrossStage(128, 64, 1, residual=False)
+        self.shrink_8 = _separable(64, 64, 2)
+        self.up_16 = _CrossStage(128, 128, 1, residual=False)
+        self.shrink_16 = _separable(128, 128, 2)
+        self.up_32 = _CrossStage(256, 256, 1, residual=False)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Feature maps of strides 8, 16 and 32.
+
+        Args:
+            image: (B, 3, H, W) float, BGR from 0 to 255, H and W multiples of 32.
+
+        Returns:
+            (B, 64, H/8, W/8), (B, 128, H/16, W/16), (B, 256, H/32, W/32).
+        """
+        # Focus: each 2 x 2 pixels become one, four times as deep; columns of the left go first.
+        patches = [image[..., row::2, column::2] for column in (0, 1) for row in (0, 1)]
+        stride_8 = self.stage_8(self.stage_4(self.stem(torch.cat(patches, dim=1))))
+        stride_16 = self.stage_16(stride_8)
+        narrow_32 = self.narrow_32(self.stage_32(stride_16))
+        narrow_16 = self.narrow_16(self.down_16(torch.cat([_twice(narrow_32), stride_16], dim=1)))
+        level_8 = self.down_8(torch.cat([_twice(narrow_16), stride_8], dim=1))
+        level_16 = self.up_16(torch.cat([self.shrink_8(level_8), narrow_16], dim=1))
+        level_32 = self.up_32(torch.cat([self.shrink_16(level_16), narrow_32], dim=1))
+        return level_8, level_16, level_32
+
+
+class _Branch(nn.Module):
+    """The decoupled head on one map (Sec. 2.1)."""
+
+    def __init__(self, inputs: int, classes: int) -> None:
+        super().__init__()
+        self.stem = Convolution(inputs, _WIDTH)
+        self.class_tower = nn.Sequential(_separable(_WIDTH, _WIDTH), _separable(_WIDTH, _WIDTH))
+        self.class_logits = nn.Conv2d(_WIDTH, classes, 1)
+        self.box_tower = nn.Sequential(_separable(_WIDTH, _WIDTH), _separable(_WIDTH, _WIDTH))
+        self.box_shapes = nn.Conv2d(_WIDTH, 4, 1)
+        self.object_logits = nn.Conv2d(_WIDTH, 1, 1)
+        for last in (self.class_logits, self.object_logits):
+            assert last.bias is not None
+            nn.init.normal_(last.weight, std=0.01)
+            nn.init.constant_(last.bias, -math.log((1 - _RARE) / _RARE))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        of_box = self.box_tower(x)
+        parts = [self.box_shapes(of_box), self.object_logits(of_box), self.class_logits(self.class_tower(x))]
+        return torch.cat(parts, dim=1)
+
+
+class _Head(nn.Module):
+    """0.10 M parameters with COCO's classes."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.branches = nn.ModuleList(_Branch(inputs, classes) for inputs in _Network.level_widths)
+
+    def forward(self, levels: Sequence[Tensor]) -> list[Tensor]:
+        return [branch(level) for branch, level in zip(self.branches, levels, strict=True)]
+
+
+class Answers(NamedTuple):
+    """One pass over a batch of frames of H x W."""
+
+    levels: tuple[Tensor, Tensor, Tensor]
+    """Feature maps of strides 8, 16 and 32: (B, 64, H/8, W/8), (B, 128, H/16, W/16), (B, 256, H/32, W/32)."""
+    raw: list[Tensor]
+    """(B, 5 + classes, H/stride, W/stride) each: of a cell the shift of its box's centre from its top left corner, in
+    strides, the logarithms of the box's sides in strides, and the logits of an object and of each class."""
+
+    @property
+    def class_scores(self) -> list[Tensor]:
+        """(B, classes, H/stride, W/stride) float32 each: how sure a cell is of an object, times how sure it is of the
+        class."""
+        return [each[:, 4:5].float().sigmoid() * each[:, 5:].float().sigmoid() for each in self.raw]
+
+
+class YoloxNano(nn.Module):
+    """For frames of 224 x 224. Depth 0.33 and width 0.25: 113 convolutions, 0.90 M parameters."""
+
+    level_widths = _Network.level_widths
+    cells: Tensor
+    """(A, 2) float32, the middles of the cells of all maps in pixels, fine to coarse, row by row."""
+    strides: Tensor
+    """(A, 1) float32, pixels."""
+
+    def __init__(self, class_names: Sequence[str]) -> None:
+        """
+        Args:
+            class_names: what it finds, in the order of its scores.
+        """
+        super().__init__()
+        self.class_names = tuple(class_names)
+        self.network, self.head = _Network(), _Head(len(self.class_names))
+        cells, strides = _grid()
+        self.register_buffer("cells", cells, persistent=False)
+        self.register_buffer("strides", strides, persistent=False)
+
+    def answers(self, pixels: Tensor) -> Answers:
+        """
+        Args:
+            pixels: (B, 3, H, W) float, BGR from 0 to 255, H and W multiples of 32.
+        """
+        levels = self.network(pixels)
+        return Answers(levels, self.head(levels))
+
+    def found(self, answers: Answers) -> Found:
+        """The objects of answers to frames of 224 x 224."""
+        shapes = _rows(each[:, :4] for each in answers.raw).float()
+        centres = self.cells + (shapes[..., :2] - 0.5) * self.strides
+        half = shapes[..., 2:].clamp(max=_LARGEST_LOG).exp() * (self.strides / 2)
+        boxes = torch.cat([centres - half, centres + half], dim=-1) * (1 / IMAGE_SIZE)
+        return Found(_rows(answers.class_scores), boxes)
+
+    def forward(self, image_bgr: Tensor) -> Found:
+        """The objects in (B, 224, 224, 3) uint8 frames, BGR."""
+        return self.found(self.answers(image_bgr.permute(0, 3, 1, 2).float()))
+
+    def convolutions(self) -> list[nn.Conv2d]:
+        """The convolutions in the order of the released file's graph."""
+        return [module for module in self.modules() if isinstance(module, nn.Conv2d)]
+
+
+def _twice(x: Tensor) -> Tensor:
+    return functional.interpolate(x, scale_factor=2.0, mode="nearest")
+
+
+def _rows(maps: Iterable[Tensor]) -> Tensor:
+    """(B, C, H, W) each -> (B, A, C)"""
+    return torch.cat([each.flatten(2) for each in maps], dim=2).transpose(1, 2)
+
+
+def _grid() -> tuple[Tensor, Tensor]:
+    """(A, 2) the cells' centres in pixels, and (A, 1) their strides."""
+    cells, strides = [], []
+    for stride in STRIDES:
+        middles = (torch.arange(IMAGE_SIZE // stride) + 0.5) * stride
+        down, across = torch.meshgrid(middles, middles, indexing="ij")
+        cells.append(torch.stack([across, down], dim=-1).reshape(-1, 2))
+        strides.append(torch.full((len(middles) ** 2, 1), float(stride)))
+    return torch.cat(cells), torch.cat(strides)
