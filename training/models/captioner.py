@@ -1,0 +1,234 @@
+"""The contract of every captioner: what training, search, evaluation and export know of a family.
+
+A family is a subclass of :class:`Captioner` in a file of its own and one line in :data:`training.models.FAMILIES`.
+The conformance suite (``tests/training/models/test_conformance.py``) runs over every registered family.
+
+Shapes: B images, N visual tokens, G sequences an image (its captions in teacher forcing, its beams in decoding),
+T words a sequence, V vocabulary size, S words that were decoded before, over all sequences of an image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Visual(NamedTuple):
+    """What a captioner sees of B images."""
+
+    tokens: Tensor
+    """(B, N, token_width) float: grid cells or regions."""
+    mask: Tensor | None = None
+    """(B, N) bool, True where a token is real; None when all are."""
+    boxes_xyxy: Tensor | None = None
+    """(B, N, 4) float32, each token's box as fractions of the image's width and height; None where unknown."""
+    image_size: Tensor | None = None
+    """(B, 2) float32, width and height of the images in pixels; None where unknown."""
+
+
+class Rows(NamedTuple):
+    """A leaf of the decoder's state with one row a sequence; beam search reorders the rows by parent."""
+
+    values: Tensor
+    """(B, G, ...)"""
+
+
+class Slots(NamedTuple):
+    """A leaf of the decoder's state to which every decoded word of every sequence appends one slot.
+
+    Slots are never reordered: ``past`` of :meth:`Captioner.decode` says which of them precede a sequence's next word.
+    The slot axis is the family's choice, the same in every step.
+    """
+
+    values: Tensor
+    """(B, ..., S, ...)"""
+
+
+Encoded: TypeAlias = Any
+"""Any tree (tuples, lists, dicts, None) of tensors with the batch as their first axis: computed once an image."""
+State: TypeAlias = Any
+"""Any tree (tuples, lists, dicts, None) whose leaves are :class:`Rows` or :class:`Slots`."""
+
+
+class Step(NamedTuple):
+    """Result of :meth:`Captioner.decode`."""
+
+    logits: Tensor
+    """(B, G, T, V); position t predicts word t + 1."""
+    attention: Tensor
+    """(B, G, T, N) float, how much each word attends to each visual token; sums to 1 over the tokens."""
+    state: State
+    """The state after these words."""
+
+
+class BufferPolicy(NamedTuple):
+    """What happens to a buffer of a captioner, apart from its computation."""
+
+    average: bool = False
+    """Whether the moving average of the weights averages it; otherwise the latest value is taken."""
+    synchronise: bool = False
+    """Whether the first process' value is sent to all processes after every hook."""
+    save: bool = True
+    """Whether checkpoints and exports hold it; otherwise the captioner makes it anew when it is built."""
+
+
+@dataclass(frozen=True)
+class HookContext:
+    """What the training loop tells a captioner in :meth:`Captioner.on_step` and :meth:`Captioner.on_epoch`."""
+
+    phase: str
+    """Name of the phase."""
+    epoch: int
+    """Epochs of the phase that are done."""
+    step: int
+    """Steps of the epoch that are done."""
+    steps_per_epoch: int
+    random: np.random.Generator
+    """Depends on the seed and on the place in the run alone: the same in every process and after a resume."""
+
+
+@dataclass(frozen=True)
+class CaptionerConfig:
+    """What the configuration of every family begins with; a family adds its own hyper-parameters.
+
+    Raises:
+        ValueError: a value is out of range; the message names it.
+    """
+
+    vocabulary_size: int
+    token_width: int
+    """Width of a visual token."""
+
+    def __post_init__(self) -> None:
+        for name in ("vocabulary_size", "token_width"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+
+class Captioner(nn.Module):
+    """Base class of the model families."""
+
+    Config: ClassVar[type[CaptionerConfig]] = CaptionerConfig
+    needs_boxes: ClassVar[bool] = False
+    """Whether :meth:`encode` reads ``Visual.boxes_xyxy``."""
+    needs_image_size: ClassVar[bool] = False
+    """Whether :meth:`encode` reads ``Visual.image_size``."""
+    buffer_policies: ClassVar[Mapping[str, BufferPolicy]] = {}
+    """By the buffer's name in ``named_buffers()``; :class:`BufferPolicy` () for those that are not named."""
+
+    def __init__(self, config: CaptionerConfig) -> None:
+        super().__init__()
+        self.config = config
+
+    @property
+    def max_words(self) -> int | None:
+        """Longest sequence of words that can be decoded, begin token included; None where there is no limit."""
+        return None
+
+    def encode(self, visual: Visual) -> Encoded:
+        """Compute, once an image, everything that decoding needs of it."""
+        raise NotImplementedError
+
+    def initial_state(self, encoded: Encoded, sequences: int) -> State:
+        """The state before the begin token, for ``sequences`` sequences an image; slots are empty (S = 0)."""
+        raise NotImplementedError
+
+    def decode(self, words: Tensor, position: Tensor | int, past: Tensor, state: State, encoded: Encoded) -> Step:
+        """Decode the next T >= 1 words of every sequence: teacher forcing and beam search are the same code.
+
+        Args:
+            words: (B, G, T) int64. A sequence begins with the begin token; padding may follow its end.
+            position: () int64, how many words of each sequence precede ``words``: 0 at the begin token.
+            past: (B, G, S) bool, which of the S words decoded before precede each sequence's next word. Slots are
+                in this order. S is 0 at the begin token. Families without :class:`Slots` need not read it.
+            state: from :meth:`initial_state` or the step before, its :class:`Rows` reordered by the search.
+            encoded: from :meth:`encode`.
+
+        Returns:
+            Logits, attention and the state with T * G more slots: sequence by sequence, word by word within each.
+        """
+        raise NotImplementedError
+
+    def forward(self, visual: Visual, words: Tensor) -> Tensor:
+        """Teacher forcing.
+
+        Args:
+            visual: of B images; an image is encoded once for its G captions.
+            words: (B, G, T) int64, every caption's begin token and words, padded.
+
+        Returns:
+            (B, G, T, V) logits; position t predicts word t + 1.
+        """
+        batch, group, _ = words.shape
+        encoded = self.encode(visual)
+        nothing = torch.zeros(batch, group, 0, dtype=torch.bool, device=words.device)
+        return self.decode(words, 0, nothing, self.initial_state(encoded, group), encoded).logits
+
+    def on_step(self, context: HookContext) -> None:
+        """Called before every training step."""
+
+    def on_epoch(self, context: HookContext) -> None:
+        """Called before every training epoch."""
+
+
+def visible_slots(past: Tensor, words: int) -> Tensor:
+    """Which slots each of the next words may attend, once :meth:`Captioner.decode` has appended theirs.
+
+    Args:
+        past: (B, G, S) bool, as :meth:`Captioner.decode` takes it.
+        words: T, how many words a sequence gets in this call.
+
+    Returns:
+        (B, G, T, S + G * T) bool: the sequence's past, and of the new slots its own up to and with the word itself.
+    """
+    batch, group, before = past.shape
+    causal = torch.ones(words, words, dtype=torch.bool, device=past.device).tril()
+    own = torch.eye(group, dtype=torch.bool, device=past.device)
+    new = (own[:, None, :, None] & causal[None, :, None, :]).flatten(2)  # (G, T, G * T)
+    return torch.cat(
+        [past[:, :, None].expand(batch, group, words, before), new.expand(batch, group, words, group * words)], dim=-1
+    )
+
+
+def map_state(state: State, rows: Callable[[Tensor], Tensor], slots: Callable[[Tensor], Tensor]) -> State:
+    """The same tree with ``rows`` applied to the tensors of its :class:`Rows` and ``slots`` to those of its Slots."""
+    if isinstance(state, Rows):
+        return Rows(rows(state.values))
+    if isinstance(state, Slots):
+        return Slots(slots(state.values))
+    if state is None:
+        return None
+    if isinstance(state, Mapping):
+        return {name: map_state(value, rows, slots) for name, value in state.items()}
+    if isinstance(state, tuple) and hasattr(state, "_fields"):
+        return type(state)(*(map_state(value, rows, slots) for value in state))
+    if isinstance(state, list | tuple):
+        return type(state)(map_state(value, rows, slots) for value in state)
+    raise TypeError(f"a decoder's state is a tree of Rows and Slots; found {type(state).__name__}")
+
+
+def reorder_rows(state: State, parents: Tensor) -> State:
+    """The state with its rows taken from their parents.
+
+    Args:
+        parents: (B, G) int64, which sequence of the image each one continues.
+    """
+
+    def gather(values: Tensor) -> Tensor:
+        index = parents.reshape(*parents.shape, *[1] * (values.ndim - 2))
+        return values.gather(1, index.expand(-1, -1, *values.shape[2:]))
+
+    return map_state(state, gather, lambda values: values)
+
+
+PADDING_ID = Vocabulary.padding_id
+"""Id of the padding word, the same in every vocabulary."""
