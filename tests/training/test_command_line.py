@@ -1,0 +1,99 @@
+"""Options, exit statuses and error sentences of the workstation's commands."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import typer
+
+from training.command_line import ThreadsOption, repeat_list_options, run_command
+
+
+class ExpectedError(Exception):
+    """An error for the user."""
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="What to do.")],
+    bundle: Annotated[list[Path] | None, typer.Option(help="Bundle folders.")] = None,
+    output: Annotated[Path, typer.Option("-o", "--output")] = Path("out.json"),
+    threads: ThreadsOption = None,
+) -> int | None:
+    """Do something.
+
+    With details.
+    """
+    print(name, [str(path) for path in bundle or []], threads)
+    if name == "expected":
+        raise ExpectedError("the file is missing")
+    if name == "system":
+        raise OSError(28, "No space left on device")
+    if name == "absent":
+        Path("/absent/file").read_bytes()
+    if name == "stop":
+        raise KeyboardInterrupt
+    if name == "bug":
+        raise RuntimeError("bug")
+    return 3 if name == "three" else None
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["command", *arguments])
+    return run_command(command, "python -m command", (ExpectedError,), "stopped; start it again")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (["good"], 0, ""),
+        (["three"], 3, ""),
+        (["expected"], 1, "error: the file is missing\n"),
+        (["system"], 1, "error: out.json: No space left on device\n"),
+        (["system", "-o", "x.json"], 1, "error: x.json: No space left on device\n"),
+        (["absent"], 1, "error: /absent/file: No such file or directory\n"),
+        (["stop"], 130, "stopped; start it again\n"),
+    ],
+)
+def test_a_command_ends_with_its_status_and_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    status: int,
+    sentence: str,
+) -> None:
+    assert run(monkeypatch, *arguments) == status
+    assert capsys.readouterr().err == sentence
+
+
+@pytest.mark.parametrize("arguments", [[], ["good", "--threads", "0"], ["good", "--threads", "x"], ["good", "--what"]])
+def test_wrong_options_end_with_status_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    assert "Usage: python -m command" in capsys.readouterr().err
+
+
+def test_the_help_text_is_the_docstring(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "--help") == 0
+    shown = capsys.readouterr().out
+    assert all(text in shown for text in ("Do something.", "With details.", "What to do.", "Bundle folders."))
+
+
+def test_an_unexpected_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RuntimeError, match="bug"):
+        run(monkeypatch, "bug")
+
+
+@pytest.mark.parametrize("given", [["--bundle", "a", "b"], ["--bundle", "a", "--bundle", "b"]])
+def test_a_list_option_takes_several_values_or_is_repeated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: list[str]
+) -> None:
+    assert run(monkeypatch, "good", *given, "--threads", "2") == 0
+    assert capsys.readouterr().out == "good ['a', 'b'] 2\n"
+
+
+def test_only_list_options_are_repeated() -> None:
+    arguments = ["x", "--bundle", "a", "b", "-o", "c", "d", "--", "--bundle", "e", "f"]
+    expected = ["x", "--bundle", "a", "--bundle", "b", "-o", "c", "d", "--", "--bundle", "e", "f"]
+    assert repeat_list_options(arguments, {"--bundle"}) == expected

@@ -1,0 +1,127 @@
+"""The command line of every workstation tool: options by typer, errors in one sentence, exit statuses.
+
+A command is a function with typed parameters; its docstring is the help text and its parameters are the options::
+
+    def caption(images: Annotated[Path, typer.Argument(help="Folder.")], threads: ThreadsOption = None) -> None: ...
+
+    def main() -> int:
+        return run_command(caption, "python -m training.caption", errors=(DataError,))
+
+
+    if __name__ == "__main__":
+        sys.exit(main())
+"""
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
+"""Exit statuses: the command failed, was called in a wrong way (by typer), was stopped with Ctrl-C."""
+
+ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all).")]
+DeviceOption = Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda or cuda:N.")]
+JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the results as JSON.")]
+
+
+def run_command(
+    command: Callable[..., int | None],
+    program: str,
+    errors: tuple[type[Exception], ...] = (),
+    stopped: str = "stopped",
+) -> int:
+    """Parse ``sys.argv`` and call a command.
+
+    An option whose type is a list takes several values, ``--bundle A B``, or is repeated.
+
+    Args:
+        command: returns an exit status, None for 0. An error of the system that names no file is reported with the
+            command's parameter ``output``, if it has one.
+        program: how the command is called, for the help text.
+        errors: exceptions whose message is a sentence for the user.
+        stopped: answer to Ctrl-C.
+
+    Returns:
+        The exit status: 0, that of the command, :data:`FAILED`, :data:`USAGE` or :data:`INTERRUPTED`.
+    """
+
+    @functools.wraps(command)
+    def call(**options: object) -> None:
+        output = options.get("output")
+        with errors_in_a_sentence(errors, output if isinstance(output, Path) else None, stopped):
+            raise typer.Exit(command(**options) or 0)
+
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command(help=inspect.getdoc(command))(call)
+    lists = {
+        name
+        for parameter in typer.main.get_command(app).params
+        if getattr(parameter, "multiple", False)
+        for name in parameter.opts
+    }
+    try:
+        app(args=repeat_list_options(sys.argv[1:], lists), prog_name=program)
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+@contextmanager
+def errors_in_a_sentence(
+    errors: tuple[type[Exception], ...], output: Path | None = None, stopped: str = "stopped"
+) -> Iterator[None]:
+    """Report an error in one sentence on stderr and end the command.
+
+    Args:
+        errors: exceptions whose message is a sentence for the user; all others keep their traceback.
+        output: file that is written, for errors of the system that name no file.
+        stopped: answer to Ctrl-C.
+
+    Raises:
+        typer.Exit: after one of ``errors`` or an OSError with :data:`FAILED`, after Ctrl-C with :data:`INTERRUPTED`.
+    """
+    try:
+        yield
+    except errors as error:
+        report_error(error)
+        raise typer.Exit(FAILED) from error
+    except OSError as error:
+        file = error.filename or output
+        report_error(f"{file}: {error.strerror}" if file else error)
+        raise typer.Exit(FAILED) from error
+    except KeyboardInterrupt:
+        print(stopped, file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def report_error(error: object) -> None:
+    """Print ``error: ...`` on stderr."""
+    print(f"error: {error}", file=sys.stderr, flush=True)
+
+
+def repeat_list_options(arguments: Sequence[str], options: set[str]) -> list[str]:
+    """Write ``--bundle A B`` as ``--bundle A --bundle B``, which is what typer reads.
+
+    Args:
+        arguments: of the command line.
+        options: names of the options that take a list; every argument after one belongs to it, up to the next option.
+    """
+    written: list[str] = []
+    option, values = "", 0
+    for place, argument in enumerate(arguments):
+        if argument == "--":
+            return [*written, *arguments[place:]]
+        if argument.startswith("-"):
+            option, values = (argument if argument in options else ""), 0
+        elif option:
+            if values:
+                written.append(option)
+            values += 1
+        written.append(argument)
+    return written
