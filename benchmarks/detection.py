@@ -35,6 +35,7 @@ from smart_caption_ros.captioning import Bundle, BundleError, Captioner, Detecto
 from smart_caption_ros.captioning.bundle import write_manifest
 from smart_caption_ros.captioning.vision_detector import VisionDetector
 from smart_caption_ros.detection.class_names import normalise
+from smart_caption_ros.imaging import ImageError, read_image
 from smart_caption_ros.sources.acvr import ACVR_CLASSES, AcvrSequences
 from smart_caption_ros.sources.source import SourceError
 from training.configs.schema import DataConfig
@@ -242,11 +243,13 @@ def detect_all(detector: Detector | VisionDetector, annotations: Path, images: P
     categories = {normalise(category["name"]): category["id"] for category in content["categories"]}
     objects, wall_ms, cpu_ms = [], [], []
     for image in content["images"]:
-        image_bgr = cv2.imread(str(images / image["file_name"]))
-        if image_bgr is None:
-            raise OSError(f"cannot read {images / image['file_name']}")
+        path = images / image["file_name"]
+        try:
+            image_bgr = read_image(path)
+        except ImageError as error:
+            raise OSError(f"cannot read {path}: {error}") from error
         started, used = time.perf_counter(), time.process_time()
-        detected = detector.detect(image_bgr.astype(np.uint8, copy=False))
+        detected = detector.detect(image_bgr)
         wall_ms.append((time.perf_counter() - started) * 1e3)
         cpu_ms.append((time.process_time() - used) * 1e3)
         for each in detected:

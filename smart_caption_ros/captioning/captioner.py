@@ -18,7 +18,7 @@ from smart_caption_ros.detection.boxes import Box, DetectedObject
 from smart_caption_ros.detection.detector import MINIMUM_SCORE, Detector
 from smart_caption_ros.engines import AUTO, Engine, load_with, run_batch
 from smart_caption_ros.engines.errors import EngineError
-from smart_caption_ros.imaging.pixels import check_image
+from smart_caption_ros.imaging import check_image
 
 NO_DETECTOR = "none"
 """In place of a detector's file: no objects, even where the bundle can find them."""

@@ -7,7 +7,7 @@ import numpy as np
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bundle
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.engines import Engine, run_batch
-from smart_caption_ros.imaging.pixels import squash
+from smart_caption_ros.imaging import squash
 
 
 @dataclass(frozen=True)

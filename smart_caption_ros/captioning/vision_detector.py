@@ -11,7 +11,7 @@ from smart_caption_ros.detection.boxes import DetectedObject
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.detection.detector import inside_frame, objects_of, with_names
 from smart_caption_ros.detection.layouts import Candidates
-from smart_caption_ros.imaging.pixels import check_image
+from smart_caption_ros.imaging import check_image
 
 MAX_CANDIDATES = 2000
 """Boxes of a vision graph that are looked at, the surest first; at the scores of a robot there are some dozens."""

@@ -339,13 +339,13 @@ def _page(labels: Sequence[str], outcomes: Sequence[Outcome], facts: dict[str, A
 def _pictures(frames: Sequence[ScoredFrame]) -> list[Picture]:
     """The frames drawn, but for those whose image cannot be read (with given captions, nothing has read it yet)."""
     from smart_caption_ros.evaluation.page import picture
-    from smart_caption_ros.sources import SourceError
+    from smart_caption_ros.imaging import ImageError
 
     pictures = []
     for scored in frames:
         try:
             image_bgr = scored.frame.read_image()
-        except SourceError as error:
+        except ImageError as error:
             complain(f"{scored.frame.image_path} is not shown in the report: {error}")
             continue
         pictures.append(picture(scored.frame.name, image_bgr, scored.objects, scored.caption, scored.result))

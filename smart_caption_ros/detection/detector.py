@@ -16,7 +16,7 @@ from smart_caption_ros.detection.class_names import COCO_CLASSES, NO_OBJECTS, no
 from smart_caption_ros.detection.errors import DetectorError
 from smart_caption_ros.detection.layouts import Candidates, recognise
 from smart_caption_ros.engines import AUTO, Engine, Graph, create_engine
-from smart_caption_ros.imaging.pixels import check_image
+from smart_caption_ros.imaging import check_image
 
 MINIMUM_SCORE = 0.35
 OVERLAP = 0.45

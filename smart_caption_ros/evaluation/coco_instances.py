@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros.imaging.encoded_images import size_of_image
+from smart_caption_ros.imaging import read_image_size
 from smart_caption_ros.sources.ground_truth import (
     Box,
     GroundTruth,
@@ -72,7 +72,7 @@ class CocoInstances(GroundTruth):
                 self.oddities.add(Oddity.FRAME_WITHOUT_IMAGE, name)
                 continue
             try:
-                size = size_of_image(path)
+                size = read_image_size(path)
             except ValueError:
                 self.oddities.add(Oddity.UNREADABLE_IMAGE, name)
                 continue

@@ -18,6 +18,7 @@ from smart_caption_ros.evaluation.caption_cache import KeptCaptions
 from smart_caption_ros.evaluation.report import AREA_THRESHOLDS, CoverageReport, CoverageTally
 from smart_caption_ros.files import sha256_of
 from smart_caption_ros.grounding import CoverageError, CoverageResult, NounCoverage
+from smart_caption_ros.imaging import ImageError
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.ground_truth import (
     GroundTruth,
@@ -47,7 +48,7 @@ class Captions(Protocol):
         """The caption of a frame; None where there is none.
 
         Raises:
-            SourceError: the frame's image cannot be read.
+            ImageError: the frame's image cannot be read.
         """
 
     @property
@@ -182,7 +183,7 @@ def run(
     for frame in ground_truth.frames(every):
         try:
             caption = captions.caption(frame)
-        except SourceError:
+        except ImageError:
             ground_truth.oddities.add(Oddity.UNREADABLE_IMAGE, frame.name)
             continue
         finally:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.imaging import ImageError, read_image
 from smart_caption_ros.sources.ground_truth import GroundTruth, GroundTruthFrame, Oddity
-from smart_caption_ros.sources.image_folder import ImageFolder, read_image
+from smart_caption_ros.sources.image_folder import ImageFolder
 from smart_caption_ros.sources.source import SourceError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class DetectedFolder(GroundTruth):
         path = self._paths[index]
         try:
             image_bgr = read_image(path)
-        except SourceError:
+        except ImageError:
             return None
         height, width = image_bgr.shape[:2]
         name = f"{self._name}/{path.name}"

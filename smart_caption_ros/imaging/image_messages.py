@@ -24,11 +24,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.imaging.encoded_images import decode_encoded
-
-
-class ImageMessageError(ValueError):
-    """An image message that is not a picture. The message is one sentence for a person."""
+from smart_caption_ros.imaging.encoded_images import decode_image_bytes
+from smart_caption_ros.imaging.errors import ImageError, ImageMessageError
+from smart_caption_ros.imaging.pixels import check_image
 
 
 class ImageFields(TypedDict):
@@ -163,11 +161,10 @@ def decode_compressed(message: CompressedImageMessage) -> NDArray[np.uint8]:
     """
     if "compressedDepth" in message.format:
         raise ImageMessageError("compressedDepth holds distances, not a picture; subscribe to a colour image")
+    data = _bytes_of(message.data)
     try:
-        return decode_encoded(_bytes_of(message.data))
-    except ImageMessageError:
-        raise
-    except ValueError as error:
+        return decode_image_bytes(data)
+    except ImageError as error:
         raise ImageMessageError(f"cannot decode the image in the format {message.format!r}: {error}") from error
 
 
@@ -177,12 +174,9 @@ def encode_image(image_bgr: NDArray[np.uint8]) -> ImageFields:
     `data` is an array.array: rclpy takes it as it is, and checks anything else byte by byte.
 
     Raises:
-        ImageMessageError: where the array is not uint8 HxWx3 with at least one pixel.
+        ValueError: the array is not uint8 HxWx3 with at least one pixel.
     """
-    if image_bgr.dtype != np.uint8 or image_bgr.ndim != 3 or image_bgr.shape[2] != 3 or not image_bgr.size:
-        raise ImageMessageError(
-            f"expected a uint8 array of shape (height, width, 3), got {image_bgr.dtype} {image_bgr.shape}"
-        )
+    check_image(image_bgr)
     height, width = image_bgr.shape[:2]
     return ImageFields(
         height=height,

@@ -1,20 +1,31 @@
-"""Checks and resizing of BGR frames."""
+"""Check and resize BGR images."""
+
+from typing import Any
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 
-def check_image(image_bgr: np.ndarray) -> None:
-    """Raise ValueError unless ``image_bgr`` is an HxWx3 uint8 array with at least one pixel."""
+def check_image(image_bgr: Any) -> None:
+    """Check that ``image_bgr`` is a uint8 HxWx3 array with at least one pixel.
+
+    Raises:
+        ValueError: it is something else; the message gives its type, or its dtype and shape.
+    """
     if not isinstance(image_bgr, np.ndarray):
         raise ValueError(f"a frame must be a numpy array, not {type(image_bgr).__name__}")
     if image_bgr.dtype != np.uint8 or image_bgr.ndim != 3 or image_bgr.shape[2] != 3 or not image_bgr.size:
         raise ValueError(f"a frame must be uint8 HxWx3 (BGR), not {image_bgr.dtype} {image_bgr.shape}")
 
 
-def squash(image_bgr: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Resize to ``size`` (width, height), whatever the proportions; see :class:`Vision`."""
+def squash(image_bgr: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """Resize an image to ``size`` (width, height) without keeping its aspect ratio.
+
+    Area interpolation where both sides shrink, linear interpolation otherwise.
+    """
     if image_bgr.shape[1::-1] == size:
         return image_bgr
     shrinks = image_bgr.shape[1] >= size[0] and image_bgr.shape[0] >= size[1]
-    return cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+    resized = cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+    return resized.astype(np.uint8, copy=False)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import CompressedImage, Image
 
 from smart_caption_ros.captioning import Captioner
-from smart_caption_ros.imaging.image_messages import ImageMessageError, decode_compressed, decode_image
+from smart_caption_ros.imaging import ImageMessageError
+from smart_caption_ros.imaging.image_messages import decode_compressed, decode_image
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.evidence import Evidence, Gatherer
 from smart_caption_ros.nodes.messages import answer_without_text, to_message

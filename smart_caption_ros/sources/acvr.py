@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 from smart_caption_ros.detection.class_names import normalise
-from smart_caption_ros.imaging.encoded_images import size_of_image
+from smart_caption_ros.imaging import ImageError, read_image_size
 from smart_caption_ros.sources.ground_truth import (
     Box,
     GroundTruth,
@@ -163,8 +163,8 @@ class AcvrSequences(GroundTruth):
                 continue
             image_path = folder / frame.image_name
             try:
-                size = size_of_image(image_path)
-            except ValueError:
+                size = read_image_size(image_path)
+            except ImageError:
                 self.oddities.add(Oddity.UNREADABLE_IMAGE, name)
                 continue
             objects: tuple[GroundTruthObject, ...] | None = ()

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.imaging.image_messages import ImageMessageError, decode_compressed, decode_image
+from smart_caption_ros.imaging import ImageMessageError
+from smart_caption_ros.imaging.image_messages import decode_compressed, decode_image
 from smart_caption_ros.sources.source import Frame, FrameSource, SourceError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.detection.boxes import Box
-from smart_caption_ros.sources.image_folder import read_image
+from smart_caption_ros.imaging import read_image
 from smart_caption_ros.sources.source import GroundTruthObject
 
 
@@ -98,7 +98,7 @@ class GroundTruthFrame:
         return f"{self.sequence}/{self.frame}"
 
     def read_image(self) -> NDArray[np.uint8]:
-        """uint8 HxWx3 BGR; raises SourceError (one clause) where the file is damaged."""
+        """Read the pixels, uint8 HxWx3 BGR; raises ImageError as :func:`smart_caption_ros.imaging.read_image`."""
         return read_image(self.image_path)
 
 

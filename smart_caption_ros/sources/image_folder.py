@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import cv2
-import numpy as np
-from numpy.typing import NDArray
 
-from smart_caption_ros.imaging.encoded_images import decode_encoded
+from smart_caption_ros.imaging import ImageError, read_image
 from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
 
 IMAGE_SUFFIXES = (
@@ -75,26 +73,12 @@ class ImageFolder(FrameSource):
         for index, path in list(enumerate(self._paths))[::step]:
             try:
                 image_bgr = read_image(path)
-            except SourceError as error:
+            except ImageError as error:
                 if not self._is_folder:
                     raise SourceError(f"cannot read the image {path}: {error}") from error
                 self._skip(path.name, index, error)
                 continue
             yield Frame(image_bgr, path.name, index)
-
-
-def read_image(path: Path) -> NDArray[np.uint8]:
-    """Read an image file to uint8 HxWx3 BGR.
-
-    Raises:
-        SourceError: one clause that says why not, without the path.
-    """
-    try:
-        return decode_encoded(path.read_bytes())
-    except OSError as error:
-        raise SourceError(error.strerror or str(error)) from error
-    except ValueError as error:
-        raise SourceError(str(error)) from error
 
 
 def natural_order(path: Path) -> list[tuple[int, int, str]]:

@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
-from smart_caption_ros.sources.image_folder import read_image
+from smart_caption_ros.imaging import ImageError, read_image
 from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
 
 _SPEC = "sample:photographs"
@@ -45,7 +45,7 @@ class SamplePhotographs(FrameSource):
         for index, name in enumerate(_FILES):
             try:
                 image_bgr = read_image(self._folder / name)
-            except SourceError as error:
+            except ImageError as error:
                 self._skip(name, index, error)
                 continue
             yield Frame(image_bgr, name, index)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
+from smart_caption_ros.imaging import ImageError
 from smart_caption_ros.sources.acvr import LABELS, AcvrSequences
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
 from smart_caption_ros.sources.json_members import members, read_text
@@ -58,7 +59,7 @@ class Sequences(FrameSource):
                 index = start + frame.index
                 try:
                     image_bgr = frame.read_image()
-                except SourceError as error:
+                except ImageError as error:
                     self._skip(frame.name, index, error)
                     continue
                 yield Frame(image_bgr, frame.name, index, objects=frame.objects)

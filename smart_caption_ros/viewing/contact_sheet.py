@@ -9,6 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.imaging import check_image
+
 GAP_PX = 12
 SHEET_SIDE_PX = 960
 """Longest side of a picture that a :class:`ContactSheet` keeps."""
@@ -70,8 +72,7 @@ def contact_sheet(images_bgr: Sequence[NDArray[np.uint8]], columns: int | None =
     if columns is not None and columns < 1:
         raise ValueError(f"a contact sheet needs at least one column, not {columns}")
     for image in images_bgr:
-        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
-            raise ValueError(f"expected uint8 arrays of shape (height, width, 3), got {image.dtype} {image.shape}")
+        check_image(image)
     columns = min(columns or math.ceil(math.sqrt(len(images_bgr))), len(images_bgr))
     typical_width = sorted(image.shape[1] for image in images_bgr)[len(images_bgr) // 2]
     width = min(columns * (typical_width + GAP_PX) + GAP_PX, MAX_WIDTH_PX)

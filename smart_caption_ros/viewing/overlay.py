@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from smart_caption_ros.captioning.vocabulary import join_words
+from smart_caption_ros.imaging import check_image
 from smart_caption_ros.viewing.text import (
     Rgb,
     font,
@@ -147,8 +148,7 @@ def draw_overlay(
     Raises:
         ValueError: where the array is not uint8 HxWx3 with at least one pixel.
     """
-    if image_bgr.dtype != np.uint8 or image_bgr.ndim != 3 or image_bgr.shape[2] != 3 or not image_bgr.size:
-        raise ValueError(f"expected a uint8 array of shape (height, width, 3), got {image_bgr.dtype} {image_bgr.shape}")
+    check_image(image_bgr)
     height, width = image_bgr.shape[:2]
     colours: dict[str, Rgb] | None = None
     if grounding is not None and caption.objects:

@@ -1,4 +1,4 @@
-"""The size of a picture from its head: what decoding it would give."""
+"""Image files: their pixels, and their size from the header."""
 
 from pathlib import Path
 
@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from smart_caption_ros.imaging.encoded_images import size_of_image
-from smart_caption_ros.sources.image_folder import read_image
+from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image, read_image_size
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.bmp", "a.tiff", "a.webp"])
 def test_the_size_is_that_of_the_decoded_picture(tmp_path: Path, name: str) -> None:
     cv2.imwrite(str(tmp_path / name), np.zeros((3, 5, 3), np.uint8))
-    assert size_of_image(tmp_path / name) == (5, 3)
+    assert read_image_size(tmp_path / name) == (5, 3)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -26,7 +25,7 @@ def test_a_picture_that_a_camera_turned_has_the_size_of_the_turned_one(
     exif[0x0112] = orientation
     Image.new("RGB", (5, 3)).save(tmp_path / name, exif=exif)
     height, width = read_image(tmp_path / name).shape[:2]
-    assert size_of_image(tmp_path / name) == (width, height)
+    assert read_image_size(tmp_path / name) == (width, height)
 
 
 def test_only_the_head_is_read(tmp_path: Path) -> None:
@@ -34,13 +33,34 @@ def test_only_the_head_is_read(tmp_path: Path) -> None:
     cv2.imwrite(str(tmp_path / "a.png"), noise)
     whole = (tmp_path / "a.png").read_bytes()
     (tmp_path / "a.png").write_bytes(whole[:100])
-    assert size_of_image(tmp_path / "a.png") == (300, 200)
+    assert read_image_size(tmp_path / "a.png") == (300, 200)
 
 
 @pytest.mark.parametrize(("content", "reason"), [(b"", "damaged or not an image"), (b"no image", "damaged or not")])
 def test_what_is_no_picture_has_no_size(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "a.png").write_bytes(content)
     with pytest.raises(ValueError, match=reason):
-        size_of_image(tmp_path / "a.png")
+        read_image_size(tmp_path / "a.png")
     with pytest.raises(ValueError, match="No such file"):
-        size_of_image(tmp_path / "nowhere.png")
+        read_image_size(tmp_path / "nowhere.png")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "No such file"),
+        (b"", "it is empty"),
+        (b"no image", "damaged or not an image"),
+        (b"\xff\xd8\xff", "truncated"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_in_one_clause(
+    tmp_path: Path, content: bytes | None, reason: str
+) -> None:
+    if content is not None:
+        (tmp_path / "a.jpg").write_bytes(content)
+    with pytest.raises(ImageError, match=reason):
+        read_image(tmp_path / "a.jpg")
+    if content is not None:
+        with pytest.raises(ImageError, match=reason):
+            decode_image_bytes(content)

@@ -180,7 +180,7 @@ def test_encoding_takes_a_slice_of_another_image() -> None:
     "array_", [np.zeros((2, 3), np.uint8), np.zeros((2, 3, 3), np.float32), np.zeros((0, 3, 3), np.uint8)]
 )
 def test_encoding_refuses_what_is_not_a_bgr_image(array_: NDArray[Any]) -> None:
-    with pytest.raises(ImageMessageError, match="expected a uint8 array"):
+    with pytest.raises(ValueError, match="a frame must be uint8 HxWx3"):
         encode_image(array_)
 
 

@@ -115,8 +115,8 @@ def test_broken_photographs_are_named_and_counted_and_the_rest_is_there(features
     assert status == 1
     assert "2 photographs of" in out
     assert "2 could not be read" in out
-    assert "1.png, image 1.png: not an image" in err
-    assert "empty.jpg, image empty.jpg: not an image" in err
+    assert "1.png, image 1.png: it is damaged or not an image" in err
+    assert "empty.jpg, image empty.jpg: it is empty" in err
     assert sorted(image for image in ("0.png", "1.png", "2.png") if image in FeatureStore(tmp_path / "store")) == [
         "0.png", "2.png",
     ]  # fmt: skip

@@ -73,7 +73,7 @@ def test_nothing_to_show_is_refused() -> None:
         contact_sheet([])
     with pytest.raises(ValueError, match="at least one column, not 0"):
         contact_sheet([plain(0, 4, 4)], columns=0)
-    with pytest.raises(ValueError, match="expected uint8 arrays of shape"):
+    with pytest.raises(ValueError, match="a frame must be uint8 HxWx3"):
         contact_sheet([np.zeros((4, 4), np.uint8)])
 
 

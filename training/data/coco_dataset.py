@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from smart_caption_ros.imaging.pixels import squash
+from smart_caption_ros.imaging import squash
 from training.data.coco import read_captions
 from training.data.karpathy import Karpathy
 from training.data.photographs import read_photograph

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import cv2
 import numpy as np
 
+from smart_caption_ros.imaging import ImageError, decode_image_bytes
 from training.errors import DataError
 
 SPLITS = ("train", "dev", "test")
@@ -87,10 +87,10 @@ class Flickr8k:
             encoded = self._archive.read(name)
         except (KeyError, zipfile.BadZipFile) as error:
             raise DataError(f"{self.root / 'images_224.zip'}: {name} cannot be read ({error})") from None
-        image = cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_COLOR)
-        if image is None:
-            raise DataError(f"{self.root / 'images_224.zip'}: {name} is not an image")
-        return image
+        try:
+            return decode_image_bytes(encoded)
+        except ImageError as error:
+            raise DataError(f"{self.root / 'images_224.zip'}: {name}: {error}") from None
 
     @cached_property
     def _archive(self) -> zipfile.ZipFile:

@@ -8,7 +8,7 @@ import torch
 from tqdm import tqdm
 
 from smart_caption_ros.captioning.vocabulary import join_words
-from smart_caption_ros.imaging.pixels import squash
+from smart_caption_ros.imaging import squash
 from training.configs.schema import ExperimentConfig, parse_config
 from training.data.feature_formats import check_images
 from training.data.visual_inputs import VisualBatch, open_stored_features, read_batch

@@ -100,7 +100,7 @@ def test_missing_photographs_are_counted_before_training_begins(data: Path) -> N
         (data / "coco" / "val2014" / f"COCO_val2014_{int(name):012d}.jpg").unlink()
     with pytest.raises(DataError, match=rf"000000{images[0]}\.jpg, image {images[0]}: .* 2 images .* `photographs`"):
         dataset.check_photographs(images)
-    with pytest.raises(DataError, match=f"image {images[0]}: no such file"):
+    with pytest.raises(DataError, match=f"image {images[0]}: No such file"):
         dataset.read_images(images[:1])
 
 
@@ -109,5 +109,5 @@ def test_a_broken_photograph_is_refused_with_file_id_and_reason(data: Path) -> N
     name = dataset.split("dev")[0]
     path = data / "coco" / "val2014" / f"COCO_val2014_{int(name):012d}.jpg"
     path.write_bytes(b"no picture")
-    with pytest.raises(DataError, match=rf"{path.name}, image {name}: not an image"):
+    with pytest.raises(DataError, match=rf"{path.name}, image {name}: it is damaged or not an image"):
         dataset.read_images([name])

@@ -116,7 +116,7 @@ def test_a_photograph_that_one_process_cannot_read_ends_all_with_one_sentence(da
     assert done.returncode != 0
     said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert len(said) == 1
-    assert "train_5.jpg is not an image" in said[0]
+    assert "train_5.jpg: it is damaged or not an image" in said[0]
 
 
 # -- what must not be learnt ---------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.imaging import ImageError, decode_image_bytes
 from training.datagen.rooms.errors import RoomsError
 from training.datagen.rooms.files import read_json, read_json_lines
 
@@ -105,15 +105,15 @@ class RoomsData:
 
 
 def decoded(photograph: Photograph, encoded: bytes) -> NDArray[np.uint8]:
-    """(H, W, 3) uint8 BGR.
+    """Decode the bytes of a photograph to (H, W, 3) uint8 BGR.
 
     Raises:
-        RoomsError: it is no image.
+        RoomsError: they are not an image.
     """
-    image = cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_COLOR) if encoded else None
-    if image is None:
-        raise RoomsError(f"{photograph.path}: not an image")
-    return image.astype(np.uint8, copy=False)
+    try:
+        return decode_image_bytes(encoded)
+    except ImageError as error:
+        raise RoomsError(f"{photograph.path}: {error}") from None
 
 
 def _nyu(folder: Path) -> list[Photograph]:

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.imaging import ImageError, read_image
 from smart_caption_ros.viewing.text import label, printable, width_of, wrapped
 from training.arguments import positive
 from training.datagen.compact_json import json_bytes
@@ -87,10 +88,10 @@ def write_sheets(folder: Path, output: Path, pairs: list[Pair]) -> list[Path]:
         cells = []
         for number, pair in enumerate(pairs[start : start + each], start + 1):
             path = folder / "images" / pair.file
-            image = cv2.imread(str(path), cv2.IMREAD_COLOR)
-            if image is None:
-                raise RoomsError(f"{path}: missing, or not an image")
-            cells.append(cell(image.astype(np.uint8, copy=False), number, pair))
+            try:
+                cells.append(cell(read_image(path), number, pair))
+            except ImageError as error:
+                raise RoomsError(f"{path}: {error}") from None
         cells += [np.full_like(cells[0], 255)] * (-len(cells) % COLUMNS)
         rows = [np.hstack(cells[row : row + COLUMNS]) for row in range(0, len(cells), COLUMNS)]
         path = output / f"sheet_{start // each + 1:02d}.png"
