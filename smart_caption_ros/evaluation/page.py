@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.evaluation.report import AREA_THRESHOLDS, CoverageReport
 from smart_caption_ros.grounding.assignment import CoverageResult
+from smart_caption_ros.viewing import encode_picture
 
 PICTURE_WIDTH_PX = 560
 _LABEL_PX = 17  # on a picture as wide as that
@@ -109,15 +110,13 @@ def picture(
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     if scale < 1:
         image_bgr = cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
-    encoded, data = cv2.imencode(".jpg", image_bgr, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
-    if not encoded:
-        raise ValueError(f"OpenCV could not encode {name} as JPEG")
+    jpeg = encode_picture(image_bgr, ".jpg", _JPEG_QUALITY)
     label_px = _LABEL_PX * size[0] / PICTURE_WIDTH_PX
     named = [match for match in result.matches if match.class_name not in result.missed_classes]
     colours = {match.class_name: _COLOURS[number % len(_COLOURS)] for number, match in enumerate(named)}
     return Picture(
         name=name,
-        data_uri="data:image/jpeg;base64," + base64.b64encode(data.tobytes()).decode("ascii"),
+        data_uri="data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii"),
         width=size[0],
         height=size[1],
         label_px=label_px,

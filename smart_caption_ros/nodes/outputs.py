@@ -18,7 +18,7 @@ from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import Answer
 from smart_caption_ros.nodes.messages import STATUS_NAMES
-from smart_caption_ros.viewing import draw_overlay
+from smart_caption_ros.viewing import draw_overlay, encode_picture
 
 
 class Outputs:
@@ -87,14 +87,12 @@ class Outputs:
         if watched:
             self._overlay.publish(Image(header=message.header, **encode_image(overlay_bgr)))
         if watched_jpeg:
-            encoded, jpeg = cv2.imencode(".jpg", overlay_bgr, [cv2.IMWRITE_JPEG_QUALITY, jpeg_quality])
-            if not encoded:
-                raise RuntimeError("OpenCV could not encode the overlay as JPEG")
+            jpeg = encode_picture(overlay_bgr, ".jpg", jpeg_quality)
             self._overlay_jpeg.publish(
                 CompressedImage(
                     header=message.header,
                     format="bgr8; jpeg compressed bgr8",
-                    data=array.array("B", jpeg.tobytes()),
+                    data=array.array("B", jpeg),
                 )
             )
 

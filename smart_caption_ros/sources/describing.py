@@ -17,7 +17,7 @@ from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.grounding.named_objects import Grounding, ground
 from smart_caption_ros.sources import Frame, FrameSource, SkippedFrame, SourceError, open_source
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
-from smart_caption_ros.viewing import write_png
+from smart_caption_ros.viewing import write_picture
 
 
 @dataclass(frozen=True)
@@ -200,4 +200,4 @@ class OverlayFolder:
             number += 1
             name = f"{stem}_{number}"
         self._taken.add(name)
-        write_png(self.folder / f"{name}.png", overlay_bgr)
+        write_picture(self.folder / f"{name}.png", overlay_bgr)

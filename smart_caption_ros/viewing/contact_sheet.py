@@ -1,4 +1,4 @@
-"""Many pictures on one."""
+"""Contact sheets: many pictures in rows on one."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ _BACKGROUND_BGR = (38, 34, 32)
 
 
 class ContactSheet:
-    """A contact sheet that pictures are given to one by one; of many it keeps an even choice, in constant memory."""
+    """Collects pictures one by one for a contact sheet.
+
+    Of more pictures than fit it keeps an evenly spaced selection, in constant memory.
+    """
 
     def __init__(self, limit: int, columns: int | None = None) -> None:
-        """
+        """Create an empty sheet.
+
         Args:
-            limit: the most pictures on it; of more it has at least half as many.
-            columns: pictures in a row, as for `contact_sheet`.
+            limit: largest number of pictures on the sheet; of more pictures, at least half as many are selected.
+            columns: pictures in a row, as for :func:`contact_sheet`.
         """
         self._limit = limit
         self._columns = columns
@@ -36,7 +40,12 @@ class ContactSheet:
         return len(self._pictures)
 
     def add(self, index: int, image_bgr: NDArray[np.uint8]) -> None:
-        """Take a picture, uint8 HxWx3, or pass over it; `index` counts all of them from 0 and orders the sheet."""
+        """Add a picture, or skip it where it is not part of the selection.
+
+        Args:
+            index: position of the picture among all pictures, from 0; it orders the sheet.
+            image_bgr: uint8 (H, W, 3) BGR.
+        """
         if index % self._step:
             return
         scale = min(1.0, SHEET_SIDE_PX / max(image_bgr.shape[:2]))
@@ -47,25 +56,29 @@ class ContactSheet:
             self._pictures = {kept: each for kept, each in self._pictures.items() if kept % self._step == 0}
 
     def picture(self) -> NDArray[np.uint8]:
-        """The sheet, uint8 HxWx3; raises ValueError where it has no picture."""
+        """Lay out the sheet, uint8 (H, W, 3) BGR.
+
+        Raises:
+            ValueError: the sheet has no picture.
+        """
         return contact_sheet([self._pictures[index] for index in sorted(self._pictures)], self._columns)
 
 
 def contact_sheet(images_bgr: Sequence[NDArray[np.uint8]], columns: int | None = None) -> NDArray[np.uint8]:
-    """Lay pictures out in rows, in their order, each row filling the width.
+    """Lay pictures out in rows, in their order, so that each row fills the width.
 
-    The pictures of a row are scaled to one height, whatever their proportions; the last row is no higher
-    than the one before it.
+    The pictures of a row are scaled to one height and keep their aspect ratios; the last row is no higher than the
+    one before it.
 
     Args:
-        images_bgr: uint8 HxWx3 each, of any sizes.
+        images_bgr: uint8 (H, W, 3) BGR each, of any sizes.
         columns: pictures in a row; None for about as many rows as columns.
 
     Returns:
-        uint8 HxWx3, at most 2560 wide.
+        uint8 (H, W, 3) BGR, at most 2560 pixels wide.
 
     Raises:
-        ValueError: for no pictures, for less than one column, and for an array that is not a BGR image.
+        ValueError: there are no pictures, there is less than one column, or an array is not a BGR image.
     """
     if not images_bgr:
         raise ValueError("a contact sheet needs at least one picture")
@@ -87,16 +100,16 @@ def contact_sheet(images_bgr: Sequence[NDArray[np.uint8]], columns: int | None =
 
 
 def _row(images: Sequence[NDArray[np.uint8]], width: int, highest: float) -> tuple[NDArray[np.uint8], float]:
-    """One row with a gap above it, and the exact height of its pictures."""
-    proportions = [image.shape[1] / image.shape[0] for image in images]
+    """Draw one row with a gap above it; return it and the unrounded height of its pictures."""
+    aspects = [image.shape[1] / image.shape[0] for image in images]
     room = width - GAP_PX * (len(images) + 1)
-    exact_height = min(room / sum(proportions), highest)
+    exact_height = min(room / sum(aspects), highest)
     height = max(1, round(exact_height))
     row = np.full((GAP_PX + height, width, 3), _BACKGROUND_BGR, np.uint8)
     left: float = GAP_PX
-    for image, proportion in zip(images, proportions, strict=True):
-        # Rounding the edges and not the widths keeps the right margin where it belongs.
-        right = left + exact_height * proportion
+    for image, aspect in zip(images, aspects, strict=True):
+        # Edges are rounded, not widths: rounding errors would otherwise add up and change the right margin.
+        right = left + exact_height * aspect
         start, stop = round(left), min(max(round(right), round(left) + 1), width)
         shrinks = stop - start < image.shape[1]
         row[GAP_PX:, start:stop] = cv2.resize(

@@ -1,8 +1,7 @@
-"""Pictures on disk."""
+"""Pictures as PNG and JPEG, in memory and in files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import cv2
@@ -12,36 +11,46 @@ from numpy.typing import NDArray
 from smart_caption_ros.files import write_bytes_atomically
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg")
-"""What `write_picture` writes."""
+"""Suffixes of the files that :func:`write_picture` writes."""
 
-_JPEG_QUALITY = 90
+JPEG_QUALITY = 90
+
+
+def encode_picture(image_bgr: NDArray[np.uint8], suffix: str, jpeg_quality: int = JPEG_QUALITY) -> bytes:
+    """Encode pixels as PNG or JPEG.
+
+    Args:
+        image_bgr: uint8 (H, W, 3) BGR.
+        suffix: one of :data:`PICTURE_SUFFIXES`, in lower case.
+        jpeg_quality: 1 to 100; PNG ignores it.
+
+    Raises:
+        ValueError: the suffix is another one.
+        OSError: OpenCV cannot encode the pixels.
+    """
+    if suffix not in PICTURE_SUFFIXES:
+        raise ValueError(f"{suffix!r} is not one of {', '.join(PICTURE_SUFFIXES)}")
+    options = [] if suffix == ".png" else [cv2.IMWRITE_JPEG_QUALITY, jpeg_quality]
+    encoded, data = cv2.imencode(suffix, image_bgr, options)
+    if not encoded:
+        raise OSError(f"OpenCV could not encode a picture of {image_bgr.shape} as {suffix}")
+    return data.tobytes()
 
 
 def write_picture(path: Path, image_bgr: NDArray[np.uint8]) -> None:
-    """Write uint8 HxWx3 BGR pixels as the PNG or JPEG file that the suffix says; else as :func:`write_png`.
+    """Write pixels as the PNG or JPEG file that the suffix says, whole or not at all; create missing folders.
+
+    Args:
+        path: the file; its suffix is one of :data:`PICTURE_SUFFIXES` in upper or lower case.
+        image_bgr: uint8 (H, W, 3) BGR.
 
     Raises:
         OSError: the file cannot be written.
-        ValueError: the suffix is none of :data:`PICTURE_SUFFIXES`.
+        ValueError: the suffix is another one.
     """
     suffix = path.suffix.lower()
     if suffix not in PICTURE_SUFFIXES:
         raise ValueError(f"{path.name} does not end in {', '.join(PICTURE_SUFFIXES)}")
-    _write(path, image_bgr, suffix, () if suffix == ".png" else (cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY))
-
-
-def write_png(path: Path, image_bgr: NDArray[np.uint8]) -> None:
-    """Write uint8 HxWx3 BGR pixels as a PNG file, whole or not at all; folders are made as needed.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    _write(path, image_bgr, ".png")
-
-
-def _write(path: Path, image_bgr: NDArray[np.uint8], suffix: str, options: Sequence[int] = ()) -> None:
-    encoded, data = cv2.imencode(suffix, image_bgr, list(options))
-    if not encoded:
-        raise OSError(f"OpenCV could not encode {path.name} as {suffix}")
+    data = encode_picture(image_bgr, suffix)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes_atomically(path, data.tobytes())
+    write_bytes_atomically(path, data)

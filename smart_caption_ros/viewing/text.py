@@ -1,4 +1,4 @@
-"""Anti-aliased text on BGR images, with the font that Pillow carries in itself."""
+"""Anti-aliased text on BGR images, in the font that Pillow includes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-Rgb = tuple[int, int, int]
+from smart_caption_ros.viewing.colours import Rgb
+
 Item = TypeVar("Item")
 
 ELLIPSIS = "..."
@@ -20,7 +21,11 @@ ELLIPSIS = "..."
 
 @lru_cache(maxsize=64)
 def font(size_px: int) -> ImageFont.FreeTypeFont:
-    """Pillow's own font in a size (decoding it takes milliseconds, so it is kept)."""
+    """Return Pillow's default font in a size; cached, because decoding it takes milliseconds.
+
+    Raises:
+        RuntimeError: Pillow was built without FreeType.
+    """
     loaded = ImageFont.load_default(size_px)
     if not isinstance(loaded, ImageFont.FreeTypeFont):
         raise RuntimeError("Pillow was built without FreeType; install the wheel: pip install --upgrade Pillow")
@@ -28,18 +33,18 @@ def font(size_px: int) -> ImageFont.FreeTypeFont:
 
 
 def width_of(text: str, size_px: int) -> float:
-    """Width of a line of text in pixels."""
+    """Return the width of a line of text in pixels."""
     return font(size_px).getlength(text)
 
 
 def printable(text: str) -> str:
-    """The text in the characters of the font: accents are dropped, other scripts become question marks."""
+    """Convert text to the characters of the font: drop accents, replace other scripts by question marks."""
     plain = unicodedata.normalize("NFKD", " ".join(text.split()))
     return "".join(each if " " <= each <= "~" else "?" for each in plain if not unicodedata.combining(each))
 
 
 def shortened(text: str, size_px: int, room_px: float) -> str:
-    """The text, or as much of its beginning as fits with an ellipsis."""
+    """Return the text, or where it is wider than `room_px`, as much of its beginning as fits with an ellipsis."""
     if width_of(text, size_px) <= room_px:
         return text
     while text and width_of(text + ELLIPSIS, size_px) > room_px:
@@ -48,7 +53,14 @@ def shortened(text: str, size_px: int, room_px: float) -> str:
 
 
 def wrapped(items: Sequence[Item], width: Callable[[Item], float], gap_px: float, room_px: float) -> list[list[Item]]:
-    """Break items into lines no wider than `room_px`; an item wider than that has a line of its own."""
+    """Break items into lines no wider than `room_px`; an item wider than that gets a line of its own.
+
+    Args:
+        items: words, for example.
+        width: returns the width of an item in pixels.
+        gap_px: the gap between two items of a line.
+        room_px: the width of a line.
+    """
     lines: list[list[Item]] = []
     used = 0.0
     for item in items:
@@ -62,14 +74,14 @@ def wrapped(items: Sequence[Item], width: Callable[[Item], float], gap_px: float
     return lines
 
 
-def sharpening(size_px: int) -> int:
-    """How many times larger to set letters of a size before they are scaled down to it."""
+def supersampling(size_px: int) -> int:
+    """Return the factor by which letters of a size are drawn larger before they are scaled down."""
     return 2 if size_px <= 40 else 1
 
 
 def label(text: str, size_px: int, colour: Rgb, background: Rgb) -> NDArray[np.uint8]:
-    """A small filled plate with text on it, uint8 HxWx3 BGR."""
-    scale = sharpening(size_px)
+    """Draw text on a small filled rectangle, uint8 (h, w, 3) BGR."""
+    scale = supersampling(size_px)
     size = size_px * scale
     padding = max(2 * scale, round(0.3 * size))
     width = round(width_of(text, size)) + 2 * padding
@@ -82,7 +94,7 @@ def label(text: str, size_px: int, colour: Rgb, background: Rgb) -> NDArray[np.u
 
 
 def to_bgr(image: Image.Image, scale: int = 1) -> NDArray[np.uint8]:
-    """Pixels of an RGB image in BGR order, scaled down by a whole number."""
+    """Convert an RGB image to BGR pixels and scale it down by a whole number."""
     pixels = np.ascontiguousarray(np.asarray(image, np.uint8)[..., ::-1])
     if scale == 1:
         return pixels

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from smart_caption_ros.viewing import ContactSheet, contact_sheet, write_picture
+from smart_caption_ros.viewing import ContactSheet, contact_sheet
 
 COLOURS = [(250, 0, 0), (0, 250, 0), (0, 0, 250), (250, 250, 0), (0, 250, 250)]
 
@@ -101,13 +99,3 @@ def test_a_sheet_keeps_large_pictures_small() -> None:
     sheet = ContactSheet(limit=2)
     sheet.add(0, np.zeros((4000, 3000, 3), np.uint8))
     assert max(sheet.picture().shape) <= 960 + 2 * 12
-
-
-def test_a_picture_is_written_as_its_name_says_and_no_other_name_is_taken(tmp_path: Path) -> None:
-    image = np.full((8, 8, 3), 90, np.uint8)
-    for name, magic in (("a.png", b"\x89PNG"), ("a.jpg", b"\xff\xd8"), ("A.JPEG", b"\xff\xd8")):
-        write_picture(tmp_path / name, image)
-        assert (tmp_path / name).read_bytes().startswith(magic)
-    with pytest.raises(ValueError, match=r"a\.gif does not end in \.png, \.jpg, \.jpeg"):
-        write_picture(tmp_path / "a.gif", image)
-    assert len(list(tmp_path.iterdir())) == 3

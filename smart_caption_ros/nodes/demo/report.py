@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.viewing import ContactSheet, write_png
+from smart_caption_ros.viewing import ContactSheet, write_picture
 
 CAPTIONS_FILE = "captions.jsonl"
 OVERLAY_FOLDER = "overlays"
@@ -47,7 +47,7 @@ class DemoReport:
         """
         self._lines.write(json.dumps(record, allow_nan=False) + "\n")
         self._lines.flush()
-        write_png(self._overlays / f"{index:04d}_{_file_name(name)}.png", overlay_bgr)
+        write_picture(self._overlays / f"{index:04d}_{_file_name(name)}.png", overlay_bgr)
         self._sheet.add(index, overlay_bgr)
 
     def close(self) -> None:
@@ -55,7 +55,7 @@ class DemoReport:
         self._lines.close()
         Path(self._lines.name).replace(self.folder / CAPTIONS_FILE)
         if len(self._sheet):
-            write_png(self.folder / SHEET_FILE, self._sheet.picture())
+            write_picture(self.folder / SHEET_FILE, self._sheet.picture())
 
 
 def _file_name(name: str) -> str:

@@ -1,0 +1,117 @@
+"""The words of a caption with the style in which an overlay shows them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from smart_caption_ros.captioning.vocabulary import join_words
+from smart_caption_ros.viewing.colours import HIGHLIGHTS, WHITE, Rgb, clip, fade
+from smart_caption_ros.viewing.text import printable
+
+if TYPE_CHECKING:
+    from smart_caption_ros.captioning import Caption, DetectedObject
+    from smart_caption_ros.detection.boxes import Box
+    from smart_caption_ros.grounding.named_objects import GroundedNoun
+
+MAX_WORD_BOXES = 3
+
+# Function words, numbers and colours: the region that these attended to tells a reader little.
+_FUNCTION_WORDS = """
+a an the this that these those some any all both each another other its his her their of in on at by to from
+with without into onto over under through near next behind front beside between across along against around
+up down out off and or but while as for is are be being been was were has have there it he she they them him
+who which what where very one two three four five six several many few lot group pair black white red blue
+green yellow orange brown grey gray pink purple tan
+"""
+_NOT_CONTENT = frozenset(_FUNCTION_WORDS.split())
+
+
+@dataclass(frozen=True)
+class StyledWord:
+    """A word as it is drawn.
+
+    Attributes:
+        text: the word in the characters of the font; a clitic is part of the word before it.
+        colour: the colour of its letters, its underline and its box.
+        probability: length of the bar under the word, 0 to 1; None draws no bar.
+        box_xyxy: region of the frame to mark, pixels; None marks none.
+        underlined: whether the word is underlined.
+        continues: whether the underline continues to the next word of the line.
+    """
+
+    text: str
+    colour: Rgb
+    probability: float | None = None
+    box_xyxy: Box | None = None
+    underlined: bool = False
+    continues: bool = False
+
+
+def class_colours(objects: Sequence[DetectedObject], nouns: Sequence[GroundedNoun]) -> dict[str, Rgb]:
+    """Assign a colour to every class that a noun names, in the order of the nouns."""
+    named = [objects[noun.object_index].class_name for noun in nouns if noun.object_index is not None]
+    return {name: HIGHLIGHTS[place % len(HIGHLIGHTS)] for place, name in enumerate(dict.fromkeys(named))}
+
+
+def attention_words(caption: Caption) -> list[StyledWord]:
+    """Style the words with their probabilities; the first content words mark the regions that they attended to."""
+    if not caption.words:
+        return [StyledWord(text, WHITE) for text in printable(caption.text).split()]
+    words: list[StyledWord] = []
+    coloured: set[str] = set()
+    for word in caption.words:
+        text = printable(word.text)
+        if _appended_to_last(words, text):
+            continue
+        probability = _probability(word.log_probability)
+        colour, box = WHITE, None
+        if len(coloured) < MAX_WORD_BOXES and _is_content(text) and text not in coloured:
+            colour, box = HIGHLIGHTS[len(coloured)], word.box_xyxy
+            coloured.add(text)
+        words.append(StyledWord(text, fade(colour, probability), probability, box))
+    return words
+
+
+def grounded_words(caption: Caption, nouns: Sequence[GroundedNoun], colours: dict[str, Rgb]) -> list[StyledWord]:
+    """Style the words so that a noun that names an object is underlined in the colour of the object's class.
+
+    Args:
+        caption: a caption with its objects.
+        nouns: the nouns of the caption.
+        colours: the colour of each named class, from :func:`class_colours`.
+    """
+    naming: dict[int, tuple[Rgb, bool]] = {}  # word index -> colour, whether the underline continues
+    for noun in nouns:
+        if noun.object_index is not None:
+            colour = colours[caption.objects[noun.object_index].class_name]
+            last = noun.word_index + len(noun.text.split()) - 1
+            naming |= {place: (colour, place < last) for place in range(noun.word_index, last + 1)}
+    tokens = [(word.text, _probability(word.log_probability)) for word in caption.words]
+    words: list[StyledWord] = []
+    for place, (text, probability) in enumerate(tokens or [(text, 1.0) for text in caption.text.split()]):
+        if _appended_to_last(words, text):
+            continue
+        colour, continues = naming.get(place, (WHITE, False))
+        words.append(
+            StyledWord(printable(text), fade(colour, probability), underlined=place in naming, continues=continues)
+        )
+    return words
+
+
+def _appended_to_last(words: list[StyledWord], text: str) -> bool:
+    """Append a clitic ("'s") to the last word and return True; return False for any other word."""
+    if not words or join_words(["word", text]) != f"word{text}":
+        return False
+    words[-1] = replace(words[-1], text=words[-1].text + printable(text))
+    return True
+
+
+def _probability(log_probability: float) -> float:
+    return clip(math.exp(min(log_probability, 0.0)))
+
+
+def _is_content(word: str) -> bool:
+    return word.isalpha() and word.lower() not in _NOT_CONTENT
