@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> None:
         if trained.backbone is not None:
             round_to_float16(trained.backbone)
             if eighths:
-                round_to_int8(trained.backbone.learns)
+                round_to_int8(trained.backbone.trainable)
     max_words = longest_caption(trained, arguments.max_words)
     vision = vision_of(trained, lender, detects)
     dev = dev_split(trained, vision) if arguments.precision == "int8" else None
@@ -263,7 +263,7 @@ def describe_vision(
 ) -> dict[str, Any]:
     """The manifest's facts of what makes the tokens, from the lender's manifest where there is one."""
     parameters = sum(p.numel() for p in trained.captioner.parameters())
-    data = trained.captions_from
+    data = trained.caption_provenance
     if lender is not None:
         theirs = lender.manifest
         weights = (w for w in vision.graph.initializer if w.data_type in (TensorProto.FLOAT, TensorProto.FLOAT16))

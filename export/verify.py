@@ -105,7 +105,7 @@ def compare_detections(trained: TrainedCaptioner, vision: Graph, images_bgr: np.
     for image in images_bgr:
         outputs = vision.run({"image_bgr": image[None]})
         with torch.inference_mode():
-            expected = trained.backbone.look(torch.from_numpy(image[None])).found
+            expected = trained.backbone.features(torch.from_numpy(image[None])).detections
         assert expected is not None
         class_scores = expected.class_scores.numpy()
         sure = class_scores.max(axis=-1) >= 0.05

@@ -28,7 +28,7 @@ class _Vision(nn.Module):
 
     def forward(self, image_bgr: Tensor) -> tuple[Tensor, ...]:
         # Floats first: TensorRT takes a uint8 input, and can do nothing with it but cast it.
-        tokens, found = self.backbone.see(image_bgr.float().permute(0, 3, 1, 2))
+        tokens, found = self.backbone.features_of_pixels(image_bgr.float().permute(0, 3, 1, 2))
         if found is None or not self.detects:
             return (tokens,)
         return tokens, found.boxes_xyxy, found.class_scores

@@ -61,7 +61,7 @@ def average(models: dict[str, TrainedCaptioner]) -> TrainedCaptioner:
         for what, one, another in (
             ("family or size", (first.family, first.captioner.config), (other.family, other.captioner.config)),
             ("words", first.vocabulary, other.vocabulary),
-            ("backbone", first.sees_with, other.sees_with),
+            ("backbone", first.backbone_options, other.backbone_options),
         ):
             if one != another:
                 raise SoupError(f"{name} has another {what} than {first_name}; average runs that began with one model")
@@ -76,7 +76,7 @@ def average(models: dict[str, TrainedCaptioner]) -> TrainedCaptioner:
 
 def _learning(model: TrainedCaptioner) -> list[nn.Module]:
     """What learns from captions. A detector is none of it: the first model's stays."""
-    return [model.captioner] if model.backbone is None else [model.captioner, model.backbone.learns]
+    return [model.captioner] if model.backbone is None else [model.captioner, model.backbone.trainable]
 
 
 def _mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -95,7 +95,7 @@ def _record(models: dict[str, TrainedCaptioner]) -> dict[str, Any]:
     if "backbone_trained_on" in record:
         data = [*record["backbone_trained_on"]]
         for model in [*models.values()][1:]:
-            theirs = [*model.captions_from, *model.record["backbone_trained_on"]]
+            theirs = [*model.caption_provenance, *model.record["backbone_trained_on"]]
             data += [entry for entry in theirs if entry not in data]
         record["backbone_trained_on"] = data
     return record

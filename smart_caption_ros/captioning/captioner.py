@@ -179,7 +179,7 @@ class Captioner:
         started = time.perf_counter()
         preprocessed = self._vision.preprocess(image_bgr)
         looking = time.perf_counter()
-        seen = self._vision.see(preprocessed)
+        seen = self._vision.run(preprocessed)
         objects: tuple[DetectedObject, ...] = ()
         if isinstance(self.detector, VisionDetector):
             objects = self.detector.objects(seen, width, height)

@@ -11,7 +11,7 @@ from smart_caption_ros.imaging import squash
 
 
 @dataclass(frozen=True)
-class Seen:
+class VisionOutput:
     """What the vision graph makes of B frames."""
 
     tokens: np.ndarray
@@ -46,8 +46,8 @@ class Vision:
                 "instead of image_bgr to tokens; export the bundle again"
             )
         detects = bundle.detector is not None and bundle.detector.layout == VISION_LAYOUT
-        self._answers = ("tokens", "boxes", "class_scores") if detects else ("tokens",)
-        if lacking := [name for name in self._answers if name not in self._graph.output_names]:
+        self._outputs = ("tokens", "boxes", "class_scores") if detects else ("tokens",)
+        if lacking := [name for name in self._outputs if name not in self._graph.output_names]:
             raise BundleError(
                 f"{bundle.path / VISION_GRAPH} has no output {lacking[0]}, though the manifest says that it finds "
                 "objects; export the bundle again"
@@ -59,12 +59,12 @@ class Vision:
 
     def tokens(self, preprocessed: np.ndarray) -> np.ndarray:
         """(B, height, width, 3) uint8 -> (B, N, token width) float32."""
-        return self.see(preprocessed).tokens
+        return self.run(preprocessed).tokens
 
-    def see(self, preprocessed: np.ndarray) -> Seen:
+    def run(self, preprocessed: np.ndarray) -> VisionOutput:
         """All that the graph makes of (B, height, width, 3) uint8, in one pass."""
         outputs = run_batch(self._graph, {"image_bgr": preprocessed})
-        return Seen(*(outputs[name] for name in self._answers))
+        return VisionOutput(*(outputs[name] for name in self._outputs))
 
     def boxes(self, width: int, height: int) -> np.ndarray:
         """(N, 4) float32: the grid cells as ``xyxy`` pixels of a frame of that size."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bundle
 from smart_caption_ros.captioning.errors import BundleError
-from smart_caption_ros.captioning.vision import Seen, Vision
+from smart_caption_ros.captioning.vision import Vision, VisionOutput
 from smart_caption_ros.detection.boxes import DetectedObject
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.detection.detector import inside_frame, objects_of, with_names
@@ -42,9 +42,9 @@ class VisionDetector:
         """As :meth:`Detector.detect`, in a pass of its own."""
         check_image(image_bgr)
         height, width = image_bgr.shape[:2]
-        return self.objects(self._vision.see(self._vision.preprocess(image_bgr)), width, height)
+        return self.objects(self._vision.run(self._vision.preprocess(image_bgr)), width, height)
 
-    def objects(self, seen: Seen, width: int, height: int) -> tuple[DetectedObject, ...]:
+    def objects(self, seen: VisionOutput, width: int, height: int) -> tuple[DetectedObject, ...]:
         """What was found in the one frame of a batch, whose size in pixels is given; order and limits as `detect`.
 
         Raises:

@@ -74,7 +74,7 @@ def test_objects_are_those_of_torch_surest_first_and_inside_the_frame(captioner:
     round_to_float16(trained.backbone)
     image = synthetic_images(1, 224, seed=4)
     with torch.inference_mode():
-        found = trained.backbone.look(torch.from_numpy(image)).found
+        found = trained.backbone.features(torch.from_numpy(image)).detections
     assert found is not None
     objects = captioner.caption(image[0]).objects
     assert objects
@@ -103,14 +103,14 @@ def test_boxes_are_in_pixels_of_a_frame_of_any_size(captioner: Captioner) -> Non
 def test_one_pass_of_the_vision_graph_gives_tokens_and_objects(
     captioner: Captioner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    passes, see = 0, Vision.see
+    passes, run = 0, Vision.run
 
     def counted(vision: Vision, preprocessed: np.ndarray) -> object:
         nonlocal passes
         passes += 1
-        return see(vision, preprocessed)
+        return run(vision, preprocessed)
 
-    monkeypatch.setattr(Vision, "see", counted)
+    monkeypatch.setattr(Vision, "run", counted)
     caption = captioner.caption(synthetic_images(1, 224, seed=4)[0])
     assert passes == 1
     assert caption.objects

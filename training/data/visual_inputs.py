@@ -125,7 +125,7 @@ class Photographs:
 
     def begin_phase(self, phase: PhaseConfig) -> None:
         self._phase = phase
-        for layer in self._backbone.fine_layers:
+        for layer in self._backbone.early_layers:
             layer.requires_grad_(not phase.backbone_coarse_only)
         self._features = {}
         if not phase.trains_backbone:

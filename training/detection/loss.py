@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from training.data.augmentation import View
 from training.detection.labels import Boxes, Labels
-from training.vision.backbone import IMAGE_SIZE, Found
+from training.vision.backbone import IMAGE_SIZE, RawDetections
 from training.vision.yolox import STRIDES
 
 SIZES = ((0.0, 64.0), (40.0, 128.0), (96.0, float("inf")))
@@ -78,7 +78,7 @@ def _seen(boxes: Boxes, view: View) -> Boxes:
     return Boxes(xyxy.astype(np.float32), boxes.class_ids, boxes.scores).chosen(large & (shares >= VISIBLE))
 
 
-def detection_loss(found: Found, targets: Targets, cells: Tensor, strides: Tensor) -> Tensor:
+def detection_loss(found: RawDetections, targets: Targets, cells: Tensor, strides: Tensor) -> Tensor:
     """The sum of the losses of the frames.
 
     Args:
@@ -90,7 +90,7 @@ def detection_loss(found: Found, targets: Targets, cells: Tensor, strides: Tenso
         () float32; 0 where no frame has labels, with a gradient of 0.
     """
     # Under autocast a detector answers in 16 bits, too few for a sum over so many cells.
-    found = Found(*(part.float() for part in found))
+    found = RawDetections(*(part.float() for part in found))
     if not targets.scores.shape[1]:
         targets = _with_padding(targets)
     answers = answering_cells(targets, cells, strides)
@@ -112,7 +112,7 @@ def detection_loss(found: Found, targets: Targets, cells: Tensor, strides: Tenso
     return (classes + BOX_WEIGHT * boxes) / TYPICAL_MASS
 
 
-def keeping_loss(found: Found, before: Found, kept: Tensor) -> Tensor:
+def keeping_loss(found: RawDetections, before: RawDetections, kept: Tensor) -> Tensor:
     """How far a detector's answers are from those it gave before it learned: what keeps it from forgetting classes that
     its new labels do not show (Li and Hoiem, Learning without Forgetting, ECCV 2016).
 
@@ -127,7 +127,10 @@ def keeping_loss(found: Found, before: Found, kept: Tensor) -> Tensor:
     Returns:
         () float32, the sum over the frames; 0 where none counts, with a gradient of 0.
     """
-    found, before = Found(*(part.float()[kept] for part in found)), Found(*(part.float()[kept] for part in before))
+    found, before = (
+        RawDetections(*(part.float()[kept] for part in found)),
+        RawDetections(*(part.float()[kept] for part in before)),
+    )
     with torch.no_grad():
         weight = (found.class_scores - before.class_scores) ** 2
     # Less what the answers from before have of it themselves: no difference, no loss.

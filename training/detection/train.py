@@ -43,7 +43,7 @@ from training.errors import BackboneError, CheckpointError, ConfigError, DataErr
 from training.paths import data_folder
 from training.vision.detection_classes import DETECTION_CLASSES
 from training.vision.trained_detector import TrainedDetector, with_classes
-from training.vision.yolox import Answers, YoloxNano
+from training.vision.yolox import YoloxNano, YoloxOutput
 
 
 def main() -> int:
@@ -221,12 +221,12 @@ class _Run:
         with torch.no_grad(), self._engine.autocast():
             levels = detector.network(pixels)
         with self._engine.autocast():
-            found = detector.found(Answers(levels, detector.head(levels)))
+            found = detector.raw_detections(YoloxOutput(levels, detector.head(levels)))
         loss = detection_loss(found, targets, detector.cells, detector.strides)
         kept = ~targets.sought.any(dim=1)
         if kept.any():
             with torch.no_grad(), self._engine.autocast():
-                before = detector.found(Answers(levels, self._head_before(levels)))
+                before = detector.raw_detections(YoloxOutput(levels, self._head_before(levels)))
             loss = loss + self._keep_weight * keeping_loss(found, before, kept)
         loss = loss / len(frames)
         loss.backward()

@@ -31,12 +31,12 @@ class TrainedCaptioner:
     """Plain facts: name, experiment, data, scores."""
 
     @property
-    def sees_with(self) -> dict[str, Any] | None:
+    def backbone_options(self) -> dict[str, Any] | None:
         """What its backbone is, apart from the weights; None without one."""
         return None if self.backbone is None else {"kind": self.backbone.kind, **self.backbone.options}
 
     @property
-    def captions_from(self) -> list[dict[str, str]]:
+    def caption_provenance(self) -> list[dict[str, str]]:
         """The data whose captions it has learned, each with a name and its terms.
 
         Options of an experiment that are no longer known are passed over: they say nothing of the data.
@@ -53,8 +53,8 @@ class TrainedCaptioner:
             "vocabulary": self.vocabulary.words,
             "record": self.record,
         }
-        if self.sees_with is not None:
-            state["backbone"] = self.sees_with
+        if self.backbone_options is not None:
+            state["backbone"] = self.backbone_options
         save_checkpoint(path, self.tensors(), state)
 
     def tensors(self) -> dict[str, torch.Tensor]:

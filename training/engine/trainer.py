@@ -135,15 +135,15 @@ class Trainer:
         path, own = self.config.start_from, self.trained
         if (before.family, before.captioner.config) != (own.family, own.captioner.config):
             raise ConfigError(f"start_from: {path} has a captioner of another family or size")
-        if before.sees_with != own.sees_with:
+        if before.backbone_options != own.backbone_options:
             raise ConfigError(
                 f"start_from: {path} has its visual tokens from something else (backbone, beside, yolox, features)"
             )
         own.captioner.load_state_dict(before.captioner.state_dict())
         if before.backbone is not None and own.backbone is not None:
-            own.backbone.learns.load_state_dict(before.backbone.learns.state_dict())
+            own.backbone.trainable.load_state_dict(before.backbone.trainable.state_dict())
             data = own.record["backbone_trained_on"]
-            theirs = [*before.captions_from, *before.record["backbone_trained_on"]]
+            theirs = [*before.caption_provenance, *before.record["backbone_trained_on"]]
             data += [entry for entry in theirs if entry not in data]
 
     def _claim_folder(self) -> None:
@@ -251,7 +251,7 @@ class Trainer:
         """The modules that learn in a phase."""
         learning: dict[str, nn.Module] = {"captioner": self.trained.captioner}
         if phase.trains_backbone and self.trained.backbone is not None:
-            learning["backbone"] = self.trained.backbone.learns
+            learning["backbone"] = self.trained.backbone.trainable
         return learning
 
     def _optimizer(self, phase: PhaseConfig) -> torch.optim.Optimizer:

@@ -1,4 +1,4 @@
-"""What every backbone is: a frame in, visual tokens out, and objects where it finds them."""
+"""The interface of a backbone: frames in, visual tokens and, where it has a detector, detections out."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -6,69 +6,71 @@ from typing import Any, ClassVar, NamedTuple
 from torch import Tensor, nn
 
 IMAGE_SIZE = 224
-"""Width and height in pixels of the photographs that a backbone is trained on."""
+"""Width and height in pixels of the frames that a backbone takes."""
 
 
-class Found(NamedTuple):
-    """Objects in a batch of frames, before overlapping ones are sorted out. A cells that answer for them."""
+class RawDetections(NamedTuple):
+    """Detections in a batch of frames before non-maximum suppression; A is the number of candidates a frame."""
 
     class_scores: Tensor
-    """(B, A, classes) float32, from 0 to 1: how sure a cell is of an object of each class."""
+    """(B, A, classes) float32, from 0 to 1."""
     boxes_xyxy: Tensor
-    """(B, A, 4) float32, fractions of the frame; they may reach out of it."""
+    """(B, A, 4) float32, fractions of the frame; a box may extend beyond the frame."""
 
 
-class Seen(NamedTuple):
-    """One pass over a batch of frames."""
+class ImageFeatures(NamedTuple):
+    """Output of one pass over a batch of frames."""
 
     tokens: Tensor
-    """(B, N, token width), row by row."""
-    found: Found | None = None
-    """None of a backbone that finds no objects."""
+    """(B, N, token width) float, the cells of the grid row by row."""
+    detections: RawDetections | None = None
+    """None where the backbone has no detector."""
 
 
 class Backbone(nn.Module):
-    """Sees frames of 224 x 224."""
+    """Base class of the networks that make visual tokens of frames of 224 x 224."""
 
     kind: ClassVar[str]
-    """Its name in :data:`training.models.BACKBONES`."""
+    """Name in :data:`training.models.BACKBONES`."""
     description: ClassVar[str]
-    """For the manifest."""
+    """Name for the manifest."""
+    grid: ClassVar[tuple[int, int]] = (7, 7)
+    """Rows and columns of the tokens of a frame."""
     class_names: Sequence[str] = ()
-    """Of the objects that it finds."""
+    """Classes of the detector in the order of its scores; empty without a detector."""
     token_width: int
 
     @property
-    def learns(self) -> nn.Module:
-        """What of it learns from captions."""
+    def trainable(self) -> nn.Module:
+        """The part that is trained on captions."""
         return self
 
     @property
     def options(self) -> dict[str, Any]:
-        """What it is built from again."""
+        """Keyword arguments that construct the same network again."""
         return {}
 
-    def see(self, pixels: Tensor) -> Seen:
-        """One pass.
+    @property
+    def early_layers(self) -> Iterable[nn.Module]:
+        """The layers up to the feature map of stride 8."""
+        raise NotImplementedError
+
+    def features_of_pixels(self, pixels: Tensor) -> ImageFeatures:
+        """Compute tokens and detections.
 
         Args:
             pixels: (B, 3, H, W) float, BGR from 0 to 255.
         """
         raise NotImplementedError
 
-    @property
-    def fine_layers(self) -> Iterable[nn.Module]:
-        """Those up to the map of stride 8."""
-        raise NotImplementedError
+    def features(self, image_bgr: Tensor) -> ImageFeatures:
+        """Compute tokens and detections of (B, H, W, 3) uint8 frames, BGR."""
+        return self.features_of_pixels(image_bgr.permute(0, 3, 1, 2).float())
 
     def fold_channel_order(self) -> None:
-        """Let the weights take BGR as it comes, where they were made for RGB: a pass then reorders nothing."""
+        """Reorder the first weights from RGB to BGR, so that an exported graph need not reorder the channels."""
         raise NotImplementedError
 
-    def look(self, image_bgr: Tensor) -> Seen:
-        """One pass over (B, H, W, 3) uint8 frames, BGR."""
-        return self.see(image_bgr.permute(0, 3, 1, 2).float())
-
     def forward(self, image_bgr: Tensor) -> Tensor:
-        """The visual tokens of (B, H, W, 3) uint8 frames, BGR: (B, N, token width) float, row by row."""
-        return self.look(image_bgr).tokens
+        """Compute the visual tokens, (B, N, token width) float, of (B, H, W, 3) uint8 frames, BGR."""
+        return self.features(image_bgr).tokens

@@ -10,7 +10,7 @@ class EfficientNetLite1(InvertedResiduals):
 
     kind: ClassVar[str] = "efficientnet_lite1"
     description: ClassVar[str] = "EfficientNet-Lite1, 7x7 grid"
-    # Table 1 of EfficientNet, 1.1 times as deep but for the first stage and the last; normalised as it was trained.
+    # Table 1 of EfficientNet, 1.1 times as deep except the first and last stage; pixel normalisation of its training.
     stages: ClassVar = (
         Stage(1, 16, 1, 1),
         Stage(6, 24, 3, 2),
@@ -20,5 +20,5 @@ class EfficientNetLite1(InvertedResiduals):
         Stage(6, 192, 5, 2, kernel=5),
         Stage(6, 320, 1, 1),
     )
-    middle: ClassVar[float] = 127.0
-    reach: ClassVar[float] = 128.0
+    pixel_mean: ClassVar[float] = 127.0
+    pixel_scale: ClassVar[float] = 128.0

@@ -1,8 +1,8 @@
 """Networks of inverted residual blocks (Sandler et al., CVPR 2018) as grid-feature backbones.
 
 Batch normalisation is folded into the convolutions, so every convolution has a bias and fine-tuning has no running
-statistics. Strided convolutions pad as TensorFlow's SAME does for even sizes, where the weights come from
-(:mod:`training.vision.released_weights`): one row and column more at the bottom and right.
+statistics. Strided convolutions pad one more row and column at the bottom and right, as TensorFlow's SAME does for even
+sizes, because the released weights (:mod:`training.vision.released_weights`) were trained with it.
 """
 
 from typing import ClassVar, NamedTuple
@@ -11,17 +11,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.vision.backbone import Backbone, Seen
+from training.vision.backbone import Backbone, ImageFeatures
 
 
 class Stage(NamedTuple):
-    """Blocks of one width."""
+    """A sequence of blocks with one number of output channels."""
 
     expansion: int
     outputs: int
     repeats: int
     stride: int
-    """Of the first block."""
+    """Stride of the first block; the others have stride 1."""
     kernel: int = 3
 
 
@@ -48,7 +48,7 @@ class Convolution(nn.Module):
         if self.pad:
             x = functional.pad(x, self.pad)
         x = self.convolution(x)
-        return x if self.linear else functional.relu6(x)  # its gradient is one pass, that of clamp four
+        return x if self.linear else functional.relu6(x)  # its gradient takes one pass over memory, clamp's takes four
 
 
 class InvertedResidual(nn.Module):
@@ -69,13 +69,13 @@ class InvertedResidual(nn.Module):
 
 
 class InvertedResiduals(Backbone):
-    """Such a network without pooling and classifier: 7 x 7 tokens of a frame of 224 x 224."""
+    """A network of inverted residuals without pooling and classifier: 7 x 7 tokens of a frame of 224 x 224."""
 
     stages: ClassVar[tuple[Stage, ...]]
-    middle: ClassVar[float]
-    """The pixel value that the network takes as 0 ..."""
-    reach: ClassVar[float]
-    """... and how far from it 1 lies."""
+    pixel_mean: ClassVar[float]
+    """Pixel value that is subtracted from all channels."""
+    pixel_scale: ClassVar[float]
+    """Pixel value that the difference is divided by."""
     token_width = 1280
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class InvertedResiduals(Backbone):
         self._takes_bgr = False
 
     @property
-    def fine_layers(self) -> list[nn.Module]:
+    def early_layers(self) -> list[nn.Module]:
         strided = [index for index, stage in enumerate(self.stages) if stage.stride == 2]
         return [*self.layers][: 1 + sum(stage.repeats for stage in self.stages[: strided[2]])]
 
@@ -100,11 +100,11 @@ class InvertedResiduals(Backbone):
         first.weight.data = first.weight.data.flip(1)
         self._takes_bgr = not self._takes_bgr
 
-    def see(self, pixels: Tensor) -> Seen:
+    def features_of_pixels(self, pixels: Tensor) -> ImageFeatures:
         rgb = pixels if self._takes_bgr else pixels.flip(1)
-        x = rgb * (1 / self.reach) - self.middle / self.reach
-        return Seen(self.layers(x.contiguous(memory_format=torch.channels_last)).flatten(2).transpose(1, 2))
+        x = rgb * (1 / self.pixel_scale) - self.pixel_mean / self.pixel_scale
+        return ImageFeatures(self.layers(x.contiguous(memory_format=torch.channels_last)).flatten(2).transpose(1, 2))
 
     def convolutions(self) -> list[nn.Conv2d]:
-        """The convolutions in the order in which a frame passes them."""
+        """The convolutions in the order of the forward pass."""
         return [module for module in self.modules() if isinstance(module, nn.Conv2d)]

@@ -10,7 +10,7 @@ class MobileNetV2(InvertedResiduals):
 
     kind: ClassVar[str] = "mobilenet_v2"
     description: ClassVar[str] = "MobileNetV2 1.0, 7x7 grid"
-    # Table 2 of the paper; the published weights expect RGB from -1 to 1.
+    # Table 2 of the paper; the released weights expect RGB from -1 to 1.
     stages: ClassVar = (
         Stage(1, 16, 1, 1),
         Stage(6, 24, 2, 2),
@@ -20,5 +20,5 @@ class MobileNetV2(InvertedResiduals):
         Stage(6, 160, 3, 2),
         Stage(6, 320, 1, 1),
     )
-    middle: ClassVar[float] = 127.5
-    reach: ClassVar[float] = 127.5
+    pixel_mean: ClassVar[float] = 127.5
+    pixel_scale: ClassVar[float] = 127.5

@@ -1,8 +1,7 @@
-"""Several networks on one and the same frame, the detector YOLOX-nano among them.
+"""Several networks on the same frame: grid backbones, and optionally the detector YOLOX-nano.
 
-Some know ImageNet's thousand classes, each in its way, and what captions speak of; the detector knows where things are,
-the small ones among them. A visual token is what all have of a cell of the coarsest grid, so the captioner reads off
-what is found there.
+A visual token concatenates the features that all networks have of one cell of the 7 x 7 grid; with a detector it also
+holds the highest score of each class in that cell.
 """
 
 from collections.abc import Sequence
@@ -12,21 +11,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.vision.backbone import Backbone, Seen
+from training.vision.backbone import Backbone, ImageFeatures
 from training.vision.efficientnet_lite import EfficientNetLite1
 from training.vision.inverted_residuals import InvertedResiduals
 from training.vision.mobilenet_v2 import MobileNetV2
 from training.vision.yolox import STRIDES, YoloxNano
 
 GRIDS: dict[str, type[InvertedResiduals]] = {grid.kind: grid for grid in (MobileNetV2, EfficientNetLite1)}
-"""By their names."""
+"""Grid backbones by name."""
 
 SCORE_SCALE = 4.0
-"""Class scores in a token are multiplied by it: the grids' features reach from 0 to 6."""
+"""Factor of the class scores in a token, which brings them nearer to the range of the grid features, 0 to 6."""
 
 
 class SideBySide(Backbone):
-    """Grids, and a detector where objects shall be found."""
+    """Grid backbones and, optionally, a detector."""
 
     kind: ClassVar[str] = "side_by_side"
 
@@ -35,8 +34,8 @@ class SideBySide(Backbone):
     ) -> None:
         """
         Args:
-            grids: with their weights; or, by their names, new ones.
-            yolox: with its weights; or, by the names of what it finds in the order of the scores, a new one.
+            grids: networks with their weights, or names of networks that are constructed anew.
+            yolox: a detector with its weights, or the class names of a detector that is constructed anew.
         """
         super().__init__()
         self.grids = nn.ModuleList(GRIDS[grid]() if isinstance(grid, str) else grid for grid in grids)
@@ -51,13 +50,13 @@ class SideBySide(Backbone):
         return [grid for grid in self.grids if isinstance(grid, InvertedResiduals)]
 
     @property
-    def description(self) -> str:  # type: ignore[override]  # of what it is made of
+    def description(self) -> str:  # type: ignore[override]  # depends on the networks of the instance
         names = [grid.description.removesuffix(", 7x7 grid") for grid in self._grids]
         return f"{' and '.join([*names, *(['YOLOX-nano'] if self.yolox else [])])}, 7x7 grid"
 
     @property
-    def learns(self) -> nn.Module:
-        """The grids alone: captions say nothing of boxes, and the detector shall go on finding what it finds."""
+    def trainable(self) -> nn.Module:
+        """The grid backbones alone: captions have no boxes, so training on them would degrade the detector."""
         return self.grids
 
     @property
@@ -65,24 +64,24 @@ class SideBySide(Backbone):
         return {"grids": [grid.kind for grid in self._grids], "yolox": [*self.class_names] if self.yolox else None}
 
     @property
-    def fine_layers(self) -> list[nn.Module]:
-        return [layer for grid in self._grids for layer in grid.fine_layers]
+    def early_layers(self) -> list[nn.Module]:
+        return [layer for grid in self._grids for layer in grid.early_layers]
 
     def fold_channel_order(self) -> None:
         for grid in self._grids:
             grid.fold_channel_order()
 
-    def see(self, pixels: Tensor) -> Seen:
-        tokens = [grid.see(pixels).tokens for grid in self._grids]
+    def features_of_pixels(self, pixels: Tensor) -> ImageFeatures:
+        tokens = [grid.features_of_pixels(pixels).tokens for grid in self._grids]
         if self.yolox is None:
-            return Seen(torch.cat(tokens, dim=-1))
+            return ImageFeatures(torch.cat(tokens, dim=-1))
         with torch.no_grad():
-            answers = self.yolox.answers(pixels)
-            # Of all cells that lie in a cell of the coarsest map, the surest.
-            surest = torch.stack([
+            output = self.yolox.output(pixels)
+            # The maximum over all cells of the finer maps that lie in a cell of the coarsest one.
+            best_scores = torch.stack([
                 functional.max_pool2d(scores, STRIDES[-1] // stride)
-                for stride, scores in zip(STRIDES, answers.class_scores, strict=True)
+                for stride, scores in zip(STRIDES, output.class_scores, strict=True)
             ]).amax(dim=0)  # fmt: skip
-            beside = torch.cat([answers.levels[-1], surest * SCORE_SCALE], dim=1).flatten(2).transpose(1, 2)
-            found = self.yolox.found(answers)
-        return Seen(torch.cat([*tokens, beside.to(tokens[0])], dim=-1), found)
+            of_detector = torch.cat([output.levels[-1], best_scores * SCORE_SCALE], dim=1).flatten(2).transpose(1, 2)
+            detections = self.yolox.raw_detections(output)
+        return ImageFeatures(torch.cat([*tokens, of_detector.to(tokens[0])], dim=-1), detections)

@@ -1,8 +1,7 @@
 """YOLOX-nano (Ge et al., 2021): CSPDarknet, a path aggregation network and decoupled heads, all depthwise-separable.
 
-Batch normalisation is folded into the convolutions, as in the file that the weights come from
-(:mod:`training.vision.trained_detector`). Modules are defined in the order in which that file's graph has their
-convolutions.
+Batch normalisation is folded into the convolutions, as in the released file of weights
+(:mod:`training.vision.trained_detector`). Modules are defined in the order of the convolutions of that file's graph.
 """
 
 import math
@@ -13,12 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.vision.backbone import IMAGE_SIZE, Found
+from training.vision.backbone import IMAGE_SIZE, RawDetections
 
 STRIDES = (8, 16, 32)
-_WIDTH = 64  # of the head
-_RARE = 0.01  # how sure a new head is of an object, and of each class
-_LARGEST_LOG = 4.0  # of a box's side in strides; keeps exp finite
+_WIDTH = 64  # channels of the head
+_PRIOR = 0.01  # initial probability of an object, and of each class
+_LARGEST_LOG = 4.0  # upper bound of the logarithm of a box side in strides; keeps exp finite
 
 
 class Convolution(nn.Module):
@@ -33,7 +32,7 @@ class Convolution(nn.Module):
 
 
 def _separable(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
-    """A depthwise convolution of 3 x 3 and one across the channels."""
+    """Build a depthwise convolution of 3 x 3 followed by a pointwise one."""
     return nn.Sequential(Convolution(inputs, inputs, 3, stride, groups=inputs), Convolution(inputs, outputs))
 
 
@@ -49,7 +48,7 @@ class _Bottleneck(nn.Module):
 
 
 class _CrossStage(nn.Module):
-    """A cross stage partial layer: half of the channels go through the bottlenecks, half around them."""
+    """A cross stage partial layer: half of the channels pass the bottlenecks, half bypass them."""
 
     def __init__(self, inputs: int, outputs: int, repeats: int, residual: bool) -> None:
         super().__init__()
@@ -76,7 +75,7 @@ class _PyramidPooling(nn.Module):
 
 
 class _Network(nn.Module):
-    """CSPDarknet and path aggregation: 0.80 M parameters."""
+    """CSPDarknet with a path aggregation network: 0.80 M parameters."""
 
     level_widths = (64, 128, 256)
 
@@ -99,7 +98,7 @@ class _Network(nn.Module):
         self.up_32 = _CrossStage(256, 256, 1, residual=False)
 
     def forward(self, image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Feature maps of strides 8, 16 and 32.
+        """Compute the feature maps of strides 8, 16 and 32.
 
         Args:
             image: (B, 3, H, W) float, BGR from 0 to 255, H and W multiples of 32.
@@ -107,20 +106,20 @@ class _Network(nn.Module):
         Returns:
             (B, 64, H/8, W/8), (B, 128, H/16, W/16), (B, 256, H/32, W/32).
         """
-        # Focus: each 2 x 2 pixels become one, four times as deep; columns of the left go first.
+        # Focus: 2 x 2 pixels become one of four times the channels; the left columns come first.
         patches = [image[..., row::2, column::2] for column in (0, 1) for row in (0, 1)]
         stride_8 = self.stage_8(self.stage_4(self.stem(torch.cat(patches, dim=1))))
         stride_16 = self.stage_16(stride_8)
         narrow_32 = self.narrow_32(self.stage_32(stride_16))
-        narrow_16 = self.narrow_16(self.down_16(torch.cat([_twice(narrow_32), stride_16], dim=1)))
-        level_8 = self.down_8(torch.cat([_twice(narrow_16), stride_8], dim=1))
+        narrow_16 = self.narrow_16(self.down_16(torch.cat([_upsample(narrow_32), stride_16], dim=1)))
+        level_8 = self.down_8(torch.cat([_upsample(narrow_16), stride_8], dim=1))
         level_16 = self.up_16(torch.cat([self.shrink_8(level_8), narrow_16], dim=1))
         level_32 = self.up_32(torch.cat([self.shrink_16(level_16), narrow_32], dim=1))
         return level_8, level_16, level_32
 
 
 class _Branch(nn.Module):
-    """The decoupled head on one map (Sec. 2.1)."""
+    """The decoupled head of one feature map (Sec. 2.1)."""
 
     def __init__(self, inputs: int, classes: int) -> None:
         super().__init__()
@@ -133,7 +132,7 @@ class _Branch(nn.Module):
         for last in (self.class_logits, self.object_logits):
             assert last.bias is not None
             nn.init.normal_(last.weight, std=0.01)
-            nn.init.constant_(last.bias, -math.log((1 - _RARE) / _RARE))
+            nn.init.constant_(last.bias, -math.log((1 - _PRIOR) / _PRIOR))
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.stem(x)
@@ -143,7 +142,7 @@ class _Branch(nn.Module):
 
 
 class _Head(nn.Module):
-    """0.10 M parameters with COCO's classes."""
+    """The heads of all three feature maps: 0.10 M parameters with the classes of COCO."""
 
     def __init__(self, classes: int) -> None:
         super().__init__()
@@ -153,35 +152,34 @@ class _Head(nn.Module):
         return [branch(level) for branch, level in zip(self.branches, levels, strict=True)]
 
 
-class Answers(NamedTuple):
-    """One pass over a batch of frames of H x W."""
+class YoloxOutput(NamedTuple):
+    """Output of one pass over a batch of frames of H x W."""
 
     levels: tuple[Tensor, Tensor, Tensor]
     """Feature maps of strides 8, 16 and 32: (B, 64, H/8, W/8), (B, 128, H/16, W/16), (B, 256, H/32, W/32)."""
     raw: list[Tensor]
-    """(B, 5 + classes, H/stride, W/stride) each: of a cell the shift of its box's centre from its top left corner, in
-    strides, the logarithms of the box's sides in strides, and the logits of an object and of each class."""
+    """For each level (B, 5 + classes, H/stride, W/stride): offset of the box centre from the cell's top left corner in
+    strides, logarithms of the box sides in strides, logits of an object and of each class."""
 
     @property
     def class_scores(self) -> list[Tensor]:
-        """(B, classes, H/stride, W/stride) float32 each: how sure a cell is of an object, times how sure it is of the
-        class."""
-        return [each[:, 4:5].float().sigmoid() * each[:, 5:].float().sigmoid() for each in self.raw]
+        """For each level (B, classes, H/stride, W/stride) float32: probability of an object times that of the class."""
+        return [level[:, 4:5].float().sigmoid() * level[:, 5:].float().sigmoid() for level in self.raw]
 
 
 class YoloxNano(nn.Module):
-    """For frames of 224 x 224. Depth 0.33 and width 0.25: 113 convolutions, 0.90 M parameters."""
+    """The detector for frames of 224 x 224. Depth 0.33, width 0.25: 113 convolutions, 0.90 M parameters."""
 
     level_widths = _Network.level_widths
     cells: Tensor
-    """(A, 2) float32, the middles of the cells of all maps in pixels, fine to coarse, row by row."""
+    """(A, 2) float32, centres of the cells of all maps in pixels, from the finest map to the coarsest, row by row."""
     strides: Tensor
     """(A, 1) float32, pixels."""
 
     def __init__(self, class_names: Sequence[str]) -> None:
         """
         Args:
-            class_names: what it finds, in the order of its scores.
+            class_names: the classes, in the order of the scores.
         """
         super().__init__()
         self.class_names = tuple(class_names)
@@ -190,46 +188,47 @@ class YoloxNano(nn.Module):
         self.register_buffer("cells", cells, persistent=False)
         self.register_buffer("strides", strides, persistent=False)
 
-    def answers(self, pixels: Tensor) -> Answers:
-        """
+    def output(self, pixels: Tensor) -> YoloxOutput:
+        """Run the network and its heads.
+
         Args:
             pixels: (B, 3, H, W) float, BGR from 0 to 255, H and W multiples of 32.
         """
         levels = self.network(pixels)
-        return Answers(levels, self.head(levels))
+        return YoloxOutput(levels, self.head(levels))
 
-    def found(self, answers: Answers) -> Found:
-        """The objects of answers to frames of 224 x 224."""
-        shapes = _rows(each[:, :4] for each in answers.raw).float()
+    def raw_detections(self, output: YoloxOutput) -> RawDetections:
+        """Decode boxes and scores of the output for frames of 224 x 224."""
+        shapes = _rows(level[:, :4] for level in output.raw).float()
         centres = self.cells + (shapes[..., :2] - 0.5) * self.strides
         half = shapes[..., 2:].clamp(max=_LARGEST_LOG).exp() * (self.strides / 2)
         boxes = torch.cat([centres - half, centres + half], dim=-1) * (1 / IMAGE_SIZE)
-        return Found(_rows(answers.class_scores), boxes)
+        return RawDetections(_rows(output.class_scores), boxes)
 
-    def forward(self, image_bgr: Tensor) -> Found:
-        """The objects in (B, 224, 224, 3) uint8 frames, BGR."""
-        return self.found(self.answers(image_bgr.permute(0, 3, 1, 2).float()))
+    def forward(self, image_bgr: Tensor) -> RawDetections:
+        """Detect objects in (B, 224, 224, 3) uint8 frames, BGR."""
+        return self.raw_detections(self.output(image_bgr.permute(0, 3, 1, 2).float()))
 
     def convolutions(self) -> list[nn.Conv2d]:
         """The convolutions in the order of the released file's graph."""
         return [module for module in self.modules() if isinstance(module, nn.Conv2d)]
 
 
-def _twice(x: Tensor) -> Tensor:
+def _upsample(x: Tensor) -> Tensor:
     return functional.interpolate(x, scale_factor=2.0, mode="nearest")
 
 
 def _rows(maps: Iterable[Tensor]) -> Tensor:
-    """(B, C, H, W) each -> (B, A, C)"""
-    return torch.cat([each.flatten(2) for each in maps], dim=2).transpose(1, 2)
+    """(B, C, H, W) of each map -> (B, A, C)"""
+    return torch.cat([level.flatten(2) for level in maps], dim=2).transpose(1, 2)
 
 
 def _grid() -> tuple[Tensor, Tensor]:
-    """(A, 2) the cells' centres in pixels, and (A, 1) their strides."""
+    """Return (A, 2) centres of the cells in pixels, and (A, 1) their strides."""
     cells, strides = [], []
     for stride in STRIDES:
-        middles = (torch.arange(IMAGE_SIZE // stride) + 0.5) * stride
-        down, across = torch.meshgrid(middles, middles, indexing="ij")
-        cells.append(torch.stack([across, down], dim=-1).reshape(-1, 2))
-        strides.append(torch.full((len(middles) ** 2, 1), float(stride)))
+        centres = (torch.arange(IMAGE_SIZE // stride) + 0.5) * stride
+        ys, xs = torch.meshgrid(centres, centres, indexing="ij")
+        cells.append(torch.stack([xs, ys], dim=-1).reshape(-1, 2))
+        strides.append(torch.full((len(centres) ** 2, 1), float(stride)))
     return torch.cat(cells), torch.cat(strides)

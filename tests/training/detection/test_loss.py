@@ -14,7 +14,7 @@ from training.detection.loss import (
     keeping_loss,
     targets_of,
 )
-from training.vision.backbone import Found
+from training.vision.backbone import RawDetections
 from training.vision.yolox import STRIDES, YoloxNano
 
 DETECTOR = YoloxNano(("cup", "bed"))
@@ -31,18 +31,18 @@ def targets(*boxes: tuple[list[float], int, float]) -> Targets:
     )
 
 
-def loss(found: Found, wanted: Targets) -> float:
+def loss(found: RawDetections, wanted: Targets) -> float:
     return float(detection_loss(found, wanted, DETECTOR.cells, DETECTOR.strides))
 
 
-def perfect(wanted: Targets) -> Found:
+def perfect(wanted: Targets) -> RawDetections:
     """What a detector would say that had learnt all of it."""
     answers = answering_cells(wanted, DETECTOR.cells, DETECTOR.strides)[0]
     scores, boxes = torch.full((1, len(DETECTOR.cells), 2), 1e-5), torch.zeros(1, len(DETECTOR.cells), 4)
     for index, class_id in enumerate(wanted.class_ids[0].tolist()):
         scores[0, answers[:, index], class_id] = 1 - 1e-5
         boxes[0, answers[:, index]] = wanted.boxes_xyxy[0, index]
-    return Found(scores, boxes)
+    return RawDetections(scores, boxes)
 
 
 @pytest.mark.parametrize("side", [4.0, 20.0, 50.0, 90.0, 120.0, 200.0])
@@ -61,8 +61,8 @@ def test_what_is_right_loses_nothing_and_what_is_wrong_loses_more() -> None:
     wanted = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0), ([0.5, 0.4, 0.9, 0.95], 1, 1.0))
     right = perfect(wanted)
     assert loss(right, wanted) < 0.01
-    shifted = Found(right.class_scores, right.boxes_xyxy + 0.05)
-    other_class = Found(right.class_scores.flip(-1), right.boxes_xyxy)
+    shifted = RawDetections(right.class_scores, right.boxes_xyxy + 0.05)
+    other_class = RawDetections(right.class_scores.flip(-1), right.boxes_xyxy)
     assert loss(shifted, wanted) > 0.05
     assert loss(other_class, wanted) > 1.0
     assert loss(right, targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0))) > 0.1  # sees a bed that is not there
@@ -70,7 +70,7 @@ def test_what_is_right_loses_nothing_and_what_is_wrong_loses_more() -> None:
 
 def test_a_box_counts_by_how_sure_the_teacher_is() -> None:
     sure, unsure = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0)), targets(([0.1, 0.1, 0.4, 0.5], 0, 0.3))
-    nothing = Found(torch.full((1, len(DETECTOR.cells), 2), 0.02), torch.zeros(1, len(DETECTOR.cells), 4))
+    nothing = RawDetections(torch.full((1, len(DETECTOR.cells), 2), 0.02), torch.zeros(1, len(DETECTOR.cells), 4))
     assert loss(nothing, unsure) < 0.5 * loss(nothing, sure)
 
 
@@ -97,9 +97,11 @@ def test_the_loss_of_a_batch_is_the_sum_of_its_photographs() -> None:
     first = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0), ([0.5, 0.4, 0.9, 0.95], 1, 0.6))
     second = targets(([0.3, 0.2, 0.35, 0.28], 1, 1.0), ([0.0, 0.0, 0.0, 0.0], 0, 0.0))
     torch.manual_seed(0)
-    found = Found(torch.rand(2, len(DETECTOR.cells), 2), torch.rand(2, len(DETECTOR.cells), 4).sort(dim=-1).values)
+    found = RawDetections(
+        torch.rand(2, len(DETECTOR.cells), 2), torch.rand(2, len(DETECTOR.cells), 4).sort(dim=-1).values
+    )
     both = Targets(*(torch.cat(pair) for pair in zip(first, second, strict=True)))
-    each = [loss(Found(*(t[i : i + 1] for t in found)), wanted) for i, wanted in enumerate((first, second))]
+    each = [loss(RawDetections(*(t[i : i + 1] for t in found)), wanted) for i, wanted in enumerate((first, second))]
     assert loss(found, both) == pytest.approx(sum(each), rel=1e-5)
 
 
@@ -124,8 +126,8 @@ def test_the_generalised_overlap_of_boxes_apart_falls_with_their_distance() -> N
 def test_the_answers_of_autocast_in_16_bits_are_added_up_in_32() -> None:
     wanted = targets(([0.2, 0.2, 0.6, 0.6], 1, 0.8))
     found = perfect(wanted)
-    halves = Found(*(part.bfloat16() for part in found))
-    assert loss(halves, wanted) == pytest.approx(loss(Found(*(part.float() for part in halves)), wanted))
+    halves = RawDetections(*(part.bfloat16() for part in found))
+    assert loss(halves, wanted) == pytest.approx(loss(RawDetections(*(part.float() for part in halves)), wanted))
 
 
 def test_scores_of_0_and_1_have_a_finite_loss_and_gradient() -> None:
@@ -133,7 +135,7 @@ def test_scores_of_0_and_1_have_a_finite_loss_and_gradient() -> None:
     scores = torch.zeros(1, len(DETECTOR.cells), 2)
     scores[..., 1] = 1.0
     scores.requires_grad_()
-    lost = detection_loss(Found(scores, perfect(wanted).boxes_xyxy), wanted, DETECTOR.cells, DETECTOR.strides)
+    lost = detection_loss(RawDetections(scores, perfect(wanted).boxes_xyxy), wanted, DETECTOR.cells, DETECTOR.strides)
     lost.backward()
     assert torch.isfinite(lost)
     assert scores.grad is not None
@@ -146,21 +148,21 @@ def test_answers_that_stay_lose_nothing_and_those_that_move_are_drawn_back() -> 
     assert float(keeping_loss(before, before, kept)) == pytest.approx(0.0, abs=1e-6)
     scores = (before.class_scores * 0.8 + 0.1).requires_grad_()
     boxes = (before.boxes_xyxy + 0.02).requires_grad_()
-    lost = keeping_loss(Found(scores, boxes), before, kept)
+    lost = keeping_loss(RawDetections(scores, boxes), before, kept)
     lost.backward()
     assert float(lost.detach()) > 0.05
     assert scores.grad is not None
     assert boxes.grad is not None
     assert bool((scores.grad.sign() == (scores - before.class_scores).sign()).all())
     sure = before.class_scores.amax(dim=-1) > 0.5
-    nearer = Found(scores.detach(), boxes.detach() - 0.05 * boxes.grad)
+    nearer = RawDetections(scores.detach(), boxes.detach() - 0.05 * boxes.grad)
     assert float(keeping_loss(nearer, before, kept)) < float(lost.detach())
     assert float(boxes.grad[~sure].abs().max()) == 0
 
 
 def test_answers_to_frames_that_are_not_kept_may_move() -> None:
     before = perfect(targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0)))
-    moved = Found((1 - before.class_scores).requires_grad_(), before.boxes_xyxy + 0.3)
+    moved = RawDetections((1 - before.class_scores).requires_grad_(), before.boxes_xyxy + 0.3)
     lost = keeping_loss(moved, before, torch.tensor([False]))
     lost.backward()
     assert float(lost.detach()) == 0

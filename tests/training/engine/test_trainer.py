@@ -112,14 +112,14 @@ def test_with_crops_a_frozen_backbone_sees_new_views_of_the_photographs_and_stay
     assert not torch.equal(first, other)
 
 
-def test_fine_layers_of_a_backbone_stay_while_the_coarse_ones_learn(data: Path, tmp_path: Path) -> None:
+def test_early_layers_of_a_backbone_stay_while_the_coarse_ones_learn(data: Path, tmp_path: Path) -> None:
     coarse = {**END_TO_END, "backbone_coarse_only": True}
     backbone = trained(tmp_path / "coarse", data, coarse).trained.backbone
     released = trained(tmp_path / "frozen", data, XE).trained.backbone
     stayed = [
         torch.equal(*pair) for pair in zip(backbone.state_dict().values(), released.state_dict().values(), strict=True)
     ]
-    fine = sum(len(layer.state_dict()) for layer in backbone.fine_layers)
+    fine = sum(len(layer.state_dict()) for layer in backbone.early_layers)
     assert all(stayed[:fine])
     assert not any(stayed[fine:])
     # All of them learn in the phase after that.

@@ -120,13 +120,13 @@ def test_a_state_dict_of_another_network_is_refused(tmp_path: Path) -> None:
         load_backbone(tmp_path / "other.pth")
 
 
-def test_the_fine_layers_are_those_up_to_the_map_of_stride_8() -> None:
+def test_the_early_layers_are_those_up_to_the_map_of_stride_8() -> None:
     network = EfficientNetLite1()
     x = torch.zeros(1, 3, 224, 224)
-    for layer in network.fine_layers:
+    for layer in network.early_layers:
         x = layer(x)
     assert x.shape[2:] == (28, 28)
-    assert network.layers[len(network.fine_layers)](x).shape[2:] == (14, 14)
+    assert network.layers[len(network.early_layers)](x).shape[2:] == (14, 14)
 
 
 def test_an_onnx_file_of_the_network_is_read_back_exactly(tmp_path: Path) -> None:

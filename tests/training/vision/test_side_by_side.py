@@ -22,9 +22,9 @@ def tiny_backbone() -> SideBySide:
 def test_tokens_are_the_grid_the_coarsest_map_and_the_surest_scores_of_each_class() -> None:
     backbone = tiny_backbone()
     with torch.inference_mode():
-        tokens, found = backbone.look(FRAMES)
+        tokens, found = backbone.features(FRAMES)
         grid = backbone.grids[0](FRAMES)
-        levels, _ = backbone.yolox.answers(FRAMES.permute(0, 3, 1, 2).float())
+        levels, _ = backbone.yolox.output(FRAMES.permute(0, 3, 1, 2).float())
         torch.testing.assert_close(backbone(FRAMES), tokens)
     assert found is not None
     assert tokens.shape == (2, 49, backbone.token_width)
@@ -52,10 +52,10 @@ def test_tokens_of_several_grids_lie_side_by_side_with_or_without_a_detector() -
     other = EfficientNetLite1().eval()
     both = SideBySide([one.grids[0], other], one.yolox).eval()
     with torch.inference_mode():
-        tokens, found = both.look(FRAMES)
+        tokens, found = both.features(FRAMES)
         alone, beside = one(FRAMES), other(FRAMES)
         torch.testing.assert_close(tokens, torch.cat([alone[..., :1280], beside, alone[..., 1280:]], dim=-1))
-        torch.testing.assert_close(SideBySide([one.grids[0], other]).eval().look(FRAMES).tokens, tokens[..., :2560])
+        torch.testing.assert_close(SideBySide([one.grids[0], other]).eval().features(FRAMES).tokens, tokens[..., :2560])
     assert found is not None
     assert tokens.shape == (2, 49, both.token_width)
 

@@ -18,7 +18,7 @@ def test_answers_equal_those_of_the_released_graph(data_dir: Path) -> None:
     (expected,) = session.run(None, {"images": pixels})
     detector = TrainedDetector.load(path).detector
     with torch.inference_mode():
-        answers = detector.answers(torch.from_numpy(pixels))
+        answers = detector.output(torch.from_numpy(pixels))
     rows = torch.cat([each.flatten(2) for each in answers.raw], dim=2).transpose(1, 2)
     np.testing.assert_allclose(rows[..., :4].numpy(), expected[..., :4], atol=1e-3)
     scores = torch.cat([each.flatten(2) for each in answers.class_scores], dim=2).transpose(1, 2)
@@ -29,7 +29,7 @@ def test_maps_and_cells_go_together() -> None:
     detector = YoloxNano(("cup", "bed")).eval()
     assert 800_000 < sum(parameter.numel() for parameter in detector.parameters()) < 950_000
     with torch.inference_mode():
-        levels, raw = detector.answers(torch.rand(2, 3, 224, 224) * 255)
+        levels, raw = detector.output(torch.rand(2, 3, 224, 224) * 255)
         found = detector(torch.randint(0, 256, (2, 224, 224, 3), dtype=torch.uint8))
     sides = [224 // stride for stride in STRIDES]
     assert [tuple(level.shape) for level in levels] == [
@@ -48,7 +48,7 @@ def test_a_box_is_the_cells_shift_and_the_power_of_its_sides() -> None:
     raw = [torch.zeros(1, 6, 224 // stride, 224 // stride) for stride in STRIDES]
     raw[1][0, :4, 2, 3] = torch.tensor([0.25, 0.5, np.log(2), np.log(3)])
     levels = (torch.zeros(0), torch.zeros(0), torch.zeros(0))
-    found = detector.found(type(detector.answers(torch.zeros(1, 3, 32, 32)))(levels, raw))
+    found = detector.raw_detections(type(detector.output(torch.zeros(1, 3, 32, 32)))(levels, raw))
     box = found.boxes_xyxy[0, 28 * 28 + 2 * 14 + 3] * 224
     # Column 3 and row 2 of the cells of 16 pixels, 2 cells wide and 3 high.
     expected = [(3 + 0.25 - 1) * 16, (2 + 0.5 - 1.5) * 16, (3 + 0.25 + 1) * 16, (2 + 0.5 + 1.5) * 16]

@@ -1,0 +1,163 @@
+"""Reading the convolutions of released weight files and of bundles, as plain arrays.
+
+The files are read as data, so the frameworks that wrote them are not needed. Quantised weights become float32; a batch
+normalisation that a file stores beside its convolution is folded into it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
+from smart_caption_ros.captioning.errors import BundleError
+from training.errors import BackboneError
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto
+
+Layers = list[tuple[np.ndarray, np.ndarray]]
+"""For each convolution, in the order of the forward pass, float32 weights (outputs, inputs / groups, kh, kw) and bias
+(outputs,)."""
+NORMALISATION_EPSILON = 1e-3
+"""Epsilon of EfficientNet's batch normalisation."""
+
+
+def read_onnx(path: Path) -> Layers:
+    """Read every Conv of an ONNX file, in graph order."""
+    import onnx
+    from onnx import numpy_helper
+
+    graph = onnx.load(str(path)).graph
+    arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Cast" and node.input[0] in arrays:  # weights that a bundle stores as float16
+            arrays[node.output[0]] = arrays[node.input[0]].astype(np.float32)
+        if node.op_type == "DequantizeLinear" and node.input[0] in arrays:
+            values, scale, *given = (arrays[name].astype(np.float32) for name in node.input)
+            zero = given[0] if given else np.zeros_like(scale)  # bundles omit the zero point
+            axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
+            if scale.ndim:
+                shape = [1] * values.ndim
+                shape[axis] = -1
+                scale, zero = scale.reshape(shape), zero.reshape(shape)
+            arrays[node.output[0]] = (values - zero) * scale
+    layers = []
+    for node in _nodes_of_tokens(graph):
+        if node.op_type == "Conv":
+            weight = arrays[node.input[1]]
+            # Exporters omit a bias that is all zeros.
+            bias = arrays[node.input[2]] if len(node.input) > 2 else np.zeros(len(weight), np.float32)
+            layers.append((weight, bias))
+    return layers
+
+
+def _nodes_of_tokens(graph: "GraphProto") -> "list[NodeProto]":
+    """The nodes that a vision graph's ``tokens`` depend on, which excludes a detector's; all nodes of other graphs."""
+    if not any(output.name == "tokens" for output in graph.output):
+        return list(graph.node)
+    needed, nodes = {"tokens"}, []
+    for node in reversed(graph.node):
+        if needed & set(node.output):
+            needed |= set(node.input)
+            nodes.append(node)
+    return nodes[::-1]
+
+
+def read_bundle(folder: Path) -> Layers:
+    """Read the convolutions of a bundle's vision graph, the first one reordered from BGR to RGB.
+
+    Raises:
+        BackboneError: the folder is not a bundle.
+    """
+    try:
+        bundle = Bundle.load(folder)
+    except BundleError as error:
+        raise BackboneError(str(error)) from None
+    layers = read_onnx(bundle.path / VISION_GRAPH)
+    (weight, bias), *others = layers or [(np.zeros((0, 3, 0, 0), np.float32), np.zeros(0, np.float32))]
+    return [(np.ascontiguousarray(weight[:, ::-1]), bias), *others]
+
+
+def read_tflite(path: Path) -> Layers:
+    """Read the convolutions of a fully quantised TensorFlow Lite file; its activation scales are not used."""
+    import tflite
+
+    model = tflite.Model.GetRootAs(path.read_bytes(), 0)
+    graph = model.Subgraphs(0)
+    dtypes = {tflite.TensorType.INT8: np.int8, tflite.TensorType.INT32: np.int32}
+
+    def dequantise(index: int) -> np.ndarray:
+        tensor = graph.Tensors(index)
+        raw = model.Buffers(tensor.Buffer()).DataAsNumpy()
+        values = np.frombuffer(raw.tobytes(), dtypes[tensor.Type()]).reshape(tensor.ShapeAsNumpy())
+        quantisation: Any = tensor.Quantization()
+        shape = [1] * values.ndim
+        shape[quantisation.QuantizedDimension()] = -1
+        return values.astype(np.float32) * quantisation.ScaleAsNumpy().astype(np.float32).reshape(shape)
+
+    layers = []
+    for index in range(graph.OperatorsLength()):
+        operator = graph.Operators(index)
+        code = model.OperatorCodes(operator.OpcodeIndex())
+        kind = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        if kind == tflite.BuiltinOperator.CONV_2D:
+            weight = dequantise(operator.Inputs(1)).transpose(0, 3, 1, 2)  # O, kh, kw, I -> O, I, kh, kw
+        elif kind == tflite.BuiltinOperator.DEPTHWISE_CONV_2D:
+            weight = dequantise(operator.Inputs(1)).transpose(3, 0, 1, 2)  # 1, kh, kw, O -> O, 1, kh, kw
+        else:
+            continue
+        layers.append((weight, dequantise(operator.Inputs(2))))
+    return layers
+
+
+def read_torch(path: Path) -> Layers:
+    """Read the convolutions of a torch state dict, the batch normalisation after each one folded in.
+
+    Raises:
+        BackboneError: the file is not a state dict, or holds objects other than tensors.
+    """
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many types for malformed archives
+        raise BackboneError(f"{path}: not a state dict of torch: {str(error).splitlines()[0]}") from None
+    layers, kernel = [], None
+    for name, tensor in state.items():
+        if tensor.ndim == 4:
+            kernel = tensor.double()
+        elif kernel is not None and name.endswith(".running_var"):
+            norm = {
+                part: state[name.replace("running_var", part)].double() for part in ("weight", "bias", "running_mean")
+            }
+            scale = norm["weight"] / (tensor.double() + NORMALISATION_EPSILON).sqrt()
+            folded = kernel * scale[:, None, None, None], norm["bias"] - norm["running_mean"] * scale
+            layers.append((folded[0].float().numpy(), folded[1].float().numpy()))
+            kernel = None
+    return layers
+
+
+def copy_convolutions(layers: Layers, convolutions: Sequence[nn.Conv2d], path: Path, network: str) -> None:
+    """Copy weights into a network's convolutions.
+
+    Args:
+        layers: of the file.
+        convolutions: of the network, in the order of the forward pass.
+        path: of the file, for the message.
+        network: name of the network, for the message.
+
+    Raises:
+        BackboneError: the file has another number of convolutions, or one of another shape.
+    """
+    if len(layers) != len(convolutions):
+        raise BackboneError(f"{path}: {len(layers)} convolutions, {network} has {len(convolutions)}")
+    with torch.no_grad():
+        for index, (convolution, (weight, bias)) in enumerate(zip(convolutions, layers, strict=True)):
+            if tuple(convolution.weight.shape) != weight.shape:
+                expected = tuple(convolution.weight.shape)
+                raise BackboneError(f"{path}: convolution {index} is {weight.shape}, {network} has {expected}")
+            convolution.weight.copy_(torch.from_numpy(np.array(weight)))
+            assert convolution.bias is not None
+            convolution.bias.copy_(torch.from_numpy(np.array(bias)))
