@@ -17,7 +17,7 @@ import numpy as np
 from pycocoevalcap.cider.cider_scorer import CiderScorer
 
 from benchmarks.environment import describe_environment, report
-from training.objectives.cider_d import CiderD
+from training.evaluation.metrics.cider_d import CiderD
 
 IMAGES, BEAMS, CORPUS, CAPTIONS_AN_IMAGE, WORDS, MAX_WORDS = 50, 5, 3000, 5, 3000, 20
 

@@ -11,7 +11,7 @@ from export.passes.int8 import Captions
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.data.flickr8k import Flickr8k
 from training.data.tokenizer import tokenize
-from training.evaluation.metrics.cider_d import DocumentFrequencies, cider_d
+from training.evaluation.metrics.cider_d import TextCiderD
 from training.paths import data_folder
 
 _BATCH = 50
@@ -24,8 +24,8 @@ class DevSplit:
     vocabulary: Vocabulary
     tokens: np.ndarray
     """(images, N, token_width) float32."""
-    references: dict[str, list[str]]
-    frequencies: DocumentFrequencies
+    images: list[str]
+    scorer: TextCiderD
 
     @classmethod
     def load(cls, vocabulary: Vocabulary, vision: onnx.ModelProto) -> "DevSplit":
@@ -45,8 +45,9 @@ class DevSplit:
         def tokenised(image: str) -> list[str]:
             return [" ".join(tokenize(caption)) for caption in dataset.captions[image]]
 
-        frequencies = DocumentFrequencies.of(tokenised(image) for image in dataset.split("train"))
-        return cls(vocabulary, tokens, {image: tokenised(image) for image in images}, frequencies)
+        references = {image: tokenised(image) for image in images}
+        scorer = TextCiderD(references, [tokenised(image) for image in dataset.split("train")])
+        return cls(vocabulary, tokens, images, scorer)
 
     def captions(self, graph: onnx.ModelProto, count: int | None = None) -> Iterator[tuple[list[int], float]]:
         """Best caption and its score of the first ``count`` images (default: all), one by one as a robot sees them."""
@@ -60,10 +61,9 @@ class DevSplit:
     def cider_d(self, captions: Captions) -> float:
         """Of captions of all images, with our own tokeniser."""
         said = {
-            image: " ".join(self.vocabulary.decode(ids))
-            for image, (ids, _) in zip(self.references, captions, strict=True)
+            image: " ".join(self.vocabulary.decode(ids)) for image, (ids, _) in zip(self.images, captions, strict=True)
         }
-        return cider_d(said, self.references, self.frequencies).value
+        return self.scorer.metric(said).value
 
 
 def _session(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from training.decoding.beam_search import beam_search
+from training.evaluation.metrics.cider_d import CiderD
 from training.models.smart import Smart
-from training.objectives.cider_d import CiderD
 from training.objectives.objective import HOPELESS, Outcome, TrainingCaptions
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ GREATEST_REWARD = 10.0
 """Of CIDEr-D."""
 
 Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Images (B,) and words (B, k, T) -> (B, k), as :meth:`training.objectives.cider_d.CiderD.score`."""
+"""Images (B,) and words (B, k, T) -> (B, k), as :meth:`training.evaluation.metrics.cider_d.CiderD.score`."""
 
 
 def self_critical_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:

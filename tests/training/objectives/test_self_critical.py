@@ -12,8 +12,8 @@ from tests.plain_beam_search import plain_beam_search
 from tests.tiny_model import tiny_smart
 from training.configs.schema import PhaseConfig
 from training.decoding.beam_search import beam_search
+from training.evaluation.metrics.cider_d import CiderD
 from training.models.smart import Smart
-from training.objectives.cider_d import CiderD
 from training.objectives.objective import TrainingCaptions
 from training.objectives.self_critical import SelfCritical, self_critical_loss
 

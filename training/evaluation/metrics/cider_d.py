@@ -1,104 +1,262 @@
-"""CIDEr-D (Vedantam et al. 2015) with the document frequencies of any corpus.
+"""CIDEr-D (Vedantam et al., CVPR 2015) on word ids: the metric of evaluations and the reward of training.
 
-The toolkit's "CIDEr" is this metric with the document frequencies of the very references that are scored, which
-makes its value depend on which images these are. Self-critical training rewards CIDEr-D with the document
-frequencies of the training captions; the same number on the captions of an evaluation is comparable between splits.
+The formula is that of pycocoevalcap's ``Cider``, which is CIDEr-D: n-gram counts are clipped, and a Gaussian penalises
+differences in length. As there, a document is an image, and length is counted in bigrams. Document frequencies, the
+references' n-grams and their norms are computed once; a score is then a handful of array operations for all captions
+of a batch, without text and without a loop over images.
+
+Document frequencies come from any corpus of captions. The toolkit's "CIDEr" takes them from the references that are
+scored, so its value depends on which images these are. Self-critical training takes them from the training captions;
+the same frequencies in an evaluation make scores of different splits comparable.
+
+The end token: pycocoevalcap scores sentences, which have none. A reward without it counts n-grams alone, and a
+captioner learns to end in the middle of a phrase ("a man in a"), because the beginning of a phrase costs nothing.
+With ``end_token`` the end is a word of hypotheses and references like any other: the last n-grams of a complete
+sentence match, those of an incomplete one do not, and a caption that was cut at the maximum length has none.
 """
 
-import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from itertools import chain, count
+from typing import NamedTuple
 
 import numpy as np
 
+from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images, mean_metric
 
-ORDERS = 4
+MAX_N = 4
 SIGMA = 6.0
-"""Words: how soon a caption longer or shorter than the reference loses."""
+"""Standard deviation of the length penalty, in bigrams."""
+MAX_SCORE = 10.0
+_UNSEEN = -1
+"""Number of an n-gram that the tables lack."""
+_NO_NGRAM = -2
+"""Number at positions of a reference where no n-gram begins; equal to no number of a hypothesis."""
+_BATCH = 100
+"""Images scored at a time: bounds the memory of large evaluations."""
 
-Ngrams = Counter[tuple[str, ...]]
+IdCaptions = Sequence[Sequence[Sequence[int]]]
+"""For each image its captions as word ids, without begin, end and padding tokens."""
 
 
-def count_ngrams(caption: str) -> Ngrams:
-    """1- to 4-grams of a caption of space-joined tokens."""
-    words = caption.split()
-    return Counter(tuple(words[i : i + n]) for n in range(1, ORDERS + 1) for i in range(len(words) - n + 1))
+class _NgramTable(NamedTuple):
+    """The n-grams of one length in references and corpus."""
+
+    keys: np.ndarray
+    """(distinct,) int64, sorted. For n = 1 the word ids; for n > 1 the number of the n-gram without its last word,
+    times the number of distinct words, plus the number of the last word."""
+    weights: np.ndarray
+    """(distinct + 1,) float64, log(documents / documents with the n-gram); the last is that of unseen n-grams."""
+    numbers: np.ndarray
+    """(positions,) int32, the n-gram that begins at each position of the captions, else ``_NO_NGRAM``."""
 
 
-@dataclass(frozen=True)
-class DocumentFrequencies:
-    """In how many images' captions each n-gram occurs, and how many images there are."""
+class CiderD:
+    """CIDEr-D of captions as word ids."""
 
-    counts: Counter[tuple[str, ...]]
-    images: int
+    def __init__(
+        self,
+        references: IdCaptions,
+        corpus: IdCaptions | None = None,
+        *,
+        end_token: bool,
+        end_id: int = Vocabulary.end_id,
+        padding_id: int = Vocabulary.padding_id,
+    ) -> None:
+        """Index the n-grams.
 
-    @classmethod
-    def of(cls, references: Iterable[Sequence[str]]) -> "DocumentFrequencies":
-        """Count over the captions, space-joined tokens, of every image of a corpus.
+        Args:
+            references: the captions to compare with. Words that the captioner does not know have ids of their own
+                (:meth:`from_words`).
+            corpus: the captions to count document frequencies in; default: the references.
+            end_token: whether the end token counts as a word; see the module's docstring.
+            end_id: id of the end token.
+            padding_id: id of the padding token.
 
         Raises:
-            ValueError: the corpus is empty.
+            ValueError: an image has no references, or the corpus has no images.
         """
-        counts: Counter[tuple[str, ...]] = Counter()
-        images = 0
-        for captions in references:
-            counts.update({ngram for caption in captions for ngram in count_ngrams(caption)})
-            images += 1
-        if not images:
+        counts = np.array([len(captions) for captions in references])
+        if not counts.all():
+            raise ValueError(f"image {int(np.argmin(counts))} of the references has no captions")
+        documents = references if corpus is None else corpus
+        if not len(documents):
             raise ValueError("document frequencies need at least one image with captions")
-        return cls(counts, images)
+        self._end_token, self._end_id, self._padding_id = end_token, end_id, padding_id
+        ending = [end_id] if end_token else []
+        # References come first in all arrays below; the corpus, where it is another one, follows.
+        groups = [*references, *(() if corpus is None else corpus)]
+        captions = [[*caption, *ending] for group in groups for caption in group]
+        self._counts = counts
+        self._first = np.cumsum(counts) - counts
+        self._lengths = np.array([len(caption) for caption in captions])
+        self._starts = np.cumsum(self._lengths) - self._lengths
+        words = np.fromiter(chain.from_iterable(captions), np.int64, int(self._lengths.sum()))
+        caption_at = np.repeat(np.arange(len(captions)), self._lengths)
+        image_at = np.repeat(np.arange(len(groups)), [len(group) for group in groups])[caption_at]
+        is_document = image_at >= (0 if corpus is None else len(references))
+        remaining = (self._starts + self._lengths)[caption_at] - np.arange(len(words))
+        self._tables: list[_NgramTable] = []
+        norms = []
+        for n in range(1, MAX_N + 1):
+            at = np.flatnonzero(remaining >= n)
+            keys = words[at] if n == 1 else self._join(self._tables[-1].numbers[at], at + n - 1)
+            table, number = np.unique(keys, return_inverse=True)
+            pairs = np.unique((image_at[at] * len(table) + number)[is_document[at]])
+            frequencies = np.bincount(pairs % max(1, len(table)), minlength=len(table))
+            weights = np.log(len(documents)) - np.log(np.maximum(np.append(frequencies, 1), 1))
+            numbers = np.full(len(words), _NO_NGRAM, np.int32)
+            numbers[at] = number
+            self._tables.append(_NgramTable(table, weights, numbers))
+            # Each position adds its n-gram's count times weight^2; the sum over an n-gram is (count * weight)^2.
+            _, back, times = np.unique(caption_at[at] * len(table) + number, return_inverse=True, return_counts=True)
+            squares = np.bincount(caption_at[at], times[back] * weights[number] ** 2, len(captions))
+            norms.append(np.sqrt(squares))
+        self._norms = np.stack(norms)
 
-    def weigh(self, ngrams: Ngrams) -> "_Weighed":
-        """tf-idf of n-grams."""
-        log_images = math.log(self.images)
-        weights = {
-            ngram: count * (log_images - math.log(max(1, self.counts[ngram]))) for ngram, count in ngrams.items()
-        }
-        squares = [0.0] * ORDERS
-        for ngram, weight in weights.items():
-            squares[len(ngram) - 1] += weight**2
-        # The toolkit takes the number of bigrams for the length; only differences of lengths matter.
-        length = sum(count for ngram, count in ngrams.items() if len(ngram) == 2)
-        return _Weighed(weights, [math.sqrt(square) for square in squares], length)
+    @classmethod
+    def from_words(
+        cls, references: Iterable[Sequence[Sequence[str]]], vocabulary: Vocabulary, *, end_token: bool
+    ) -> "CiderD":
+        """Index captions as words; words outside the vocabulary stay distinct and count in the references."""
+        ids = {word: index for index, word in enumerate(vocabulary.words)}
+        encoded = [[[ids.setdefault(word, len(ids)) for word in words] for words in group] for group in references]
+        return cls(encoded, end_token=end_token)
+
+    def score(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Score k captions for each of B images.
+
+        Args:
+            images: (B,) integers, indices into the references.
+            words: (B, k, T) integers, T >= 1, ids up to and including the end token, then padding, as beam search
+                returns them. A caption without an end token was cut at T.
+
+        Returns:
+            (B, k) float64 in [0, 10].
+        """
+        batch, beams, width = words.shape
+        stopped = (words == self._end_id) | (words == self._padding_id)
+        cut = ~stopped.any(axis=-1)
+        lengths = np.where(cut, width, stopped.argmax(axis=-1))
+        if self._end_token:
+            at_stop = np.take_along_axis(words, np.minimum(lengths, width - 1)[..., None], axis=-1)[..., 0]
+            lengths = lengths + (~cut & (at_stop == self._end_id))
+        references, reference_lengths, norms, real = self._references(images)
+        # In bigrams, as pycocoevalcap counts.
+        difference = np.maximum(lengths - 1, 0)[:, None] - np.maximum(reference_lengths - 1, 0)[..., None]
+        penalty = np.exp(-(difference**2) / (2 * SIGMA**2))
+        similarity = np.zeros((batch, len(real[0]), beams))
+        flat, flat_lengths = words.reshape(-1, width), lengths.reshape(-1, 1)
+        same_word = flat[:, :, None] == flat[:, None, :]
+        same, numbers = same_word, np.empty(0)
+        first = self._find(1, flat)
+        for n in range(1, min(MAX_N, width) + 1):
+            if n == 1:
+                numbers = first
+            else:
+                same = same[:, :-1, :-1] & same_word[:, n - 1 :, n - 1 :]
+                before, last = numbers[:, :-1], first[:, n - 1 :]
+                found = self._find(n, before * len(self._tables[0].keys) + last)
+                numbers = np.where((before == _UNSEEN) | (last == _UNSEEN), _UNSEEN, found)
+            whole = np.arange(width - n + 1) <= flat_lengths - n
+            # (B * k, T - n + 1): how often the n-gram at a position occurs in its caption.
+            times = same.view(np.uint8).sum(axis=1, dtype=np.uint16)
+            squared = np.where(whole, self._tables[n - 1].weights[numbers] ** 2, 0.0)
+            norm = np.sqrt((times * squared).sum(axis=-1)).reshape(batch, beams)
+            # (L, B, G, k * T): the long axis last and the summed one first keep these comparisons fast.
+            equal = references[n - 1][..., None] == numbers.astype(np.int32).reshape(batch, 1, -1)
+            matches = equal.view(np.uint8).sum(axis=0, dtype=np.uint16)
+            # An n-gram that occurs c times is met at c positions, so each position counts 1 / c.
+            share = (squared / times).reshape(batch, 1, -1)
+            products = np.minimum(matches, times.reshape(batch, 1, -1)) * matches * share
+            products = products.reshape(batch, -1, beams, width - n + 1).sum(axis=-1)
+            scale = norms[n - 1][..., None] * norm[:, None]
+            similarity += np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
+        similarity *= penalty * real[..., None]
+        return MAX_SCORE * similarity.sum(axis=1) / MAX_N / self._counts[images][:, None]
+
+    def _join(self, numbers: np.ndarray, last_at: np.ndarray) -> np.ndarray:
+        """Keys of n-grams from the numbers of their beginnings and the positions of their last words."""
+        words = self._tables[0]
+        return numbers.astype(np.int64) * len(words.keys) + words.numbers[last_at]
+
+    def _references(self, images: np.ndarray) -> tuple[list[np.ndarray], np.ndarray, np.ndarray, np.ndarray]:
+        """Gather the images' references, G the most that any of them has, L the longest.
+
+        Returns:
+            For each n the n-gram numbers (L, B, G), lengths (B, G) in words, norms (MAX_N, B, G), and (B, G) bool,
+            False where an image has fewer than G references.
+        """
+        counts = self._counts[images]
+        place = np.arange(counts.max())
+        real = place < counts[:, None]
+        captions = self._first[images][:, None] + np.where(real, place, 0)
+        lengths = self._lengths[captions]
+        steps = np.arange(lengths.max())[:, None, None]
+        inside = steps < lengths
+        at = np.where(inside, self._starts[captions] + steps, 0)
+        numbers = [np.where(inside, table.numbers[at], _NO_NGRAM) for table in self._tables]
+        return numbers, lengths, self._norms[:, captions], real
+
+    def _find(self, n: int, keys: np.ndarray) -> np.ndarray:
+        """Numbers of n-grams by key, ``_UNSEEN`` for those that the table lacks."""
+        table = self._tables[n - 1].keys
+        if not len(table):
+            return np.full(keys.shape, _UNSEEN)
+        place = np.minimum(np.searchsorted(table, keys), len(table) - 1)
+        return np.where(table[place] == keys, place, _UNSEEN)
 
 
-@dataclass(frozen=True)
-class _Weighed:
-    weights: dict[tuple[str, ...], float]
-    norms: list[float]
-    length: int
+class TextCiderD:
+    """CIDEr-D of captions as text: equal to the toolkit's CIDEr where the corpus is the references."""
 
-    def similarity(self, reference: "_Weighed") -> float:
-        products = [0.0] * ORDERS
-        for ngram, weight in self.weights.items():
-            if other := reference.weights.get(ngram):
-                products[len(ngram) - 1] += min(weight, other) * other
-        cosines = sum(
-            product / (norm * other) if norm and other else product
-            for product, norm, other in zip(products, self.norms, reference.norms, strict=True)
+    def __init__(self, references: References, corpus: Iterable[Sequence[str]] | None = None) -> None:
+        """Index the references and the corpus.
+
+        Args:
+            references: for each image the human captions, space-joined tokens.
+            corpus: for each image of another corpus its captions, by the same tokeniser: document frequencies are
+                counted in it; default: the references.
+
+        Raises:
+            ValueError: an image has no references, or the corpus has no images.
+        """
+        self._references = references
+        numbers = count(max(Vocabulary.end_id, Vocabulary.padding_id) + 1)
+        self._ids: defaultdict[str, int] = defaultdict(lambda: next(numbers))
+        self._scorer = CiderD(
+            [self._encode(captions) for captions in references.values()],
+            None if corpus is None else [self._encode(captions) for captions in corpus],
+            end_token=False,
         )
-        return cosines / ORDERS * math.exp(-((self.length - reference.length) ** 2) / (2 * SIGMA**2))
+        self._image_at = {image: number for number, image in enumerate(references)}
 
+    def metric(self, candidates: Captions) -> Metric:
+        """Score a caption for each image of the references.
 
-def cider_d(candidates: Captions, references: References, frequencies: DocumentFrequencies) -> Metric:
-    """CIDEr-D; equal to the toolkit's CIDEr where the frequencies are those of ``references``.
+        Args:
+            candidates: space-joined tokens by the same tokeniser.
 
-    Args:
-        candidates: a caption of space-joined tokens for each image.
-        references: the human captions of the same images, likewise.
-        frequencies: counted with the same tokeniser.
-
-    Raises:
-        ValueError: the two do not name the same images.
-    """
-    check_same_images(candidates, references)
-    values = []
-    for image, caption in candidates.items():
-        weighed = frequencies.weigh(count_ngrams(caption))
-        similarities = [
-            weighed.similarity(frequencies.weigh(count_ngrams(reference))) for reference in references[image]
+        Raises:
+            ValueError: candidates and references do not name the same images.
+        """
+        check_same_images(candidates, self._references)
+        captions = self._encode(candidates.values())
+        images = np.array([self._image_at[image] for image in candidates])
+        scores = [
+            self._scorer.score(images[start : start + _BATCH], _padded(captions[start : start + _BATCH]))[:, 0]
+            for start in range(0, len(captions), _BATCH)
         ]
-        values.append(10 * float(np.mean(similarities)))
-    return mean_metric("cider_d", values)
+        return mean_metric("cider_d", np.concatenate(scores))
+
+    def _encode(self, captions: Iterable[str]) -> list[list[int]]:
+        return [[self._ids[word] for word in caption.split()] for caption in captions]
+
+
+def _padded(captions: Sequence[Sequence[int]]) -> np.ndarray:
+    """(B, 1, T) int64, at least one token of padding behind each caption."""
+    words = np.full((len(captions), 1, max(map(len, captions)) + 1), Vocabulary.padding_id)
+    for row, caption in zip(words, captions, strict=True):
+        row[0, : len(caption)] = caption
+    return words

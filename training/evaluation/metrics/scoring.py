@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from training.data.tokenizer import tokenize
 from training.evaluation.metrics.chair import Synonyms, chair
-from training.evaluation.metrics.cider_d import DocumentFrequencies, cider_d
+from training.evaluation.metrics.cider_d import TextCiderD
 from training.evaluation.metrics.coco import coco_metrics
 from training.evaluation.metrics.diversity import mean_words, self_bleu, vocabulary_size
 from training.evaluation.metrics.java import JavaError
@@ -87,10 +87,10 @@ def score_models(
         name: {image: group[0] for image, group in zip(images, corpus, strict=True)}
         for name, corpus in zip(models, tokenised[1:], strict=False)
     }
-    frequencies = DocumentFrequencies.of(tokenised[0] if frequency_captions is None else tokenised[-1])
+    cider_d = TextCiderD(human, None if frequency_captions is None else tokenised[-1])
     scores: dict[str, dict[str, Metric]] = {}
     for name, captions in said.items():
-        metrics = [*coco_metrics(captions, human), cider_d(captions, human, frequencies)]
+        metrics = [*coco_metrics(captions, human), cider_d.metric(captions)]
         if chair_data:
             metrics += chair(captions, human, chair_data.objects, chair_data.synonyms)
         scores[name] = {metric.name: metric for metric in metrics}

@@ -1,12 +1,112 @@
-"""CIDEr-D against the toolkit, and with another corpus's document frequencies."""
+"""CIDEr-D on ids and on text against pycocoevalcap on text."""
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.cider.cider_scorer import CiderScorer
 
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.training.evaluation.metrics.corpora import corpora, split
-from training.evaluation.metrics.cider_d import DocumentFrequencies, cider_d
+from training.evaluation.metrics.cider_d import CiderD, TextCiderD
+
+END, PADDING = Vocabulary.end_id, Vocabulary.padding_id
+Corpus = list[list[list[int]]]
+
+
+def padded(captions: list[list[list[int]]], width: int) -> np.ndarray:
+    """(B, k, width): each caption and its end token, cut to ``width``."""
+    rows = [[[*caption, END][:width] for caption in group] for group in captions]
+    return np.array([[row + [PADDING] * (width - len(row)) for row in group] for group in rows])
+
+
+def text(caption: list[int], end: bool) -> str:
+    return " ".join(map(str, [*caption, END] if end else caption))
+
+
+def toolkit(corpus: Corpus, images: list[int], words: np.ndarray, end: bool) -> np.ndarray:
+    """(B, k), by the toolkit's public face: one pass over the whole corpus for each beam."""
+    references = {image: [text(caption, end) for caption in captions] for image, captions in enumerate(corpus)}
+    scores = np.zeros(words.shape[:2])
+    for beam in range(words.shape[1]):
+        candidates = {image: ["x"] for image in references}
+        for row, image in enumerate(images):
+            seen = [word for word in words[row, beam].tolist() if word != PADDING and (end or word != END)]
+            candidates[image] = [text(seen, end=False)]
+        scores[:, beam] = Cider().compute_score(references, candidates)[1][images]
+    return scores
+
+
+id_captions = st.lists(st.integers(4, 9), min_size=1, max_size=8)
+id_corpora = st.lists(st.lists(id_captions, min_size=1, max_size=4), min_size=1, max_size=6)
+
+
+@given(corpus=id_corpora, data=st.data(), end=st.booleans(), width=st.integers(1, 10))
+@settings(max_examples=40)
+def test_rewards_equal_the_toolkits_cider_with_frequencies_of_the_corpus(
+    corpus: Corpus, data: st.DataObject, end: bool, width: int
+) -> None:
+    images = data.draw(st.permutations(range(len(corpus))))
+    tried = st.lists(st.integers(4, 12), max_size=10)  # 10 to 12 are in no reference; a caption may be empty
+    words = padded([data.draw(st.lists(tried, min_size=3, max_size=3)) for _ in images], width)
+    found = CiderD(corpus, end_token=end).score(np.array(images), words)
+    np.testing.assert_allclose(found, toolkit(corpus, images, words, end), atol=1e-9)
+
+
+def test_an_image_may_be_scored_twice_in_a_batch() -> None:
+    reward = CiderD([[[4, 5, 6]], [[7, 8]], [[9]]], end_token=True)
+    words = padded([[[4, 5]], [[7, 8]], [[4, 5, 6]]], 5)
+    scores = reward.score(np.array([0, 1, 0]), words)
+    assert scores[2, 0] > scores[0, 0]
+    assert scores[2, 0] == pytest.approx(10.0)  # four words with the end: it is the reference
+
+
+def test_a_broken_off_caption_loses_by_the_end_token_alone() -> None:
+    corpus = [[[4, 5, 6, 7, 4]], [[8, 9]], [[9, 8, 9]]]
+    whole, broken = [4, 5, 6, 7, 4], [4, 5, 6, 7]
+    cut = padded([[whole, broken]], 5)  # no room for the end of the first
+    assert cut[0, 0, -1] != END
+    with_end = CiderD(corpus, end_token=True).score(np.array([0]), padded([[whole, broken]], 6))
+    without = CiderD(corpus, end_token=False).score(np.array([0]), padded([[whole, broken]], 6))
+    assert with_end[0, 0] - with_end[0, 1] > without[0, 0] - without[0, 1] > 0
+    assert CiderD(corpus, end_token=True).score(np.array([0]), cut)[0, 0] < with_end[0, 0]
+
+
+def test_words_outside_the_vocabulary_stay_distinct_in_the_references() -> None:
+    vocabulary = Vocabulary((*SPECIAL, "a", "dog"))
+    corpus = [[["a", "zebra"], ["a", "dog"]], [["a", "yak"]], [["dog"]]]
+    ids = [[[4, 6], [4, 5]], [[4, 7]], [[5]]]
+    words = padded([[[4, 5], [5, 4]]], 4)
+    found = CiderD.from_words(corpus, vocabulary, end_token=False).score(np.array([0]), words)
+    np.testing.assert_allclose(found, toolkit(ids, [0], words, end=False), atol=1e-9)
+
+
+def test_an_image_without_captions_is_named() -> None:
+    with pytest.raises(ValueError, match="image 1 of the references has no captions"):
+        CiderD([[[4]], []], end_token=True)
+
+
+@pytest.fixture(scope="module")
+def large() -> tuple[Corpus, np.ndarray, np.ndarray]:
+    """150 images with five captions of natural length and word frequency; 50 images x 5 beams."""
+    random = np.random.default_rng(0)
+    share = 1 / np.arange(1, 3001)
+
+    def caption() -> list[int]:
+        return (random.choice(3000, p=share / share.sum(), size=random.integers(6, 18)) + 4).tolist()
+
+    corpus = [[caption() for _ in range(5)] for _ in range(150)]
+    images = random.permutation(150)[:50]
+    beams = [[corpus[image][k][: random.integers(3, 16)] + caption()[:3] for k in range(5)] for image in images]
+    return corpus, images, padded(beams, 20)
+
+
+def test_50_images_with_5_beams_equal_the_toolkit(large: tuple[Corpus, np.ndarray, np.ndarray]) -> None:
+    corpus, images, words = large
+    found = CiderD(corpus, end_token=False).score(images, words)
+    np.testing.assert_allclose(found, toolkit(corpus, images.tolist(), words, end=False), atol=1e-6)
+    assert found.max() > 1
 
 
 @given(corpora)
@@ -16,17 +116,21 @@ def test_with_the_references_own_frequencies_it_is_the_toolkits_cider(corpus: li
     for image, caption in candidates.items():
         scorer += (caption, references[image])
     value, per_image = scorer.compute_score()
-    metric = cider_d(candidates, references, DocumentFrequencies.of(references.values()))
+    metric = TextCiderD(references).metric(candidates)
     assert metric.value == pytest.approx(value, abs=1e-9)
     np.testing.assert_allclose(metric.per_image, per_image, atol=1e-9)
 
 
 class ScorerWithFrequencies(CiderScorer):  # type: ignore[misc]
-    """The toolkit's scorer, told its document frequencies and their corpus' size."""
+    """The toolkit's scorer with the document frequencies of another corpus."""
 
-    def tell(self, counts: dict[tuple[str, ...], float], images: int) -> None:
-        self.document_frequency.update(counts)
-        self.images = images
+    def count_documents(self, corpus: list[list[str]]) -> None:
+        others = CiderScorer()
+        for captions in corpus:
+            others.cook_append("", captions)
+        others.compute_doc_freq()
+        self.document_frequency.update(others.document_frequency)
+        self.images = len(corpus)
 
     @property
     def ref_len(self) -> float | None:
@@ -34,7 +138,7 @@ class ScorerWithFrequencies(CiderScorer):  # type: ignore[misc]
 
     @ref_len.setter
     def ref_len(self, value: float | None) -> None:
-        """It would count the images at hand."""
+        """Ignore the number of scored images."""
 
 
 @given(corpora, corpora)
@@ -42,20 +146,33 @@ def test_with_another_corpus_frequencies_it_is_the_toolkits_formula_with_them(
     corpus: list[tuple[str, list[str]]], training: list[tuple[str, list[str]]]
 ) -> None:
     candidates, references = split(corpus)
-    frequencies = DocumentFrequencies.of([captions for _, captions in training])
+    others = [captions for _, captions in training]
     scorer = ScorerWithFrequencies()
-    scorer.tell(frequencies.counts, frequencies.images)
+    scorer.count_documents(others)
     for image, caption in candidates.items():
         scorer += (caption, references[image])
-    np.testing.assert_allclose(
-        cider_d(candidates, references, frequencies).per_image, scorer.compute_cider(), atol=1e-9
-    )
+    found = TextCiderD(references, others).metric(candidates).per_image
+    np.testing.assert_allclose(found, scorer.compute_cider(), atol=1e-9)
+
+
+def test_large_evaluations_are_scored_in_batches() -> None:
+    corpus = [(f"a dog number {number}", [f"the dog number {number} runs", "a dog"]) for number in range(250)]
+    candidates, references = split(corpus)
+    scorer = CiderScorer()
+    for image, caption in candidates.items():
+        scorer += (caption, references[image])
+    np.testing.assert_allclose(TextCiderD(references).metric(candidates).per_image, scorer.compute_score()[1])
+
+
+def test_empty_captions_score_nothing() -> None:
+    references = {"1": ["a dog runs"], "2": ["a cat"], "3": [""]}
+    assert TextCiderD(references).metric({"1": "", "2": "", "3": ""}).per_image.tolist() == [0, 0, 0]
 
 
 def test_document_frequencies_count_images_not_captions() -> None:
-    frequencies = DocumentFrequencies.of([["a dog", "a dog runs"], ["a cat"]])
-    assert frequencies.images == 2
-    assert frequencies.counts[("a",)] == 2
-    assert frequencies.counts[("a", "dog")] == 1
+    references = {"1": ["a dog"]}
+    once = TextCiderD(references, [["a dog"], ["a cat"], ["a boat"]])
+    repeated = TextCiderD(references, [["a dog", "a dog runs"], ["a cat"], ["a boat"]])
+    assert once.metric({"1": "a red dog"}).value == repeated.metric({"1": "a red dog"}).value
     with pytest.raises(ValueError, match="at least one image"):
-        DocumentFrequencies.of([])
+        TextCiderD(references, [])
