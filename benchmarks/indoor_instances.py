@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from smart_caption_ros.files import write_text_atomically
-from training.data.coco import read_json
+from training.data.json_files import read_json
 from training.errors import DataError
 
 INDOORS = frozenset({"furniture", "appliance", "electronic", "kitchen", "indoor"})

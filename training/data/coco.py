@@ -1,12 +1,12 @@
 """COCO's JSON files: caption annotations, instance annotations, and results (an image id and a caption each)."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from training.data.json_files import read_json
 from training.errors import DataError
 
 
@@ -86,22 +86,6 @@ def read_objects(paths: Iterable[Path]) -> dict[str, set[str]]:
                 )
             objects[image].add(names[entry["category_id"]])
     return objects
-
-
-def read_json(path: Path) -> Any:
-    """What a JSON file holds.
-
-    Raises:
-        DataError: the file is missing or not JSON.
-    """
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not JSON ({error})") from None
 
 
 def _read_object(path: Path, *lists: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from smart_caption_ros.files import UNFINISHED, replaced_atomically, write_text_atomically
-from training.data.coco import read_json
+from training.data.json_files import read_json
 from training.data.region_features import Regions, checked_regions
 from training.errors import DataError
 

@@ -1,10 +1,10 @@
 """COCO captions with Karpathy's splits: ``dataset_coco.json`` (Karpathy and Fei-Fei 2015)."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from training.data.json_files import read_json
 from training.errors import DataError
 
 SPLITS = ("train", "restval", "val", "test")
@@ -28,12 +28,7 @@ class Karpathy:
         Raises:
             DataError: naming the file, the image and the reason.
         """
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise DataError(f"{path} cannot be read: {error.strerror}") from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise DataError(f"{path} is not JSON ({error})") from None
+        document = read_json(path)
         if not isinstance(document, dict) or not isinstance(document.get("images"), list):
             raise DataError(f"{path}: expected an object with a list of images, as in dataset_coco.json")
         captions: dict[str, list[str]] = {}

@@ -59,5 +59,5 @@ def test_other_files_are_refused(tmp_path: Path, text: str, complaint: str) -> N
     path.write_text(text)
     with pytest.raises(DataError, match=complaint):
         Karpathy.load(path)
-    with pytest.raises(DataError, match="No such file"):
+    with pytest.raises(DataError, match="no such file"):
         Karpathy.load(tmp_path / "nowhere.json")

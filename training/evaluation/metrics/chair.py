@@ -1,8 +1,9 @@
-"""CHAIR (Rohrbach et al. 2018): objects that a caption names and the picture does not show.
+"""CHAIR (Rohrbach et al. 2018): objects that a caption names and the image does not show.
 
-The rules are the published ones: COCO's 80 classes with a list of synonyms, double words such as "hot dog" taken
-for one word, "baby elephant" no person, "toilet seat" no chair; an object is in the picture when an instance of its
-class is annotated or one of the human captions names it.
+The rules are the published ones: COCO's 80 classes with a list of synonyms; double words such as "hot dog" count as
+one word; "baby elephant" names no person and "toilet seat" no chair; an object is in the image when an instance of its
+class is annotated or one of the human captions names it. The published script singularises words by the library
+pattern; this module uses inflect.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from training.data.inflection import singular
 from training.errors import DataError
 from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images, ratio
 
-# Two words that are one word of the list, or no object at all ("train track", "home plate").
+# Two words that count as one word of the list, or as no object ("train track", "home plate").
 DOUBLE_WORDS = (
     "motor bike", "motor cycle", "air plane", "traffic light", "street light", "traffic signal", "stop light",
     "fire hydrant", "stop sign", "parking meter", "suit case", "sports ball", "baseball bat", "baseball glove",
@@ -30,22 +32,21 @@ REPLACED = {
     "bow tie": "tie",
     "toilet seat": "toilet",
 }
-IRREGULAR_PLURALS = {"child": "children", "person": "people", "mouse": "mice", "goose": "geese", "ox": "oxen"}
-ENDINGS_IN_F = ("calf", "knife")
 
 
 @dataclass(frozen=True)
 class Synonyms:
-    """The words that name an object: word, or words with spaces, to class name."""
+    """Synonyms of COCO's classes."""
 
     class_of: Mapping[str, str]
+    """Word, or words with spaces between them, to class name."""
 
     @classmethod
     def load(cls, path: Path) -> "Synonyms":
-        """Read a list: a class a line, its name first, then its synonyms, with commas between.
+        """Read a list: one class per line, its name first, then its synonyms, separated by commas.
 
         Raises:
-            DataError: no such file, or nothing in it.
+            DataError: the file is missing or names no class.
         """
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
@@ -60,14 +61,13 @@ class Synonyms:
         return cls(class_of)
 
     @cached_property
-    def _singular(self) -> dict[str, str]:
-        """Plurals of all words that count, to those words; a word of the list is never taken for a plural."""
-        known = {part for term in (*self.class_of, *REPLACED) for part in term.split()}
-        return {plural: word for word in sorted(known) for plural in _plurals(word) if plural not in known}
+    def _known(self) -> frozenset[str]:
+        """Words of the list, which are never taken for plurals."""
+        return frozenset(part for term in (*self.class_of, *REPLACED) for part in term.split())
 
     def mentions(self, caption: str) -> list[str]:
-        """Classes of the objects that a caption names, in order, once for every time it names them."""
-        words = [self._singular.get(word, word) for word in caption.lower().split()]
+        """Find the classes of the objects that a caption names, in order, one entry per mention."""
+        words = [word if word in self._known else singular(word) for word in caption.lower().split()]
         terms = []
         position = 0
         while position < len(words):
@@ -79,35 +79,19 @@ class Synonyms:
         return [self.class_of[term] for term in terms if term in self.class_of]
 
 
-def _plurals(word: str) -> set[str]:
-    if word in IRREGULAR_PLURALS:
-        return {IRREGULAR_PLURALS[word], f"{word}s"}
-    if word in ENDINGS_IN_F:
-        return {f"{word.rstrip('fe')}ves"}
-    if word.endswith("man"):
-        return {f"{word[:-3]}men"}
-    if word.endswith("child"):
-        return {f"{word}ren"}
-    if word.endswith("y") and word[-2:-1] not in "aeiou":
-        return {f"{word[:-1]}ies"}
-    if word.endswith(("s", "x", "z", "ch", "sh")):
-        return {f"{word}es"}
-    return {f"{word}s", f"{word}es"} if word.endswith("o") else {f"{word}s"}
-
-
 def chair(
     candidates: Captions, references: References, objects: Mapping[str, Iterable[str]], synonyms: Synonyms
 ) -> list[Metric]:
-    """CHAIR-i, hallucinated among named objects, and CHAIR-s, captions with one at least among all; low is good.
+    """Compute CHAIR-i, the share of named objects that are hallucinated, and CHAIR-s, the share of captions with one.
 
     Args:
-        candidates: a caption of space-joined tokens for each image.
-        references: the human captions of the same images, likewise.
-        objects: class names of the annotated instances of each of these images.
-        synonyms: which words name which class.
+        candidates: for each image a caption, space-joined tokens.
+        references: for each image the human captions, space-joined tokens.
+        objects: for each image the class names of its annotated instances.
+        synonyms: the words that name each class.
 
     Returns:
-        ``chair_i`` (an image whose caption names no object has no value of its own) and ``chair_s``.
+        ``chair_i`` (NaN for an image whose caption names no object) and ``chair_s``, both in [0, 1], lower is better.
 
     Raises:
         ValueError: candidates and references do not name the same images, an image lacks its entry in ``objects``,

@@ -1,0 +1,37 @@
+"""Singular, plural and article of the nouns that captions have."""
+
+import pytest
+
+from training.data.inflection import is_plural, plural, singular, with_indefinite_article
+
+
+@pytest.mark.parametrize(
+    ("one", "many"),
+    [
+        ("knife", "knives"),
+        ("box", "boxes"),
+        ("glass", "glasses"),
+        ("couch", "couches"),
+        ("bookshelf", "bookshelves"),
+        ("person", "people"),
+        ("roll of paper", "rolls of paper"),
+    ],
+)
+def test_singular_and_plural_belong_together(one: str, many: str) -> None:
+    assert plural(one) == many
+    if " of " not in one:
+        assert singular(many) == one
+        assert is_plural(many)
+        assert not is_plural(one)
+
+
+@pytest.mark.parametrize("noun", ["bus", "gas", "canvas", "furniture", "dress", "sheep", "wine glass", "scissors"])
+def test_singulars_stay_as_they_are(noun: str) -> None:
+    assert singular(noun) == noun
+    assert not is_plural(noun)
+
+
+def test_the_article_follows_the_sound() -> None:
+    assert [with_indefinite_article(noun) for noun in ("oven", "lamp", "used bed", "hour")] == [
+        "an oven", "a lamp", "a used bed", "an hour",
+    ]  # fmt: skip

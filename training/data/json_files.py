@@ -1,0 +1,49 @@
+"""Read JSON and JSON Lines files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from training.errors import DataError
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        DataError: the file is missing, unreadable or not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON ({error})") from None
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """Read the objects of a JSON Lines file, one per line; empty lines are skipped.
+
+    Raises:
+        DataError: the file is missing or unreadable, or a line holds no JSON object; names the line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} cannot be read: {error}") from None
+    entries = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            raise DataError(f"{path}, line {number}: not JSON ({error})") from None
+        if not isinstance(entry, dict):
+            raise DataError(f"{path}, line {number}: expected an object, {{...}}")
+        entries.append(entry)
+    return entries
