@@ -1,15 +1,16 @@
-"""What all tests share: where the data sets are, what a marked test needs, and how hypothesis runs."""
+"""What all tests share: the data sets' folder, tiny bundles, skipped marks, and how hypothesis runs."""
 
 import logging
 import os
-import subprocess
-import sys
+import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from smart_caption_ros.grounding import NounCoverage
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -51,22 +52,37 @@ def reference_dir(data_dir: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_bundle() -> Path:
+    """A committed bundle with random weights, both forms of the captioner and no detector; it must not be changed."""
+    return ROOT / "tests" / "bundles" / "tiny"
+
+
+@pytest.fixture(scope="session")
+def detecting_bundle() -> Path:
+    """A committed bundle whose vision graph detects cups, chairs and persons; it must not be changed."""
+    return ROOT / "tests" / "bundles" / "detecting"
+
+
+@pytest.fixture
+def bundle_copy(tiny_bundle: Path, tmp_path: Path) -> Path:
+    """A copy of the tiny bundle that the test may change."""
+    return Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
+
+
+@pytest.fixture(scope="session")
+def coverage() -> NounCoverage:
+    """The noun tagger and the word vectors that ship with the package."""
+    return NounCoverage.load()
+
+
+@pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random captioner as training saves it."""
+    """A random captioner with a backbone, as training saves it; needs torch."""
     from tests.tiny_model import tiny_trained
 
     path = tmp_path_factory.mktemp("tiny") / "best.safetensors"
     tiny_trained().save(path)
     return path
-
-
-@pytest.fixture(scope="session")
-def tiny_bundle(tiny_checkpoint: Path) -> Path:
-    """The same captioner, exported by the command that a user types."""
-    folder = tiny_checkpoint.parent / "bundle"
-    command = [sys.executable, "-m", "export", str(tiny_checkpoint), str(folder), "--check-images", "4"]
-    subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, "SMART_CAPTION_DATA": "/nowhere"})
-    return folder
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

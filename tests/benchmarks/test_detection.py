@@ -171,3 +171,15 @@ def test_labels_of_other_photographs_are_refused(
 def test_a_bundle_without_a_detector_is_refused(tiny_bundle: Path) -> None:
     with pytest.raises(DetectorError, match="no detector"):
         open_detector(tiny_bundle, 1)
+
+
+def test_yolox_nano_finds_on_photographs_what_others_measured(data_dir: Path) -> None:
+    annotations = data_dir / "coco_mini" / "instances_val2017.json"
+    detector = Detector.from_onnx(
+        data_dir / "detectors" / "yolox_nano.onnx", engine="onnxruntime-cpu", threads=1, minimum_score=LOWEST_SCORE
+    )
+    objects = detect_all(detector, annotations, data_dir / "coco_mini" / "images")["objects"]
+    assert average_precision(annotations, objects)["ap50"] == pytest.approx(0.49, abs=0.01)
+    measured = precision_and_recall(annotations, objects, 0.35)
+    assert measured["precision"] == pytest.approx(0.67, abs=0.03)
+    assert measured["recall"] == pytest.approx(0.32, abs=0.02)

@@ -1,31 +1,21 @@
-"""Copies of the tiny bundle to spoil, and one that carries a detector."""
+"""A bundle with a detector of its own file."""
 
-import shutil
+import json
 from pathlib import Path
 
-import onnx
 import pytest
 
-from export.bundle import write_bundle
-from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.detection.class_names import COCO_CLASSES
+from smart_caption_ros.files import sha256_of
 from tests.detection.tiny_detectors import write_yolox
 
 
 @pytest.fixture
-def bundle_copy(tiny_bundle: Path, tmp_path: Path) -> Path:
-    """A bundle that the test may damage."""
-    return Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
-
-
-@pytest.fixture
-def seeing_bundle(tiny_bundle: Path, tmp_path: Path) -> Path:
-    """A bundle with a detector that finds coloured squares; the test may damage it."""
-    bundle = Bundle.load(tiny_bundle)
-    facts = {key: value for key, value in bundle.manifest.items() if key != "files"}
-    facts |= {"class_names": list(COCO_CLASSES), "detector": {"layout": "yolox", "minimum_score": 0.75}}
-    graphs = {name: onnx.load(str(tiny_bundle / name)) for name in ("vision.onnx", "captioner.onnx")}
-    graphs["detector.onnx"] = onnx.load(str(write_yolox(tmp_path / "tiny_yolox.onnx")))
-    folder = tmp_path / "seeing_bundle"
-    write_bundle(folder, graphs, bundle.vocabulary, facts, check=lambda bundle: None)
-    return folder
+def bundle_with_detector(bundle_copy: Path) -> Path:
+    """A copy of the tiny bundle with a YOLOX graph that finds coloured squares; the test may change it."""
+    detector = write_yolox(bundle_copy / "detector.onnx")
+    manifest = json.loads((bundle_copy / "manifest.json").read_text())
+    manifest |= {"class_names": list(COCO_CLASSES), "detector": {"layout": "yolox", "minimum_score": 0.75}}
+    manifest["files"][detector.name] = {"bytes": detector.stat().st_size, "sha256": sha256_of(detector)}
+    (bundle_copy / "manifest.json").write_text(json.dumps(manifest))
+    return bundle_copy

@@ -29,7 +29,7 @@ def test_a_good_bundle_is_read(tiny_bundle: Path) -> None:
     assert bundle.name == "tiny"
     assert bundle.grid == (7, 7)
     assert (bundle.preprocessing.width, bundle.preprocessing.height) == (224, 224)
-    assert (bundle.beam_size, bundle.max_words) == (5, 12)
+    assert (bundle.beam_size, bundle.max_words) == (5, 6)
     assert len(bundle.vocabulary) == 60
 
 
@@ -161,8 +161,8 @@ def test_the_default_bundle_ships_whole_and_says_what_it_was_trained_on_and_how_
     assert test_scores["cider"] > 0
 
 
-def test_a_bundle_may_carry_a_detector(seeing_bundle: Path, tiny_bundle: Path) -> None:
-    bundle = Bundle.load(seeing_bundle)
+def test_a_bundle_may_carry_a_detector(bundle_with_detector: Path, tiny_bundle: Path) -> None:
+    bundle = Bundle.load(bundle_with_detector)
     assert bundle.detector is not None
     assert (bundle.detector.layout, bundle.detector.minimum_score) == ("yolox", 0.75)
     assert bundle.class_names[16] == "dog"
@@ -183,13 +183,13 @@ def test_a_bundle_may_carry_a_detector(seeing_bundle: Path, tiny_bundle: Path) -
     ],
 )
 def test_a_detector_that_the_manifest_does_not_describe_is_refused(
-    seeing_bundle: Path, change: Callable[[dict[str, Any]], object], words: str
+    bundle_with_detector: Path, change: Callable[[dict[str, Any]], object], words: str
 ) -> None:
-    change_manifest(seeing_bundle, change)
-    assert words in refusal(seeing_bundle)
+    change_manifest(bundle_with_detector, change)
+    assert words in refusal(bundle_with_detector)
 
 
-def test_a_truncated_detector_is_named(seeing_bundle: Path) -> None:
-    path = seeing_bundle / "detector.onnx"
+def test_a_truncated_detector_is_named(bundle_with_detector: Path) -> None:
+    path = bundle_with_detector / "detector.onnx"
     path.write_bytes(path.read_bytes()[:-10])
-    assert "detector.onnx has" in refusal(seeing_bundle)
+    assert "detector.onnx has" in refusal(bundle_with_detector)

@@ -1,4 +1,4 @@
-"""The Captioner against torch, and its face towards callers."""
+"""The Captioner as its callers see it."""
 
 import json
 import subprocess
@@ -8,58 +8,18 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smart_caption_ros.captioning import BundleError, Captioner
 from smart_caption_ros.files import sha256_of
 from tests.detection.tiny_detectors import GREEN, squares, write_boxes_scores_labels, write_yolox
-from training.engine.trained_captioner import TrainedCaptioner
+from tests.frames import blobs
 
 
 @pytest.fixture(scope="module")
 def captioner(tiny_bundle: Path) -> Captioner:
     return Captioner.from_bundle(tiny_bundle, engine="onnxruntime-cpu", threads=1)
-
-
-@pytest.fixture(scope="module")
-def trained(tiny_checkpoint: Path) -> TrainedCaptioner:
-    from export.storage import round_to_float16
-
-    trained = TrainedCaptioner.load(tiny_checkpoint)
-    round_to_float16(trained.captioner)
-    round_to_float16(trained.backbone)
-    return trained
-
-
-def blobs(seed: int, height: int = 224, width: int = 224) -> np.ndarray:
-    coarse = np.random.default_rng(seed).integers(0, 256, (5, 5, 3), dtype=np.uint8)
-    return cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_words_and_log_probabilities_equal_those_of_torch(
-    captioner: Captioner, trained: TrainedCaptioner, seed: int
-) -> None:
-    image = blobs(seed)
-    expected = trained.caption_images(image[None], beam_size=5, max_words=12)
-    caption = captioner.caption(image)
-    assert [word.text for word in caption.words] == trained.sentences(expected)[0]
-    np.testing.assert_allclose(
-        [word.log_probability for word in caption.words],
-        expected.log_probabilities[0, 0, : len(caption.words)],
-        atol=1e-4,
-    )
-    assert caption.score == pytest.approx(float(expected.scores[0, 0]), abs=1e-3)
-
-
-def test_a_larger_frame_is_squashed_as_opencv_does_it(captioner: Captioner, trained: TrainedCaptioner) -> None:
-    image = blobs(3, 480, 640)
-    squashed = cv2.resize(image, (224, 224), interpolation=cv2.INTER_AREA)
-    with torch.inference_mode():
-        expected = trained.sentences(trained.caption_images(squashed[None], 5, 12))[0]
-    assert [word.text for word in captioner.caption(image).words] == expected
 
 
 @given(height=st.integers(1, 300), width=st.integers(1, 300), seed=st.integers(0, 9))
@@ -158,8 +118,10 @@ def test_the_default_bundle_captions_a_photograph_with_words_of_its_own() -> Non
     assert {"woman", "man", "girl", "boy", "person"} & set(caption.text.split())
 
 
-def test_a_bundle_with_a_detector_gives_captions_their_objects(seeing_bundle: Path, captioner: Captioner) -> None:
-    seeing = Captioner.from_bundle(seeing_bundle, engine="onnxruntime-cpu", threads=1)
+def test_a_bundle_with_a_detector_gives_captions_their_objects(
+    bundle_with_detector: Path, captioner: Captioner
+) -> None:
+    seeing = Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu", threads=1)
     frame = squares(640, 640, (GREEN, (320, 160, 480, 320)))
     caption = seeing.caption(frame)
     assert ("dog", (320.0, 160.0, 480.0, 320.0)) in [(each.class_name, each.box_xyxy) for each in caption.objects]
@@ -169,9 +131,9 @@ def test_a_bundle_with_a_detector_gives_captions_their_objects(seeing_bundle: Pa
     assert captioner.caption(frame).objects == ()
 
 
-def test_a_detector_of_ones_own_takes_the_place_of_the_bundles(seeing_bundle: Path, tmp_path: Path) -> None:
+def test_a_detector_of_ones_own_takes_the_place_of_the_bundles(bundle_with_detector: Path, tmp_path: Path) -> None:
     path = write_boxes_scores_labels(tmp_path / "own.onnx", names=str(["lamp"] * 80))
-    seeing = Captioner.from_bundle(seeing_bundle, engine="onnxruntime-cpu", threads=1, detector=path)
+    seeing = Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu", threads=1, detector=path)
     objects = seeing.caption(squares(64, 64, (GREEN, (32, 16, 48, 32)))).objects
     assert {each.class_name for each in objects} == {"lamp"}
     assert seeing.detector is not None
@@ -179,18 +141,18 @@ def test_a_detector_of_ones_own_takes_the_place_of_the_bundles(seeing_bundle: Pa
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_the_minimum_score_may_be_chosen(seeing_bundle: Path, tmp_path: Path, own: bool) -> None:
+def test_the_minimum_score_may_be_chosen(bundle_with_detector: Path, tmp_path: Path, own: bool) -> None:
     detector = write_yolox(tmp_path / "own.onnx") if own else None
     seeing = Captioner.from_bundle(
-        seeing_bundle, engine="onnxruntime-cpu", threads=1, detector=detector, minimum_score=0.9
+        bundle_with_detector, engine="onnxruntime-cpu", threads=1, detector=detector, minimum_score=0.9
     )
     assert seeing.detector is not None
     assert seeing.detector.minimum_score == 0.9
 
 
-def test_a_detector_of_another_layout_than_the_manifest_says_is_refused(seeing_bundle: Path) -> None:
-    manifest = json.loads((seeing_bundle / "manifest.json").read_text())
+def test_a_detector_of_another_layout_than_the_manifest_says_is_refused(bundle_with_detector: Path) -> None:
+    manifest = json.loads((bundle_with_detector / "manifest.json").read_text())
     manifest["detector"]["layout"] = "boxes-scores-labels"
-    (seeing_bundle / "manifest.json").write_text(json.dumps(manifest))
+    (bundle_with_detector / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(BundleError, match="has the layout yolox instead of boxes-scores-labels"):
-        Captioner.from_bundle(seeing_bundle, engine="onnxruntime-cpu")
+        Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu")

@@ -67,10 +67,10 @@ def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out
     bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
     add_static_captioner(bundle)
     install(monkeypatch, tmp_path)
-    # What TensorRT would do with a broken kernel: the first convolution's bias is off.
+    # What TensorRT would do with a broken kernel: the weights are off.
     spoilt = onnx.load(bundle / "vision.onnx")
-    bias = next(each for each in spoilt.graph.initializer if each.dims == [32])
-    bias.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(bias) + 1, bias.name))
+    weights = next(each for each in spoilt.graph.initializer if each.name == "to_tokens")
+    weights.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weights) + 1, weights.name))
     onnx.save(spoilt, tmp_path / "spoilt.onnx")
     monkeypatch.setattr(
         "smart_caption_ros.engines.tensorrt.TensorRtEngine.load",

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from smart_caption_ros.captioning.bundle import STATIC_GRAPH
+from smart_caption_ros.captioning.bundle import STATIC_GRAPH, Bundle
 from smart_caption_ros.files import sha256_of
 
 FLOAT, INT64, BOOL, UINT8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.UINT8
@@ -52,7 +52,7 @@ def add_static_captioner(bundle: Path) -> None:
     save(
         bundle / STATIC_GRAPH,
         nodes,
-        [("tokens", FLOAT, [1, 49, 1280]), ("token_mask", BOOL, [1, 49])],
+        [("tokens", FLOAT, [1, 49, Bundle.load(bundle).token_width]), ("token_mask", BOOL, [1, 49])],
         [
             ("words", INT64, [1, 2, 3]),
             ("log_probabilities", FLOAT, [1, 2, 3]),

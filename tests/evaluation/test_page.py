@@ -51,11 +51,6 @@ class Elements(HTMLParser):
         return [each for name, each in self.found if name == tag and attributes.items() <= each.items()]
 
 
-@pytest.fixture(scope="module")
-def coverage() -> NounCoverage:
-    return NounCoverage.load()
-
-
 @pytest.fixture
 def drawn(coverage: NounCoverage) -> Picture:
     image = np.zeros((120, 200, 3), np.uint8)

@@ -1,4 +1,9 @@
-"""Pieces of tiny captioners: traced once, joined in many ways."""
+"""Pieces of tiny captioners, traced once and joined in many ways, and an exported bundle."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import onnx
 import pytest
@@ -6,6 +11,7 @@ import pytest
 from export.storage import round_to_float16
 from export.trace import Pieces, export_pieces
 from export.vision import export_vision
+from tests.conftest import ROOT
 from tests.tiny_model import tiny_smart, tiny_trained
 from training.models.smart import Smart
 
@@ -30,3 +36,12 @@ def pieces() -> Pieces:
 def vision_graph() -> onnx.ModelProto:
     """Of a random backbone."""
     return export_vision(tiny_trained().backbone)
+
+
+@pytest.fixture(scope="session")
+def exported_bundle(tiny_checkpoint: Path) -> Path:
+    """The bundle that the export command makes of the tiny checkpoint."""
+    folder = tiny_checkpoint.parent / "bundle"
+    command = [sys.executable, "-m", "export", str(tiny_checkpoint), str(folder), "--check-images", "4"]
+    subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, "SMART_CAPTION_DATA": "/nowhere"})
+    return folder

@@ -17,23 +17,23 @@ def export(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
-def test_a_bundle_is_written_and_checked_against_torch(tiny_bundle: Path) -> None:
-    bundle = Bundle.load(tiny_bundle)
+def test_a_bundle_is_written_and_checked_against_torch(exported_bundle: Path) -> None:
+    bundle = Bundle.load(exported_bundle)
     assert bundle.manifest["precision"] == {"stored": "float16", "computed": "float32"}
     assert bundle.manifest["architecture"]["memory_slots"] == 5
     assert bundle.static_graph is not None
-    assert not list(tiny_bundle.parent.glob("*.unfinished"))
+    assert not list(exported_bundle.parent.glob("*.unfinished"))
 
 
 def test_float32_weights_give_a_larger_bundle_that_agrees_with_torch(
-    tiny_checkpoint: Path, tiny_bundle: Path, tmp_path: Path
+    tiny_checkpoint: Path, exported_bundle: Path, tmp_path: Path
 ) -> None:
     done = export(tiny_checkpoint, tmp_path / "bundle", "--storage", "float32", "--beam-size", 2, "--check-images", 4)
     assert done.returncode == 0, done.stderr
     assert "4 of 4 captions" in done.stdout
     assert "static and Loop form: 4 of 4 captions" in done.stdout
     assert Bundle.load(tmp_path / "bundle").beam_size == 2
-    smaller, larger = tiny_bundle / "vision.onnx", tmp_path / "bundle" / "vision.onnx"
+    smaller, larger = exported_bundle / "vision.onnx", tmp_path / "bundle" / "vision.onnx"
     assert larger.stat().st_size > 1.8 * smaller.stat().st_size
 
 
@@ -64,9 +64,9 @@ def test_what_cannot_be_exported_is_refused_in_one_sentence(
 
 
 def test_an_existing_folder_is_not_written_over_unasked(
-    tiny_checkpoint: Path, tiny_bundle: Path, tmp_path: Path
+    tiny_checkpoint: Path, exported_bundle: Path, tmp_path: Path
 ) -> None:
-    copy = shutil.copytree(tiny_bundle, tmp_path / "bundle")
+    copy = shutil.copytree(exported_bundle, tmp_path / "bundle")
     before = (copy / "manifest.json").read_bytes()
     done = export(tiny_checkpoint, copy, "--check-images", 1)
     assert done.returncode == 1

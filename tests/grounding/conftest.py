@@ -1,10 +1,8 @@
-"""The pipeline and the table that ship, loaded once, and the vectors of the worked example."""
+"""The word vectors of the worked example."""
 
 from pathlib import Path
 
 import pytest
-
-from smart_caption_ros.grounding import NounCoverage
 
 # The worked example of docs/coverage.md.
 EXAMPLE_VECTORS = """\
@@ -15,11 +13,6 @@ couch 0.96 0.28
 dining 1 0.4
 laptop -0.6 0.8
 """
-
-
-@pytest.fixture(scope="session")
-def coverage() -> NounCoverage:
-    return NounCoverage.load()
 
 
 @pytest.fixture

@@ -15,11 +15,6 @@ from smart_caption_ros.grounding import CoverageOptions, NounCoverage
 from smart_caption_ros.grounding.named_objects import GroundedNoun, ground
 
 
-@pytest.fixture(scope="module")
-def coverage() -> NounCoverage:
-    return NounCoverage.load()
-
-
 def caption(text: str, *objects: tuple[str, float], tokens: str | None = None) -> Caption:
     box = (0.0, 0.0, 1.0, 1.0)
     return Caption(

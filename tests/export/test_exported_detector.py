@@ -1,8 +1,6 @@
-"""A bundle whose vision graph finds objects: the same as torch, in the same pass, unless another detector is given."""
+"""An exported bundle whose vision graph detects objects: the same objects as torch."""
 
-import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +11,8 @@ import pytest
 import torch
 
 from export.verify import synthetic_images
-from smart_caption_ros.captioning import Bundle, BundleError, Captioner
-from smart_caption_ros.captioning.vision import Vision
-from smart_caption_ros.captioning.vision_detector import VisionDetector
-from smart_caption_ros.engines import create_engine
+from smart_caption_ros.captioning import Bundle, Captioner
 from tests.conftest import ROOT
-from tests.detection.tiny_detectors import write_yolox
 from tests.tiny_model import tiny_trained
 from training.engine.trained_captioner import TrainedCaptioner
 from training.vision.side_by_side import SideBySide
@@ -92,53 +86,6 @@ def test_objects_are_those_of_torch_surest_first_and_inside_the_frame(captioner:
         assert each.score >= 0.2
 
 
-def test_boxes_are_in_pixels_of_a_frame_of_any_size(captioner: Captioner) -> None:
-    small = synthetic_images(1, 224, seed=4)[0]
-    wide = np.repeat(np.repeat(small, 2, axis=0), 3, axis=1)
-    for one, other in zip(captioner.caption(small).objects[:5], captioner.caption(wide).objects[:5], strict=True):
-        np.testing.assert_allclose(np.array(one.box_xyxy) * [3, 2, 3, 2], other.box_xyxy, atol=1.0)
-        assert one.class_name == other.class_name
-
-
-def test_one_pass_of_the_vision_graph_gives_tokens_and_objects(
-    captioner: Captioner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    passes, run = 0, Vision.run
-
-    def counted(vision: Vision, preprocessed: np.ndarray) -> object:
-        nonlocal passes
-        passes += 1
-        return run(vision, preprocessed)
-
-    monkeypatch.setattr(Vision, "run", counted)
-    caption = captioner.caption(synthetic_images(1, 224, seed=4)[0])
-    assert passes == 1
-    assert caption.objects
-    detector = captioner.detector
-    assert isinstance(detector, VisionDetector)
-    assert detector.detect(synthetic_images(1, 224, seed=4)[0]) == caption.objects
-
-
-def test_captions_are_the_same_with_and_without_the_detector(captioner: Captioner, bundle: Path) -> None:
-    without = Captioner.from_bundle(bundle, engine="onnxruntime-cpu", threads=1, detector="none")
-    image = synthetic_images(1, 224, seed=4)[0]
-    assert without.detector is None
-    assert without.caption(image).objects == ()
-    assert without.caption(image).text == captioner.caption(image).text
-    assert captioner.caption_batch([image]) == [captioner.caption(image).text]
-
-
-def test_a_detector_that_is_given_wins_and_a_minimum_score_holds(bundle: Path, tmp_path: Path) -> None:
-    given = Captioner.from_bundle(bundle, detector=write_yolox(tmp_path / "tiny.onnx"))
-    assert given.detector is not None
-    assert given.detector.layout == "yolox"
-    image = synthetic_images(1, 224, seed=4)[0]
-    found = Captioner.from_bundle(bundle).caption(image).objects
-    score = found[len(found) // 2].score
-    picky = Captioner.from_bundle(bundle, minimum_score=score).caption(image).objects
-    assert picky == tuple(each for each in found if each.score >= score)
-
-
 def test_a_detector_may_be_left_out(checkpoint: Path, tmp_path: Path) -> None:
     export(checkpoint, tmp_path / "bundle", "--no-detector", "--max-words", "4", "--beam-size", "1")
     loaded = Bundle.load(tmp_path / "bundle")
@@ -162,25 +109,3 @@ def test_training_may_begin_with_the_backbone_of_such_a_bundle(bundle: Path, che
 def test_float16_finds_the_same_within_its_precision(checkpoint: Path, tmp_path: Path) -> None:
     said = export(checkpoint, tmp_path / "bundle", "--precision", "float16", "--max-words", "4", "--beam-size", "1")
     assert "objects: class scores within" in said
-
-
-def test_a_manifest_that_promises_objects_of_a_graph_without_them_is_refused(tiny_bundle: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest |= {"class_names": list(CLASSES), "detector": {"layout": "vision", "minimum_score": 0.3}}
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(BundleError, match="no output boxes"):
-        Vision(Bundle.load(copy), create_engine("onnxruntime-cpu"))
-    manifest["class_names"] = []
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(BundleError, match="class_names"):
-        Bundle.load(copy)
-
-
-def test_classes_that_do_not_fit_the_graph_are_refused(bundle: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(bundle, tmp_path / "bundle"))
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["class_names"] = ["cup", "chair"]
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(BundleError, match="2 classes"):
-        Captioner.from_bundle(copy).caption(synthetic_images(1, 224)[0])

@@ -1,0 +1,102 @@
+"""A bundle whose vision graph detects objects in the pass that makes the tokens."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from smart_caption_ros.captioning import Bundle, BundleError, Captioner
+from smart_caption_ros.captioning.vision import Vision
+from smart_caption_ros.captioning.vision_detector import VisionDetector
+from smart_caption_ros.engines import create_engine
+from tests.detection.tiny_detectors import write_yolox
+from tests.frames import blobs
+
+CLASSES = ("cup", "chair", "person")
+
+
+@pytest.fixture(scope="module")
+def captioner(detecting_bundle: Path) -> Captioner:
+    return Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu", threads=1)
+
+
+def test_objects_are_sorted_by_score_and_inside_the_frame(captioner: Captioner) -> None:
+    objects = captioner.caption(blobs(4)).objects
+    assert objects
+    assert [each.score for each in objects] == sorted((each.score for each in objects), reverse=True)
+    for each in objects:
+        left, top, right, bottom = each.box_xyxy
+        assert 0 <= left < right <= 224
+        assert 0 <= top < bottom <= 224
+        assert each.score >= 0.2
+
+
+def test_boxes_are_in_pixels_of_a_frame_of_any_size(captioner: Captioner) -> None:
+    small = blobs(4)
+    wide = np.repeat(np.repeat(small, 2, axis=0), 3, axis=1)
+    for one, other in zip(captioner.caption(small).objects[:5], captioner.caption(wide).objects[:5], strict=True):
+        np.testing.assert_allclose(np.array(one.box_xyxy) * [3, 2, 3, 2], other.box_xyxy, atol=1.0)
+        assert one.class_name == other.class_name
+
+
+def test_one_pass_of_the_vision_graph_gives_tokens_and_objects(
+    captioner: Captioner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes, run = 0, Vision.run
+
+    def counted(vision: Vision, preprocessed: np.ndarray) -> object:
+        nonlocal passes
+        passes += 1
+        return run(vision, preprocessed)
+
+    monkeypatch.setattr(Vision, "run", counted)
+    caption = captioner.caption(blobs(4))
+    assert passes == 1
+    assert caption.objects
+    detector = captioner.detector
+    assert isinstance(detector, VisionDetector)
+    assert detector.detect(blobs(4)) == caption.objects
+
+
+def test_captions_are_the_same_with_and_without_the_detector(captioner: Captioner, detecting_bundle: Path) -> None:
+    without = Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu", threads=1, detector="none")
+    image = blobs(4)
+    assert without.detector is None
+    assert without.caption(image).objects == ()
+    assert without.caption(image).text == captioner.caption(image).text
+    assert captioner.caption_batch([image]) == [captioner.caption(image).text]
+
+
+def test_a_detector_that_is_given_wins_and_a_minimum_score_holds(detecting_bundle: Path, tmp_path: Path) -> None:
+    given = Captioner.from_bundle(detecting_bundle, detector=write_yolox(tmp_path / "tiny.onnx"))
+    assert given.detector is not None
+    assert given.detector.layout == "yolox"
+    image = blobs(4)
+    found = Captioner.from_bundle(detecting_bundle).caption(image).objects
+    score = found[len(found) // 2].score
+    picky = Captioner.from_bundle(detecting_bundle, minimum_score=score).caption(image).objects
+    assert picky == tuple(each for each in found if each.score >= score)
+
+
+def test_a_manifest_that_promises_objects_of_a_graph_without_them_is_refused(tiny_bundle: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest |= {"class_names": list(CLASSES), "detector": {"layout": "vision", "minimum_score": 0.3}}
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match="no output boxes"):
+        Vision(Bundle.load(copy), create_engine("onnxruntime-cpu"))
+    manifest["class_names"] = []
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match="class_names"):
+        Bundle.load(copy)
+
+
+def test_classes_that_do_not_fit_the_graph_are_refused(detecting_bundle: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(detecting_bundle, tmp_path / "bundle"))
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["class_names"] = ["cup", "chair"]
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match="2 classes"):
+        Captioner.from_bundle(copy).caption(blobs(0))
