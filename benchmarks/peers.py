@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from benchmarks.torch_decoders import FORBIDDEN
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.decoding.beam_search import NEVER
+from training.decoding.beam_search import EXCLUDED
+from training.models.captioner import Visual
 from training.models.layers import EncoderLayer
 from training.models.smart import Smart, SmartConfig
 
@@ -25,8 +26,9 @@ class ObjectRelation(Smart):
         super().__init__(SmartConfig(vocabulary_size=vocabulary_size, token_width=token_width, **layers))
         self.geometry = nn.ModuleList(nn.Linear(64, self.config.heads) for _ in range(6))
 
-    def encode_tokens(self, tokens: Tensor, mask: Tensor | None = None) -> list[Tensor]:
-        """As :meth:`Smart.encode_tokens`, with boxes made up for the tokens."""
+    def encode_levels(self, visual: Visual) -> list[Tensor]:
+        """As :meth:`Smart.encode_levels`, with boxes made up for the tokens."""
+        tokens, mask = visual.tokens, visual.mask
         boxes = torch.rand(*tokens.shape[:2], 4, generator=torch.Generator().manual_seed(0)).to(tokens.device)
         embedded = _embed_geometry(boxes)
         x = self.token_norm(torch.relu(self.token_projection(tokens)))
@@ -35,11 +37,11 @@ class ObjectRelation(Smart):
             assert isinstance(layer, EncoderLayer)
             attention = layer.attention
             keys, values = attention.project_keys_values(x)
-            queries = attention._split(attention.query(x)) * attention.d_head**-0.5
+            queries = attention.split_heads(attention.query(x)) * attention.d_head**-0.5
             weights = torch.relu(geometry(embedded)).permute(0, 3, 1, 2).clamp(min=1e-6).log()
             scores = queries @ keys.transpose(-2, -1) + weights
             if mask is not None:
-                scores = scores.masked_fill(~mask[:, None, None, :], NEVER)
+                scores = scores.masked_fill(~mask[:, None, None, :], EXCLUDED)
             attended = attention.output((scores.softmax(dim=-1) @ values).transpose(1, 2).flatten(2))
             x = layer.attention_norm(x, attended)
             x = layer.feed_forward_norm(x, layer.feed_forward(x))
@@ -93,11 +95,11 @@ class UpDown(nn.Module):
             first, first_cell = self.attention_lstm(joined, (first, first_cell))
             queries = self.of_state(first).unflatten(0, (batch, beams))
             energies = self.attention(torch.tanh(projected[:, None] + queries[:, :, None]))[..., 0]
-            weights = energies.masked_fill(~mask[:, None], NEVER).softmax(dim=-1)
+            weights = energies.masked_fill(~mask[:, None], EXCLUDED).softmax(dim=-1)
             attended = (weights @ tokens).flatten(0, 1)
             second, second_cell = self.language_lstm(torch.cat([attended, first], dim=1), (second, second_cell))
             logits = self.word_projection(second)
-            logits[:, FORBIDDEN] = NEVER
+            logits[:, FORBIDDEN] = EXCLUDED
             totals = scores[..., None] + logits.log_softmax(dim=-1).unflatten(0, (batch, beams))
             scores, order = totals.flatten(1).topk(beam_size, dim=-1)
             parents = torch.div(order, totals.shape[-1], rounding_mode="floor")

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.decoding.beam_search import NEVER
+from training.decoding.beam_search import EXCLUDED
+from training.models.captioner import Visual
 from training.models.layers import MultiHeadAttention
 from training.models.smart import Smart
 
@@ -41,7 +42,7 @@ def published_style(model: Smart, tokens: Tensor, mask: Tensor, beam_size: int =
         tokens: (B, N, token_width); mask: (B, N) bool.
     """
     batch, device = tokens.shape[0], tokens.device
-    memory, memory_mask = model.encode_tokens(tokens, mask)[-1], mask[:, None, None, :]
+    memory, memory_mask = model.encode_levels(Visual(tokens, mask))[-1], mask[:, None, None, :]
     inputs: list[Tensor] = [memory[:, :0]] * len(model.decoder_layers())
     words = torch.full((batch, 1), Vocabulary.begin_id, device=device)
     scores, going_on = torch.zeros(batch, 1, device=device), torch.ones(batch, 1, device=device)
@@ -56,12 +57,12 @@ def published_style(model: Smart, tokens: Tensor, mask: Tensor, beam_size: int =
             x = layer.cross_norm(x, _attend(layer.cross_attention, x, memory, memory_mask))
             x = layer.feed_forward_norm(x, layer.feed_forward(x))
         logits = model.word_projection(x[:, 0])
-        logits[:, FORBIDDEN] = NEVER
+        logits[:, FORBIDDEN] = EXCLUDED
         log_probabilities = logits.log_softmax(dim=-1).unflatten(0, (batch, beams))
         # A beam that has ended goes on as padding, index 0, at no cost; its other continuations are out of reach.
         log_probabilities = log_probabilities * going_on[..., None]
         totals = scores[..., None] + log_probabilities
-        totals[..., 1:] += NEVER * (1 - going_on[..., None])
+        totals[..., 1:] += EXCLUDED * (1 - going_on[..., None])
         ordered, order = torch.sort(totals.flatten(1), dim=-1, descending=True)
         scores, order = ordered[:, :beam_size], order[:, :beam_size]
         parents = torch.div(order, totals.shape[-1], rounding_mode="floor")
@@ -83,16 +84,16 @@ def kv_cache(model: Smart, tokens: Tensor, mask: Tensor, beam_size: int = 5, max
     Arguments as :func:`published_style`. Nothing waits for the device, so that a GPU can capture all of it.
     """
     batch, device = tokens.shape[0], tokens.device
-    encoded = model.encode(tokens, mask)
-    keys = [each[:, :, :0] for each in encoded.keys]
+    encoded = model.encode(Visual(tokens, mask))
+    keys = [cache.keys[:, :, :0] for cache in encoded.caches]
     values = list(keys)
     words = torch.full((batch, 1), Vocabulary.begin_id, device=device)
     scores = torch.zeros(batch, 1, device=device)
     ended = torch.zeros(batch, 1, dtype=torch.bool, device=device)
-    resting = torch.full((model.config.vocabulary_size,), NEVER, device=device)
+    resting = torch.full((model.config.vocabulary_size,), EXCLUDED, device=device)
     resting[Vocabulary.padding_id] = 0.0
     never = torch.zeros_like(resting)
-    never[FORBIDDEN] = NEVER
+    never[FORBIDDEN] = EXCLUDED
     first_rows = torch.arange(batch, device=device)[:, None]
     said: list[Tensor] = []
     chosen: list[Tensor] = []
@@ -104,9 +105,9 @@ def kv_cache(model: Smart, tokens: Tensor, mask: Tensor, beam_size: int = 5, max
             own_keys, own_values = layer.self_attention.project_keys_values(own)
             keys[index] = torch.cat([keys[index], own_keys], dim=2)
             values[index] = torch.cat([values[index], own_values], dim=2)
-            attended, _ = layer.self_attention.attend(own, keys[index], values[index], None)
+            attended = layer.self_attention.attend(own, keys[index], values[index], None)
             x = layer.self_norm(x, attended.view_as(x))
-            x, _ = layer.attend_image(x, encoded.keys[index], encoded.values[index], encoded.mask)
+            x, _ = layer.attend_image(x, encoded.caches[index], encoded.mask, weights=False)
         log_probabilities = (model.word_projection(x) + never).log_softmax(dim=-1)
         log_probabilities = torch.where(ended[..., None], resting, log_probabilities)
         scores, order = (scores[..., None] + log_probabilities).flatten(1).topk(beam_size, dim=-1)
@@ -122,4 +123,4 @@ def kv_cache(model: Smart, tokens: Tensor, mask: Tensor, beam_size: int = 5, max
 
 def _attend(attention: MultiHeadAttention, x: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
     keys, values = attention.project_keys_values(memory)
-    return attention.attend(x, keys, values, mask)[0]
+    return attention.attend(x, keys, values, mask)

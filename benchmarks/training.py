@@ -24,6 +24,7 @@ from training.engine.distributed import Engine, EngineError, check_compiler, cho
 from training.engine.step import LARGEST_GRADIENT
 from training.errors import ConfigError
 from training.models import FAMILIES
+from training.models.captioner import Visual
 from training.objectives import OBJECTIVES
 from training.objectives.objective import TrainingCaptions
 from training.objectives.self_critical import Reward, SelfCritical
@@ -104,9 +105,7 @@ def measure(
     random = np.random.default_rng(arguments.seed)
     family = FAMILIES[config.family]
     vocabulary = captions.vocabulary
-    model = family.Config(
-        vocabulary_size=len(vocabulary), token_width=tokens_shape[1], padding_id=vocabulary.padding_id, **config.model
-    )
+    model = family.Config(vocabulary_size=len(vocabulary), token_width=tokens_shape[1], **config.model)
     captioner = family(model).to(engine.device).train()
     if compiled:
         captioner.compile()
@@ -121,7 +120,7 @@ def measure(
         tokens = torch.randn(phase.images_per_batch, *tokens_shape, device=engine.device)
         started = time.perf_counter()
         with engine.autocast():
-            loss = objective(captioner, tokens, images).loss
+            loss = objective(captioner, Visual(tokens), images).loss
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(captioner.parameters(), LARGEST_GRADIENT)

@@ -16,8 +16,10 @@ from export.passes.fuse import fuse_linears
 from export.passes.rows import flatten_rows
 from export.torch_to_onnx import to_onnx
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.decoding.beam_search import NEVER, read_history, select
-from training.models.smart import DecoderState, Encoded, Smart
+from training.decoding.beam_search import EXCLUDED, SearchSettings, backtrack, excluded_words, select_continuations
+from training.models.captioner import Slots, Visual, visible_slots
+from training.models.layers import ImageCache, WordCache
+from training.models.smart import EncodedImage, Smart
 
 
 @dataclass(frozen=True)
@@ -71,34 +73,34 @@ class _Start(nn.Module):
         super().__init__()
         self.model = model
         self.register_buffer("words", torch.full((1, beam_size), Vocabulary.begin_id))
-        self.register_buffer("scores", torch.where(torch.arange(beam_size) == 0, 0.0, NEVER)[None])
+        self.register_buffer("scores", torch.where(torch.arange(beam_size) == 0, 0.0, EXCLUDED)[None])
         self.register_buffer("nothing", torch.zeros(1, beam_size, dtype=torch.bool))
         self.register_buffer("own", torch.eye(beam_size, dtype=torch.bool)[None])
 
     def forward(self, tokens: Tensor, token_mask: Tensor) -> tuple[Tensor, ...]:
         batch = tokens.shape[0]
-        encoded = self.model.encode(tokens, token_mask)
-        state = self.model.initial_state(encoded)
+        encoded = self.model.encode(Visual(tokens, token_mask))
+        state = self.model.initial_state(encoded, self.words.shape[1])
         mask = encoded.mask
         assert mask is not None
         ended = self.nothing.repeat(batch, 1)
         return (
             self.words.repeat(batch, 1), self.scores.repeat(batch, 1), ended, ended[..., None][:, :, :0],
-            *state.keys, *state.values, self.own.repeat(batch, 1, 1), mask, *encoded.keys, *encoded.values,
+            *_of_state(state), self.own.repeat(batch, 1, 1), mask,
+            *(cache.keys for cache in encoded.caches), *(cache.values for cache in encoded.caches),
         )  # fmt: skip
 
 
 class _Step(nn.Module):
     """One word: the model's step, the k best continuations, the books."""
 
-    never_chosen: Tensor
+    excluded: Tensor
 
     def __init__(self, model: Smart) -> None:
         super().__init__()
         self.model = model
-        never = torch.zeros(model.config.vocabulary_size)
-        never[[Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id]] = NEVER
-        self.register_buffer("never_chosen", never)
+        excluded = excluded_words(model.config.vocabulary_size, SearchSettings().forbidden)
+        self.register_buffer("excluded", excluded)
 
     def forward(
         self, position: Tensor, words: Tensor, scores: Tensor, ended: Tensor, ancestry: Tensor, own: Tensor,
@@ -108,20 +110,19 @@ class _Step(nn.Module):
         word_keys, word_values, image_keys, image_values = (
             [kept[f"{kind}_{layer}"] for layer in layers] for kind in ("word_keys", "word_values", *_IMAGE)
         )
-        ancestry = torch.cat([ancestry, own], dim=2)
-        logits, attention, state = self.model.step(
-            words, position, ancestry, DecoderState(word_keys, word_values),
-            Encoded(image_keys, image_values, image_mask),
-        )  # fmt: skip
-        words, parents, chosen, scores, ended = select(
-            logits + self.never_chosen, scores, ended, Vocabulary.end_id, Vocabulary.padding_id
+        before = [WordCache(Slots(keys), Slots(values)) for keys, values in zip(word_keys, word_values, strict=True)]
+        images = [ImageCache(keys, values) for keys, values in zip(image_keys, image_values, strict=True)]
+        logits, attention, state = self.model.decode(
+            words[..., None], position, ancestry, before, EncodedImage(images, image_mask)
         )
+        words, parents, chosen, scores, ended = select_continuations(logits.squeeze(2) + self.excluded, scores, ended)
+        ancestry = visible_slots(ancestry, 1)
         # Whole rows: torch.gather would need an index for each of their elements, and nodes to make them.
         ancestry = torch.onnx.ops.symbolic(
             "GatherND", [ancestry, parents[..., None]], {"batch_dims": 1}, dtype=ancestry.dtype, shape=ancestry.shape
         )
         going_on = torch.logical_not(ended[:, 0].all())
-        return going_on, words, scores, ended, ancestry, *state.keys, *state.values, chosen, attention
+        return going_on, words, scores, ended, ancestry, *_of_state(state), chosen, attention.squeeze(2)
 
 
 class _Finish(nn.Module):
@@ -138,12 +139,16 @@ class _Finish(nn.Module):
         last_scores: Tensor,
     ) -> tuple[Tensor, ...]:  # fmt: skip
         ancestry = torch.cat([last_ancestry, self.own.expand(last_scores.shape[0], -1, -1)], dim=2)
-        found = read_history(step_words, step_chosen, step_attention, ancestry, last_scores)
+        found = backtrack(step_words, step_chosen, step_attention, ancestry, last_scores)
         return found.words, found.log_probabilities, found.attention
 
 
 _BOOKS = ("words", "scores", "ended", "ancestry")
 _IMAGE = ("image_keys", "image_values")
+
+
+def _of_state(state: list[WordCache]) -> list[Tensor]:
+    return [*(cache.keys.values for cache in state), *(cache.values.values for cache in state)]
 
 
 def _names(kinds: Iterable[str], layers: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Beam search as the textbook has it: one image, the whole sequence again for every word, all continuations sorted.
+"""Beam search of one image through teacher forcing: the whole sequence again for every word, no cache or state.
 
 The reference for :mod:`training.decoding.beam_search` and :mod:`export.captioner`; it shares no code with them.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.models.smart import Smart
+from training.models.captioner import Captioner, Visual
 
 FORBIDDEN = (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id)
 
@@ -30,22 +30,22 @@ class Beam:
 
 
 def plain_beam_search(
-    model: Smart, tokens: torch.Tensor, mask: torch.Tensor, beam_size: int, max_words: int
+    model: Captioner, visual: Visual, beam_size: int, max_words: int, forbidden: tuple[int, ...] = FORBIDDEN
 ) -> list[Beam]:
-    """Beams of one image, tokens (N, width) and mask (N,), best first, without early exit."""
+    """Search for the beams of one image (B = 1), best first; every beam is finished."""
     beams = [Beam()]
     for _ in range(max_words):
         continued = [beam for beam in beams if beam.ended]
         for beam in (beam for beam in beams if not beam.ended):
             words = torch.tensor([[[Vocabulary.begin_id, *beam.words]]])
             with torch.no_grad():
-                logits = model(tokens[None], words, mask[None])[0, 0, -1].clone()
-            logits[list(FORBIDDEN)] = -torch.inf  # probabilities are among the words that may be said
+                logits = model(visual, words)[0, 0, -1].clone()
+            logits[list(forbidden)] = -torch.inf  # probabilities are normalised over the words that are allowed
             scores = logits.log_softmax(-1).tolist()
             continued += [
                 Beam([*beam.words, word], [*beam.log_probabilities, score])
                 for word, score in enumerate(scores)
-                if word not in FORBIDDEN
+                if word not in forbidden
             ]
         beams = sorted(continued, key=lambda beam: -beam.score)[:beam_size]
     return beams

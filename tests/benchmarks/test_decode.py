@@ -16,7 +16,8 @@ from benchmarks.peers import ObjectRelation, UpDown
 from benchmarks.torch_decoders import Found, kv_cache, published_style
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_smart
-from training.decoding.beam_search import beam_search
+from training.decoding.beam_search import SearchSettings, beam_search
+from training.models.captioner import Visual
 
 MAX_WORDS = 12
 
@@ -36,7 +37,7 @@ def test_both_torch_decoders_find_the_beams_of_our_search(
     tokens, mask = ragged(seed)
     found = decoder(model, tokens, mask, beam_size, MAX_WORDS)
     with torch.inference_mode():
-        expected = beam_search(model, tokens, mask, beam_size=beam_size, max_words=MAX_WORDS, early_exit=False)
+        expected = beam_search(model, Visual(tokens, mask), SearchSettings(beam_size, MAX_WORDS, stop="all"))
     assert torch.equal(found.words, expected.words)
     torch.testing.assert_close(found.log_probabilities, expected.log_probabilities, atol=1e-4, rtol=0)
     torch.testing.assert_close(found.scores, expected.scores, atol=1e-4, rtol=0)

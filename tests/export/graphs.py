@@ -6,6 +6,7 @@ import onnxruntime
 import torch
 
 from tests.plain_beam_search import plain_beam_search
+from training.models.captioner import Visual
 from training.models.smart import Smart
 
 MAX_WORDS = 12
@@ -38,7 +39,9 @@ def assert_equal_to_plain_search(
     batch, beam_size, _ = found["words"].shape
     lengths = []
     for image in range(batch):
-        expected = plain_beam_search(model, tokens[image], mask[image], beam_size, MAX_WORDS)
+        expected = plain_beam_search(
+            model, Visual(tokens[image : image + 1], mask[image : image + 1]), beam_size, MAX_WORDS
+        )
         for place in range(beams):
             words, log_probabilities = expected[place].words, expected[place].log_probabilities
             assert found["words"][image, place, : len(words)].tolist() == words

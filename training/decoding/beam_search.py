@@ -1,31 +1,46 @@
-"""Beam search in PyTorch, over the calls that every family offers (``encode``, ``step``).
+"""Beam search in PyTorch, for every family that obeys the contract (:mod:`training.models.captioner`).
 
-The same search is exported to ONNX (:mod:`export.captioner`), so what is measured here is what the robot says.
+:mod:`export.trace` exports :func:`select_continuations` and :func:`backtrack`, so the robot runs the search that
+training and evaluation measure.
 """
 
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.models.smart import DecoderState, Encoded
+from training.models.captioner import Captioner, Visual, reorder_rows
 
-NEVER = -1e9
-"""A log probability for what must not be chosen; finite, so that sums and fp16 graphs stay free of NaN."""
+EXCLUDED = -1e9
+"""Log probability of a choice that is excluded; finite, so that sums and float16 graphs stay free of NaN."""
 
 
-class StepModel(Protocol):
-    """What decoding asks of a model: see :class:`training.models.smart.Smart`."""
+@dataclass(frozen=True)
+class SearchSettings:
+    """How captions are searched for.
 
-    def encode(self, tokens: Tensor, mask: Tensor | None = None) -> Encoded: ...
+    Raises:
+        ValueError: the beam or the longest caption is empty.
+    """
 
-    def initial_state(self, encoded: Encoded) -> DecoderState: ...
+    beam_size: int = 5
+    """k, how many hypotheses are kept."""
+    max_words: int = 20
+    """Longest caption, end token included."""
+    forbidden: tuple[int, ...] = (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id)
+    """Ids that are never chosen; the probabilities are normalised over the others."""
+    stop: Literal["best", "all", "never"] = "best"
+    """``best``: when every image's best beam has ended. The best caption is final, because scores only fall; other
+    beams may be unfinished. ``all``: when every beam has ended; results are padded to ``max_words``. ``never``: after
+    ``max_words``; the search then never waits for the device, so that a CUDA graph can capture it."""
 
-    def step(
-        self, words: Tensor, position: Tensor, ancestry: Tensor, state: DecoderState, encoded: Encoded
-    ) -> tuple[Tensor, Tensor, DecoderState]: ...
+    def __post_init__(self) -> None:
+        for name in ("beam_size", "max_words"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
 
 
 class Hypotheses(NamedTuple):
@@ -34,27 +49,37 @@ class Hypotheses(NamedTuple):
     words: Tensor
     """(B, k, T) int64, padding after the end token."""
     log_probabilities: Tensor
-    """(B, k, T) natural, 0 after the end token."""
+    """(B, k, T) float32, natural, 0 after the end token."""
     scores: Tensor
-    """(B, k) sum of the log probabilities; there is no length normalisation."""
+    """(B, k) float32, sum of the log probabilities; there is no length normalisation."""
     attention: Tensor
-    """(B, k, T, N) cross-attention of the last layer, averaged over heads, when the word was chosen."""
+    """(B, k, T, N) float32, the captioner's attention to the tokens when it predicted the word."""
 
 
-def select(
-    logits: Tensor, scores: Tensor, ended: Tensor, end_id: int, padding_id: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The k best of all k * V continuations of each image.
+class Continuations(NamedTuple):
+    """The k best continuations of each image's beams, best first; each tensor is (B, k)."""
 
-    A beam that has ended goes on as itself: one continuation by padding, with log probability 0.
+    words: Tensor
+    """int64, padding where the beam had ended."""
+    parents: Tensor
+    """int64, which beam is continued."""
+    log_probabilities: Tensor
+    """Of the words; 0 where the beam had ended."""
+    scores: Tensor
+    """Sums of the log probabilities so far."""
+    ended: Tensor
+    """bool"""
+
+
+def select_continuations(logits: Tensor, scores: Tensor, ended: Tensor) -> Continuations:
+    """Select the k best of all k * V continuations of each image.
+
+    A beam that has ended has one continuation: padding, with log probability 0.
 
     Args:
         logits: (B, k, V).
         scores: (B, k) of the beams, best first.
         ended: (B, k) bool.
-
-    Returns:
-        Each (B, k): words, parents (which beam is continued), log probabilities of the words, scores, ended.
     """
     beam_size = logits.shape[1]
     # The k best of an image are among the k best of each beam: no sort over k * V.
@@ -62,86 +87,78 @@ def select(
     largest = best[..., :1]
     log_probabilities = best - largest - (logits - largest).exp().sum(dim=-1, keepdim=True).log()
     first = torch.arange(beam_size, device=logits.device) == 0
-    resting = torch.where(first, 0.0, NEVER).to(logits.dtype)
-    log_probabilities = torch.where(ended[..., None], resting, log_probabilities)
-    words = torch.where(ended[..., None], padding_id, words)
+    padding = torch.where(first, 0.0, EXCLUDED).to(logits.dtype)
+    log_probabilities = torch.where(ended[..., None], padding, log_probabilities)
+    words = torch.where(ended[..., None], Vocabulary.padding_id, words)
     totals, choice = (scores[..., None] + log_probabilities).flatten(1).topk(beam_size, dim=-1)
     # A table, because the division of indices becomes four floating-point operators in a graph.
     parents = torch.arange(beam_size, device=logits.device).repeat_interleave(beam_size)[choice]
     words = words.flatten(1).gather(1, choice)
     chosen = log_probabilities.flatten(1).gather(1, choice)
-    return words, parents, chosen, totals, ended.gather(1, parents) | (words == end_id)
+    return Continuations(words, parents, chosen, totals, ended.gather(1, parents) | (words == Vocabulary.end_id))
 
 
-def beam_search(
-    model: StepModel,
-    tokens: Tensor,
-    mask: Tensor | None = None,
-    *,
-    beam_size: int = 5,
-    max_words: int = 20,
-    forbidden: tuple[int, ...] = (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id),
-    begin_id: int = Vocabulary.begin_id,
-    end_id: int = Vocabulary.end_id,
-    padding_id: int = Vocabulary.padding_id,
-    early_exit: bool = True,
-) -> Hypotheses:
-    """Beam search with cached keys and values that are never re-ordered.
+def excluded_words(vocabulary_size: int, forbidden: tuple[int, ...]) -> Tensor:
+    """Make the addend that excludes words: (V,) float32, ``EXCLUDED`` for the forbidden ids and 0 for the others."""
+    addend = torch.zeros(vocabulary_size)
+    addend[list(forbidden)] = EXCLUDED
+    return addend
 
-    Args:
-        tokens: (B, N, token_width); mask: (B, N) bool, True where a token is real, None when all are.
-        max_words: the longest caption, end token included.
-        forbidden: ids that are never chosen; log probabilities are among the words that may be.
-        early_exit: stop when every image's best beam has ended. Scores only fall, so nothing can overtake it:
-            the best caption is the same; lower beams may then be unfinished. Without it every beam is finished.
+
+def beam_search(captioner: Captioner, visual: Visual, settings: SearchSettings) -> Hypotheses:
+    """Search for the best captions of B images; the gradient passes through the log probabilities.
 
     Returns:
-        :class:`Hypotheses` with T at most ``max_words``, without early exit ``max_words`` itself.
+        :class:`Hypotheses` with T at most ``max_words``, ``max_words`` itself unless ``stop`` is ``best``.
+
+    Raises:
+        ValueError: the captioner cannot decode that many words.
     """
-    encoded = model.encode(tokens, mask)
-    state = model.initial_state(encoded)
-    batch, device = tokens.shape[0], tokens.device
-    words = torch.full((batch, beam_size), begin_id, device=device)
-    # All beams begin alike: all but the first are out of the race, else the same word would be chosen k times.
-    scores = torch.where(torch.arange(beam_size, device=device) == 0, 0.0, NEVER).repeat(batch, 1)
+    beam_size, max_words = settings.beam_size, settings.max_words
+    if captioner.max_words is not None and max_words > captioner.max_words:
+        raise ValueError(f"max_words is {max_words}, but the captioner can decode {captioner.max_words} words at most")
+    encoded = captioner.encode(visual)
+    state = captioner.initial_state(encoded, beam_size)
+    batch, device = visual.tokens.shape[0], visual.tokens.device
+    excluded = excluded_words(captioner.config.vocabulary_size, settings.forbidden).to(device)
+    words = torch.full((batch, beam_size), Vocabulary.begin_id, device=device)
+    # All beams begin alike: all but the first are excluded, otherwise the same word would be chosen k times.
+    scores = torch.where(torch.arange(beam_size, device=device) == 0, 0.0, EXCLUDED).repeat(batch, 1)
     ended = torch.zeros(batch, beam_size, dtype=torch.bool, device=device)
     own = torch.eye(beam_size, dtype=torch.bool, device=device).expand(batch, -1, -1)
-    ancestry = own[:, :, :0]
+    past = own[:, :, :0]
     history: list[tuple[Tensor, Tensor, Tensor]] = []
     for position in range(max_words):
-        ancestry = torch.cat([ancestry, own], dim=2)
-        logits, attention, state = model.step(words, torch.tensor(position, device=device), ancestry, state, encoded)
-        logits = logits.float()
-        if forbidden:
-            logits[..., list(forbidden)] = NEVER
-        words, parents, chosen, scores, ended = select(logits, scores, ended, end_id, padding_id)
-        ancestry = ancestry.gather(1, parents[..., None].expand_as(ancestry))
-        history.append((words, chosen, attention.float()))
-        if bool((ended[:, 0] if early_exit else ended).all()):
+        logits, attention, state = captioner.decode(words[..., None], position, past, state, encoded)
+        words, parents, chosen, scores, ended = select_continuations(
+            logits.squeeze(2).float() + excluded, scores, ended
+        )
+        state = reorder_rows(state, parents)
+        past = torch.cat([past, own], dim=2).gather(1, parents[..., None].expand(-1, -1, past.shape[2] + beam_size))
+        history.append((words, chosen, attention.squeeze(2).float()))
+        if (settings.stop == "best" and bool(ended[:, 0].all())) or (settings.stop == "all" and bool(ended.all())):
             break
-    steps = [torch.stack(kind) for kind in zip(*history, strict=True)]
-    found = read_history(steps[0], steps[1], steps[2], torch.cat([ancestry, own], dim=2), scores)
-    if early_exit or len(history) == max_words:
-        return found
-    rest = max_words - len(history)  # nothing but padding would have followed
+    all_words, all_chosen, all_attention = (torch.stack(kind) for kind in zip(*history, strict=True))
+    found = backtrack(all_words, all_chosen, all_attention, torch.cat([past, own], dim=2), scores)
+    missing = 0 if settings.stop == "best" else max_words - len(history)
     return Hypotheses(
-        words=functional.pad(found.words, (0, rest), value=padding_id),
-        log_probabilities=functional.pad(found.log_probabilities, (0, rest)),
+        words=functional.pad(found.words, (0, missing), value=Vocabulary.padding_id),
+        log_probabilities=functional.pad(found.log_probabilities, (0, missing)),
         scores=found.scores,
-        attention=functional.pad(found.attention, (0, 0, 0, rest)),
+        attention=functional.pad(found.attention, (0, 0, 0, missing)),
     )
 
 
-def read_history(
+def backtrack(
     words: Tensor, log_probabilities: Tensor, attention: Tensor, ancestry: Tensor, scores: Tensor
 ) -> Hypotheses:
     """Follow each final beam back through the steps.
 
-    The cache slot of step t that a beam descends from is the row that step t's attention was computed for; the
-    slot of step t + 1 is the row in which step t's word was put.
+    Every step has a slot for each of its k rows. The slot of step t from which a beam descends is the row that step
+    t's attention was computed for; the slot of step t + 1 is the row that received step t's word.
 
     Args:
-        words, log_probabilities: (T, B, k), of every step's continuations.
+        words, log_probabilities: (T, B, k), continuations of every step.
         attention: (T, B, k, N), of every step's rows.
         ancestry: (B, k, (T + 1) * k) bool, the last k slots being the final beams themselves.
         scores: (B, k).

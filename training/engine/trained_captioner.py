@@ -11,9 +11,9 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
 from training.configs.schema import DataConfig
 from training.data.datasets import provenance
-from training.decoding.beam_search import Hypotheses, beam_search
+from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.models import BACKBONES, FAMILIES
-from training.models.smart import Smart
+from training.models.captioner import Captioner, Visual
 from training.vision.backbone import Backbone
 from training.vision.mobilenet_v2 import MobileNetV2
 
@@ -23,7 +23,7 @@ class TrainedCaptioner:
     """What training makes and export takes."""
 
     family: str
-    captioner: Smart
+    captioner: Captioner
     backbone: Backbone | None
     """What makes visual tokens of a frame; None for a captioner of features that were computed before."""
     vocabulary: Vocabulary
@@ -79,7 +79,9 @@ class TrainedCaptioner:
         """
         tensors, state = load_checkpoint(path)
         family = FAMILIES[state["family"]]
-        captioner = family(family.Config(**state["model"])).eval()
+        model = dict(state["model"])
+        model.pop("padding_id", None)  # older checkpoints name it; it is the same in every vocabulary
+        captioner = family(family.Config(**model)).eval()
         vocabulary = Vocabulary(tuple(state["vocabulary"]))
         backbone = None
         if under_prefix("backbone", tensors):
@@ -93,7 +95,7 @@ class TrainedCaptioner:
         self, tokens: torch.Tensor, beam_size: int, max_words: int, mask: torch.Tensor | None = None
     ) -> Hypotheses:
         """Beam search over visual tokens (B, N, width); mask: (B, N) bool, True where a token is real."""
-        return beam_search(self.captioner, tokens, mask, beam_size=beam_size, max_words=max_words)
+        return beam_search(self.captioner, Visual(tokens, mask), SearchSettings(beam_size, max_words))
 
     def caption_images(self, images_bgr: np.ndarray, beam_size: int, max_words: int) -> Hypotheses:
         """Beam search over frames, (B, 224, 224, 3) uint8 BGR; for a captioner with a backbone."""

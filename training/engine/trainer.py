@@ -107,10 +107,7 @@ class Trainer:
         self.inputs = open_visual_inputs(config, data, dataset, self.images, cache)
         family = FAMILIES[config.family]
         try:
-            model = family.Config(
-                vocabulary_size=len(vocabulary), token_width=self.inputs.token_width, padding_id=vocabulary.padding_id,
-                **config.model,
-            )  # fmt: skip
+            model = family.Config(vocabulary_size=len(vocabulary), token_width=self.inputs.token_width, **config.model)
         except (TypeError, ValueError) as error:
             raise ConfigError(f"model: {error}") from None
         record = {"name": config.name, **self.inputs.facts, "experiment": asdict(config)}

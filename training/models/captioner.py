@@ -180,6 +180,17 @@ class Captioner(nn.Module):
         """Called before every training epoch."""
 
 
+def join_sequences(x: Tensor) -> Tensor:
+    """Lay the words of an image's sequences in one row: (B, G, T, ...) -> (B, G * T, ...), in the order of Slots."""
+    # For a single word not by a reshape, so that it cancels out with split_sequences in exported graphs.
+    return x.squeeze(2) if x.shape[2] == 1 else x.flatten(1, 2)
+
+
+def split_sequences(x: Tensor, words: int) -> Tensor:
+    """Undo :func:`join_sequences`: (B, G * T, ...) -> (B, G, T, ...), ``words`` being T."""
+    return x.unsqueeze(2) if words == 1 else x.unflatten(1, (-1, words))
+
+
 def visible_slots(past: Tensor, words: int) -> Tensor:
     """Which slots each of the next words may attend, once :meth:`Captioner.decode` has appended theirs.
 
@@ -188,15 +199,15 @@ def visible_slots(past: Tensor, words: int) -> Tensor:
         words: T, how many words a sequence gets in this call.
 
     Returns:
-        (B, G, T, S + G * T) bool: the sequence's past, and of the new slots its own up to and with the word itself.
+        (B, G * T, S + G * T) bool, sequence by sequence: a sequence's past, and of the new slots its own up to and
+        with the word itself.
     """
-    batch, group, before = past.shape
-    causal = torch.ones(words, words, dtype=torch.bool, device=past.device).tril()
+    batch, group, _ = past.shape
     own = torch.eye(group, dtype=torch.bool, device=past.device)
-    new = (own[:, None, :, None] & causal[None, :, None, :]).flatten(2)  # (G, T, G * T)
-    return torch.cat(
-        [past[:, :, None].expand(batch, group, words, before), new.expand(batch, group, words, group * words)], dim=-1
-    )
+    if words > 1:
+        past = past.repeat_interleave(words, dim=1)
+        own = torch.kron(own, own.new_ones(words, words).tril())
+    return torch.cat([past, own.expand(batch, -1, -1)], dim=2)
 
 
 def map_state(state: State, rows: Callable[[Tensor], Tensor], slots: Callable[[Tensor], Tensor]) -> State:

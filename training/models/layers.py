@@ -1,17 +1,24 @@
 """Building blocks shared by the Transformer families.
 
-Shapes: B images, G sequences an image (its five captions in training, its beams in decoding), T words,
-N visual tokens, M memory slots, H heads, d model width, d_h = d / H.
+Shapes: B images, G sequences an image (its captions in training, its beams in decoding), T words, S words decoded
+before, N visual tokens, M memory slots, H heads, d model width, d_h = d / H.
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
+
+from training.models.captioner import Slots, visible_slots
+
+MASKED_SCORE = -1e9
+"""Attention score of a masked key; finite, so that float16 graphs stay free of NaN."""
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
-    """The sinusoidal position table of Vaswani et al. (2017), row ``p`` for position ``p``.
+    """Compute the sinusoidal position table of Vaswani et al. (2017), row ``p`` for position ``p``.
 
     Returns:
         (length, d_model) float32. Row 0 is all zero: positions count from 1 and 0 is the padding position.
@@ -23,6 +30,21 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     table[:, 1::2] = torch.cos(position * frequency)
     table[0] = 0.0
     return table.float()
+
+
+def rows_from(table: Tensor, position: Tensor | int, count: int) -> Tensor:
+    """Look up ``count`` consecutive rows of a position table, the first at ``position``.
+
+    Args:
+        table: (length, d).
+        position: () int64 or int.
+
+    Returns:
+        (count, d)
+    """
+    if isinstance(position, int):
+        return table[position : position + count]
+    return functional.embedding(position + torch.arange(count, device=table.device), table)
 
 
 class MultiHeadAttention(nn.Module):
@@ -51,12 +73,8 @@ class MultiHeadAttention(nn.Module):
             self.memory_keys = nn.Parameter(torch.randn(memory_slots, d_model) / math.sqrt(self.d_head))
             self.memory_values = nn.Parameter(torch.randn(memory_slots, d_model) / math.sqrt(memory_slots))
 
-    def _split(self, x: Tensor) -> Tensor:
-        """(B, n, d) -> (B, H, n, d_h)"""
-        return x.unflatten(-1, (self.heads, self.d_head)).transpose(1, 2)
-
     def project_keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values of ``x`` (B, n, d), memory slots appended: two tensors (B, H, n + M, d_h)."""
+        """Project ``x`` (B, n, d) to keys and values, memory slots appended: two tensors (B, H, n + M, d_h)."""
         keys, values = self.key(x), self.value(x)
         if self.memory_slots:
             memory_keys = self.memory_keys * math.sqrt(self.d_head)
@@ -64,34 +82,118 @@ class MultiHeadAttention(nn.Module):
             batch = x.shape[0]
             keys = torch.cat([keys, memory_keys.to(keys.dtype).expand(batch, -1, -1)], dim=1)
             values = torch.cat([values, memory_values.to(values.dtype).expand(batch, -1, -1)], dim=1)
-        return self._split(keys), self._split(values)
+        return self.split_heads(keys), self.split_heads(values)
 
-    def attend(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Queries from ``x`` against projected keys and values.
+    def attend(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        """Attend from ``x`` to projected keys and values.
 
         Args:
             x: (B, Q, d).
             keys, values: (B, H, K, d_h), from :meth:`project_keys_values`.
-            mask: bool, broadcastable to (B, H, Q, K); True may be attended. A row must allow one key at least.
+            mask: bool, broadcastable to (B, H, Q, K); True may be attended.
+
+        Returns:
+            (B, Q, d)
+        """
+        if torch.compiler.is_exporting():  # the exporter's decomposition of the fused operator has more nodes
+            return self.attend_with_weights(x, keys, values, mask)[0]
+        queries = self.split_heads(self.query(x))
+        return self._merge_heads(functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask))
+
+    def attend_with_weights(
+        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Attend as :meth:`attend` does.
 
         Returns:
             (B, Q, d) and the attention weights (B, H, Q, K).
         """
-        queries = self._split(self.query(x)) * self.d_head**-0.5
+        queries = self.split_heads(self.query(x)) * self.d_head**-0.5
         scores = queries @ keys.transpose(-2, -1)
         if mask is not None:
-            scores = scores.masked_fill(~mask, -1e9)
+            scores = scores.masked_fill(~mask, MASKED_SCORE)
         weights = scores.softmax(dim=-1)
-        mixed = (weights.to(values.dtype) @ values).transpose(1, 2).flatten(2)
-        return self.output(mixed), weights
+        return self._merge_heads(weights.to(values.dtype) @ values), weights
 
     def extend_mask(self, mask: Tensor | None) -> Tensor | None:
-        """Mask over N tokens (B, N) -> (B, 1, 1, N + M): memory slots are always attended."""
+        """Extend a mask over N tokens (B, N) to (B, 1, 1, N + M): memory slots are always attended."""
         if mask is None:
             return None
         if self.memory_slots:
             mask = torch.cat([mask, mask.new_ones(mask.shape[0], self.memory_slots)], dim=1)
         return mask[:, None, None, :]
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """Split the width by heads: (B, n, d) -> (B, H, n, d_h)."""
+        return x.unflatten(-1, (self.heads, self.d_head)).transpose(1, 2)
+
+    def _merge_heads(self, mixed: Tensor) -> Tensor:
+        """Apply the output projection: (B, H, n, d_h) -> (B, n, d)."""
+        return self.output(mixed.transpose(1, 2).flatten(2))
+
+
+class WordCache(NamedTuple):
+    """Keys and values of all words that a self-attention layer has decoded."""
+
+    keys: Slots
+    """(B, H, S, d_h)"""
+    values: Slots
+    """(B, H, S, d_h)"""
+
+
+class WordAttention(MultiHeadAttention):
+    """Causal self-attention over words, with a cache of :class:`Slots` that are never reordered."""
+
+    def empty_cache(self, like: Tensor, batch: int) -> WordCache:
+        """Make a cache without slots, of the type and device of ``like``."""
+        empty = like.new_zeros(batch, self.heads, 0, self.d_head)
+        return WordCache(Slots(empty), Slots(empty))
+
+    def attend_words(self, x: Tensor, cache: WordCache, visible: Tensor | None, words: int) -> tuple[Tensor, WordCache]:
+        """Attend from the next T words of G sequences to the words before them and to themselves.
+
+        Args:
+            x: (B, G * T, d), sequence by sequence.
+            cache: S slots.
+            visible: from :func:`visible_words`.
+            words: T.
+
+        Returns:
+            (B, G * T, d) and the cache with S + G * T slots.
+        """
+        own_keys, own_values = self.project_keys_values(x)
+        if visible is not None:
+            keys = torch.cat([cache.keys.values, own_keys], dim=2)
+            values = torch.cat([cache.values.values, own_values], dim=2)
+            attended = self.attend(x, keys, values, visible)
+            return attended, WordCache(Slots(keys), Slots(values))
+
+        def by_sequence(slots: Tensor) -> Tensor:
+            """(B, H, G * T, d_h) -> (B * G, H, T, d_h)"""
+            return slots.unflatten(2, (-1, words)).transpose(1, 2).flatten(0, 1)
+
+        queries = by_sequence(self.split_heads(self.query(x)))
+        mixed = functional.scaled_dot_product_attention(
+            queries, by_sequence(own_keys), by_sequence(own_values), is_causal=True
+        )
+        mixed = mixed.unflatten(0, (x.shape[0], -1)).transpose(1, 2).flatten(2, 3)  # (B, H, G * T, d_h)
+        return self._merge_heads(mixed), WordCache(Slots(own_keys), Slots(own_values))
+
+
+def visible_words(past: Tensor, words: int) -> Tensor | None:
+    """Mask of :meth:`WordAttention.attend_words`, the same in all layers.
+
+    Args:
+        past: (B, G, S) bool, as ``Captioner.decode`` takes it.
+        words: T.
+
+    Returns:
+        (B, 1, G * T, S + G * T) bool; None where several words begin a sequence (teacher forcing): each sequence is
+        then attended by itself, T x T in place of G * T x G * T.
+    """
+    if words > 1 and past.shape[-1] == 0:
+        return None
+    return visible_slots(past, words)[:, None]
 
 
 class AddNorm(nn.Module):
@@ -132,29 +234,49 @@ class EncoderLayer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """(B, N, d), mask (B, N) True where a token is real -> (B, N, d)."""
         keys, values = self.attention.project_keys_values(x)
-        attended, _ = self.attention.attend(x, keys, values, self.attention.extend_mask(mask))
-        x = self.attention_norm(x, attended)
+        x = self.attention_norm(x, self.attention.attend(x, keys, values, self.attention.extend_mask(mask)))
         return self.feed_forward_norm(x, self.feed_forward(x))
 
 
+class ImageCache(NamedTuple):
+    """Keys and values of an image's tokens for one cross-attention layer."""
+
+    keys: Tensor
+    """(B, H, N, d_h)"""
+    values: Tensor
+    """(B, H, N, d_h)"""
+
+
 class DecoderLayer(nn.Module):
-    """Masked self-attention over words, cross-attention to the encoded tokens, feed-forward."""
+    """Causal self-attention over words, cross-attention to the encoded tokens, feed-forward."""
 
     def __init__(self, d_model: int, heads: int, d_ff: int, dropout: float) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(d_model, heads)
+        self.self_attention = WordAttention(d_model, heads)
         self.self_norm = AddNorm(d_model, dropout)
         self.cross_attention = MultiHeadAttention(d_model, heads)
         self.cross_norm = AddNorm(d_model, dropout)
         self.feed_forward = FeedForward(d_model, d_ff, dropout)
         self.feed_forward_norm = AddNorm(d_model, dropout)
 
-    def attend_image(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Cross-attention and feed-forward.
+    def attend_image(
+        self, x: Tensor, image: ImageCache, mask: Tensor | None, *, weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Apply cross-attention and feed-forward.
 
-        ``x`` is (B, Q, d): every word of every caption or beam of an image is one query among Q, so an image's
-        keys and values are projected once and never repeated for its captions or beams.
+        Args:
+            x: (B, Q, d). Every word of every caption or beam of an image is one of its Q queries, so that the image's
+                keys and values are projected once and never repeated.
+            image: the image's keys and values.
+            mask: (B, 1, 1, N) bool, True where a token is real; None when all are.
+            weights: whether to return the attention weights.
+
+        Returns:
+            (B, Q, d) and, if asked for, the attention weights (B, H, Q, N).
         """
-        attended, weights = self.cross_attention.attend(x, keys, values, mask)
+        if weights:
+            attended, attention = self.cross_attention.attend_with_weights(x, image.keys, image.values, mask)
+        else:
+            attended, attention = self.cross_attention.attend(x, image.keys, image.values, mask), None
         x = self.cross_norm(x, attended)
-        return self.feed_forward_norm(x, self.feed_forward(x)), weights
+        return self.feed_forward_norm(x, self.feed_forward(x)), attention

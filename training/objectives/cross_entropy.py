@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from training.data.captions import encode_captions, pad_groups
-from training.models.smart import Smart
+from training.models.captioner import Captioner, Visual
 from training.objectives.objective import HOPELESS, Outcome, TrainingCaptions
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class CrossEntropy:
         self._targets = np.array([sum(len(caption) - 1 for caption in group) for group in self._captions])
         self.largest_loss = HOPELESS * math.log(len(captions.vocabulary))
 
-    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
-        words = pad_groups([self._captions[image] for image in images], self._padding_id).to(tokens.device)
-        logits = captioner(tokens, words[..., :-1], mask)
+    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> Outcome:
+        words = pad_groups([self._captions[image] for image in images], self._padding_id).to(visual.tokens.device)
+        logits = captioner(visual, words[..., :-1])
         return Outcome(cross_entropy(logits, words[..., 1:], self._padding_id, self._label_smoothing))
 
     def weight(self, images: np.ndarray) -> float:

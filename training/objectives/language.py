@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from training.errors import DataError
-from training.models.smart import Smart
+from training.models.captioner import Captioner, Visual
 from training.objectives.cross_entropy import CrossEntropy
 from training.objectives.objective import Outcome, TrainingCaptions
 
@@ -38,8 +37,8 @@ class Language:
         self._teacher = CrossEntropy(replace(captions, words=words), phase)
         self.largest_loss = self._teacher.largest_loss
 
-    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
-        return self._teacher(captioner, torch.zeros_like(tokens[:, :1]), images)
+    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> Outcome:
+        return self._teacher(captioner, Visual(torch.zeros_like(visual.tokens[:, :1])), images)
 
     def weight(self, images: np.ndarray) -> float:
         return self._teacher.weight(images)

@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.models.smart import Smart
+from training.models.captioner import Captioner, Visual
 
 if TYPE_CHECKING:
     from training.configs.schema import PhaseConfig
@@ -48,13 +48,12 @@ class Objective(Protocol):
 
     def __init__(self, captions: TrainingCaptions, phase: "PhaseConfig") -> None: ...
 
-    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
+    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> Outcome:
         """
         Args:
             captioner: in training mode.
-            tokens: (B, N, width) visual tokens.
+            visual: of B images.
             images: (B,) integers, which images of the training split they are.
-            mask: (B, N) bool, True where a token is real; None when all are.
         """
         ...
 

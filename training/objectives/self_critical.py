@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.decoding.beam_search import beam_search
+from training.decoding.beam_search import SearchSettings, beam_search
 from training.evaluation.metrics.cider_d import CiderD
-from training.models.smart import Smart
+from training.models.captioner import Captioner, Visual
 from training.objectives.objective import HOPELESS, Outcome, TrainingCaptions
 
 if TYPE_CHECKING:
@@ -54,15 +54,13 @@ class SelfCritical:
     """Beam search, reward and loss of a batch."""
 
     def __init__(self, captions: TrainingCaptions, phase: "PhaseConfig") -> None:
-        self._beam_size, self._max_words = phase.beam_size, captions.max_words
+        self._search = SearchSettings(phase.beam_size, captions.max_words, stop="all")
         corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
         self.reward: Reward = corpus.score
         self.largest_loss = GREATEST_REWARD * HOPELESS * math.log(len(captions.vocabulary))
 
-    def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
-        found = beam_search(
-            captioner, tokens, mask, beam_size=self._beam_size, max_words=self._max_words, early_exit=False
-        )
+    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> Outcome:
+        found = beam_search(captioner, visual, self._search)
         scores = self.reward(images, found.words.cpu().numpy())
         rewards = torch.from_numpy(scores).to(found.log_probabilities)
         return Outcome(self_critical_loss(found.log_probabilities, rewards), float(scores.mean()))

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.tiny_model import tiny_smart
 from training.data.region_features import Regions
 from training.data.visual_inputs import VisualBatch, pad_regions
-from training.decoding.beam_search import beam_search
+from training.decoding.beam_search import SearchSettings, beam_search
+from training.models.captioner import Visual
 
 WIDTH = 24
 
@@ -37,11 +38,11 @@ def test_an_image_is_captioned_alike_alone_and_padded_in_a_batch() -> None:
     model, batch = tiny_smart(WIDTH), batch_of(3, 11, 7)
     words = torch.tensor([[[1, 8, 9, 10]]])
     with torch.inference_mode():
-        together = beam_search(model, batch.values, batch.mask, beam_size=3, max_words=8)
-        logits = model(batch.values, words.expand(3, -1, -1), batch.mask)
+        together = beam_search(model, Visual(batch.values, batch.mask), SearchSettings(3, 8))
+        logits = model(Visual(batch.values, batch.mask), words.expand(3, -1, -1))
         for index, count in enumerate((3, 11, 7)):
-            alone = batch.values[index : index + 1, :count]
-            found = beam_search(model, alone, beam_size=3, max_words=8)
+            alone = Visual(batch.values[index : index + 1, :count])
+            found = beam_search(model, alone, SearchSettings(3, 8))
             steps = found.words.shape[-1]
             assert together.words[index, 0, :steps].tolist() == found.words[0, 0].tolist()
             torch.testing.assert_close(together.scores[index, 0], found.scores[0, 0], atol=1e-4, rtol=1e-5)
@@ -52,7 +53,7 @@ def test_an_image_is_captioned_alike_alone_and_padded_in_a_batch() -> None:
 def test_the_gradient_does_not_reach_padding(counts: tuple[int, ...]) -> None:
     model, batch = tiny_smart(WIDTH), batch_of(*counts)
     tokens = batch.values.requires_grad_()
-    model(tokens, torch.tensor([[[1, 8]]]).expand(2, -1, -1), batch.mask).square().sum().backward()
+    model(Visual(tokens, batch.mask), torch.tensor([[[1, 8]]]).expand(2, -1, -1)).square().sum().backward()
     assert tokens.grad is not None
     for gradient, count in zip(tokens.grad, counts, strict=True):
         assert gradient[:count].any(dim=-1).all()

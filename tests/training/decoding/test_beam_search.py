@@ -4,10 +4,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor, nn
 
+from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.plain_beam_search import plain_beam_search
 from tests.tiny_model import tiny_smart
-from training.decoding.beam_search import beam_search
+from training.decoding.beam_search import SearchSettings, beam_search
+from training.models.captioner import Captioner, CaptionerConfig, Rows, Step, Visual
 
 
 @given(seed=st.integers(0, 10_000), beam_size=st.integers(1, 6), batch=st.integers(1, 3), max_words=st.integers(1, 9))
@@ -18,9 +21,11 @@ def test_all_beams_equal_those_of_a_plain_beam_search(seed: int, beam_size: int,
     tokens = torch.randn(batch, 6, 24) * 2
     mask = torch.arange(6)[None] < torch.randint(1, 7, (batch, 1))
     with torch.inference_mode():
-        found = beam_search(model, tokens, mask, beam_size=beam_size, max_words=max_words, early_exit=False)
+        found = beam_search(model, Visual(tokens, mask), SearchSettings(beam_size, max_words, stop="all"))
     for image in range(batch):
-        expected = plain_beam_search(model, tokens[image], mask[image], beam_size, max_words)
+        expected = plain_beam_search(
+            model, Visual(tokens[image : image + 1], mask[image : image + 1]), beam_size, max_words
+        )
         for beam, reference in enumerate(expected):
             assert found.words[image, beam, : len(reference.words)].tolist() == reference.words
             assert found.scores[image, beam].item() == pytest.approx(reference.score, abs=1e-4)
@@ -32,8 +37,8 @@ def test_early_exit_changes_no_best_caption(seed: int) -> None:
     torch.manual_seed(seed)
     tokens = torch.randn(4, 6, 24) * 2
     with torch.inference_mode():
-        early = beam_search(model, tokens, max_words=12)
-        late = beam_search(model, tokens, max_words=12, early_exit=False)
+        early = beam_search(model, Visual(tokens), SearchSettings(max_words=12))
+        late = beam_search(model, Visual(tokens), SearchSettings(max_words=12, stop="all"))
     steps = early.words.shape[2]
     assert torch.equal(early.words[:, 0], late.words[:, 0, :steps])
     assert not late.words[:, 0, steps:].any()
@@ -42,6 +47,74 @@ def test_early_exit_changes_no_best_caption(seed: int) -> None:
 
 def test_forbidden_words_are_never_chosen() -> None:
     with torch.inference_mode():
-        found = beam_search(tiny_smart(), torch.randn(8, 6, 24), max_words=10, forbidden=(0, 1, 3, 16, 55))
+        found = beam_search(
+            tiny_smart(), Visual(torch.randn(8, 6, 24)), SearchSettings(max_words=10, forbidden=(0, 1, 3, 16, 55))
+        )
     ended = found.words.cumsum(-1) == found.words  # before the end token, padding is not a choice
     assert not torch.isin(found.words[~ended], torch.tensor([1, 3, 16, 55])).any()
+
+
+class AttentiveLstm(Captioner):
+    """The smallest captioner whose state must follow its beam: an LSTM with additive attention."""
+
+    def __init__(self, config: CaptionerConfig, width: int = 16) -> None:
+        super().__init__(config)
+        self.width = width
+        self.embedding = nn.Embedding(config.vocabulary_size, width)
+        self.of_tokens, self.of_state = nn.Linear(config.token_width, width), nn.Linear(width, width)
+        self.energy = nn.Linear(width, 1, bias=False)
+        self.cell = nn.LSTMCell(width + config.token_width, width)
+        self.word_projection = nn.Linear(width, config.vocabulary_size)
+
+    def encode(self, visual: Visual) -> tuple[Tensor, Tensor]:
+        return visual.tokens, self.of_tokens(visual.tokens)
+
+    def initial_state(self, encoded: tuple[Tensor, Tensor], sequences: int) -> tuple[Rows, Rows]:
+        zeros = encoded[0].new_zeros(len(encoded[0]), sequences, self.width)
+        return Rows(zeros), Rows(zeros)
+
+    def decode(
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        past: Tensor,
+        state: tuple[Rows, Rows],
+        encoded: tuple[Tensor, Tensor],
+    ) -> Step:
+        tokens, keys = encoded
+        hidden, cell = (rows.values for rows in state)
+        logits, attention = [], []
+        for word in words.unbind(2):
+            energies = self.energy(torch.tanh(keys[:, None] + self.of_state(hidden)[:, :, None]))[..., 0]
+            weights = energies.softmax(-1)
+            joined = torch.cat([self.embedding(word), weights @ tokens], dim=-1).flatten(0, 1)
+            both = self.cell(joined, (hidden.flatten(0, 1), cell.flatten(0, 1)))
+            hidden, cell = (each.view_as(hidden) for each in both)
+            logits.append(self.word_projection(hidden))
+            attention.append(weights)
+        return Step(torch.stack(logits, 2), torch.stack(attention, 2), (Rows(hidden), Rows(cell)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_scores_of_a_recurrent_captioner_are_those_of_teacher_forcing(seed: int) -> None:
+    torch.manual_seed(seed)
+    model = AttentiveLstm(CaptionerConfig(vocabulary_size=40, token_width=12)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter *= 3
+    settings = SearchSettings(beam_size=3, max_words=8, forbidden=(), stop="all")
+    visual = Visual(torch.randn(2, 5, 12))
+    with torch.inference_mode():
+        found = beam_search(model, visual, settings)
+        begin = torch.full((2, 3, 1), Vocabulary.begin_id)
+        logits = model(visual, torch.cat([begin, found.words[..., :-1]], dim=2))
+    again = logits.log_softmax(-1).gather(-1, found.words[..., None])[..., 0]
+    ended = (found.words == Vocabulary.end_id).int()
+    again = again.masked_fill((ended.cumsum(-1) - ended).bool(), 0.0)
+    torch.testing.assert_close(found.log_probabilities, again, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(found.scores, again.sum(-1), atol=1e-5, rtol=1e-5)
+
+
+def test_more_words_than_the_captioner_can_decode_are_refused() -> None:
+    with pytest.raises(ValueError, match="max_words is 13, but the captioner can decode 12 words"):
+        beam_search(tiny_smart(max_length=12), Visual(torch.randn(1, 6, 24)), SearchSettings(max_words=13))

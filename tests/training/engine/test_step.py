@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from tests.training.event_files import scalars
 from tests.training.small_flickr8k import write_config
@@ -19,7 +18,7 @@ from training.checkpoint import load_checkpoint
 from training.configs.schema import load_config
 from training.engine.trainer import Trainer
 from training.errors import ConfigError, TrainingError
-from training.models.smart import Smart
+from training.models.captioner import Captioner, Visual
 from training.objectives import OBJECTIVES, CrossEntropy
 from training.objectives.objective import Outcome
 
@@ -95,9 +94,9 @@ def test_the_precision_is_that_of_the_experiment(data: Path, tmp_path: Path, pre
     seen = []
 
     class Watching(CrossEntropy):
-        def __call__(self, captioner: Smart, tokens: Tensor, images: np.ndarray, mask: Tensor | None = None) -> Outcome:
-            seen.append(captioner.encode(tokens).keys[0].dtype)
-            return super().__call__(captioner, tokens, images, mask)
+        def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> Outcome:
+            seen.append(captioner.encode(visual).caches[0].keys.dtype)
+            return super().__call__(captioner, visual, images)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(OBJECTIVES, "cross_entropy", Watching)
@@ -151,7 +150,7 @@ def test_a_gradient_that_is_not_finite_is_not_learnt_from(
     class Edge(CrossEntropy):
         """A loss of 0 with an infinite slope."""
 
-        def __call__(self, captioner: Smart, *arguments: Any) -> Outcome:
+        def __call__(self, captioner: Captioner, *arguments: Any) -> Outcome:
             return Outcome((super().__call__(captioner, *arguments).loss * 0).sqrt())
 
     monkeypatch.setitem(OBJECTIVES, "cross_entropy", Edge)

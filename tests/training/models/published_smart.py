@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.models.smart import Smart, SmartConfig
 
 
@@ -47,15 +48,27 @@ def published_to_ours(state: dict[str, np.ndarray], layers: int, memory_slots: i
 
 
 def load_parity_case(path: str) -> tuple[Smart, dict[str, np.ndarray]]:
-    """The model with the published weights, and the case's arrays."""
+    """The model with the published weights, and the case's arrays, with our ids for the words."""
     case = dict(np.load(path))
-    layers, memory, d_in, d, heads, d_ff, vocabulary, padding, _, _, _ = (int(v) for v in case["config"])
+    layers, memory, d_in, d, heads, d_ff, vocabulary, padding, begin, end, _ = (int(v) for v in case["config"])
+    theirs = [padding, begin, end]
+    theirs += [word for word in range(vocabulary) if word not in theirs]  # by our id
+    ours = np.argsort(theirs)
+    case["sd/decoder.word_emb.weight"] = case["sd/decoder.word_emb.weight"][theirs]
+    case["sd/decoder.fc.weight"] = case["sd/decoder.fc.weight"][theirs]
+    case["tf_logprobs"] = case["tf_logprobs"][..., theirs]
+    case["captions"] = ours[case["captions"]]
+    for beams in ("beam_tokens", "beam3_tokens"):
+        words = ours[case[beams]]
+        ended = (words == Vocabulary.end_id).cumsum(-1) - (words == Vocabulary.end_id) > 0
+        assert not case[beams][ended].any()  # they write 0 after the end token, which is a word elsewhere
+        case[beams] = np.where(ended, Vocabulary.padding_id, words)
     state = {key[3:]: value for key, value in case.items() if key.startswith("sd/")}
     model = Smart(
         SmartConfig(
             vocabulary_size=vocabulary, token_width=d_in, d_model=d, heads=heads, d_ff=d_ff,
             encoder_layers=layers, decoder_layers=layers, memory_slots=memory,
-            max_length=state["decoder.pos_emb.weight"].shape[0] - 1, padding_id=padding,
+            max_length=state["decoder.pos_emb.weight"].shape[0] - 1,
         )
     )  # fmt: skip
     model.load_state_dict(published_to_ours(state, layers, memory))

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from tests.training.models.published_smart import load_parity_case
-from training.decoding.beam_search import beam_search
+from training.decoding.beam_search import SearchSettings, beam_search
+from training.models.captioner import PADDING_ID, Visual
 from training.models.smart import Smart, SmartConfig
 
 CASES = ("smart_2layer_m0", "smart_2layer_m5")
@@ -26,7 +27,7 @@ def parity(request: pytest.FixtureRequest, reference_dir: Path):
 def test_every_encoder_level_equals_the_published_code(parity) -> None:
     model, case, features, mask = parity
     with torch.inference_mode():
-        levels = torch.stack(model.encode_tokens(features, mask), dim=1).numpy()
+        levels = torch.stack(model.encode_levels(Visual(features, mask)), dim=1).numpy()
     real = np.broadcast_to(mask.numpy()[:, None, :, None], levels.shape)
     np.testing.assert_allclose(levels[real], case["enc_output"][real], atol=1e-5)
 
@@ -36,8 +37,8 @@ def test_teacher_forced_log_probabilities_equal_the_published_code(parity) -> No
     model, case, features, mask = parity
     words = torch.from_numpy(case["captions"])
     with torch.inference_mode():
-        ours = model(features, words[:, None], mask)[:, 0].log_softmax(-1).numpy()
-    real = case["captions"] != model.config.padding_id
+        ours = model(Visual(features, mask), words[:, None])[:, 0].log_softmax(-1).numpy()
+    real = case["captions"] != PADDING_ID
     np.testing.assert_allclose(ours[real], case["tf_logprobs"][real], atol=1e-5, rtol=1e-5)
 
 
@@ -45,13 +46,10 @@ def test_teacher_forced_log_probabilities_equal_the_published_code(parity) -> No
 @pytest.mark.parametrize(("beam_size", "prefix"), [(5, "beam"), (3, "beam3")])
 def test_beam_search_equals_the_published_code(parity, beam_size: int, prefix: str) -> None:
     model, case, features, mask = parity
-    *_, begin, end, _ = (int(v) for v in case["config"])
     expected = case[f"{prefix}_tokens"]
     with torch.inference_mode():
-        found = beam_search(
-            model, features, mask, beam_size=beam_size, max_words=expected.shape[2], forbidden=(),
-            begin_id=begin, end_id=end, padding_id=0, early_exit=False,
-        )  # fmt: skip
+        settings = SearchSettings(beam_size, expected.shape[2], forbidden=(), stop="all")
+        found = beam_search(model, Visual(features, mask), settings)
     np.testing.assert_array_equal(found.words.numpy(), expected)
     np.testing.assert_allclose(found.log_probabilities.numpy(), case[f"{prefix}_logprobs"], atol=1e-5)
 
@@ -69,8 +67,8 @@ def test_an_image_encoded_once_for_its_captions_scores_them_as_if_encoded_for_ea
     model = Smart(SmartConfig(vocabulary_size=30, token_width=24, d_model=32, heads=4, d_ff=64)).eval()
     tokens, words = torch.randn(2, 6, 24), torch.randint(4, 30, (2, 5, 7))
     with torch.inference_mode():
-        together = model(tokens, words)
-        alone = torch.stack([model(tokens, words[:, g : g + 1])[:, 0] for g in range(5)], dim=1)
+        together = model(Visual(tokens), words)
+        alone = torch.stack([model(Visual(tokens), words[:, g : g + 1])[:, 0] for g in range(5)], dim=1)
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
 
 
@@ -80,8 +78,8 @@ def test_masked_tokens_do_not_change_what_is_predicted() -> None:
     tokens, words = torch.randn(2, 9, 24), torch.randint(4, 30, (2, 3, 7))
     mask = torch.arange(9)[None] < torch.tensor([[6], [6]])
     with torch.inference_mode():
-        padded = model(tokens, words, mask)
-        cut = model(tokens[:, :6], words)
+        padded = model(Visual(tokens, mask), words)
+        cut = model(Visual(tokens[:, :6]), words)
     torch.testing.assert_close(padded, cut, atol=1e-5, rtol=0)
 
 

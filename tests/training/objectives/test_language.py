@@ -12,6 +12,7 @@ from tests.training.small_flickr8k import write_config
 from training.configs.schema import PhaseConfig, load_config
 from training.engine.trainer import Trainer
 from training.errors import ConfigError, DataError
+from training.models.captioner import Visual
 from training.models.smart import Smart, SmartConfig
 from training.objectives.language import Language
 from training.objectives.objective import TrainingCaptions
@@ -28,7 +29,7 @@ def captions(*text: list[list[str]]) -> TrainingCaptions:
 def captioner() -> Smart:
     torch.manual_seed(0)
     config = SmartConfig(
-        vocabulary_size=len(VOCABULARY), token_width=6, padding_id=0, d_model=16, heads=2, d_ff=32, encoder_layers=1,
+        vocabulary_size=len(VOCABULARY), token_width=6, d_model=16, heads=2, d_ff=32, encoder_layers=1,
         decoder_layers=1, memory_slots=2, dropout=0.0,
     )  # fmt: skip
     return Smart(config)
@@ -36,8 +37,8 @@ def captioner() -> Smart:
 
 def test_the_loss_does_not_depend_on_the_pictures() -> None:
     objective, model = Language(captions([["a", "cup"]]), PHASE), captioner()
-    one = objective(model, torch.randn(3, 5, 6), np.arange(3)).loss
-    other = objective(model, torch.randn(3, 5, 6), np.arange(3)).loss
+    one = objective(model, Visual(torch.randn(3, 5, 6)), np.arange(3)).loss
+    other = objective(model, Visual(torch.randn(3, 5, 6)), np.arange(3)).loss
     assert one.item() == other.item()
 
 
@@ -46,11 +47,11 @@ def test_what_is_learnt_is_the_text_not_the_captions_of_the_pictures() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(60):
         optimizer.zero_grad()
-        objective(model, torch.randn(3, 5, 6), np.arange(3)).loss.backward()
+        objective(model, Visual(torch.randn(3, 5, 6)), np.arange(3)).loss.backward()
         optimizer.step()
     begin = torch.tensor([[[VOCABULARY.begin_id, VOCABULARY.encode(["a"])[0]]]])
     with torch.no_grad():
-        following = model(torch.zeros(1, 1, 6), begin)[0, 0, -1].argmax()
+        following = model(Visual(torch.zeros(1, 1, 6)), begin)[0, 0, -1].argmax()
     assert VOCABULARY.words[int(following)] == "cup"
 
 

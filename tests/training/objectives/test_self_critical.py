@@ -11,8 +11,9 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.plain_beam_search import plain_beam_search
 from tests.tiny_model import tiny_smart
 from training.configs.schema import PhaseConfig
-from training.decoding.beam_search import beam_search
+from training.decoding.beam_search import SearchSettings, beam_search
 from training.evaluation.metrics.cider_d import CiderD
+from training.models.captioner import Visual
 from training.models.smart import Smart
 from training.objectives.objective import TrainingCaptions
 from training.objectives.self_critical import SelfCritical, self_critical_loss
@@ -51,7 +52,7 @@ def exact_case() -> tuple[Smart, Tensor, Tensor, Tensor]:
 def log_probabilities(model: Smart, tokens: Tensor, captions: Tensor, allowed: tuple[int, ...]) -> Tensor:
     """(n, T) by teacher forcing, among the allowed words, 0 after the end token."""
     begin = torch.full((len(captions), 1), Vocabulary.begin_id)
-    logits = model(tokens, torch.cat([begin, captions[:, :-1]], dim=1)[None])[0]
+    logits = model(Visual(tokens), torch.cat([begin, captions[:, :-1]], dim=1)[None])[0]
     outside = torch.ones(logits.shape[-1], dtype=torch.bool)
     outside[list(allowed)] = False
     logs = logits.masked_fill(outside, -torch.inf).log_softmax(-1)
@@ -102,9 +103,8 @@ def test_over_all_samples_the_gradient_is_that_of_the_expected_reward_by_finite_
 
 def test_when_the_beams_are_all_captions_the_gradient_is_that_of_their_weighted_log_probabilities() -> None:
     model, tokens, captions, rewards = exact_case()
-    found = beam_search(
-        model, tokens, beam_size=len(captions), max_words=LONGEST, forbidden=FORBIDDEN, early_exit=False
-    )
+    settings = SearchSettings(len(captions), LONGEST, FORBIDDEN, stop="all")
+    found = beam_search(model, Visual(tokens), settings)
     order = [captions.tolist().index(words) for words in found.words[0].tolist()]
     assert sorted(order) == list(range(len(captions)))
     own = gradient(model, self_critical_loss(found.log_probabilities, rewards[order][None]))
@@ -130,13 +130,13 @@ def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -
     reward = CiderD.from_words(words, Vocabulary(WORDS), end_token=True)
     loss, rewards = torch.zeros(()), []
     for row, image in enumerate(images):
-        beams = plain_beam_search(model, tokens[row], torch.ones(6, dtype=torch.bool), 4, 8)
+        beams = plain_beam_search(model, Visual(tokens[row : row + 1]), 4, 8)
         found = torch.tensor([beam.words + [0] * (8 - len(beam.words)) for beam in beams])
         r = torch.from_numpy(reward.score(np.array([image]), found.numpy()[None])[0]).float()
         rewards.append(r)
         logs = log_probabilities(model, tokens[row : row + 1], found, allowed).sum(-1)
         loss = loss - ((r - r.mean()) * logs).sum() / (4 * 8 * len(images))
-    outcome = criticise(model, tokens, images)
+    outcome = criticise(model, Visual(tokens), images)
     assert outcome.reward == pytest.approx(torch.stack(rewards).mean().item(), abs=1e-6)
     assert torch.stack(rewards).std(dim=1).max() > 1e-2
     torch.testing.assert_close(outcome.loss, loss, rtol=1e-4, atol=1e-6)
@@ -151,7 +151,7 @@ def test_steps_along_the_gradient_raise_the_reward() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     rewards = []
     for _ in range(30):
-        outcome = criticise(model, tokens, images)
+        outcome = criticise(model, Visual(tokens), images)
         optimizer.zero_grad()
         outcome.loss.backward()
         optimizer.step()
