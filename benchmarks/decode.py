@@ -219,6 +219,7 @@ def paper_sized(checkpoint: Path | None, count: int) -> tuple[Smart, list[Inputs
     images, origin = photographs(count)
     with torch.no_grad():
         tokens = trained.backbone(torch.from_numpy(images))
+        assert isinstance(trained.captioner, Smart)
         model, (tokens, mask) = widened(trained.captioner, tokens)
     inputs = [(tokens[i : i + 1], mask[i : i + 1]) for i in range(len(tokens))]
     return model, inputs, f"{trained.record['name']}, widened to the paper's size, on {len(tokens)} {origin}"

@@ -31,6 +31,7 @@ from training.data.flickr8k import Flickr8k
 from training.datagen.teachers.boxes import PROVENANCE as TEACHERS
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, DataError
+from training.models.smart import Smart
 from training.paths import data_folder
 
 CPU = "onnxruntime-cpu"
@@ -114,6 +115,7 @@ def run(arguments: argparse.Namespace) -> None:
     max_words = longest_caption(trained, arguments.max_words)
     vision = vision_of(trained, lender, detects)
     dev = dev_split(trained, vision) if arguments.precision == "int8" else None
+    assert isinstance(trained.captioner, Smart)
     pieces = export_pieces(trained.captioner, arguments.beam_size)
     choice = None
     if arguments.precision == "float16":
@@ -190,7 +192,7 @@ def longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:
     Raises:
         ExportError: the model has no positions for captions that long.
     """
-    longest = trained.captioner.config.max_length
+    longest = trained.captioner.max_words or 1 << 30
     max_words = int(wanted or trained.record["experiment"]["data"]["max_words"])
     if not 2 <= max_words <= longest:
         raise ExportError(f"--max-words must lie between 2 and {longest}, the longest that this model can say")

@@ -14,6 +14,7 @@ from torch.export import Dim
 
 from export.passes.fuse import fuse_linears
 from export.passes.rows import flatten_rows
+from export.passes.squeeze import cancel_squeezes
 from export.torch_to_onnx import to_onnx
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.decoding.beam_search import EXCLUDED, SearchSettings, backtrack, excluded_words, select_continuations
@@ -53,7 +54,7 @@ def export_pieces(model: Smart, beam_size: int) -> Pieces:
     of_image = ("own", "image_mask", *_names(_IMAGE, layers))
     return Pieces(
         start=fuse_linears(_export_start(model, beam_size, [f"first_{name}" for name in carried] + [*of_image])),
-        step=flatten_rows(fuse_linears(_export_step(model, beam_size, carried, of_image))),
+        step=flatten_rows(fuse_linears(cancel_squeezes(_export_step(model, beam_size, carried, of_image)))),
         finish=_export_finish(beam_size),
         beam_size=beam_size,
         carried=carried,

@@ -283,12 +283,11 @@ class Trainer:
             images = order[index * batch : (index + 1) * batch]
             return step.read(images, np.random.default_rng((*epoch, index)), phase.accumulate)
 
+        width = getattr(self.trained.captioner.config, "d_model", 512)  # of the noam schedule, which is Transformers'
         with closing(load_ahead(read, left, loading_threads(self.engine.local_processes))) as batches:
             for index in left:
                 started = time.monotonic()
-                share = SCHEDULES[phase.schedule](
-                    progress.epoch * steps + index, phase.epochs * steps, phase, self.trained.captioner.config.d_model
-                )
+                share = SCHEDULES[phase.schedule](progress.epoch * steps + index, phase.epochs * steps, phase, width)
                 for group in optimizer.param_groups:
                     group["lr"] = group["peak"] * share
                 torch.manual_seed(_seed((*epoch, index, self.engine.rank)))
