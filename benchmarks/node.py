@@ -1,11 +1,11 @@
-"""What the caption node adds to `Captioner.caption`: real processes, a camera node and a caption node over DDS.
+"""Measure what the caption node adds to `Captioner.caption`: a camera node and a caption node as processes over DDS.
 
     python -m benchmarks.node [--bundle FOLDER] [--json FILE] [--quick]
 
-For 640x480 and 1080p at 5, 15 and 30 Hz: processor time and milliseconds of work a caption, beside those of the
-captioner called directly at the same rate, before and after, with nothing else running; captions a second; latency
-from the image's stamp to the caption's arrival in a third process (this one); images that gave way to newer ones.
-Needs ROS 2 and the built messages.
+For 640x480 and 1080p at 5, 15 and 30 Hz: CPU time and time per caption, compared with the captioner called directly at
+the same rate before and after, with nothing else running; captions per second; latency from the stamp of the image to
+the arrival of the caption in a third process (this one); images replaced by newer ones. Needs ROS 2 and the built
+messages.
 """
 
 import argparse
@@ -31,10 +31,9 @@ from smart_caption_ros.msg import Caption
 
 from benchmarks.environment import describe_environment, report
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
-from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.measuring.agreement import golden_frames
 from smart_caption_ros.measuring.benchmark import spread
-from smart_caption_ros.nodes.demo.processes import NodeProcess, free_domain_id
+from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros_variables
 
 SIZES, RATES_HZ = ((640, 480), (1920, 1080)), (5.0, 15.0, 30.0)
 START_TIMEOUT_S = 120.0
@@ -77,7 +76,13 @@ def main() -> int:
 def measure_size(
     captioner: Captioner, size: tuple[int, int], rates_hz: tuple[float, ...], arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    """The node at every rate, and before and after it the captioner alone on the same frames at that rate.
+    """Measure the node at every rate, and before and after it the captioner alone on the same frames at that rate.
+
+    Args:
+        captioner: the captioner to call directly.
+        size: width and height of the frames in pixels.
+        rates_hz: rates to measure at.
+        arguments: the command line.
 
     Raises:
         TimeoutError: the nodes did not start; the message has the end of their logs.
@@ -114,9 +119,12 @@ def measure_size(
 def call_directly(
     captioner: Captioner, frames: Sequence[np.ndarray], rate_hz: float, seconds: float
 ) -> list[tuple[float, float]]:
-    """Wall and CPU milliseconds of calls at a camera's rate, or as fast as they go where that is slower.
+    """Call the captioner at a camera's rate, or as fast as possible where that is slower.
 
-    At the same rate, because a processor that has slept between two frames has forgotten much of the model.
+    The rate matters: a processor that sleeps between two frames has lost much of the model from its caches.
+
+    Returns:
+        Wall time and CPU time of each call in milliseconds.
     """
     calls: list[tuple[float, float]] = []
     end_s = time.monotonic() + seconds
@@ -131,9 +139,9 @@ def call_directly(
 
 
 def measure_node(folder: Path, rate_hz: float, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Both nodes as processes for a while; figures of the captions that arrive in it."""
+    """Run both nodes as processes for a while and measure the captions that arrive."""
     with ExitStack() as stack:
-        stack.enter_context(_own_domain(folder / "logs"))
+        stack.enter_context(environment(ros_variables(folder / "logs")))
         listener = stack.enter_context(_Listener.opened())
         ros = ["-p", f"engine:={arguments.engine}", "-p", f"threads:={arguments.threads}", "-p", "max_age_s:=0.0"]
         if arguments.bundle:
@@ -173,7 +181,7 @@ def measure_node(folder: Path, rate_hz: float, arguments: argparse.Namespace) ->
 
 
 class _Listener:
-    """Takes the captions in, each with its age on arrival."""
+    """Receives the captions, each with its age at arrival."""
 
     def __init__(self, context: Context) -> None:
         self.arrived: list[tuple[Caption, float]] = []
@@ -196,7 +204,7 @@ class _Listener:
             context.try_shutdown()
 
     def spin(self, seconds: float, *, until_first: bool = False) -> bool:
-        """Listens for a while, or to the first caption; returns whether there is one."""
+        """Listen for a while, or until the first caption; return whether there is one."""
         end_s = time.monotonic() + seconds
         while (left_s := end_s - time.monotonic()) > 0 and not (until_first and self.arrived):
             self._executor.spin_once(timeout_sec=min(left_s, 0.1))
@@ -208,29 +216,8 @@ class _Listener:
         self.arrived.append((caption, age.nanoseconds / 1e9))
 
 
-@contextmanager
-def _own_domain(logs: Path) -> Iterator[None]:
-    """A ROS domain for these processes alone, with the profile that passes whole images."""
-    changes = {
-        "ROS_DOMAIN_ID": str(free_domain_id()),
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-        "ROS_LOG_DIR": str(logs),
-        PROFILE_VARIABLE: str(config_file(FAST_DDS_PROFILE)),
-    }
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
 def _cpu_s(pid: int) -> float:
-    """Processor time that a process has used, in user and system mode (Linux)."""
+    """Return the CPU time of a process in user and system mode (Linux)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

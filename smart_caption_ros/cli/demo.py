@@ -31,6 +31,7 @@ def demo(
     with failures_in_a_sentence():
         try:
             from smart_caption_ros.nodes.demo.demo import run_demo
+            from smart_caption_ros.nodes.demo.plan import DEFAULT_SOURCE, DemoOptions
         except ModuleNotFoundError as error:
             missing = error.name or ""
             if missing in ("smart_caption_ros.msg", "smart_caption_ros.srv"):
@@ -47,4 +48,5 @@ def demo(
                     "which makes an environment with ROS 2"
                 )
             raise typer.Exit(FAILED) from None
-        raise typer.Exit(run_demo(source, output, rate_hz=rate, timeout_s=timeout, max_frames=max_frames, every=every))
+        options = DemoOptions(source or DEFAULT_SOURCE, output, rate, timeout, max_frames, every)
+        raise typer.Exit(run_demo(options))

@@ -1,7 +1,4 @@
-"""The camera node: pictures from files, a webcam or a bag, published as a camera driver would.
-
-For trying things out where no camera is at hand: what subscribes to it cannot tell the difference.
-"""
+"""The camera node: publishes images from files, videos, bags or a webcam as a camera driver does."""
 
 from __future__ import annotations
 
@@ -22,7 +19,8 @@ from std_msgs.msg import Header
 
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
-from smart_caption_ros.nodes.parameters import CAMERA_NODE_PARAMETERS, Parameters
+from smart_caption_ros.nodes.camera_node_parameters import CAMERA_NODE_PARAMETERS
+from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.nodes.running import run_node
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
 
@@ -36,13 +34,13 @@ class CameraNode(Node):
     """Publishes the frames of a source; docs/running_on_a_robot.md describes its interface."""
 
     def __init__(self, **node_options: Any) -> None:
-        """Opens the source and starts to publish.
+        """Open the source and start to publish.
 
         Args:
-            node_options: passed on to rclpy (namespace, parameter_overrides, context ...).
+            node_options: arguments of :class:`rclpy.node.Node` (namespace, parameter_overrides, context ...).
 
         Raises:
-            ValueError: a parameter has a wrong value, or the source cannot be opened; one sentence.
+            ValueError: a parameter has an invalid value, or the source cannot be opened; one sentence.
         """
         super().__init__("camera_node", **node_options)
         self.exit_status: int | None = None
@@ -53,7 +51,7 @@ class CameraNode(Node):
         except SourceError as error:
             raise ValueError(str(error)) from error
         self._reliable: bool = values["reliable"]
-        self._publisher = self._made_publisher(Image, IMAGE_TOPIC)
+        self._publisher = self._make_publisher(Image, IMAGE_TOPIC)
         self._detections: Publisher | None = None
         if values["publish_objects"]:
             if not self._source.knows_objects:
@@ -61,13 +59,13 @@ class CameraNode(Node):
                     f"publish_objects is on, but nothing is known of the objects in {self._source.description}: "
                     "sequences in ACVR's layout have them"
                 )
-            self._detections = self._made_publisher(DetectedObjectArray, DETECTIONS_TOPIC)
+            self._detections = self._make_publisher(DetectedObjectArray, DETECTIONS_TOPIC)
         self._stop = threading.Event()
-        # Reading a frame takes as long as it likes (a webcam, a large file): parameters are served meanwhile.
+        # A thread of its own, because reading a frame may block for long and parameters have to be served meanwhile.
         self._player = threading.Thread(target=self._run, name="player", daemon=True)
         self._player.start()
 
-    def _made_publisher(self, kind: type, topic: str) -> Publisher:
+    def _make_publisher(self, kind: type, topic: str) -> Publisher:
         return self.create_publisher(
             kind,
             topic,
@@ -80,9 +78,9 @@ class CameraNode(Node):
         )
 
     def close(self) -> None:
-        """Stops publishing."""
+        """Stop publishing."""
         self._stop.set()
-        self._player.join(timeout=5.0)  # a webcam that hangs in its driver is left to the end of the process
+        self._player.join(timeout=5.0)  # a webcam driver may hang; the process ends all the same
 
     def _run(self) -> None:
         try:
@@ -97,7 +95,7 @@ class CameraNode(Node):
             self.exit_status = 1
 
     def _play(self, source: FrameSource) -> int:
-        """Publishes to the end of the source, the limit or the end of the node; returns how many images."""
+        """Publish until the source, the limit or the node ends; return the number of images."""
         values = self._settings.values
         limit = values["max_frames"] or sys.maxsize
         published = 0
@@ -109,17 +107,17 @@ class CameraNode(Node):
         while True:
             for frame in source.every(values["every"]):
                 if live and time.monotonic() < due_s and not self._stop.is_set():
-                    continue  # a camera goes on meanwhile, and what it sees now is old by then
+                    continue  # read on: a frame of a webcam that waits until it is due would be old by then
                 fields = encode_image(frame.image_bgr)
                 if self._stop.wait(max(0.0, due_s - time.monotonic())):
                     return published
                 stamp = self.get_clock().now().to_msg()
                 header = Header(stamp=stamp, frame_id=self._settings.values["frame_id"])
-                if self._detections is not None:  # before the image: whoever takes the image up finds them there
-                    self._detections.publish(detections_of(frame, header))
+                if self._detections is not None:  # before the image, so that they are there when it is captioned
+                    self._detections.publish(detections_message(frame, header))
                 self._publisher.publish(Image(header=header, **fields))
                 published += 1
-                # A late frame moves those behind it: nobody wants a burst to make up for it.
+                # A late frame delays the following ones; a burst to catch up would help nobody.
                 period_s = 1.0 / self._settings.values["rate_hz"]
                 due_s = max(due_s + period_s, time.monotonic())
                 if published == limit:
@@ -130,7 +128,7 @@ class CameraNode(Node):
     def _wait_for_subscribers(self) -> None:
         wanted, timeout_s = (self._settings.values[name] for name in ("wait_for_subscribers", "wait_timeout_s"))
         end_s = time.monotonic() + timeout_s
-        while (present := self._publisher.get_subscription_count()) < wanted or self._lacks_listener(wanted):
+        while (present := self._publisher.get_subscription_count()) < wanted or self._needs_listener(wanted):
             if time.monotonic() > end_s:
                 missing = f"{present} of {wanted} subscribers on {self._publisher.topic_name}"
                 if present >= wanted and self._detections is not None:
@@ -139,21 +137,21 @@ class CameraNode(Node):
             if self._stop.wait(_POLL_S):
                 return
 
-    def _lacks_listener(self, wanted: int) -> bool:
-        """Whether nobody listens to the objects yet, where somebody is to be waited for."""
+    def _needs_listener(self, wanted: int) -> bool:
+        """Return whether the detections still need a subscriber before the first image."""
         return bool(wanted) and self._detections is not None and not self._detections.get_subscription_count()
 
     def _wait_for_delivery(self) -> None:
-        """Lets the last image arrive before the publisher goes away."""
+        """Wait until the last image has arrived, before the publisher is destroyed."""
         timeout = Duration(seconds=self._settings.values["wait_timeout_s"])
         if self._reliable and not self._publisher.wait_for_all_acked(timeout):
             self.get_logger().warning("some subscribers did not confirm the last images in time")
-        # Best effort asks for no confirmation, and an acknowledged image may still lie in the reader's queue.
+        # Best effort has no acknowledgement, and an acknowledged image may still be in the queue of the subscriber.
         self._stop.wait(0.5)
 
 
-def detections_of(frame: Frame, header: Header) -> DetectedObjectArray:
-    """What is known to be in a frame, as a detector would say it that is never wrong and never unsure."""
+def detections_message(frame: Frame, header: Header) -> DetectedObjectArray:
+    """Build the detections of a frame from its labelled objects, each with its class name and a score of 1."""
     objects = []
     for each in frame.objects or ():
         left, top, right, bottom = each.box_xyxy
@@ -167,10 +165,10 @@ def _expanded(source: str) -> str:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """`smart-caption-camera`: runs the camera node until its source ends, or until SIGINT or SIGTERM.
+    """Run the camera node until its source ends, or until SIGINT or SIGTERM; `smart-caption-camera`.
 
     Args:
-        args: the command line with its ROS arguments (`--ros-args ...`); None means that of the process.
+        args: command line with ROS arguments (`--ros-args ...`); None takes that of the process.
 
     Returns:
         The exit status: 1 when the source could not be opened or read, else 0.

@@ -1,4 +1,4 @@
-"""The detections of the last moments, and which of them belong to an image."""
+"""Buffer of the latest detections, searched by the stamp of an image."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from smart_caption_ros.captioning import DetectedObject
 
 CAPACITY = 64
-"""Messages that are kept; at 30 a second, those of the last two seconds."""
+"""Number of messages kept: about two seconds at 30 Hz."""
 
 
 @dataclass(frozen=True)
 class Detections:
-    """What a detector found in one image.
+    """The objects that a detector found in one image.
 
     Attributes:
-        stamp_ns: the stamp of the image, nanoseconds.
-        frame_id: the coordinate frame of the image; empty where the detector leaves it out.
-        objects: what it found; there may be none.
+        stamp_ns: stamp of the image in nanoseconds.
+        frame_id: coordinate frame of the image; empty where the detector does not set it.
+        objects: the objects; may be empty.
     """
 
     stamp_ns: int
@@ -29,38 +29,38 @@ class Detections:
 
 
 class DetectionBuffer:
-    """Keeps the newest `CAPACITY` messages; safe to use from any thread."""
+    """Keeps the latest :data:`CAPACITY` messages; thread-safe."""
 
     def __init__(self) -> None:
-        self._newest: deque[Detections] = deque(maxlen=CAPACITY)
+        self._latest: deque[Detections] = deque(maxlen=CAPACITY)
         self._changed = threading.Condition()
 
     def add(self, detections: Detections) -> None:
-        """Keeps one more, and forgets the one that came first where there are too many."""
+        """Add a message; a full buffer discards the oldest one."""
         with self._changed:
-            self._newest.append(detections)
+            self._latest.append(detections)
             self._changed.notify_all()
 
     def clear(self) -> None:
-        """Forgets all of them."""
+        """Discard all messages."""
         with self._changed:
-            self._newest.clear()
+            self._latest.clear()
 
     def nearest(self, stamp_ns: int, frame_id: str, *, wait_s: float = 0.0) -> Detections | None:
-        """Those of the image with this stamp, else those nearest in time; None where there are none at all.
+        """Return the detections whose stamp is nearest to that of an image, or None where there are none.
 
-        Detections of another coordinate frame are of another camera. Of two that are equally near the one that came
-        last is taken.
+        Detections of another coordinate frame belong to another camera and are ignored. Of two that are equally near,
+        the one received last is returned.
 
         Args:
-            stamp_ns: the stamp of the image, nanoseconds.
-            frame_id: the coordinate frame of the image.
-            wait_s: how long to wait for a detector that has not come to this image yet.
+            stamp_ns: stamp of the image in nanoseconds.
+            frame_id: coordinate frame of the image.
+            wait_s: maximum time to wait until detections with this stamp or a later one arrive.
         """
         deadline_s = time.monotonic() + wait_s
         with self._changed:
             while True:
-                same_camera = [d for d in self._newest if not d.frame_id or not frame_id or d.frame_id == frame_id]
+                same_camera = [d for d in self._latest if not d.frame_id or not frame_id or d.frame_id == frame_id]
                 remaining_s = deadline_s - time.monotonic()
                 if remaining_s <= 0 or any(d.stamp_ns >= stamp_ns for d in same_camera):
                     break

@@ -1,211 +1,42 @@
-"""What the caption node says about itself on /diagnostics: counts, rates, latency, and if all is well."""
+"""The diagnostic status of the caption node: level, one sentence, and values."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.timer import Timer
 
 from smart_caption_ros.msg import Caption
-from smart_caption_ros.nodes.evidence import Evidence, Origin
+from smart_caption_ros.nodes.evidence import ObjectOrigin
 from smart_caption_ros.nodes.messages import STATUS_NAMES
-
-WINDOW_S = 5.0
-"""Rates, latencies and the level follow what happened in this last stretch of time [s]."""
-
-
-@dataclass(frozen=True)
-class _Answer:
-    at_s: float
-    status: int
-    message: str
-    latency_s: float
-    work_s: float
-
-
-@dataclass(frozen=True)
-class _Gathered:
-    at_s: float
-    origin: Origin
-    missing: str  # why objects that somebody publishes did not reach the caption
-    failure: str
-    coverage: float | None
-    coverage_s: float
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What `Statistics` knows at one moment: counts since the start, the rest of the last `WINDOW_S`."""
-
-    received: int
-    dropped: int
-    lost: int
-    paused: int
-    answers: Mapping[int, int]
-    received_hz: float
-    answered_hz: float
-    recent: tuple[_Answer, ...]
-    since_image_s: float
-    last_error: str
-    detections: int
-    objects_left_out: int
-    captions_by_origin: Mapping[Origin, int]
-    coverage_failures: int
-    gathered: tuple[_Gathered, ...]
-
-
-class Statistics:
-    """Counts what became of the images; safe to use from any thread."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Args: clock: seconds that only go forward."""
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._received = self._dropped = self._lost = self._paused = 0
-        self._answers: Counter[int] = Counter()
-        self._arrivals: deque[float] = deque()
-        self._recent: deque[_Answer] = deque()
-        self._last_error = ""
-        self._detections = self._objects_left_out = self._coverage_failures = 0
-        self._origins: Counter[Origin] = Counter()
-        self._gathered: deque[_Gathered] = deque()
-        self._waiting_since_s = clock()
-        self._started_s = clock()
-
-    def start(self) -> None:
-        """From now on images are expected: rates and the wait for an image count from here."""
-        with self._lock:
-            self._waiting_since_s = self._started_s = self._clock()
-            self._arrivals.clear()
-            self._recent.clear()
-            self._gathered.clear()
-
-    def count_received(self) -> None:
-        """An image came in."""
-        with self._lock:
-            self._received += 1
-            self._waiting_since_s = self._clock()
-            self._arrivals.append(self._waiting_since_s)
-            self._forget()
-
-    def count_dropped(self) -> None:
-        """An image gave way to a newer one before it was taken up."""
-        with self._lock:
-            self._dropped += 1
-
-    def count_lost(self, images: int) -> None:
-        """Images that never arrived, by the count of the middleware."""
-        with self._lock:
-            self._lost += images
-
-    def count_paused(self) -> None:
-        """An image came in while captioning was switched off."""
-        with self._lock:
-            self._paused += 1
-
-    def count_answer(self, status: int, message: str, *, latency_s: float, work_s: float) -> None:
-        """An image was answered.
-
-        Args:
-            status: the answer's status.
-            message: the answer's status message.
-            latency_s: from the image's stamp to the answer.
-            work_s: from the start of the work to the answer.
-        """
-        with self._lock:
-            self._answers[status] += 1
-            if status == Caption.STATUS_ERROR:
-                self._last_error = message
-            self._recent.append(_Answer(self._clock(), status, message, latency_s, work_s))
-            self._forget()
-
-    def count_detections(self, left_out: int) -> None:
-        """A message came on the detections topic.
-
-        Args:
-            left_out: how many of its objects are none: no known class, no score, no area.
-        """
-        with self._lock:
-            self._detections += 1
-            self._objects_left_out += left_out
-
-    def count_evidence(self, evidence: Evidence, *, detections_expected: bool) -> None:
-        """A caption was compared with its objects.
-
-        Args:
-            evidence: what came of it.
-            detections_expected: whether somebody publishes detections, so that it is worth saying where none fit.
-        """
-        grounding = evidence.grounding
-        with self._lock:
-            self._origins[evidence.origin] += 1
-            self._coverage_failures += bool(evidence.failure)
-            self._gathered.append(
-                _Gathered(
-                    self._clock(),
-                    evidence.origin,
-                    evidence.missing if detections_expected else "",
-                    evidence.failure,
-                    grounding.coverage if grounding else None,
-                    grounding.time_s if grounding else 0.0,
-                )
-            )
-            self._forget()
-
-    def summary(self) -> Summary:
-        """What happened so far."""
-        with self._lock:
-            self._forget()
-            now = self._clock()
-            window = max(min(WINDOW_S, now - self._started_s), 1e-9)
-            return Summary(
-                received=self._received,
-                dropped=self._dropped,
-                lost=self._lost,
-                paused=self._paused,
-                answers=dict(self._answers),
-                received_hz=len(self._arrivals) / window,
-                answered_hz=len(self._recent) / window,
-                recent=tuple(self._recent),
-                since_image_s=now - self._waiting_since_s,
-                last_error=self._last_error,
-                detections=self._detections,
-                objects_left_out=self._objects_left_out,
-                captions_by_origin=dict(self._origins),
-                coverage_failures=self._coverage_failures,
-                gathered=tuple(self._gathered),
-            )
-
-    def _forget(self) -> None:
-        horizon = self._clock() - WINDOW_S
-        while self._arrivals and self._arrivals[0] < horizon:
-            self._arrivals.popleft()
-        for queue in (self._recent, self._gathered):
-            while queue and queue[0].at_s < horizon:
-                queue.popleft()
+from smart_caption_ros.nodes.node_statistics import Summary
 
 
 @dataclass(frozen=True)
 class NodeState:
-    """What the node is, for its diagnostics.
+    """State of the caption node.
 
     Attributes:
-        name: the name of the diagnostic status.
+        name: name of the diagnostic status.
         lifecycle: "unconfigured", "inactive" or "active".
         enabled: whether images are captioned as they arrive.
-        failure: why the engine could not be loaded; empty when it could, or was never asked for.
-        image_timeout_s: how long no image is fine.
-        topic: the image topic, with its namespace.
-        camera: the camera's name.
-        model, bundle, engine: the model's name, its bundle's folder, what runs it; empty while unconfigured.
-        engine_choice: how it runs it, and why this engine and no other; empty while unconfigured.
-        objects_from: the own detector or the detections topic; empty while unconfigured.
-        coverage: "on", "off", or why it is not on.
-        coverage_problem: why coverage could not be loaded although it was asked for; empty where it could.
+        failure: why the last configuration failed; empty where it did not.
+        image_timeout_s: time without an image after which the level is STALE.
+        topic: full name of the image topic.
+        camera: name of the camera.
+        model: name of the model; empty while unconfigured, like the next four.
+        bundle: folder of its bundle.
+        engine: the engine that runs it.
+        engine_choice: how the engine runs it, and why this engine was chosen.
+        objects_from: the detector or the detections topic.
+        coverage: "on", "off", or why it could not be loaded.
+        coverage_problem: why coverage could not be loaded although it is on; empty where it could.
     """
 
     name: str
@@ -224,14 +55,48 @@ class NodeState:
     coverage_problem: str
 
 
+class DiagnosticsPublisher:
+    """Publishes a status on /diagnostics periodically, in every state of the node."""
+
+    def __init__(self, node: Node, status: Callable[[], DiagnosticStatus], period_s: float) -> None:
+        """Start to publish.
+
+        Args:
+            node: the node.
+            status: returns the status to publish.
+            period_s: time between two messages.
+        """
+        self._node = node
+        self._status = status
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        # A group of its own, so that diagnostics wait for no other callback; steady time, so that they do not stop
+        # with a simulation.
+        self._group = MutuallyExclusiveCallbackGroup()
+        self._clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self._create_timer(period_s)
+
+    def change_period(self, period_s: float) -> None:
+        """Publish with another period from now on."""
+        self._node.destroy_timer(self._timer)
+        self._timer = self._create_timer(period_s)
+
+    def _create_timer(self, period_s: float) -> Timer:
+        return self._node.create_timer(period_s, self._publish, callback_group=self._group, clock=self._clock)
+
+    def _publish(self) -> None:
+        message = DiagnosticArray(status=[self._status()])
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)
+
+
 def diagnostic_status(state: NodeState, summary: Summary) -> DiagnosticStatus:
-    """The one status of the caption node: level, a sentence for people, and the numbers."""
+    """Build the diagnostic status of the caption node."""
     level, message = _level(state, summary)
     answered = sum(summary.answers.values())
     latencies_s = [answer.latency_s for answer in summary.recent]
     work_s = [answer.work_s for answer in summary.recent]
-    coverages = [each.coverage for each in summary.gathered if each.coverage is not None]
-    coverage_s = [each.coverage_s for each in summary.gathered if each.coverage_s]
+    coverages = [each.coverage for each in summary.recent_evidence if each.coverage is not None]
+    coverage_s = [each.coverage_s for each in summary.recent_evidence if each.coverage_s]
     values = {
         "state": state.lifecycle,
         "captioning": "on" if state.enabled else "off",
@@ -254,7 +119,7 @@ def diagnostic_status(state: NodeState, summary: Summary) -> DiagnosticStatus:
         "objects from": state.objects_from,
         "detections received": str(summary.detections),
         "detected objects left out": str(summary.objects_left_out),
-        **{f"captions with {o.value}": str(summary.captions_by_origin.get(o, 0)) for o in Origin},
+        **{f"captions with {o.value}": str(summary.captions_by_origin.get(o, 0)) for o in ObjectOrigin},
         "coverage": state.coverage,
         "mean coverage": f"{sum(coverages) / len(coverages):.3f}" if coverages else "",
         "mean coverage work (ms)": _mean_ms(coverage_s),
@@ -271,6 +136,7 @@ def diagnostic_status(state: NodeState, summary: Summary) -> DiagnosticStatus:
 
 
 def _level(state: NodeState, summary: Summary) -> tuple[bytes, str]:
+    """Return the level and the sentence of the most severe condition."""
     if state.failure:
         return DiagnosticStatus.ERROR, state.failure
     if state.lifecycle != "active":
@@ -297,16 +163,16 @@ def _level(state: NodeState, summary: Summary) -> tuple[bytes, str]:
 
 
 def _evidence_warning(state: NodeState, summary: Summary) -> str:
-    """What is wrong with objects and coverage: captions flow all the same."""
-    count = len(summary.gathered)
+    """Return what is wrong with objects and coverage, which does not stop the captions; empty where nothing is."""
+    count = len(summary.recent_evidence)
     if state.coverage_problem:
         return state.coverage_problem
-    if failures := [each.failure for each in summary.gathered if each.failure]:
-        return f"{len(failures)} of the last {count} captions have no coverage: {failures[-1]}"
-    if missing := [each.missing for each in summary.gathered if each.missing]:
+    if errors := [each.coverage_error for each in summary.recent_evidence if each.coverage_error]:
+        return f"{len(errors)} of the last {count} captions have no coverage: {errors[-1]}"
+    if missing := [each.missing_reason for each in summary.recent_evidence if each.missing_reason]:
         return f"{len(missing)} of the last {count} captions have no objects: {missing[-1]}"
     return ""
 
 
-def _mean_ms(seconds: list[float]) -> str:
+def _mean_ms(seconds: Sequence[float]) -> str:
     return f"{sum(seconds) / len(seconds) * 1000:.1f}" if seconds else ""

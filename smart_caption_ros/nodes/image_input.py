@@ -1,4 +1,4 @@
-"""Where the caption node's images come from: the raw topic or the compressed one."""
+"""Subscription to the caption node's images, raw or compressed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import CompressedImage, Image
 
 from smart_caption_ros.nodes.answering import ImageMessage
-from smart_caption_ros.nodes.image_reader import ReadElsewhere, Reader
-from smart_caption_ros.nodes.serialised_image import read_image
+from smart_caption_ros.nodes.serialised_image import parse_image
+from smart_caption_ros.nodes.subscription_reader import ExecutorBypassGroup, SubscriptionReader
 
 
 class ImageInput:
-    """One subscription, to `<topic>` or to `<topic>/compressed`."""
+    """Subscribes to `<topic>` or to `<topic>/compressed`, never to both."""
 
     def __init__(
         self,
@@ -27,54 +27,54 @@ class ImageInput:
         on_image: Callable[[ImageMessage], None],
         on_lost: Callable[[int], None],
     ) -> None:
-        """Subscribes to nothing yet.
+        """Create the input without a subscription.
 
         Args:
             node: the node.
-            topic: the raw topic; resolved first, so that the compressed one follows a remap of it.
-            on_image: called with every image, in a thread of its own.
-            on_lost: called with the number of images that the middleware knows to have lost.
+            topic: the raw topic; the compressed topic is derived from its name after remapping.
+            on_image: called with every image, on a thread of the input.
+            on_lost: called with the number of images that the middleware reports as lost.
         """
         self._node = node
         self._raw_topic: str = node.resolve_topic_name(topic)
         self._on_image = on_image
         self._on_lost = on_lost
         self._subscription: Subscription | None = None
-        self._reader: Reader | None = None
-        self._kind: type[Image | CompressedImage] = Image
+        self._reader: SubscriptionReader | None = None
+        self._message_class: type[Image | CompressedImage] = Image
 
     @property
     def topic(self) -> str:
-        """The topic that images come from, or would, with its namespace."""
+        """Full name of the topic of the subscription; of the raw topic where there is none."""
         return str(self._subscription.topic_name) if self._subscription else self._raw_topic
 
     def open(self, transport: str) -> None:
-        """Subscribes, or subscribes anew where `transport` now means the other topic.
+        """Subscribe, or subscribe again where `transport` now selects the other topic.
 
         Args:
             transport: "raw", "compressed", or "auto": raw unless only the compressed topic has a publisher.
         """
-        kind = self._wanted(transport)
+        wanted = self._wanted_class(transport)
         if self._subscription is not None:
-            if kind is self._kind:
+            if wanted is self._message_class:
                 return
             self.close()
-        self._kind = kind
+        self._message_class = wanted
         self._subscription = self._node.create_subscription(
-            kind,
-            self._raw_topic if kind is Image else self._compressed_topic,
-            self._deliver_serialised if kind is Image else self._on_image,
-            # Best effort matches any publisher, and whatever waits behind the newest image is out of date.
+            wanted,
+            self._raw_topic if wanted is Image else self._compressed_topic,
+            self._deliver_serialised if wanted is Image else self._on_image,
+            # Best effort matches every publisher; depth 1 because an image behind the newest one is out of date.
             QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
-            callback_group=ReadElsewhere(),
+            callback_group=ExecutorBypassGroup(),
             event_callbacks=SubscriptionEventCallbacks(message_lost=self._count_lost),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-            raw=kind is Image,
+            raw=wanted is Image,
         )
-        self._reader = Reader(self._node, self._subscription, self._log)
+        self._reader = SubscriptionReader(self._node, self._subscription, self._log_error)
 
     def close(self) -> None:
-        """Unsubscribes; no image is delivered after this returns."""
+        """Unsubscribe; no image is delivered after this returns."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -86,19 +86,19 @@ class ImageInput:
     def _compressed_topic(self) -> str:
         return f"{self._raw_topic}/compressed"
 
-    def _wanted(self, transport: str) -> type[Image | CompressedImage]:
+    def _wanted_class(self, transport: str) -> type[Image | CompressedImage]:
         if transport != "auto":
             return CompressedImage if transport == "compressed" else Image
         if self._node.count_publishers(self._raw_topic):
             return Image
         if self._node.count_publishers(self._compressed_topic):
             return CompressedImage
-        return self._kind  # nobody publishes now: the one that did may come back
+        return self._message_class  # no publisher now: the last topic is the likeliest
 
     def _deliver_serialised(self, serialised: bytes) -> None:
-        self._on_image(read_image(serialised))
+        self._on_image(parse_image(serialised))
 
-    def _log(self, error: Exception) -> None:
+    def _log_error(self, error: Exception) -> None:
         self._node.get_logger().error(f"an image on {self.topic} is lost: {error}", throttle_duration_sec=1.0)
 
     def _count_lost(self, event: Any) -> None:

@@ -1,4 +1,4 @@
-"""One slot for the newest frame: a robot wants described what it sees now, not what it saw a queue ago."""
+"""One-slot mailbox: the newest item replaces the one that waits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Delivery(Generic[T]):
-    """What `Mailbox.take` hands out.
+    """An item taken from a mailbox.
 
     Attributes:
         item: the newest item.
-        dropped: how many older items it pushed out since the previous delivery.
+        dropped: number of items replaced since the previous delivery.
     """
 
     item: T
@@ -23,37 +23,37 @@ class Delivery(Generic[T]):
 
 
 class Mailbox(Generic[T]):
-    """One slot between the thread that receives and the thread that works; safe to use from any thread."""
+    """Passes the newest item from a receiving thread to a working thread; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: list[T] = []  # empty or one item: an item may itself be None
+        self._slot: list[T] = []  # holds at most one item, which may itself be None
         self._dropped = 0
 
     def put(self, item: T) -> bool:
-        """Leaves `item` in the slot; an item that still waits there is dropped and counted.
+        """Put an item into the slot; an item that waits there is dropped and counted.
 
         Returns:
-            True when the slot was empty, so that somebody has to be told; False when a newer item took the
-            place of one that somebody has been told about already.
+            True when the slot was empty, so that the working thread has to be notified; False when the item replaced
+            one for which it was notified already.
         """
         with self._lock:
-            was_empty = not self._waiting
+            was_empty = not self._slot
             self._dropped += not was_empty
-            self._waiting = [item]
+            self._slot = [item]
             return was_empty
 
     def take(self) -> Delivery[T] | None:
-        """Empties the slot; None when there is nothing in it. Never blocks."""
+        """Take the item out of the slot, or return None where it is empty; never blocks."""
         with self._lock:
-            if not self._waiting:
+            if not self._slot:
                 return None
-            delivery = Delivery(self._waiting.pop(), self._dropped)
+            delivery = Delivery(self._slot.pop(), self._dropped)
             self._dropped = 0
             return delivery
 
     def clear(self) -> None:
-        """Forgets the item that waits and the count of dropped ones."""
+        """Discard the waiting item and reset the count of dropped items."""
         with self._lock:
-            self._waiting.clear()
+            self._slot.clear()
             self._dropped = 0

@@ -1,4 +1,4 @@
-"""Between the captioner's dataclasses and the ROS messages; the only place that knows both."""
+"""Convert between the captioner's dataclasses and the ROS messages."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ STATUS_NAMES = {
     Caption.STATUS_ERROR: "error",
 }
 
-_MS_PER_S = 1000.0
-
-
 NO_OBJECT = -1
+"""Object index of a noun that names no object."""
+
+_MS_PER_S = 1000.0
 
 
 def to_message(
@@ -41,16 +41,16 @@ def to_message(
     min_confidence: float,
     grounding: Grounding | None = None,
 ) -> Caption:
-    """The message for a caption, with the status that it earns.
+    """Convert a caption to a message and set its status.
 
     Args:
-        caption: what the captioner said.
-        header: the header of the source image; goes into the message as it is.
-        camera: the camera's name.
-        min_confidence: captions below this get STATUS_LOW_CONFIDENCE.
-        grounding: the nouns of the caption and its coverage; None where coverage is off.
+        caption: the caption.
+        header: header of the source image; copied unchanged.
+        camera: name of the camera.
+        min_confidence: captions below it get STATUS_LOW_CONFIDENCE.
+        grounding: nouns and coverage of the caption; None where coverage is off.
     """
-    status, status_message = _judge(caption, min_confidence)
+    status, status_message = _status_of(caption, min_confidence)
     timing = caption.timing
     return Caption(
         header=header,
@@ -86,17 +86,17 @@ def to_message(
     )
 
 
-def answer_without_text(status: int, status_message: str, header: Header, *, camera: str) -> Caption:
-    """The message for an image that was not captioned: a status that says what became of it, and why."""
+def message_without_text(status: int, status_message: str, header: Header, *, camera: str) -> Caption:
+    """Build the message for an image that was not captioned; `status_message` says why."""
     return Caption(header=header, camera=camera, status=status, status_message=status_message)
 
 
 def from_message(message: Caption, image_size: tuple[int, int]) -> captioning.Caption:
-    """The captioner's dataclass for a message, for programs that receive captions and draw them.
+    """Convert a message to a caption, for programs that receive captions and draw them.
 
     Args:
-        message: a caption as it came from the topic.
-        image_size: (width, height) of the source image in pixels, which the message does not carry.
+        message: a message of the caption topic.
+        image_size: (width, height) of the source image in pixels, which the message does not contain.
     """
     timing = message.timing
     return captioning.Caption(
@@ -122,7 +122,7 @@ def from_message(message: Caption, image_size: tuple[int, int]) -> captioning.Ca
 
 
 def grounding_of(message: Caption) -> Grounding:
-    """The nouns and the coverage of a message, for programs that receive captions and draw them."""
+    """Convert the nouns and the coverage of a message, for programs that receive captions and draw them."""
     coverage = message.coverage
     return Grounding(
         nouns=tuple(
@@ -167,11 +167,11 @@ def _coverage(grounding: Grounding) -> Coverage:
     )
 
 
-def _judge(caption: captioning.Caption, min_confidence: float) -> tuple[int, str]:
+def _status_of(caption: captioning.Caption, min_confidence: float) -> tuple[int, str]:
     if not caption.text:
         return Caption.STATUS_NOTHING_FOUND, "the model found nothing to say about this image"
     confidence = caption.confidence
-    # A confidence that is not a number is no confidence.
+    # NaN compares false with every number, and so would pass as a high confidence.
     if math.isnan(confidence) or confidence < min_confidence:
         return (
             Caption.STATUS_LOW_CONFIDENCE,

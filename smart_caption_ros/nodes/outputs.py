@@ -1,4 +1,4 @@
-"""What the caption node publishes: captions, their text twin, and the overlay for whoever watches."""
+"""Publishers of the caption node: captions, their text, and overlays on demand."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from std_msgs.msg import String
 
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.msg import Caption
-from smart_caption_ros.nodes.answering import Answer
+from smart_caption_ros.nodes.answering import ImageAnswer
 from smart_caption_ros.nodes.messages import STATUS_NAMES
 from smart_caption_ros.viewing import draw_overlay, encode_picture
 
 
 class Outputs:
-    """The publishers on `<topic>`, `<topic>/text`, `<topic>/image` and `<topic>/image/compressed`."""
+    """Publishes on `<topic>`, `<topic>/text`, `<topic>/image` and `<topic>/image/compressed`."""
 
     def __init__(self, node: LifecycleNode, topic: str) -> None:
-        """Makes the publishers on `node`, which activates and deactivates them with itself.
+        """Create lifecycle publishers, which the node activates and deactivates with itself.
 
         Args:
             node: the node.
-            topic: where captions go; resolved first, so that the other topics follow a remap of it.
+            topic: topic of the captions; the other topics are derived from its name after remapping.
         """
         self._node = node
         self.topic: str = node.resolve_topic_name(topic)
@@ -37,9 +37,9 @@ class Outputs:
             node.create_lifecycle_publisher(
                 kind,
                 name,
-                # A profile each: rclpy writes the overrides into the one that it is given.
+                # One profile per publisher, because rclpy writes the overrides into it.
                 QoSProfile(depth=depth, history=HistoryPolicy.KEEP_LAST, reliability=reliability),
-                # A group that goes with the publisher: an event that comes as it is destroyed blocks its group.
+                # A group of its own, because an event that arrives during the destruction blocks its group for ever.
                 callback_group=MutuallyExclusiveCallbackGroup(),
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )
@@ -52,27 +52,30 @@ class Outputs:
         )
 
     def destroy(self) -> None:
-        """Takes the topics away again."""
+        """Destroy the publishers."""
         for publisher in (self._caption, self._text, self._overlay, self._overlay_jpeg):
             self._node.destroy_lifecycle_publisher(publisher)
 
-    def publish(self, answer: Answer) -> None:
-        """Sends the caption, and its text where the caption is good enough to be spoken."""
+    def publish(self, answer: ImageAnswer) -> None:
+        """Publish the message, and its text if the status is STATUS_OK."""
         self._caption.publish(answer.message)
         if answer.message.status == Caption.STATUS_OK:
             self._text.publish(String(data=answer.message.text))
 
-    def publish_overlay(self, answer: Answer, *, max_side_px: int, jpeg_quality: int) -> None:
-        """Draws and sends the overlay to whoever is subscribed; does nothing for nobody.
+    def publish_overlay(self, answer: ImageAnswer, *, max_side_px: int, jpeg_quality: int) -> None:
+        """Draw and publish the overlay while one of its topics has a subscriber.
 
         Args:
-            answer: an answer; one without a caption has no overlay.
-            max_side_px: the overlay's longest side; a larger one is scaled down, 0 keeps the size.
+            answer: the answer; without a caption there is no overlay.
+            max_side_px: maximum length of the overlay's longer side; 0 keeps the size.
             jpeg_quality: 1 to 100.
+
+        Raises:
+            OSError: OpenCV cannot encode the overlay.
         """
-        watched, watched_jpeg = (p.get_subscription_count() > 0 for p in (self._overlay, self._overlay_jpeg))
+        wanted_raw, wanted_jpeg = (p.get_subscription_count() > 0 for p in (self._overlay, self._overlay_jpeg))
         evidence, message = answer.evidence, answer.message
-        if not (watched or watched_jpeg) or answer.image_bgr is None or evidence is None:
+        if not (wanted_raw or wanted_jpeg) or answer.image_bgr is None or evidence is None:
             return
         title = [message.camera, "" if message.status == Caption.STATUS_OK else STATUS_NAMES[message.status]]
         overlay_bgr = _scaled_down(
@@ -84,9 +87,9 @@ class Outputs:
             ),
             max_side_px,
         )
-        if watched:
+        if wanted_raw:
             self._overlay.publish(Image(header=message.header, **encode_image(overlay_bgr)))
-        if watched_jpeg:
+        if wanted_jpeg:
             jpeg = encode_picture(overlay_bgr, ".jpg", jpeg_quality)
             self._overlay_jpeg.publish(
                 CompressedImage(

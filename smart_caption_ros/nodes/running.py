@@ -1,4 +1,4 @@
-"""From the start of a node's process to its end: one way for every node of this package."""
+"""Run a node as a process, from its command line to its exit status."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from rclpy.utilities import remove_ros_args
 from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.nodes.signals import EndSignals
 
-_POLL_S = 0.05  # how long a signal may wait to be noticed
+_POLL_S = 0.05  # longest delay until a signal is handled
 
 
 class RunnableNode(Protocol):
-    """What `run_node` asks of a node beside being an rclpy Node."""
+    """What :func:`run_node` needs of a node beside :class:`rclpy.node.Node`."""
 
     exit_status: int | None
-    """None while the node runs; once it is set the process ends with it."""
+    """None while the node runs; the process ends with this status as soon as it is set."""
 
     def close(self) -> None:
-        """Finishes the node's work and stops its threads. Called once, after the last callback."""
+        """Finish the work in progress and stop all threads; called once, after the last callback."""
 
 
 def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[str] | None) -> int:
-    """Runs a node until it ends by itself, or until SIGINT or SIGTERM.
+    """Run a node until it sets its exit status, or until SIGINT or SIGTERM.
 
     Args:
-        name: the program's name, for messages on the terminal.
-        make_node: makes the node once rclpy is initialised; raises ValueError for wrong parameters.
-        args: the command line with its ROS arguments; None means that of the process.
+        name: name of the program, for messages on the terminal.
+        make_node: creates the node after rclpy is initialised; raises ValueError for invalid parameters.
+        args: command line with ROS arguments; None takes that of the process.
 
     Returns:
-        The exit status: 0 after a signal, the node's own when it ended by itself, 1 when it could not start.
+        The exit status: 0 after a signal, the node's own if it set one, 1 if the node could not be created.
     """
     argv = list(sys.argv if args is None else [name, *args])
     parser = argparse.ArgumentParser(
@@ -54,10 +54,10 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
         description="A ROS 2 node; its topics, services and parameters are in docs/running_on_a_robot.md.",
     )
     logging.basicConfig(level=logging.WARNING, format=f"{name}: %(message)s")
-    # Whole images between processes of one machine, also where no launch file sees to it.
+    # Shared memory with room for images, for nodes that no launch file starts.
     os.environ.setdefault(PROFILE_VARIABLE, str(config_file(FAST_DDS_PROFILE)))
     with contextlib.ExitStack() as stack:
-        # Not rclpy's own handlers: they take ROS away from under whatever is being started or published.
+        # rclpy's own handlers shut the context down at once, while a node may still be starting or publishing.
         signals = stack.enter_context(EndSignals())
         try:
             parser.parse_args(remove_ros_args(argv)[1:])
@@ -70,11 +70,11 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
         assert isinstance(node, Node)
         stack.callback(node.destroy_node)
         stack.callback(node.close)
-        # Images and lifecycle, services that wait for the engine, and diagnostics must not wait for one another.
+        # Four threads, so that lifecycle, services that wait for the engine, and diagnostics do not block one another.
         executor = MultiThreadedExecutor(num_threads=4)
         executor.add_node(node)
         ended = threading.Event()
-        # The executor waits without a limit: each of its waits begins with asking every service and timer anew.
+        # The executor spins on a thread without a timeout, because every call of spin_once() rebuilds its wait set.
         spinning = threading.Thread(target=_spin, args=(executor, node, ended), name="executor", daemon=True)
         stack.callback(spinning.join)
         stack.callback(executor.shutdown)
@@ -91,10 +91,10 @@ def _spin(executor: MultiThreadedExecutor, node: Node, ended: threading.Event) -
 
 
 def _spin_once(executor: MultiThreadedExecutor, node: Node) -> None:
-    """Runs what is due; a callback that fails costs that one call and never the node."""
+    """Run one callback; an exception in it is logged and does not end the node."""
     try:
         executor.spin_once()
     except InvalidHandle:
-        pass  # an event of something that was destroyed as it came
+        pass  # an event of an entity that was destroyed meanwhile
     except Exception:
         node.get_logger().error(traceback.format_exc(), throttle_duration_sec=1.0)

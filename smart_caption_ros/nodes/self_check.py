@@ -1,7 +1,7 @@
-"""What of ROS works in this environment, tried out; run as a process of its own by `smart-caption doctor`.
+"""Check that ROS 2 works in this environment; `smart-caption doctor` runs this module as a process.
 
-A process, because a middleware that is badly set up may end the process that loads it, and because nothing
-outside this folder loads rclpy.
+A process of its own, because a middleware with a wrong configuration may abort the process that loads it, and because
+only this package imports rclpy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ import sys
 
 
 def report() -> dict[str, str]:
-    """What was found, up to the first failure, which is under "error" with its stage under "failed"."""
+    """Create a node and a publisher.
+
+    Returns:
+        What was found up to the first failure: "middleware" and "messages"; after a failure also the stage as "failed"
+        (rclpy, middleware or messages) and its reason as "error".
+    """
     found: dict[str, str] = {}
     stage = "rclpy"
     try:

@@ -1,6 +1,6 @@
-"""sensor_msgs/Image read in place, from the bytes that the middleware delivers.
+"""Parse a serialised sensor_msgs/Image without copying its pixels.
 
-rclpy's own way to a message copies the pixels twice on the way to Python (6 MB each time at 1080p).
+rclpy's conversion to a Python message copies the pixels twice, 6 MB each time at 1080p.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Image
 from std_msgs.msg import Header
 
-_BYTE_ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}  # plain CDR; other representations are left to rclpy
+_BYTE_ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}
+"""Representation identifiers of plain CDR; rclpy deserialises messages in any other representation."""
 
 
 @dataclass
 class SerialisedImage:
-    """The fields of a sensor_msgs/Image; ``data`` is a view of the serialised message, which nobody can write to."""
+    """The fields of a sensor_msgs/Image; ``data`` is a read-only view of the serialised message."""
 
     header: Header
     height: int
@@ -31,55 +32,55 @@ class SerialisedImage:
     data: NDArray[np.uint8]
 
 
-def read_image(serialised: bytes) -> SerialisedImage | Image:
-    """A serialised sensor_msgs/Image as it came (a subscription made with ``raw=True``).
+def parse_image(serialised: bytes) -> SerialisedImage | Image:
+    """Parse a serialised sensor_msgs/Image, as a subscription created with ``raw=True`` delivers it.
 
     Returns:
-        A view of it; where it is not in plain CDR, the message as rclpy reads it.
+        A view of the message, or the message as rclpy deserialises it where it is not in plain CDR.
 
     Raises:
-        ValueError: it ends before its fields do.
+        ValueError: the message ends before its last field.
     """
     order = _BYTE_ORDERS.get(serialised[:2])
     if order is None:
         message: Image = deserialize_message(serialised, Image)
         return message
-    reader = _Reader(serialised, order)
-    seconds, nanoseconds = reader.number("i"), reader.number("I")
-    header = Header(stamp=Time(sec=seconds, nanosec=nanoseconds), frame_id=reader.text())
-    height, width, encoding = reader.number("I"), reader.number("I"), reader.text()
+    cdr = _CdrParser(serialised, order)
+    seconds, nanoseconds = cdr.integer("i"), cdr.integer("I")
+    header = Header(stamp=Time(sec=seconds, nanosec=nanoseconds), frame_id=cdr.string())
+    height, width, encoding = cdr.integer("I"), cdr.integer("I"), cdr.string()
     return SerialisedImage(
         header=header,
         height=height,
         width=width,
         encoding=encoding,
-        is_bigendian=reader.number("B"),
-        step=reader.number("I"),
-        data=reader.octets(reader.number("I")),
+        is_bigendian=cdr.integer("B"),
+        step=cdr.integer("I"),
+        data=cdr.octets(cdr.integer("I")),
     )
 
 
-class _Reader:
-    """Plain CDR: every number begins at a multiple of its own size, counted from behind the four bytes in front."""
+class _CdrParser:
+    """Reads plain CDR: each number is aligned to its own size, counted from the end of the encapsulation header."""
 
-    _FRONT = 4
+    _HEADER_BYTES = 4
 
     def __init__(self, serialised: bytes, order: str) -> None:
-        self._bytes, self._order, self._at = serialised, order, self._FRONT
+        self._bytes, self._order, self._at = serialised, order, self._HEADER_BYTES
 
-    def number(self, kind: str) -> int:
-        """An integer; ``kind`` is one of struct's letters."""
+    def integer(self, kind: str) -> int:
+        """Read an integer; ``kind`` is its format character in :mod:`struct`."""
         size = struct.calcsize(f"{self._order}{kind}")
-        self._at += -(self._at - self._FRONT) % size
+        self._at += -(self._at - self._HEADER_BYTES) % size
         value: int = struct.unpack(f"{self._order}{kind}", self.octets(size).tobytes())[0]
         return value
 
-    def text(self) -> str:
-        """A string with its length in front and, counted, a zero behind."""
-        return self.octets(self.number("I")).tobytes().rstrip(b"\0").decode("utf-8", errors="replace")
+    def string(self) -> str:
+        """Read a string: its length, its bytes and a zero, which the length includes."""
+        return self.octets(self.integer("I")).tobytes().rstrip(b"\0").decode("utf-8", errors="replace")
 
     def octets(self, count: int) -> NDArray[np.uint8]:
-        """The next ``count`` bytes, not copied."""
+        """Return a view of the next ``count`` bytes."""
         if self._at + count > len(self._bytes):
             raise ValueError(f"an image message of {len(self._bytes)} bytes ends before its fields do")
         found = np.frombuffer(self._bytes, np.uint8, count, self._at)

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as a question that can be asked, instead of an exception that may come anywhere."""
+"""Record SIGINT and SIGTERM, to be checked at safe points instead of interrupting the program anywhere."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class EndSignals:
-    """While entered, these signals only set `arrived`, however often they come. For the main thread.
+    """Context manager in which these signals only set `arrived`; to be entered on the main thread.
 
-    KeyboardInterrupt in the middle of starting or stopping something leaves it half done, and a terminal and
-    `ros2 launch` together send SIGINT more than once.
+    A KeyboardInterrupt during a start or a stop would leave it incomplete, and a terminal and `ros2 launch` together
+    send SIGINT more than once.
     """
 
     def __init__(self) -> None:
         self.arrived = False
 
     def __enter__(self) -> EndSignals:
-        self._before = [signal.signal(number, self._take) for number in _SIGNALS]
+        self._before = [signal.signal(number, self._record) for number in _SIGNALS]
         return self
 
     def __exit__(
@@ -29,9 +29,9 @@ class EndSignals:
             signal.signal(number, handler)
 
     def raise_if_arrived(self) -> None:
-        """Raises KeyboardInterrupt once one of the signals has come."""
+        """Raise KeyboardInterrupt if one of the signals has arrived."""
         if self.arrived:
             raise KeyboardInterrupt
 
-    def _take(self, number: int, frame: FrameType | None) -> None:
+    def _record(self, number: int, frame: FrameType | None) -> None:
         self.arrived = True

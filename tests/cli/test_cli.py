@@ -33,6 +33,7 @@ from smart_caption_ros.captioning import (
     default_bundle_path,
 )
 from smart_caption_ros.grounding import NounCoverage
+from smart_caption_ros.nodes.demo.plan import DemoOptions
 from tests.detection.tiny_detectors import GREEN, squares, write_yolox
 
 KEYS = [
@@ -449,17 +450,19 @@ def test_the_demo_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, module: 
 
 
 def test_the_demo_gets_its_options_and_gives_its_exit_status(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    calls: list[tuple[Any, ...]] = []
+    calls: list[Any] = []
 
-    def run_demo(source: str | None, output: Path, **options: float) -> int:
-        calls.append((source, output, options))
+    def run_demo(options: Any) -> int:
+        calls.append(options)
         return 7
 
     monkeypatch.setitem(sys.modules, "smart_caption_ros.nodes.demo.demo", SimpleNamespace(run_demo=run_demo))
     given = ("--rate", "4", "--timeout", "9", "--max-frames", "3", "--every", "2")
     result = run("demo", "--source", "photos", "--output", tmp_path, *given)
     assert result.exit_code == 7
-    assert calls == [("photos", tmp_path, {"rate_hz": 4.0, "timeout_s": 9.0, "max_frames": 3, "every": 2})]
+    assert calls == [DemoOptions("photos", tmp_path, 4.0, 9.0, 3, 2)]
+    run("demo")
+    assert calls[1] == DemoOptions("sample:household", Path("demo_output"))
 
 
 # --- bundle --------------------------------------------------------------------------------------------

@@ -23,9 +23,9 @@ from std_msgs.msg import Header
 
 from smart_caption_ros.imaging.image_messages import SUPPORTED_ENCODINGS
 from smart_caption_ros.nodes import answering
-from smart_caption_ros.nodes.answering import Policy
+from smart_caption_ros.nodes.answering import AnswerSettings
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer
-from smart_caption_ros.nodes.evidence import Gatherer
+from smart_caption_ros.nodes.evidence import EvidenceCollector
 from tests.nodes.fake_captioner import (
     BREAKS_COVERAGE,
     BREAKS_THE_ENGINE,
@@ -38,16 +38,16 @@ from tests.nodes.fake_captioner import (
 pytestmark = pytest.mark.needs_ros
 
 HEADER = Header(stamp=Time(sec=12, nanosec=34), frame_id="eye")
-POLICY = Policy(camera="left", max_age_s=1.0, min_confidence=0.0)
-GATHERER = Gatherer(
+SETTINGS = AnswerSettings(camera="left", max_age_s=1.0, min_confidence=0.0)
+COLLECTOR = EvidenceCollector(
     has_detector=False,
-    prefers_detections=False,
+    topic_first=False,
     detections=DetectionBuffer(),
     coverage=FakeCoverage(),
     slop_s=0.0,
     wait_s=0.0,
 )
-answer = partial(answering.answer, gatherer=GATHERER)
+answer = partial(answering.answer_image, collector=COLLECTOR)
 
 
 def image(shade: int = 100, **changes: Any) -> Image:
@@ -72,13 +72,12 @@ def ticking(step_s: float) -> Callable[[], float]:
 
 
 def test_an_image_is_captioned_and_its_header_kept() -> None:
-    answered = answer(FakeCaptioner(), image(100), POLICY, age_s=0.25, dropped=3)
+    answered = answer(FakeCaptioner(), image(100), SETTINGS, age_s=0.25)
     message = answered.message
     assert (message.status, message.text, message.status_message) == (Caption.STATUS_OK, "shade 100", "")
     assert message.header == HEADER
     assert message.camera == "left"
     assert message.timing.age_at_start_ms == pytest.approx(250)
-    assert message.timing.dropped_frames == 3
     assert answered.image_bgr is not None
     assert (answered.image_bgr == painted(100)).all()
     assert answered.evidence is not None
@@ -86,16 +85,16 @@ def test_an_image_is_captioned_and_its_header_kept() -> None:
 
 
 def test_a_caption_goes_out_even_if_its_coverage_fails() -> None:
-    answered = answer(FakeCaptioner(), image(BREAKS_COVERAGE), POLICY, age_s=0.0)
+    answered = answer(FakeCaptioner(), image(BREAKS_COVERAGE), SETTINGS, age_s=0.0)
     assert (answered.message.status, answered.message.text) == (Caption.STATUS_OK, f"shade {BREAKS_COVERAGE}")
     assert not answered.message.nouns
     assert not answered.message.coverage.valid
     assert answered.evidence is not None
-    assert answered.evidence.failure == "coverage failed: RuntimeError: the dictionary is on fire"
+    assert answered.evidence.coverage_error == "coverage failed: RuntimeError: the dictionary is on fire"
 
 
 def test_times_count_the_decoding_of_the_message_and_all_of_the_work() -> None:
-    answered = answer(FakeCaptioner(), image(), POLICY, age_s=None, clock=ticking(0.5))
+    answered = answer(FakeCaptioner(), image(), SETTINGS, age_s=None, clock=ticking(0.5))
     timing = answered.message.timing
     assert answered.work_s == pytest.approx(1.0)
     assert timing.total_ms == pytest.approx(1000)
@@ -106,13 +105,13 @@ def test_times_count_the_decoding_of_the_message_and_all_of_the_work() -> None:
 def test_a_compressed_image_is_captioned() -> None:
     _, png = cv2.imencode(".png", painted(77))
     message = CompressedImage(header=HEADER, format="png", data=array.array("B", png.tobytes()))
-    answered = answer(FakeCaptioner(), message, POLICY, age_s=0.0).message
+    answered = answer(FakeCaptioner(), message, SETTINGS, age_s=0.0).message
     assert (answered.status, answered.text, answered.header) == (Caption.STATUS_OK, "shade 77", HEADER)
 
 
 def test_an_old_image_is_stale_and_costs_the_engine_nothing() -> None:
     captioner = FakeCaptioner()
-    message = answer(captioner, image(), POLICY, age_s=1.5).message
+    message = answer(captioner, image(), SETTINGS, age_s=1.5).message
     assert (message.status, message.text) == (Caption.STATUS_STALE, "")
     assert message.status_message == "the image is 1.500 s old, and max_age_s is 1"
     assert message.header == HEADER
@@ -121,29 +120,29 @@ def test_an_old_image_is_stale_and_costs_the_engine_nothing() -> None:
 
 @pytest.mark.parametrize(("age_s", "max_age_s"), [(0.99, 1.0), (1.0, 1.0), (-5.0, 1.0), (None, 1.0), (1e6, 0.0)])
 def test_young_unstamped_and_unlimited_images_are_not_stale(age_s: float | None, max_age_s: float) -> None:
-    policy = Policy(camera="", max_age_s=max_age_s, min_confidence=0.0)
-    assert answer(FakeCaptioner(), image(), policy, age_s=age_s).message.status == Caption.STATUS_OK
+    settings = AnswerSettings(camera="", max_age_s=max_age_s, min_confidence=0.0)
+    assert answer(FakeCaptioner(), image(), settings, age_s=age_s).message.status == Caption.STATUS_OK
 
 
 def test_an_absurd_age_points_at_the_clock() -> None:
-    message = answer(FakeCaptioner(), image(), POLICY, age_s=86_400.0).message
+    message = answer(FakeCaptioner(), image(), SETTINGS, age_s=86_400.0).message
     assert message.status == Caption.STATUS_STALE
     assert "use_sim_time" in message.status_message
 
 
 def test_without_an_engine_the_answer_says_so() -> None:
-    message = answer(None, image(), POLICY, age_s=0.0).message
+    message = answer(None, image(), SETTINGS, age_s=0.0).message
     assert message.status == Caption.STATUS_ERROR
     assert "configure" in message.status_message
 
 
 def test_what_an_engine_throws_becomes_an_answer() -> None:
     captioner = FakeCaptioner()
-    message = answer(captioner, image(BREAKS_THE_ENGINE), POLICY, age_s=0.0).message
+    message = answer(captioner, image(BREAKS_THE_ENGINE), SETTINGS, age_s=0.0).message
     assert message.status == Caption.STATUS_ERROR
     assert message.status_message.endswith("EngineError: the engine has burnt out")
     assert message.header == HEADER
-    assert answer(captioner, image(100), POLICY, age_s=0.0).message.status == Caption.STATUS_OK
+    assert answer(captioner, image(100), SETTINGS, age_s=0.0).message.status == Caption.STATUS_OK
 
 
 @pytest.mark.parametrize(
@@ -171,7 +170,7 @@ def test_a_malformed_image_gets_an_error_that_names_the_fault(
     broken: Image | CompressedImage, words: list[str]
 ) -> None:
     captioner = FakeCaptioner()
-    answered = answer(captioner, broken, POLICY, age_s=0.0)
+    answered = answer(captioner, broken, SETTINGS, age_s=0.0)
     message = answered.message
     assert (message.status, message.text, message.header) == (Caption.STATUS_ERROR, "", HEADER)
     assert all(word in message.status_message for word in words), message.status_message
@@ -181,7 +180,7 @@ def test_a_malformed_image_gets_an_error_that_names_the_fault(
 
 @pytest.mark.parametrize("encoding", ["mono16", "16UC1"])
 def test_a_16_bit_image_is_captioned_by_its_high_byte(encoding: str) -> None:
-    message = answer(FakeCaptioner(), depth(np.full((8, 8), 100 * 256 + 9, np.uint16), encoding), POLICY, age_s=0.0)
+    message = answer(FakeCaptioner(), depth(np.full((8, 8), 100 * 256 + 9, np.uint16), encoding), SETTINGS, age_s=0.0)
     assert (message.message.status, message.message.text) == (Caption.STATUS_OK, "shade 100")
 
 
@@ -196,7 +195,10 @@ def test_a_16_bit_image_is_captioned_by_its_high_byte(encoding: str) -> None:
 def test_no_image_message_whatever_is_left_without_an_answer(**fields: Any) -> None:
     fields["encoding"] = fields["encoding"].replace("\0", "")
     message = answer(
-        FakeCaptioner(), Image(header=HEADER, **{**fields, "data": array.array("B", fields["data"])}), POLICY, age_s=0.0
+        FakeCaptioner(),
+        Image(header=HEADER, **{**fields, "data": array.array("B", fields["data"])}),
+        SETTINGS,
+        age_s=0.0,
     ).message
     assert message.header == HEADER
     assert message.status in (Caption.STATUS_OK, Caption.STATUS_NOTHING_FOUND, Caption.STATUS_ERROR)

@@ -14,8 +14,9 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from smart_caption_ros.msg import Caption
 
 from smart_caption_ros.grounding.named_objects import Grounding
-from smart_caption_ros.nodes.diagnostics import WINDOW_S, NodeState, Statistics, diagnostic_status
-from smart_caption_ros.nodes.evidence import Evidence, Origin
+from smart_caption_ros.nodes.diagnostics import NodeState, diagnostic_status
+from smart_caption_ros.nodes.evidence import Evidence, ObjectOrigin
+from smart_caption_ros.nodes.node_statistics import WINDOW_S, Statistics
 from tests.nodes.fake_captioner import shade_caption
 
 pytestmark = pytest.mark.needs_ros
@@ -60,10 +61,15 @@ def count_answer(statistics: Statistics, status: int = Caption.STATUS_OK, messag
 
 
 def count_evidence(
-    statistics: Statistics, origin: Origin, *, coverage: float | None = None, missing: str = "", failure: str = ""
+    statistics: Statistics,
+    origin: ObjectOrigin,
+    *,
+    coverage: float | None = None,
+    missing_reason: str = "",
+    coverage_error: str = "",
 ) -> None:
     grounding = Grounding((), coverage, None, (), (), (), time_s=0.003) if coverage is not None else None
-    evidence = Evidence(shade_caption(9, 64, 48), origin, grounding, missing, failure)
+    evidence = Evidence(shade_caption(9, 64, 48), origin, grounding, missing_reason, coverage_error)
     statistics.count_evidence(evidence, detections_expected=True)
 
 
@@ -86,10 +92,10 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
     statistics.count_answer(Caption.STATUS_NOTHING_FOUND, "", latency_s=0.8, work_s=0.4)
     statistics.count_detections(left_out=0)
     statistics.count_detections(left_out=5)
-    count_evidence(statistics, Origin.SAME_STAMP, coverage=0.25)
-    count_evidence(statistics, Origin.NEARBY, coverage=0.75)
-    count_evidence(statistics, Origin.NEARBY, failure="the dictionary is on fire")
-    count_evidence(statistics, Origin.NOWHERE, missing="too far")
+    count_evidence(statistics, ObjectOrigin.SAME_STAMP, coverage=0.25)
+    count_evidence(statistics, ObjectOrigin.NEAREST_STAMP, coverage=0.75)
+    count_evidence(statistics, ObjectOrigin.NEAREST_STAMP, coverage_error="the dictionary is on fire")
+    count_evidence(statistics, ObjectOrigin.NONE, missing_reason="too far")
     level, _, values = report(statistics)
     assert level == DiagnosticStatus.ERROR
     expected = {
@@ -163,7 +169,7 @@ def test_no_images_for_too_long_is_stale(statistics: Statistics, clock: Clock) -
 
 def test_the_wait_for_images_counts_from_activation(statistics: Statistics, clock: Clock) -> None:
     clock.now_s += 60
-    statistics.start()
+    statistics.restart_window()
     clock.now_s += 1
     assert report(statistics)[0] == DiagnosticStatus.OK
 
@@ -193,8 +199,8 @@ def test_detections_that_do_not_fit_are_a_warning_with_the_reason_until_the_wind
     statistics: Statistics, clock: Clock
 ) -> None:
     statistics.count_received()
-    count_evidence(statistics, Origin.SAME_STAMP, coverage=1.0)
-    count_evidence(statistics, Origin.NOWHERE, missing="the nearest detections are 2.000 s away")
+    count_evidence(statistics, ObjectOrigin.SAME_STAMP, coverage=1.0)
+    count_evidence(statistics, ObjectOrigin.NONE, missing_reason="the nearest detections are 2.000 s away")
     level, message, _ = report(statistics)
     assert level == DiagnosticStatus.WARN
     assert message == "1 of the last 2 captions have no objects: the nearest detections are 2.000 s away"
@@ -205,14 +211,14 @@ def test_detections_that_do_not_fit_are_a_warning_with_the_reason_until_the_wind
 
 def test_captions_without_detections_are_no_fault_where_nobody_publishes_any(statistics: Statistics) -> None:
     statistics.count_received()
-    evidence = Evidence(shade_caption(9, 64, 48), Origin.NOWHERE, missing="there are no detections")
+    evidence = Evidence(shade_caption(9, 64, 48), ObjectOrigin.NONE, missing_reason="there are no detections")
     statistics.count_evidence(evidence, detections_expected=False)
     assert report(statistics)[0] == DiagnosticStatus.OK
 
 
 def test_coverage_that_fails_or_could_not_be_loaded_is_a_warning(statistics: Statistics) -> None:
     statistics.count_received()
-    count_evidence(statistics, Origin.DETECTOR, failure="coverage failed: on fire")
+    count_evidence(statistics, ObjectOrigin.DETECTOR, coverage_error="coverage failed: on fire")
     assert report(statistics)[:2] == (
         DiagnosticStatus.WARN,
         "1 of the last 1 captions have no coverage: coverage failed: on fire",

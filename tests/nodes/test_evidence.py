@@ -16,7 +16,8 @@ from std_msgs.msg import Header
 from smart_caption_ros.captioning import Caption, DetectedObject
 from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
-from smart_caption_ros.nodes.evidence import Gatherer, Origin, inside, load_coverage
+from smart_caption_ros.nodes.evidence import EvidenceCollector, ObjectOrigin, clip_to_image
+from smart_caption_ros.nodes.model_loading import load_coverage
 from tests.nodes.fake_captioner import FakeCoverage, shade_caption
 
 pytestmark = pytest.mark.needs_ros
@@ -29,18 +30,18 @@ def header(stamp_ns: int, frame_id: str = "eye") -> Header:
     return Header(stamp=Time(sec=stamp_ns // SECOND, nanosec=stamp_ns % SECOND), frame_id=frame_id)
 
 
-def gatherer(*stamps_ns: int, **changes: Any) -> Gatherer:
+def collector(*stamps_ns: int, **changes: Any) -> EvidenceCollector:
     buffer = DetectionBuffer()
     for stamp_ns in stamps_ns:
         buffer.add(Detections(stamp_ns, "eye", (SHADE,)))
     options: dict[str, Any] = {
         "has_detector": False,
-        "prefers_detections": False,
+        "topic_first": False,
         "coverage": FakeCoverage(),
         "slop_s": 0.1,
         "wait_s": 0.0,
     }
-    return Gatherer(**{**options, "detections": buffer, **changes})
+    return EvidenceCollector(**{**options, "detections": buffer, **changes})
 
 
 def caption(objects: tuple[DetectedObject, ...] = ()) -> Caption:
@@ -50,18 +51,18 @@ def caption(objects: tuple[DetectedObject, ...] = ()) -> Caption:
 @pytest.mark.parametrize(
     ("stamp_ns", "origin"),
     [
-        (5 * SECOND, Origin.SAME_STAMP),
-        (5 * SECOND + 1, Origin.NEARBY),
-        (5 * SECOND - SECOND // 10, Origin.NEARBY),
-        (5 * SECOND + SECOND // 10 + 1, Origin.NOWHERE),
-        (0, Origin.NOWHERE),
+        (5 * SECOND, ObjectOrigin.SAME_STAMP),
+        (5 * SECOND + 1, ObjectOrigin.NEAREST_STAMP),
+        (5 * SECOND - SECOND // 10, ObjectOrigin.NEAREST_STAMP),
+        (5 * SECOND + SECOND // 10 + 1, ObjectOrigin.NONE),
+        (0, ObjectOrigin.NONE),
     ],
 )
-def test_the_stamp_decides_whose_objects_they_are(stamp_ns: int, origin: Origin) -> None:
-    evidence = gatherer(5 * SECOND).gather(caption(), header(stamp_ns))
+def test_the_stamp_decides_whose_objects_they_are(stamp_ns: int, origin: ObjectOrigin) -> None:
+    evidence = collector(5 * SECOND).collect(caption(), header(stamp_ns))
     assert evidence.origin is origin
-    assert bool(evidence.missing) == (origin is Origin.NOWHERE)
-    if origin is Origin.NOWHERE:
+    assert bool(evidence.missing_reason) == (origin is ObjectOrigin.NONE)
+    if origin is ObjectOrigin.NONE:
         assert not evidence.caption.objects
         assert evidence.grounding is not None
         assert evidence.grounding.coverage is None
@@ -74,33 +75,33 @@ def test_the_stamp_decides_whose_objects_they_are(stamp_ns: int, origin: Origin)
 
 
 def test_without_slop_only_the_same_stamp_counts() -> None:
-    evidence = gatherer(5 * SECOND, slop_s=0.0).gather(caption(), header(5 * SECOND + 1))
-    assert evidence.missing == "the nearest detections are 0.000 s away, and detection_slop is 0"
+    evidence = collector(5 * SECOND, slop_s=0.0).collect(caption(), header(5 * SECOND + 1))
+    assert evidence.missing_reason == "the nearest detections are 0.000 s away, and detection_slop is 0"
 
 
 def test_another_camera_has_no_part_in_it() -> None:
-    evidence = gatherer(5 * SECOND).gather(caption(), header(5 * SECOND, "other eye"))
-    assert evidence.missing == "there are no detections of this camera"
+    evidence = collector(5 * SECOND).collect(caption(), header(5 * SECOND, "other eye"))
+    assert evidence.missing_reason == "there are no detections of this camera"
 
 
 def test_an_own_detector_goes_before_the_topic() -> None:
     own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
-    evidence = gatherer(5 * SECOND, has_detector=True).gather(caption((own,)), header(5 * SECOND))
-    assert (evidence.origin, evidence.caption.objects) == (Origin.DETECTOR, (own,))
+    evidence = collector(5 * SECOND, has_detector=True).collect(caption((own,)), header(5 * SECOND))
+    assert (evidence.origin, evidence.caption.objects) == (ObjectOrigin.DETECTOR, (own,))
 
 
 @pytest.mark.parametrize("stamp_ns", [5 * SECOND, 9 * SECOND])
 def test_where_the_topic_is_preferred_the_own_detector_stands_in_for_what_it_lacks(stamp_ns: int) -> None:
     own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
-    preferring = gatherer(5 * SECOND, has_detector=True, prefers_detections=True)
-    evidence = preferring.gather(caption((own,)), header(stamp_ns))
+    preferring = collector(5 * SECOND, has_detector=True, topic_first=True)
+    evidence = preferring.collect(caption((own,)), header(stamp_ns))
     assert [each.class_name for each in evidence.caption.objects] == ["shade" if stamp_ns == 5 * SECOND else "wall"]
-    assert evidence.origin is (Origin.SAME_STAMP if stamp_ns == 5 * SECOND else Origin.DETECTOR)
-    assert not evidence.missing
+    assert evidence.origin is (ObjectOrigin.SAME_STAMP if stamp_ns == 5 * SECOND else ObjectOrigin.DETECTOR)
+    assert not evidence.missing_reason
 
 
 def test_with_coverage_off_the_objects_are_there_all_the_same() -> None:
-    evidence = gatherer(5 * SECOND, coverage=None).gather(caption(), header(5 * SECOND))
+    evidence = collector(5 * SECOND, coverage=None).collect(caption(), header(5 * SECOND))
     assert evidence.grounding is None
     assert [each.class_name for each in evidence.caption.objects] == ["shade"]
 
@@ -112,7 +113,7 @@ edges = st.floats(-1e6, 1e6)
 def test_what_is_cut_at_the_edges_lies_inside_and_has_an_area(
     boxes: list[tuple[float, float, float, float]], width: int, height: int
 ) -> None:
-    for each in inside([DetectedObject("dog", 1, 0.5, box) for box in boxes], width, height):
+    for each in clip_to_image([DetectedObject("dog", 1, 0.5, box) for box in boxes], width, height):
         left, top, right, bottom = each.box_xyxy
         assert 0 <= left < right <= width
         assert 0 <= top < bottom <= height

@@ -18,9 +18,9 @@ from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, T
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.nodes.messages import (
     STATUS_NAMES,
-    answer_without_text,
     from_message,
     grounding_of,
+    message_without_text,
     to_message,
 )
 from tests.nodes.fake_captioner import NOTHING_TO_SAY, UNSURE, shade_caption
@@ -138,8 +138,8 @@ def test_a_confidence_that_is_not_a_number_is_low() -> None:
     assert message.status == CaptionMessage.STATUS_LOW_CONFIDENCE
 
 
-def test_an_answer_without_text_says_why() -> None:
-    message = answer_without_text(CaptionMessage.STATUS_STALE, "too old", HEADER, camera="left")
+def test_an_message_without_text_says_why() -> None:
+    message = message_without_text(CaptionMessage.STATUS_STALE, "too old", HEADER, camera="left")
     assert (message.header, message.camera, message.status) == (HEADER, "left", CaptionMessage.STATUS_STALE)
     assert (message.status_message, message.text, len(message.words)) == ("too old", "", 0)
     assert not message.coverage.valid

@@ -17,13 +17,9 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from smart_caption_ros.nodes.parameters import (
-    CAMERA_NODE_PARAMETERS,
-    CAPTION_NODE_PARAMETERS,
-    Changes,
-    Parameters,
-    ParameterSpec,
-)
+from smart_caption_ros.nodes.camera_node_parameters import CAMERA_NODE_PARAMETERS
+from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS
+from smart_caption_ros.nodes.parameters import Changes, Parameters, ParameterSpec
 
 pytestmark = pytest.mark.needs_ros
 
@@ -51,7 +47,7 @@ def node_with(context: Context, **given: Any) -> Node:
 
 @pytest.mark.parametrize("spec", EVERY_PARAMETER)
 def test_every_parameter_is_described_and_its_default_is_legal(spec: ParameterSpec) -> None:
-    assert spec.complaint(spec.default) is None
+    assert spec.error_in(spec.default) is None
     assert spec.description[0].isupper()
     assert spec.description.endswith(".")
     descriptor = spec.descriptor()

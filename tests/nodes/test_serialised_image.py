@@ -13,7 +13,7 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Header
 
 from smart_caption_ros.imaging.image_messages import decode_image
-from smart_caption_ros.nodes.serialised_image import SerialisedImage, read_image
+from smart_caption_ros.nodes.serialised_image import SerialisedImage, parse_image
 
 
 def image(frame_id: str = "camera", encoding: str = "bgr8", width: int = 5, height: int = 3) -> Image:
@@ -30,7 +30,7 @@ def image(frame_id: str = "camera", encoding: str = "bgr8", width: int = 5, heig
 @pytest.mark.parametrize("encoding", ["bgr8", "mono8", "8UC3", "bayer_rggb8"])
 def test_every_field_is_the_messages(frame_id: str, encoding: str) -> None:
     message = image(frame_id, encoding)
-    found = read_image(serialize_message(message))
+    found = parse_image(serialize_message(message))
     assert isinstance(found, SerialisedImage)
     for name in ("header", "height", "width", "encoding", "is_bigendian", "step"):
         assert getattr(found, name) == getattr(message, name), name
@@ -39,9 +39,9 @@ def test_every_field_is_the_messages(frame_id: str, encoding: str) -> None:
 
 def test_the_picture_is_the_same_and_pixels_without_padding_are_not_copied() -> None:
     message = image()
-    np.testing.assert_array_equal(decode_image(read_image(serialize_message(message))), decode_image(message))
+    np.testing.assert_array_equal(decode_image(parse_image(serialize_message(message))), decode_image(message))
     message.step, message.data = 15, array.array("B", bytes(range(45)))
-    found = read_image(serialize_message(message))
+    found = parse_image(serialize_message(message))
     picture = decode_image(found)
     assert np.shares_memory(picture, np.asarray(found.data))
     assert not picture.flags.writeable
@@ -51,12 +51,12 @@ def test_the_picture_is_the_same_and_pixels_without_padding_are_not_copied() -> 
 @pytest.mark.parametrize("length", [4, 11, 20, 40, -1])
 def test_a_message_that_ends_early_is_refused(length: int) -> None:
     with pytest.raises(ValueError, match="ends before its fields do"):
-        read_image(serialize_message(image())[:length])
+        parse_image(serialize_message(image())[:length])
 
 
 def test_another_byte_order_is_read_too() -> None:
     big = bytes.fromhex("0000 0000 0000000c 00000159 00000002 6100 0000 00000001 00000002 00000006")
     big += b"mono8\0" + bytes([0, 0]) + (2).to_bytes(4, "big") + (2).to_bytes(4, "big") + bytes([7, 9])
-    found = read_image(big)
+    found = parse_image(big)
     assert (found.header.stamp.sec, found.header.stamp.nanosec, found.header.frame_id) == (12, 345, "a")
     assert decode_image(found)[0, :, 0].tolist() == [7, 9]

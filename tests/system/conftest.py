@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
-from smart_caption_ros.nodes.demo.processes import NodeProcess, free_domain_id
+from smart_caption_ros.nodes.demo.processes import NodeProcess, ros_variables
 
 TIMEOUT_S = 90.0
 """How long anything may take on a busy machine; nothing waits longer than it has to."""
@@ -119,10 +118,8 @@ class Robot:
 @pytest.fixture
 def ros_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A ROS domain that is this test's alone, for this process and those that it starts."""
-    monkeypatch.setenv("ROS_DOMAIN_ID", str(free_domain_id()))
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "ros_logs"))
-    monkeypatch.setenv(PROFILE_VARIABLE, str(config_file(FAST_DDS_PROFILE)))
+    for name, value in ros_variables(tmp_path / "ros_logs").items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture

@@ -113,7 +113,9 @@ def test_a_frame_without_an_answer_fails_the_demo_and_is_named(tmp_path: Path) -
         cv2.imwrite(str(folder / f"{index:02d}.png"), painted(100 + index, 32, 32))
     code = (
         "import sys; from pathlib import Path; from smart_caption_ros.nodes.demo.demo import run_demo; "
-        f"sys.exit(run_demo({str(folder)!r}, Path({str(tmp_path / 'out')!r}), rate_hz=240.0, timeout_s=20.0))"
+        "from smart_caption_ros.nodes.demo.plan import DemoOptions; "
+        f"options = DemoOptions({str(folder)!r}, Path({str(tmp_path / 'out')!r}), rate_hz=240.0, timeout_s=20.0); "
+        "sys.exit(run_demo(options))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 1, done.stdout

@@ -1,1 +1,1 @@
-"""The demo: its processes, its listener and its report."""
+"""The demo: a camera node and a caption node as processes, a listener, and a report."""

@@ -1,4 +1,7 @@
-"""Node processes of our own: in a group and a ROS domain of theirs, ended the way a terminal ends them."""
+"""Start nodes as processes, in a ROS domain of their own, and end them as a terminal does.
+
+Used by the demo, by the tests and by `benchmarks/node.py`.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,29 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-_HIGHEST_DOMAIN = 101  # above it, the ports of a domain run into those that Linux hands out to programs
+from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+
+_HIGHEST_DOMAIN = 101  # the ports of higher domains overlap the ephemeral ports of Linux
 _STOP_TIMEOUT_S = 20.0
 
 
 def free_domain_id() -> int:
-    """A ROS domain that nobody uses on this machine, as far as its discovery port tells."""
+    """Return a ROS domain whose discovery port is unused on this machine.
+
+    Raises:
+        RuntimeError: all are in use.
+    """
     candidates = list(range(1, _HIGHEST_DOMAIN + 1))
     random.shuffle(candidates)
     for domain_id in candidates:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
-                # Where the first participant of the domain listens for others (DDSI-RTPS 9.6.2.2).
+                # The unicast discovery port of the first participant of the domain (DDSI-RTPS 9.6.2.2).
                 probe.bind(("", 7400 + 250 * domain_id + 10))
             except OSError:
                 continue
@@ -31,16 +41,45 @@ def free_domain_id() -> int:
     raise RuntimeError("every ROS domain of this machine is in use: set ROS_DOMAIN_ID to one of them")
 
 
+def ros_variables(logs: Path) -> dict[str, str]:
+    """Return environment variables for processes in an unused ROS domain that is limited to this machine.
+
+    Args:
+        logs: folder for the logs of ROS.
+    """
+    return {
+        "ROS_DOMAIN_ID": str(free_domain_id()),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "ROS_LOG_DIR": str(logs),
+        PROFILE_VARIABLE: str(config_file(FAST_DDS_PROFILE)),
+    }
+
+
+@contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables of this process, and restore them at the end of the block."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
 class NodeProcess:
-    """A module run as `python -m MODULE --ros-args ...`, its output in a file."""
+    """A process `python -m MODULE --ros-args ...` whose output goes to a file."""
 
     def __init__(self, module: str, ros_args: Sequence[str], log: Path) -> None:
-        """Starts the process in the environment of this one.
+        """Start the process with the environment of this one.
 
         Args:
             module: the module to run.
-            ros_args: what follows `--ros-args`.
-            log: file for its output.
+            ros_args: arguments after `--ros-args`.
+            log: file for stdout and stderr.
         """
         self.module = module
         self.log = log
@@ -50,7 +89,7 @@ class NodeProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                # Ctrl-C reaches this process alone, which then ends the other one in order.
+                # A session of its own: Ctrl-C reaches this process alone, which then ends the other one.
                 start_new_session=True,
             )
 
@@ -64,16 +103,16 @@ class NodeProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id."""
         return self._process.pid
 
     @property
     def exit_status(self) -> int | None:
-        """The exit status; None while it runs."""
+        """Exit status; None while the process runs."""
         return self._process.poll()
 
     def stop(self) -> int:
-        """Ends the process with SIGINT, after a while with SIGKILL, and returns its exit status."""
+        """End the process with SIGINT, after 20 s with SIGKILL, and return its exit status."""
         for number in (signal.SIGINT, signal.SIGKILL):
             if self._process.poll() is not None:
                 break
@@ -85,5 +124,5 @@ class NodeProcess:
         return self._process.wait()
 
     def log_tail(self, lines: int = 15) -> str:
-        """The end of its output."""
+        """Return the last lines of its output."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])

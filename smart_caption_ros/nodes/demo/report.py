@@ -1,4 +1,4 @@
-"""What the demo leaves behind: a line of JSON and an overlay a frame, and one sheet with a choice of them."""
+"""The files that the demo writes: one line of JSON and one overlay per frame, and a contact sheet."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _SHEET_PICTURES = 16
 
 
 class DemoReport:
-    """Files in one folder; those of an earlier demo are replaced."""
+    """Writes the files into one folder and replaces those of an earlier demo."""
 
     def __init__(self, folder: Path) -> None:
-        """Makes the folder and takes an earlier demo's files away.
+        """Create the folder and delete the files of an earlier demo.
 
         Raises:
-            OSError: the folder cannot be made or written to.
+            OSError: the folder cannot be created or written to.
         """
         self.folder = folder
         self._overlays = folder / OVERLAY_FOLDER
@@ -37,13 +37,13 @@ class DemoReport:
         self._sheet = ContactSheet(_SHEET_PICTURES)
 
     def add(self, index: int, name: str, record: dict[str, Any], overlay_bgr: NDArray[np.uint8]) -> None:
-        """Writes a frame's line and overlay.
+        """Write the line and the overlay of a frame.
 
         Args:
-            index: position of the frame; it names the overlay and orders the sheet.
-            name: the frame's name.
-            record: the line.
-            overlay_bgr: uint8 HxWx3.
+            index: position of the frame, from 0; part of the overlay's name and order of the sheet.
+            name: name of the frame.
+            record: content of the line.
+            overlay_bgr: uint8 (H, W, 3) BGR.
         """
         self._lines.write(json.dumps(record, allow_nan=False) + "\n")
         self._lines.flush()
@@ -51,7 +51,7 @@ class DemoReport:
         self._sheet.add(index, overlay_bgr)
 
     def close(self) -> None:
-        """Gives the lines their name and writes the sheet."""
+        """Rename the file of lines to its final name and write the contact sheet."""
         self._lines.close()
         Path(self._lines.name).replace(self.folder / CAPTIONS_FILE)
         if len(self._sheet):
@@ -59,5 +59,5 @@ class DemoReport:
 
 
 def _file_name(name: str) -> str:
-    """A frame's name as part of a file name, without its extension."""
+    """Convert the name of a frame to a part of a file name, without its suffix."""
     return re.sub(r"[^\w.-]+", "_", re.sub(r"\.\w{1,5}$", "", name)).strip("._")[-80:] or "frame"

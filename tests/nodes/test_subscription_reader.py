@@ -19,7 +19,7 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
 from smart_caption_ros.nodes.demo.processes import free_domain_id
-from smart_caption_ros.nodes.image_reader import ReadElsewhere, Reader
+from smart_caption_ros.nodes.subscription_reader import ExecutorBypassGroup, SubscriptionReader
 
 pytestmark = pytest.mark.needs_ros
 
@@ -51,9 +51,9 @@ def test_messages_arrive_without_an_executor_until_the_reader_is_closed(node: No
         if message.data == "bad":
             raise ValueError("a bad one")
 
-    subscription = node.create_subscription(String, "words", hear, 10, callback_group=ReadElsewhere())
+    subscription = node.create_subscription(String, "words", hear, 10, callback_group=ExecutorBypassGroup())
     publisher = node.create_publisher(String, "words", 10)
-    reader = Reader(node, subscription, errors.append)
+    reader = SubscriptionReader(node, subscription, errors.append)
     wait_for(lambda: publisher.get_subscription_count() == 1)
     for number, word in enumerate(("one", "bad", "two"), start=1):
         publisher.publish(String(data=word))
@@ -76,10 +76,10 @@ def test_events_of_the_subscription_arrive_without_an_executor(node: Node) -> No
             raise ValueError("a bad one")
 
     subscription = node.create_subscription(
-        String, "words", lambda _: None, 10, callback_group=ReadElsewhere(),
+        String, "words", lambda _: None, 10, callback_group=ExecutorBypassGroup(),
         event_callbacks=SubscriptionEventCallbacks(matched=count),
     )  # fmt: skip
-    reader = Reader(node, subscription, errors.append)
+    reader = SubscriptionReader(node, subscription, errors.append)
     publisher = node.create_publisher(String, "words", 10)
     wait_for(lambda: publishers == [1])
     node.destroy_publisher(publisher)
@@ -89,7 +89,7 @@ def test_events_of_the_subscription_arrive_without_an_executor(node: Node) -> No
 
 
 def test_the_executor_leaves_messages_and_events_alone(node: Node) -> None:
-    group = ReadElsewhere()
+    group = ExecutorBypassGroup()
     subscription = node.create_subscription(String, "words", lambda _: None, 10, callback_group=group)
     assert not group.can_execute(subscription)
     assert subscription.event_handlers
@@ -101,7 +101,7 @@ def test_the_executor_leaves_messages_and_events_alone(node: Node) -> None:
 def test_messages_that_wait_to_be_taken_do_not_keep_the_executor_busy(node: Node) -> None:
     asked = 0
 
-    class Counting(ReadElsewhere):
+    class Counting(ExecutorBypassGroup):
         def can_execute(self, entity: object) -> bool:
             nonlocal asked
             asked += isinstance(entity, Subscription)  # once whenever the executor gathers what there is

@@ -1,9 +1,8 @@
-"""Takes messages of one subscription in a thread of its own, past the node's executor.
+"""Take the messages of one subscription on a thread of its own, without the node's executor.
 
-rclpy's executor gathers everything that a node has (services, timers, events) anew for each message that arrives.
-With a camera's thirty images a second that takes more processor time than copying the pixels. The subscription's events
-are served here as well: an executor that waits for them is woken by every message, and again and again until somebody
-has taken it.
+For each message, rclpy's executor builds a new wait set of everything that the node has: services, timers, events. At
+30 images per second that takes more CPU time than copying the pixels. The events of the subscription are handled here
+as well, because every message wakes an executor that waits for them, repeatedly until the message is taken.
 """
 
 from __future__ import annotations
@@ -24,41 +23,41 @@ from rclpy.node import Node
 from rclpy.subscription import Subscription
 from rclpy.utilities import timeout_sec_to_nsec
 
-_POLL_S = 0.5  # how long an end of the whole context may wait to be noticed
+_POLL_S = 0.5  # longest delay until the thread notices that the context was shut down
 _KEPT_BYTES = 32 * 1024 * 1024
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt, in glibc's malloc.h
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # parameters of mallopt, from glibc's malloc.h
 
 
-class ReadElsewhere(MutuallyExclusiveCallbackGroup):
-    """The group of a subscription that a :class:`Reader` takes from: the executor leaves it and its events alone."""
+class ExecutorBypassGroup(MutuallyExclusiveCallbackGroup):
+    """Callback group whose subscriptions and events the executor ignores; a :class:`SubscriptionReader` serves them."""
 
     def can_execute(self, entity: Any) -> bool:
-        """Whether the executor may serve ``entity`` now."""
+        """Return whether the executor may serve ``entity`` now."""
         return not isinstance(entity, (Subscription, EventHandler)) and bool(super().can_execute(entity))
 
 
-class Reader:
-    """Calls the subscription's callback with every message and its events' callbacks, until it is closed."""
+class SubscriptionReader:
+    """Calls the callbacks of a subscription and of its events until it is closed."""
 
     def __init__(self, node: Node, subscription: Subscription, on_error: Callable[[Exception], None]) -> None:
-        """Starts at once.
+        """Start the thread.
 
         Args:
-            node: the subscription's node.
-            subscription: made with a callback group :class:`ReadElsewhere`; its callback takes the message alone, the
-                serialised one where it was made with ``raw=True``.
-            on_error: called with what a callback raises; the next message is taken all the same.
+            node: the node of the subscription.
+            subscription: created with an :class:`ExecutorBypassGroup`. Its callback takes one argument: the message,
+                or the serialised message where the subscription was created with ``raw=True``.
+            on_error: called with an exception that a callback raises; the thread continues with the next message.
         """
         self._context, self._subscription, self._on_error = node.context, subscription, on_error
         self._wake, self._closed = GuardCondition(None, None, context=node.context), threading.Event()
-        _keep_buffers()
+        _keep_freed_memory()
         self._thread = threading.Thread(target=self._run, name="images", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Takes no more messages; returns once the one in hand, if any, was delivered."""
+        """Stop taking messages; returns after the callback in progress, if any, has returned."""
         self._closed.set()
-        with contextlib.suppress(InvalidHandle):  # the context is gone, and the thread with it
+        with contextlib.suppress(InvalidHandle):  # the context was shut down, which ends the thread as well
             self._wake.trigger()
         if threading.current_thread() is not self._thread:
             self._thread.join()
@@ -83,26 +82,29 @@ class Reader:
                     if self._closed.is_set():
                         break
                     for event in events:
-                        if event.is_ready(wait_set) and (what := event.take_data()):
-                            self._call(event.callback, what)
+                        if event.is_ready(wait_set) and (data := event.take_data()):
+                            self._call(event.callback, data)
                     taken = self._subscription.handle.take_message(self._subscription.msg_type, self._subscription.raw)
                     if taken is not None:
                         self._call(self._subscription.callback, taken[0])
         except InvalidHandle:
-            pass  # subscription, node or context were destroyed first
+            pass  # the subscription, the node or the context was destroyed first
 
-    def _call(self, callback: Callable[[Any], None], given: Any) -> None:
+    def _call(self, callback: Callable[[Any], None], argument: Any) -> None:
         try:
-            callback(given)
+            callback(argument)
         except Exception as error:  # one message must not end the thread
             self._on_error(error)
 
 
-def _keep_buffers() -> None:
-    """Has glibc keep some freed memory for the next image: by default it gives a large block back to the system with
-    every image and faults it in again, page by page, which takes longer than to copy the image."""
+def _keep_freed_memory() -> None:
+    """Let glibc keep up to 32 MiB of freed memory for the next image.
+
+    By default glibc returns a large block to the system after every image, and the page faults of the next allocation
+    take longer than copying the image.
+    """
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
-        if hasattr(libc, "mallopt"):  # other C libraries have none
+        if hasattr(libc, "mallopt"):  # specific to glibc
             libc.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
             libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)

@@ -1,0 +1,175 @@
+"""The parameters of the caption node."""
+
+from smart_caption_ros.engines import ENGINE_NAMES
+from smart_caption_ros.nodes.detection_input import AUTO, DETECTION_TYPES
+from smart_caption_ros.nodes.parameters import Changes, ParameterSpec
+
+CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
+    ParameterSpec(
+        "autostart",
+        True,
+        "Configure and activate the node when it starts; false leaves that to a lifecycle manager.",
+        Changes.ONLY_AT_START,
+    ),
+    ParameterSpec(
+        "bundle",
+        "",
+        "Folder of the bundle to load; empty loads the default bundle of this package.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "engine",
+        "auto",
+        "Engine that runs the model; auto takes the fastest one that works on this machine.",
+        Changes.WHILE_UNCONFIGURED,
+        choices=ENGINE_NAMES,
+    ),
+    ParameterSpec(
+        "threads",
+        0,
+        "CPU threads of the engine; 0 leaves the number to the engine.",
+        Changes.WHILE_UNCONFIGURED,
+        minimum=0,
+        maximum=256,
+    ),
+    ParameterSpec(
+        "detector",
+        "",
+        "ONNX file of an object detector, which takes precedence over the detections topic; empty uses the topic and, "
+        "for images without detections, the bundle's own detector; none uses the topic alone.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "detector_min_score",
+        0.0,
+        "Minimum score of the objects that the node's detector finds; 0 uses the bundle's value for its own detector "
+        "and 0.35 for another.",
+        Changes.WHILE_UNCONFIGURED,
+        minimum=0.0,
+        maximum=1.0,
+    ),
+    ParameterSpec(
+        "detection_type",
+        AUTO,
+        "Message type of the detections topic; auto takes the type that is published.",
+        Changes.WHILE_UNCONFIGURED,
+        choices=DETECTION_TYPES,
+    ),
+    ParameterSpec(
+        "detection_classes",
+        "",
+        "File with one class name per line, for numeric class ids on the detections topic; empty uses the 80 classes "
+        "of COCO.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "coverage",
+        True,
+        "Find the nouns of each caption and match them with the detected objects.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "spacy_pipeline",
+        "",
+        "Name or folder of the spaCy pipeline that finds the nouns; empty uses the one in this package.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "word_vectors",
+        "",
+        "GloVe text file with the word vectors that nouns and classes are compared by; empty uses the table in this "
+        "package.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "synonyms",
+        "",
+        "List of synonyms in the format published with CHAIR, each of which counts as its class; empty uses none.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "image_transport",
+        "auto",
+        "Image topic to subscribe to: raw (image), compressed (image/compressed), or auto (raw unless only the "
+        "compressed topic has a publisher).",
+        Changes.ANY_TIME,
+        choices=("auto", "raw", "compressed"),
+    ),
+    ParameterSpec(
+        "camera",
+        "",
+        "Name of the camera, copied into every caption; distinguishes several cameras on one topic.",
+        Changes.ANY_TIME,
+    ),
+    ParameterSpec(
+        "max_age_s",
+        1.0,
+        "Maximum age of an image [s]: older ones get STATUS_STALE and no text; 0 accepts any age.",
+        Changes.ANY_TIME,
+        minimum=0.0,
+        maximum=3600.0,
+    ),
+    ParameterSpec(
+        "min_confidence",
+        0.0,
+        "Minimum confidence: captions below it get STATUS_LOW_CONFIDENCE and are not published on the text topic.",
+        Changes.ANY_TIME,
+        minimum=0.0,
+        maximum=1.0,
+    ),
+    ParameterSpec(
+        "prefer_detections",
+        False,
+        "Let objects on the detections topic take precedence over the detector named in `detector`; they always take "
+        "precedence over the bundle's own detector.",
+        Changes.WHILE_UNCONFIGURED,
+    ),
+    ParameterSpec(
+        "detection_slop",
+        0.1,
+        "Maximum time between an image and detections with another stamp [s]; 0 accepts the same stamp alone.",
+        Changes.ANY_TIME,
+        minimum=0.0,
+        maximum=60.0,
+    ),
+    ParameterSpec(
+        "detection_wait",
+        0.0,
+        "Maximum time to wait for the detections of an image while the detections topic has a publisher [s].",
+        Changes.ANY_TIME,
+        minimum=0.0,
+        maximum=10.0,
+    ),
+    ParameterSpec(
+        "image_timeout_s",
+        5.0,
+        "Time without an image after which the diagnostics report STALE [s].",
+        Changes.ANY_TIME,
+        minimum=0.1,
+        maximum=3600.0,
+    ),
+    ParameterSpec(
+        "diagnostics_period_s",
+        1.0,
+        "Period of the diagnostics messages [s].",
+        Changes.ANY_TIME,
+        minimum=0.1,
+        maximum=60.0,
+    ),
+    ParameterSpec(
+        "overlay_max_side_px",
+        1280,
+        "Maximum length of the longer side of the overlay [pixel]: larger ones are scaled down; 0 keeps the size.",
+        Changes.ANY_TIME,
+        minimum=0,
+        maximum=16384,
+    ),
+    ParameterSpec(
+        "overlay_jpeg_quality",
+        80,
+        "JPEG quality of the compressed overlay image.",
+        Changes.ANY_TIME,
+        minimum=1,
+        maximum=100,
+    ),
+)

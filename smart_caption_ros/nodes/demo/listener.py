@@ -1,0 +1,147 @@
+"""The demo's listener: a node that pairs captions with their images, prints and reports them.
+
+Like any user's program it knows the captions from the topics alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rich.console import Console
+from rich.markup import escape
+from sensor_msgs.msg import Image
+
+from smart_caption_ros.imaging.image_messages import decode_image
+from smart_caption_ros.msg import Caption
+from smart_caption_ros.nodes.demo.plan import DemoPlan
+from smart_caption_ros.nodes.demo.report import DemoReport
+from smart_caption_ros.nodes.demo.topics import CAPTION_TOPIC, IMAGE_TOPIC
+from smart_caption_ros.nodes.detection_messages import stamp_ns
+from smart_caption_ros.nodes.messages import STATUS_NAMES, from_message, grounding_of
+from smart_caption_ros.nodes.signals import EndSignals
+from smart_caption_ros.sources.describing import Answer, to_json
+from smart_caption_ros.viewing import draw_overlay
+
+_GROUND_TRUTH, _DETECTOR = "ground truth", "detector"
+_QOS = QoSProfile(depth=200, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
+
+
+class DemoListener:
+    """Subscribes to captions and images and pairs them by stamp."""
+
+    def __init__(self, console: Console, plan: DemoPlan, report: DemoReport, signals: EndSignals) -> None:
+        """Create the node and subscribe to the captions.
+
+        Args:
+            console: the captions are printed there.
+            plan: the frames to expect.
+            report: gets a record and an overlay of each frame.
+            signals: a signal ends :meth:`spin_once`.
+        """
+        self._console = console
+        self._plan = plan
+        self._report = report
+        self._signals = signals
+        self._context = Context()
+        # The demo handles Ctrl-C itself, because it has to end its processes.
+        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self._node = Node("demo_listener", context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+        on_caption: Any = self._on_caption  # rclpy annotates callbacks without the second argument
+        self._captions = self._node.create_subscription(Caption, CAPTION_TOPIC, on_caption, _QOS)
+        self._indices: dict[int, int] = {}  # stamp -> index of the frame
+        self._images: dict[int, Image] = {}  # stamp -> image whose caption has not arrived
+        self._early: dict[int, tuple[Caption, float]] = {}  # stamp -> caption whose image has not arrived, latency
+        self.answered: dict[int, Caption] = {}
+        """Messages by the index of their frame."""
+
+    def __enter__(self) -> DemoListener:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._executor.shutdown()
+        self._node.destroy_node()
+        self._context.try_shutdown()
+
+    def has_caption_publisher(self) -> bool:
+        """Return whether the caption node publishes."""
+        return self._captions.get_publisher_count() > 0
+
+    def subscribe_to_images(self) -> None:
+        """Subscribe to the images, too."""
+        self._node.create_subscription(Image, IMAGE_TOPIC, self._on_image, _QOS)
+
+    def spin_once(self) -> None:
+        """Handle one message, or wait a tenth of a second for it; raises KeyboardInterrupt after a signal."""
+        self._signals.raise_if_arrived()
+        self._executor.spin_once(timeout_sec=0.1)
+
+    def is_complete(self) -> bool:
+        """Return whether the last frame is answered; answers arrive in the order of the frames."""
+        return self._expected == 0 or self._expected - 1 in self.answered
+
+    @property
+    def _expected(self) -> int:
+        """Number of frames that were published or are planned."""
+        return max(self._plan.known_frames, len(self._indices))
+
+    def problems(self) -> list[str]:
+        """Return one sentence for each frame without a caption."""
+        sentences = []
+        for index in range(self._expected):
+            name, message = self._plan.name(index), self.answered.get(index)
+            if message is None:
+                published = index in self._indices.values()
+                sentences.append(f"{name} was {'not answered' if published else 'never published'}")
+            elif not message.text:
+                sentences.append(f"{name}: {STATUS_NAMES[message.status]}: {message.status_message}")
+        return sentences
+
+    def _on_image(self, image: Image) -> None:
+        stamp = stamp_ns(image.header)
+        self._indices[stamp] = len(self._indices)
+        self._images[stamp] = image
+        if (early := self._early.pop(stamp, None)) is not None:
+            self._report_answer(stamp, *early)
+
+    def _on_caption(self, message: Caption, info: dict[str, Any]) -> None:
+        stamp = stamp_ns(message.header)
+        latency_ms = (info["received_timestamp"] - stamp) / 1e6
+        if stamp in self._images:
+            self._report_answer(stamp, message, latency_ms)
+        else:
+            self._early[stamp] = (message, latency_ms)
+
+    def _report_answer(self, stamp: int, message: Caption, latency_ms: float) -> None:
+        index = self._indices[stamp]
+        name = self._plan.name(index)
+        image_bgr = decode_image(self._images.pop(stamp))
+        self.answered[index] = message
+        self._print(name, message, latency_ms)
+        caption, grounding = from_message(message, (image_bgr.shape[1], image_bgr.shape[0])), grounding_of(message)
+        record = {
+            **to_json(Answer(self._plan.address(index), caption=caption, grounding=grounding)),
+            "stamp": f"{stamp // 10**9}.{stamp % 10**9:09d}",
+            "status": STATUS_NAMES[message.status],
+            "latency_ms": round(latency_ms, 3),
+            "objects_from": _GROUND_TRUTH if self._plan.knows_objects else _DETECTOR,
+        }
+        self._report.add(index, name, record, draw_overlay(image_bgr, caption, name, grounding))
+
+    def _print(self, name: str, message: Caption, latency_ms: float) -> None:
+        if message.text:
+            outcome = f"[bold]{escape(message.text)}[/bold]"
+        else:
+            outcome = f"[red]{STATUS_NAMES[message.status]}: {escape(message.status_message)}[/red]"
+        coverage = f"coverage {message.coverage.coverage:.2f}   " if message.coverage.valid else ""
+        self._console.print(
+            f"{escape(name):<16} {outcome}   [dim]score {message.score:.2f}   "
+            f"confidence {message.confidence:.2f}   {coverage}latency {latency_ms:.0f} ms[/dim]"
+        )

@@ -1,0 +1,135 @@
+"""Load what the caption node runs: captioner, noun coverage and the class names of the detections topic."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
+from smart_caption_ros.detection.detector import read_class_names
+from smart_caption_ros.grounding import CoverageOptions, NounCoverage
+from smart_caption_ros.nodes.detection_input import check_type_is_installed
+
+
+class LoadCaptioner(Protocol):
+    """:meth:`Captioner.from_bundle`, or a test's replacement for it."""
+
+    def __call__(
+        self,
+        path: Path | None,
+        engine: str,
+        threads: int | None,
+        detector: Path | None,
+        minimum_score: float | None,
+    ) -> Captioner:
+        """Load the captioner; the message of any exception becomes the failure of the node."""
+
+
+class LoadCoverage(Protocol):
+    """:func:`load_coverage`, or a test's replacement for it."""
+
+    def __call__(self, pipeline: str, word_vectors: str, synonyms: str, class_names: Sequence[str]) -> NounCoverage:
+        """Load noun coverage."""
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """What the node runs while it is configured.
+
+    Attributes:
+        captioner: the captioner with its detector.
+        coverage: noun coverage; None where it is off or could not be loaded.
+        coverage_problem: why coverage could not be loaded; empty where it could, or is off.
+        detection_classes: names of the numeric class ids on the detections topic.
+    """
+
+    captioner: Captioner
+    coverage: NounCoverage | None
+    coverage_problem: str
+    detection_classes: Sequence[str]
+
+
+def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_coverage: LoadCoverage) -> LoadedModel:
+    """Load what the parameters select, and caption a grey frame to warm up.
+
+    Args:
+        values: the parameters of the caption node.
+        load_captioner: loads the captioner.
+        load_coverage: loads noun coverage.
+
+    Raises:
+        Exception: something cannot be loaded; engines raise exceptions of any type.
+    """
+    check_type_is_installed(values["detection_type"])
+    detection_classes: Sequence[str] = COCO_CLASSES
+    if values["detection_classes"]:
+        listed = read_class_names(Path(values["detection_classes"]).expanduser())
+        detection_classes = [normalise(name) for name in listed]
+    captioner = load_captioner(
+        _path(values["bundle"]),
+        values["engine"],
+        values["threads"] or None,
+        _path(values["detector"]),
+        values["detector_min_score"] or None,
+    )
+    captioner.warm_up()
+    detector_classes = captioner.detector.class_names if captioner.detector else ()
+    coverage, problem = _load_coverage(values, load_coverage, (*detector_classes, *detection_classes))
+    return LoadedModel(captioner, coverage, problem, detection_classes)
+
+
+def _load_coverage(
+    values: Mapping[str, Any], load: LoadCoverage, class_names: Sequence[str]
+) -> tuple[NounCoverage | None, str]:
+    """Load noun coverage; return it, or None and the reason why it cannot be loaded."""
+    if not values["coverage"]:
+        return None, ""
+    chosen = (values["spacy_pipeline"], values["word_vectors"], values["synonyms"])
+    try:
+        return load(*chosen, class_names), ""
+    except Exception as error:  # spaCy and its libraries raise exceptions of any type
+        if any(chosen):
+            raise
+        # Coverage is on by default, and captions are useful without it: spaCy has no rosdep key and may be missing.
+        return None, f"captions come without nouns and coverage: {error}"
+
+
+def load_coverage(pipeline: str, word_vectors: str, synonyms: str, class_names: Sequence[str]) -> NounCoverage:
+    """Load noun coverage; an empty string selects what ships with the package.
+
+    Args:
+        pipeline: name or folder of a spaCy pipeline.
+        word_vectors: path of a GloVe text file or of a table.
+        synonyms: path of a list of synonyms that count as their class; empty for none.
+        class_names: class names beside COCO's, which may be compounds.
+
+    Raises:
+        CoverageError: a file is missing or malformed; one sentence.
+    """
+    expand = os.path.expanduser
+    return NounCoverage.load(
+        expand(pipeline) or None,
+        expand(word_vectors) or None,
+        synonyms=expand(synonyms) or None,
+        class_list=(*COCO_CLASSES, *class_names),
+        options=CoverageOptions(synonyms=bool(synonyms)),
+    )
+
+
+def release_memory() -> None:
+    """Return the memory of a model that is no longer referenced to the system."""
+    gc.collect()
+    if sys.platform == "linux":
+        # glibc would keep it for later allocations of this process.
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _path(value: str) -> Path | None:
+    return Path(value).expanduser() if value else None

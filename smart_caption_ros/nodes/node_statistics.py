@@ -1,0 +1,196 @@
+"""Statistics of the caption node: counts since the start, and what happened in the last seconds."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from smart_caption_ros.msg import Caption
+from smart_caption_ros.nodes.evidence import Evidence, ObjectOrigin
+
+WINDOW_S = 5.0
+"""Length of the time window of rates, latencies and levels in seconds."""
+
+
+@dataclass(frozen=True)
+class RecentAnswer:
+    """An answer within the time window."""
+
+    at_s: float
+    status: int
+    message: str
+    latency_s: float
+    work_s: float
+
+
+@dataclass(frozen=True)
+class RecentEvidence:
+    """The evidence of a caption within the time window."""
+
+    at_s: float
+    origin: ObjectOrigin
+    missing_reason: str
+    """Why no detections belong to the image although somebody publishes detections; else empty."""
+    coverage_error: str
+    coverage: float | None
+    coverage_s: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Snapshot of :class:`Statistics`: totals since the start, and what happened in the last :data:`WINDOW_S`."""
+
+    received: int
+    dropped: int
+    lost: int
+    paused: int
+    answers: Mapping[int, int]
+    """Number of answers by status."""
+    received_hz: float
+    answered_hz: float
+    recent: tuple[RecentAnswer, ...]
+    since_image_s: float
+    last_error: str
+    detections: int
+    objects_left_out: int
+    captions_by_origin: Mapping[ObjectOrigin, int]
+    coverage_failures: int
+    recent_evidence: tuple[RecentEvidence, ...]
+
+
+class Statistics:
+    """Counts images, answers and detections; thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start all counts at zero.
+
+        Args:
+            clock: monotonic clock in seconds.
+        """
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._received = self._dropped = self._lost = self._paused = 0
+        self._answers: Counter[int] = Counter()
+        self._arrivals: deque[float] = deque()
+        self._recent: deque[RecentAnswer] = deque()
+        self._last_error = ""
+        self._detections = self._objects_left_out = self._coverage_failures = 0
+        self._origins: Counter[ObjectOrigin] = Counter()
+        self._recent_evidence: deque[RecentEvidence] = deque()
+        self._waiting_since_s = clock()
+        self._started_s = clock()
+
+    def restart_window(self) -> None:
+        """Restart the time window and the wait for an image; totals are kept. Called at activation."""
+        with self._lock:
+            self._waiting_since_s = self._started_s = self._clock()
+            self._arrivals.clear()
+            self._recent.clear()
+            self._recent_evidence.clear()
+
+    def count_received(self) -> None:
+        """Count an image that arrived."""
+        with self._lock:
+            self._received += 1
+            self._waiting_since_s = self._clock()
+            self._arrivals.append(self._waiting_since_s)
+            self._forget()
+
+    def count_dropped(self) -> None:
+        """Count an image that was replaced by a newer one before its turn."""
+        with self._lock:
+            self._dropped += 1
+
+    def count_lost(self, images: int) -> None:
+        """Count images that the middleware reports as lost."""
+        with self._lock:
+            self._lost += images
+
+    def count_paused(self) -> None:
+        """Count an image that arrived while captioning was switched off."""
+        with self._lock:
+            self._paused += 1
+
+    def count_answer(self, status: int, message: str, *, latency_s: float, work_s: float) -> None:
+        """Count an answer.
+
+        Args:
+            status: status of the answer.
+            message: status message of the answer.
+            latency_s: time from the stamp of the image to the answer.
+            work_s: time from the start of the work to the answer.
+        """
+        with self._lock:
+            self._answers[status] += 1
+            if status == Caption.STATUS_ERROR:
+                self._last_error = message
+            self._recent.append(RecentAnswer(self._clock(), status, message, latency_s, work_s))
+            self._forget()
+
+    def count_detections(self, left_out: int) -> None:
+        """Count a message of the detections topic.
+
+        Args:
+            left_out: number of its elements that are not usable as objects.
+        """
+        with self._lock:
+            self._detections += 1
+            self._objects_left_out += left_out
+
+    def count_evidence(self, evidence: Evidence, *, detections_expected: bool) -> None:
+        """Count the evidence of a caption.
+
+        Args:
+            evidence: the evidence.
+            detections_expected: whether the detections topic has a publisher, so that missing detections are reported.
+        """
+        grounding = evidence.grounding
+        with self._lock:
+            self._origins[evidence.origin] += 1
+            self._coverage_failures += bool(evidence.coverage_error)
+            self._recent_evidence.append(
+                RecentEvidence(
+                    self._clock(),
+                    evidence.origin,
+                    evidence.missing_reason if detections_expected else "",
+                    evidence.coverage_error,
+                    grounding.coverage if grounding else None,
+                    grounding.time_s if grounding else 0.0,
+                )
+            )
+            self._forget()
+
+    def summary(self) -> Summary:
+        """Return a snapshot."""
+        with self._lock:
+            self._forget()
+            now = self._clock()
+            window = max(min(WINDOW_S, now - self._started_s), 1e-9)
+            return Summary(
+                received=self._received,
+                dropped=self._dropped,
+                lost=self._lost,
+                paused=self._paused,
+                answers=dict(self._answers),
+                received_hz=len(self._arrivals) / window,
+                answered_hz=len(self._recent) / window,
+                recent=tuple(self._recent),
+                since_image_s=now - self._waiting_since_s,
+                last_error=self._last_error,
+                detections=self._detections,
+                objects_left_out=self._objects_left_out,
+                captions_by_origin=dict(self._origins),
+                coverage_failures=self._coverage_failures,
+                recent_evidence=tuple(self._recent_evidence),
+            )
+
+    def _forget(self) -> None:
+        horizon = self._clock() - WINDOW_S
+        while self._arrivals and self._arrivals[0] < horizon:
+            self._arrivals.popleft()
+        for queue in (self._recent, self._recent_evidence):
+            while queue and queue[0].at_s < horizon:
+                queue.popleft()

@@ -1,0 +1,119 @@
+"""Detections of both types become objects, however a detector writes its classes; what is no object is counted."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+
+from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
+
+from smart_caption_ros import captioning
+from smart_caption_ros.detection.class_names import COCO_CLASSES
+from smart_caption_ros.nodes.detection_messages import objects_of_array, objects_of_vision
+
+pytestmark = pytest.mark.needs_ros
+
+BOX = (10.0, 20.0, 30.0, 60.0)
+
+
+def own(name: str = "", number: int = -1, score: float = 0.5, box: tuple[float, ...] = BOX) -> Any:
+    x1, y1, x2, y2 = box
+    each = DetectedObject(class_name=name, class_id=number, score=score, box=BoundingBox(x1=x1, y1=y1, x2=x2, y2=y2))
+    (found,) = objects_of_array(DetectedObjectArray(objects=[each]), COCO_CLASSES)
+    return found
+
+
+def vision(*hypotheses: tuple[str, float], box: tuple[float, ...] = BOX, theta: float = 0.0) -> Any:
+    """The object of a Detection2D: of the real message where vision_msgs is installed, else of one that looks so."""
+    centre, size = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), (box[2] - box[0], box[3] - box[1])
+    try:
+        from vision_msgs.msg import BoundingBox2D, Detection2D, Detection2DArray, ObjectHypothesisWithPose
+    except ImportError:
+        BoundingBox2D = Detection2D = Detection2DArray = SimpleNamespace  # noqa: N806
+        bounds = SimpleNamespace(center=SimpleNamespace(position=SimpleNamespace()))
+
+        def hypothesis() -> Any:
+            return SimpleNamespace(hypothesis=SimpleNamespace())
+    else:
+        bounds, hypothesis = BoundingBox2D(), ObjectHypothesisWithPose
+    bounds.center.position.x, bounds.center.position.y = centre
+    bounds.center.theta = theta
+    bounds.size_x, bounds.size_y = size
+    results = []
+    for class_id, score in hypotheses:
+        result = hypothesis()
+        result.hypothesis.class_id, result.hypothesis.score = class_id, score
+        results.append(result)
+    (found,) = objects_of_vision(Detection2DArray(detections=[Detection2D(results=results, bbox=bounds)]), COCO_CLASSES)
+    return found
+
+
+@pytest.mark.parametrize("read", [own, lambda name: vision((name, 0.5))], ids=["own", "vision"])
+@pytest.mark.parametrize(
+    ("written", "name", "number"),
+    [
+        ("dog", "dog", 16),
+        ("16", "dog", 16),
+        (" 62 ", "television", 62),
+        ("tvmonitor", "television", 62),
+        ("Dining_Table", "dining table", 60),
+        ("ironing board", "ironing board", -1),
+        ("0", "person", 0),
+    ],
+)
+def test_classes_are_names_or_numbers(read: Any, written: str, name: str, number: int) -> None:
+    assert read(written) == captioning.DetectedObject(name, number, 0.5, BOX)
+
+
+@pytest.mark.parametrize("read", [own, lambda name: vision((name, 0.5))], ids=["own", "vision"])
+@pytest.mark.parametrize("written", ["", "  ", "80", "background", "N/A", "999999999", "none"])
+def test_unknown_classes_are_no_objects(read: Any, written: str) -> None:
+    assert read(written) is None
+
+
+def test_our_own_array_may_give_the_number_beside_the_name_or_instead_of_it() -> None:
+    assert own("", 16) == captioning.DetectedObject("dog", 16, 0.5, BOX)
+    assert own("hound", 3) == captioning.DetectedObject("hound", 3, 0.5, BOX)
+    assert own("", 80) is None
+
+
+def test_the_likeliest_hypothesis_counts() -> None:
+    assert vision(("cat", 0.25), ("dog", 0.5), ("horse", math.nan)).class_name == "dog"
+    assert vision() is None
+    assert vision(("dog", math.nan)) is None
+
+
+def test_a_turned_box_gets_the_upright_one_around_it() -> None:
+    found = vision(("dog", 0.5), box=(0.0, 0.0, 20.0, 10.0), theta=math.pi / 2)
+    assert found.box_xyxy == pytest.approx((5.0, -5.0, 15.0, 15.0))
+
+
+@pytest.mark.parametrize("read", [lambda box: own("dog", box=box), lambda box: vision(("dog", 0.5), box=box)])
+@pytest.mark.parametrize("box", [(math.nan, 0, 1, 1), (0, 0, math.inf, 1), (5, 5, 5, 9), (9, 9, 1, 1), (9, 0, 1, 5)])
+def test_boxes_that_are_no_boxes_are_no_objects(read: Any, box: tuple[float, ...]) -> None:
+    assert read(tuple(map(float, box))) is None
+
+
+floats = st.floats(width=32)
+
+
+@given(
+    name=st.text(st.characters(codec="ascii"), max_size=9),
+    number=st.integers(-(2**31), 2**31 - 1),
+    score=floats,
+    box=st.tuples(floats, floats, floats, floats),
+)
+def test_whatever_comes_is_an_object_or_none(name: str, number: int, score: float, box: tuple[float, ...]) -> None:
+    found = own(name.replace("\0", ""), number, score, box)
+    if found is not None:
+        assert found.class_name
+        assert 0 <= found.score <= 1
+        assert found.box_xyxy[0] < found.box_xyxy[2]
+        assert found.box_xyxy[1] < found.box_xyxy[3]
