@@ -26,14 +26,15 @@ from typing import Any
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
-from pycocotools.mask import iou
 
 from benchmarks.environment import describe_environment, report
 from smart_caption_ros.captioning import Bundle, BundleError, Captioner, Detector, DetectorError, EngineError
 from smart_caption_ros.captioning.bundle import write_manifest
 from smart_caption_ros.captioning.vision_detector import VisionDetector
+from smart_caption_ros.detection.boxes import box_iou
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.imaging import ImageError, read_image
 from smart_caption_ros.sources.acvr import ACVR_CLASSES, AcvrSequences
@@ -314,7 +315,7 @@ def precision_and_recall(annotations: Path, objects: list[dict[str, Any]], score
             break
         given += 1
         boxes = truth[each["image_id"], each["category_id"]]
-        overlaps = iou([each["bbox"]], boxes, [0] * len(boxes)) if boxes else np.zeros((1, 0))
+        overlaps = box_iou(_xyxy([each["bbox"]]), _xyxy(boxes))
         if overlaps.size and overlaps.max() >= 0.5:
             boxes.pop(int(overlaps.argmax()))
             right += 1
@@ -323,6 +324,11 @@ def precision_and_recall(annotations: Path, objects: list[dict[str, Any]], score
         "precision": round(right / given, 4) if given else 0.0,
         "recall": round(right / total, 4) if total else 0.0,
     }
+
+
+def _xyxy(boxes_xywh: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+    boxes = np.array(boxes_xywh, np.float64).reshape(-1, 4)
+    return np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])
 
 
 if __name__ == "__main__":

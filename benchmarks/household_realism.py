@@ -18,6 +18,7 @@ import typer
 from numpy.typing import NDArray
 
 from benchmarks.environment import describe_environment, report
+from smart_caption_ros.detection.boxes import box_iou
 from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.detection.errors import DetectorError
 from smart_caption_ros.engines.errors import EngineError
@@ -60,20 +61,12 @@ def found_objects(objects: list[Labelled], detections: list[Found], score: float
             break
         class_name = acvr_class(name)
         overlaps = [
-            intersection_over_union(box, thing.box) if thing.class_name == class_name and not found[i] else 0.0
+            float(box_iou(box, thing.box)[0, 0]) if thing.class_name == class_name and not found[i] else 0.0
             for i, thing in enumerate(objects)
         ]
         if overlaps and max(overlaps) >= OVERLAP:
             found[int(np.argmax(overlaps))] = True
     return found
-
-
-def intersection_over_union(a: Boxes, b: Boxes) -> float:
-    """Of two boxes."""
-    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-    shared = max(0.0, float(width)) * max(0.0, float(height))
-    areas = float((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]))
-    return shared / (areas - shared)
 
 
 def measure(root: Path, detect: Callable[[NDArray[np.uint8]], list[Found]], smallest: float) -> dict[str, object]:

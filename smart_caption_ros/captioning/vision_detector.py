@@ -8,9 +8,8 @@ from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bun
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.vision import Vision, VisionOutput
 from smart_caption_ros.detection.boxes import DetectedObject
+from smart_caption_ros.detection.candidates import Candidates, filter_candidates, to_objects
 from smart_caption_ros.detection.class_names import normalise
-from smart_caption_ros.detection.detector import inside_frame, objects_of, with_names
-from smart_caption_ros.detection.layouts import Candidates
 from smart_caption_ros.imaging import check_image
 
 MAX_CANDIDATES = 2000
@@ -65,5 +64,5 @@ class VisionDetector:
         places, class_ids = places[best], class_ids[best]
         size = np.array([width, height] * 2, np.float32)
         found = Candidates(boxes[0, places].astype(np.float32) * size, sure[places, class_ids], class_ids)
-        found = inside_frame(found, width, height, self.minimum_score)
-        return objects_of(with_names(found, self.class_names), self.class_names, overlapping=True)
+        kept = filter_candidates(found, width, height, self.minimum_score, self.class_names)
+        return to_objects(kept, self.class_names, suppress=True)

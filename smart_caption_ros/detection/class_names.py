@@ -1,6 +1,13 @@
-"""Names of object classes, as detectors and data sets write them, in one spelling."""
+"""Names of object classes: one spelling for detectors and data sets, and lists of names in files and metadata."""
 
-# Spellings of the same name, not synonyms: joined words, abbreviations, and the two Englishes.
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from smart_caption_ros.detection.errors import DetectorError
+
+# Spellings of the same name, not synonyms: joined words, abbreviations, British and American English.
 SPELLINGS = {
     "aeroplane": "airplane",
     "cellphone": "cell phone",
@@ -33,10 +40,46 @@ COCO_CLASSES = (
 """The 80 classes of COCO in their order, as :func:`normalise` spells them."""
 
 NO_OBJECTS = frozenset({"", "n/a", "none", "bg", "background"})
-"""Normalised names in lists of classes that stand for no object."""
+"""Normalised names that stand for no object in lists of classes."""
+
+_MAX_LISTED = 10_000
 
 
 def normalise(name: str) -> str:
-    """Lower case, spaces for hyphens and underscores, one spelling: ``Dining_Table`` -> dining table."""
+    """Normalise a class name: lower case, spaces for hyphens and underscores, one spelling.
+
+    ``Dining_Table`` becomes ``dining table``, ``tvmonitor`` becomes ``television``.
+    """
     plain = " ".join(name.lower().replace("_", " ").replace("-", " ").split())
     return SPELLINGS.get(plain, plain)
+
+
+def read_class_names(path: Path) -> list[str]:
+    """Read class names, one a line; the line number, from 0, is the class id.
+
+    Raises:
+        DetectorError: the file cannot be read or is not UTF-8 text.
+    """
+    try:
+        return path.read_text(encoding="utf-8").rstrip().splitlines()
+    except OSError as error:
+        raise DetectorError(f"{path}: the class names cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DetectorError(f"{path}: the class names cannot be read: it is not UTF-8 text") from None
+
+
+def parse_class_names(text: str) -> list[str]:
+    """Parse class names in a graph's metadata: a list, a dict by class id, or names separated by commas.
+
+    Returns:
+        Names by class id, "" where an id has none; an empty list for any other text.
+    """
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        value = [name.strip() for name in text.split(",")] if text.strip() else []
+    if isinstance(value, dict) and all(isinstance(key, int) and 0 <= key < _MAX_LISTED for key in value):
+        value = [value.get(number, "") for number in range(max(value, default=-1) + 1)]
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+        return []
+    return list(value)

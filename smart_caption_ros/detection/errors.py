@@ -1,5 +1,8 @@
-"""Errors of the detectors. Each message is one sentence: what, where, what to do."""
+"""Errors of the detectors."""
 
 
 class DetectorError(Exception):
-    """A detector's graph or its list of class names is missing, or of a kind that is not supported."""
+    """A detector's graph or its class names are missing or not supported.
+
+    The message is one sentence: what, where, what to do.
+    """

@@ -1,79 +1,71 @@
-"""How detectors want their frames and give their boxes; each layout is recognised from the graph itself."""
+"""Layouts: how an ONNX detector takes a frame and returns boxes. A layout is recognised from the graph itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.detection.candidates import Candidates
 from smart_caption_ros.engines.base import Graph, Tensor
 from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.imaging import squash
 
 Arrays = Mapping[str, np.ndarray]
 
 STRIDES = (8, 16, 32)
+"""Pixels between the cells of each YOLOX grid."""
 PADDING_VALUE = 114
-ANSWERS = ("boxes", "scores", "labels")
+"""Grey level around a letterboxed frame."""
+OUTPUTS = ("boxes", "scores", "labels")
 FRAME_SIZE = "orig_target_sizes"
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Boxes before anything is sorted out. N boxes, in pixels of the frame."""
-
-    boxes_xyxy: NDArray[np.float32]
-    """(N, 4)"""
-    scores: NDArray[np.float32]
-    """(N,)"""
-    class_ids: NDArray[np.int64]
-    """(N,)"""
-
-
 class Layout(Protocol):
-    """Between frames and boxes on one side and the arrays of a graph on the other."""
+    """Conversion of frames to a graph's inputs, and of its outputs to candidates."""
 
     name: ClassVar[str]
     overlapping: ClassVar[bool]
-    """Whether one object may have many boxes, so that non-maximum suppression is still to be done."""
+    """Whether the graph gives several boxes for one object, so that non-maximum suppression is needed."""
 
     @property
     def classes(self) -> int | None:
-        """How many classes there are; None where the graph does not tell."""
+        """Number of classes; None if the graph does not tell."""
         ...
 
     def inputs(self, image_bgr: np.ndarray) -> dict[str, np.ndarray]:
-        """(H, W, 3) uint8 -> what the graph takes."""
+        """Convert a frame, (H, W, 3) uint8, to the graph's inputs."""
         ...
 
     def candidates(self, outputs: Arrays, width: int, height: int) -> Candidates:
-        """What the graph gave for a frame of that size.
+        """Convert the graph's outputs for a frame of ``width`` x ``height`` pixels to candidates.
 
         Raises:
-            EngineError: the arrays do not have the shapes that they must have.
+            EngineError: the arrays do not have the shapes of this layout.
         """
         ...
 
 
 def letterbox(image_bgr: np.ndarray, width: int, height: int) -> tuple[NDArray[np.uint8], tuple[float, float]]:
-    """The frame scaled to fit, at the top left of a grey picture, as YOLOX is trained.
+    """Scale a frame to fit and place it at the top left of a grey image, as in YOLOX's training.
 
     Returns:
-        (height, width, 3) uint8, and how many pixels of the picture a pixel of the frame is, across and down.
+        (height, width, 3) uint8, and the horizontal and vertical scale.
     """
     rows, columns = image_bgr.shape[:2]
     scale = min(height / rows, width / columns)
     size = (max(1, int(columns * scale)), max(1, int(rows * scale)))
-    picture = np.full((height, width, 3), PADDING_VALUE, np.uint8)
-    picture[: size[1], : size[0]] = cv2.resize(image_bgr, size, interpolation=cv2.INTER_LINEAR)
-    return picture, letterbox_scale(columns, rows, width, height)
+    canvas = np.full((height, width, 3), PADDING_VALUE, np.uint8)
+    canvas[: size[1], : size[0]] = cv2.resize(image_bgr, size, interpolation=cv2.INTER_LINEAR)
+    return canvas, letterbox_scale(columns, rows, width, height)
 
 
 def letterbox_scale(columns: int, rows: int, width: int, height: int) -> tuple[float, float]:
-    """The scale that :func:`letterbox` uses; whole pixels make it differ a little across and down."""
+    """Compute the horizontal and vertical scale of :func:`letterbox`; rounding to pixels makes them differ slightly."""
     scale = min(height / rows, width / columns)
     return max(1, int(columns * scale)) / columns, max(1, int(rows * scale)) / rows
 
@@ -82,9 +74,8 @@ def letterbox_scale(columns: int, rows: int, width: int, height: int) -> tuple[f
 class Yolox:
     """YOLOX as its authors export it, decoded (``--decode_in_inference``) or not.
 
-    One input [1, 3, H, W], BGR from 0 to 255, letterboxed; one output [1, A, 5 + classes]: a row for every cell of the
-    grids of strides 8, 16 and 32, holding the box (centre and size), the probability of an object and one for each
-    class.
+    One input [1, 3, H, W], BGR from 0 to 255, letterboxed. One output [1, A, 5 + classes]: for each cell of the grids
+    of strides 8, 16 and 32 the box (centre and size), the probability of an object and that of each class.
     """
 
     name: ClassVar[str] = "yolox"
@@ -97,7 +88,7 @@ class Yolox:
 
     @classmethod
     def recognise(cls, graph: Graph) -> Yolox | None:
-        """The layout of a graph that has it; runs the graph once."""
+        """Recognise the layout; None for other graphs. Runs the graph once."""
         if len(graph.inputs) != 1 or len(graph.outputs) != 1:
             return None
         (given,) = graph.inputs
@@ -111,15 +102,15 @@ class Yolox:
         output = graph.run({given.name: grey})[graph.outputs[0].name]
         if output.ndim != 3 or output.shape[:2] != (1, len(anchors)) or output.shape[2] < 6:
             return None
-        # Decoded and undecoded rows have one shape. Boxes lie around their cells, so one reading of the centres fits.
+        # Decoded and undecoded outputs have the same shape. Boxes lie near their cells, which tells them apart.
         centres = np.nan_to_num(output[0, :, :2].astype(np.float32), posinf=0, neginf=0)
         cells = (anchors + 0.5) * strides
         decoded = np.median(np.abs(centres - cells)) < np.median(np.abs((centres + anchors) * strides - cells))
         return cls(given, width, height, output.shape[2] - 5, bool(decoded))
 
     def inputs(self, image_bgr: np.ndarray) -> dict[str, np.ndarray]:
-        picture, _ = letterbox(image_bgr, self.width, self.height)
-        return {self.input.name: np.ascontiguousarray(picture.transpose(2, 0, 1)[None], self.input.dtype)}
+        canvas, _ = letterbox(image_bgr, self.width, self.height)
+        return {self.input.name: np.ascontiguousarray(canvas.transpose(2, 0, 1)[None], self.input.dtype)}
 
     def candidates(self, outputs: Arrays, width: int, height: int) -> Candidates:
         (output,) = outputs.values()
@@ -132,7 +123,7 @@ class Yolox:
         class_ids = rows[:, 5:].argmax(axis=1)
         scores = rows[:, 4] * rows[np.arange(len(rows)), 5 + class_ids]
         centres, sizes = rows[:, :2], rows[:, 2:4]
-        with np.errstate(over="ignore", invalid="ignore"):  # a box that is not finite is left out later
+        with np.errstate(over="ignore", invalid="ignore"):  # filter_candidates leaves boxes out that are not finite
             if not self.decoded:
                 centres, sizes = (centres + anchors) * strides, np.exp(sizes) * strides
             boxes = np.concatenate([centres - sizes / 2, centres + sizes / 2], axis=1)
@@ -141,7 +132,7 @@ class Yolox:
 
 
 def _grid(width: int, height: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """(A, 2): column and row of every cell in its own grid, and (A, 1): the stride of that grid."""
+    """Compute column and row of each cell in its grid, (A, 2), and the stride of that grid, (A, 1)."""
     cells, strides = [], []
     for stride in STRIDES:
         rows, columns = np.meshgrid(np.arange(height // stride), np.arange(width // stride), indexing="ij")
@@ -152,13 +143,12 @@ def _grid(width: int, height: int) -> tuple[NDArray[np.float32], NDArray[np.floa
 
 @dataclass(frozen=True)
 class BoxesScoresLabels:
-    """Graphs that end in ``boxes``, ``scores`` and ``labels``: torchvision's detectors, RT-DETR and its kin.
+    """Graphs with the outputs ``boxes``, ``scores`` and ``labels``: torchvision's detectors, RT-DETR and similar ones.
 
-    One picture goes in, RGB, [3, H, W], [1, 3, H, W] or [1, H, W, 3]: floating point from 0 to 1, or uint8 from 0 to
-    255. Where the graph fixes H and W the frame is squashed to them, else it goes in as it is. ``orig_target_sizes``
-    [1, 2] (RT-DETR) gets width and height of the frame, and boxes are then in its pixels. Otherwise boxes are in
-    pixels of the picture, or, where none of them goes beyond 2, in fractions of it. Boxes are left, top, right, bottom;
-    with or without a first axis of size 1, as scores and labels.
+    The input is an RGB image, [3, H, W], [1, 3, H, W] or [1, H, W, 3], floating point from 0 to 1 or uint8 from 0 to
+    255. If the graph fixes H and W, the frame is squashed to them. An input ``orig_target_sizes`` [1, 2] (RT-DETR) gets
+    the frame's width and height; boxes are then in pixels of the frame. Otherwise boxes are in pixels of the input
+    image, or in fractions of it if none exceeds 2. Boxes are xyxy. Outputs may have a first axis of size 1.
     """
 
     name: ClassVar[str] = "boxes-scores-labels"
@@ -166,49 +156,44 @@ class BoxesScoresLabels:
     classes: ClassVar[None] = None
     input: Tensor
     size_input: Tensor | None
-    answers: tuple[str, str, str]
-    """Names of boxes, scores and labels."""
+    outputs: tuple[str, str, str]
+    """The graph's names of boxes, scores and labels."""
 
     @classmethod
     def recognise(cls, graph: Graph) -> BoxesScoresLabels | None:
-        """The layout of a graph that has it."""
+        """Recognise the layout; None for other graphs."""
         names = {tensor.name.lower(): tensor.name for tensor in graph.outputs}
         sizes = [tensor for tensor in graph.inputs if tensor.name == FRAME_SIZE]
-        pictures = [tensor for tensor in graph.inputs if tensor.name != FRAME_SIZE]
-        if not set(ANSWERS) <= names.keys() or len(pictures) != 1:
+        images = [tensor for tensor in graph.inputs if tensor.name != FRAME_SIZE]
+        if not set(OUTPUTS) <= names.keys() or len(images) != 1:
             return None
-        (picture,) = pictures
-        if not (picture.dtype == "uint8" or picture.dtype.startswith("float")) or _picture_size(picture) is None:
+        (image,) = images
+        if not (image.dtype == "uint8" or image.dtype.startswith("float")) or _image_size(image) is None:
             return None
-        boxes, scores, labels = (names[answer] for answer in ANSWERS)
-        return cls(picture, sizes[0] if sizes else None, (boxes, scores, labels))
+        boxes, scores, labels = (names[output] for output in OUTPUTS)
+        return cls(image, sizes[0] if sizes else None, (boxes, scores, labels))
 
     def inputs(self, image_bgr: np.ndarray) -> dict[str, np.ndarray]:
         rows, columns = image_bgr.shape[:2]
         width, height = self._size(columns, rows)
-        if (width, height) != (columns, rows):
-            shrinks = columns >= width and rows >= height
-            image_bgr = cv2.resize(
-                image_bgr, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-            )
-        picture = image_bgr[:, :, ::-1]
+        image: NDArray[Any] = squash(image_bgr, (width, height))[:, :, ::-1]
         if _channels_first(self.input):
-            picture = picture.transpose(2, 0, 1)
+            image = image.transpose(2, 0, 1)
         if len(self.input.shape) == 4:
-            picture = picture[None]
-        picture = np.ascontiguousarray(picture, self.input.dtype)
+            image = image[None]
+        image = np.ascontiguousarray(image, self.input.dtype)
         if self.input.dtype != "uint8":
-            picture /= np.asarray(255, self.input.dtype)
-        given = {self.input.name: picture}
+            image /= np.asarray(255, self.input.dtype)
+        given = {self.input.name: image}
         if self.size_input is not None:
             given[self.size_input.name] = np.array([[columns, rows]], self.size_input.dtype)
         return given
 
     def candidates(self, outputs: Arrays, width: int, height: int) -> Candidates:
-        boxes, scores, labels = (np.asarray(outputs[name]) for name in self.answers)
+        boxes, scores, labels = (np.asarray(outputs[name]) for name in self.outputs)
         count = scores.size
         if boxes.size != 4 * count or labels.size != count or boxes.shape[-1:] != (4,):
-            shapes = ", ".join(f"{name} {list(outputs[name].shape)}" for name in self.answers)
+            shapes = ", ".join(f"{name} {list(outputs[name].shape)}" for name in self.outputs)
             raise EngineError(f"the detector gave {shapes}, which do not go together")
         boxes = boxes.reshape(count, 4).astype(np.float32)
         finite = boxes[np.isfinite(boxes).all(axis=1)]
@@ -216,32 +201,32 @@ class BoxesScoresLabels:
             fractions = finite.size and finite.max() <= 2
             across, down = (1, 1) if fractions else self._size(width, height)
             boxes *= np.array([width / across, height / down] * 2, np.float32)
-        with np.errstate(invalid="ignore"):  # a label that is no number is no class of the list
+        with np.errstate(invalid="ignore"):  # a label that is NaN becomes a negative class id
             class_ids = labels.reshape(count).astype(np.int64)
         return Candidates(boxes, scores.reshape(count).astype(np.float32), class_ids)
 
     def _size(self, columns: int, rows: int) -> tuple[int, int]:
-        """Width and height of the picture for a frame of that size."""
-        width, height = _picture_size(self.input) or (None, None)
+        """Compute width and height of the input image for a frame of ``columns`` x ``rows``."""
+        width, height = _image_size(self.input) or (None, None)
         return width or columns, height or rows
 
 
-def _channels_first(picture: Tensor) -> bool:
-    return picture.shape[-3] == 3
+def _channels_first(image: Tensor) -> bool:
+    return image.shape[-3] == 3
 
 
-def _picture_size(picture: Tensor) -> tuple[int | None, int | None] | None:
-    """Width and height that the graph asks for, None where open; None instead of both for what is no picture."""
-    shape = picture.shape
+def _image_size(image: Tensor) -> tuple[int | None, int | None] | None:
+    """Width and height that the graph fixes, None where they are dynamic; None if the tensor is not an image."""
+    shape = image.shape
     if len(shape) not in (3, 4) or (len(shape) == 4 and shape[0] not in (1, None)):
         return None
-    if _channels_first(picture):
+    if _channels_first(image):
         return shape[-1], shape[-2]
     return (shape[-2], shape[-3]) if shape[-1] == 3 else None
 
 
 def recognise(graph: Graph) -> Layout | None:
-    """The layout of a graph; None where it is none of those known here. May run the graph."""
+    """Recognise the layout of a graph, which may be run for it; None if the layout is unknown."""
     return Yolox.recognise(graph) or BoxesScoresLabels.recognise(graph)
 
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from smart_caption_ros.detection.boxes import Box, four_numbers
 from smart_caption_ros.imaging import read_image_size
 from smart_caption_ros.sources.ground_truth import (
-    Box,
     GroundTruth,
     GroundTruthFrame,
     GroundTruthObject,
     Oddities,
     Oddity,
-    four_numbers,
 )
 from smart_caption_ros.sources.json_members import read_text
 from smart_caption_ros.sources.source import SourceError

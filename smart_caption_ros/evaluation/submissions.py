@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from smart_caption_ros.detection.boxes import Box, four_numbers
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.sources.acvr import acvr_class
 from smart_caption_ros.sources.ground_truth import (
     GroundTruth,
     GroundTruthFrame,
     Oddity,
-    four_numbers,
     plain_number,
 )
 from smart_caption_ros.sources.json_members import read_text
@@ -32,7 +32,7 @@ SCORE_THRESHOLD = 0.5
 class _Detection:
     """What is kept of a detection while the file is parsed: 30 probabilities a box would fill the memory."""
 
-    box: tuple[float, float, float, float] | None
+    box: Box | None
     """Inclusive corners; None where the record has none."""
     label: int | None
     """The most probable class; None where the record has no probabilities."""

@@ -12,7 +12,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 
 from smart_caption_ros.captioning import DetectedObject
-from smart_caption_ros.detection.detector import MAX_OBJECTS
+from smart_caption_ros.detection.candidates import MAX_OBJECTS
 from smart_caption_ros.msg import DetectedObjectArray
 from smart_caption_ros.nodes.detection_buffer import Detections
 from smart_caption_ros.nodes.detection_messages import objects_of_array, objects_of_vision, stamp_ns

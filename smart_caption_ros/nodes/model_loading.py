@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from smart_caption_ros.captioning import Captioner
-from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
-from smart_caption_ros.detection.detector import read_class_names
+from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise, read_class_names
 from smart_caption_ros.grounding import CoverageOptions, NounCoverage
 from smart_caption_ros.nodes.detection_input import check_type_is_installed
 

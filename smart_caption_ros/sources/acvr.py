@@ -16,16 +16,15 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from smart_caption_ros.detection.boxes import Box, four_numbers
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.imaging import ImageError, read_image_size
 from smart_caption_ros.sources.ground_truth import (
-    Box,
     GroundTruth,
     GroundTruthFrame,
     GroundTruthObject,
     Oddities,
     Oddity,
-    four_numbers,
 )
 from smart_caption_ros.sources.image_folder import natural_order
 from smart_caption_ros.sources.json_members import members, read_text, value_at

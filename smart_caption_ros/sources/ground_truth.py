@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.detection.boxes import Box
+from smart_caption_ros.detection.boxes import Box, box_areas, clip_boxes
 from smart_caption_ros.imaging import read_image
 from smart_caption_ros.sources.source import GroundTruthObject
 
@@ -139,29 +139,15 @@ class GroundTruth(ABC):
     ) -> GroundTruthObject | None:
         """An object from its box (exclusive corners), cut at the edges of the picture; None where nothing is left."""
         width, height = size
-        left, top, right, bottom = corners
-        box = (max(left, 0.0), max(top, 0.0), min(right, float(width)), min(bottom, float(height)))
-        if box[2] <= box[0] or box[3] <= box[1]:
+        clipped = clip_boxes(np.array(corners), width, height)
+        left, top, right, bottom = box = tuple(clipped.tolist())
+        if right <= left or bottom <= top:
             self.oddities.add(Oddity.BOX_OUTSIDE, where)
             return None
         if box != corners:
             self.oddities.add(Oddity.BOX_CLIPPED, where)
-        share = (box[2] - box[0]) * (box[3] - box[1]) / (width * height)
+        share = float(box_areas(clipped)) / (width * height)
         return GroundTruthObject(class_name, instance_id, box, share)
-
-
-def four_numbers(value: Any) -> Box | None:
-    """A box as JSON has it; None unless it is a list of four finite numbers."""
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 4:
-        return None
-    if not all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in value):
-        return None
-    try:
-        first, second, third, fourth = (float(each) for each in value)
-    except OverflowError:
-        return None
-    box = (first, second, third, fourth)
-    return box if all(math.isfinite(each) for each in box) else None
 
 
 def plain_number(name: str) -> str:

@@ -3,10 +3,9 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import pytest
 from typer.testing import CliRunner
 
-from benchmarks.household_realism import Labelled, found_objects, intersection_over_union, main, measure
+from benchmarks.household_realism import Labelled, found_objects, main, measure
 
 CUP = np.array([10, 10, 30, 30], np.float32)
 
@@ -23,12 +22,6 @@ def test_object_counts_as_found_by_its_class_its_place_and_the_score() -> None:
 
 def test_detection_counts_for_one_object_alone() -> None:
     assert sum(found_objects([Labelled("cup", CUP), Labelled("cup", CUP + 1)], [("cup", 0.9, CUP)], 0.35)) == 1
-
-
-def test_overlap_of_boxes() -> None:
-    assert intersection_over_union(CUP, CUP) == pytest.approx(1)
-    assert intersection_over_union(CUP, CUP + np.array([10, 0, 10, 0])) == pytest.approx(1 / 3)
-    assert intersection_over_union(CUP, CUP + 50) == 0
 
 
 def test_recall_is_counted_by_class(tmp_path: Path) -> None:

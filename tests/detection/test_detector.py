@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smart_caption_ros.captioning import DetectedObject, Detector, DetectorError, EngineError
+from smart_caption_ros.detection.candidates import MAX_OBJECTS
 from smart_caption_ros.detection.class_names import COCO_CLASSES
-from smart_caption_ros.detection.detector import MAX_OBJECTS, best_of_each_class
-from smart_caption_ros.detection.layouts import Candidates, letterbox, letterbox_scale
+from smart_caption_ros.detection.layouts import letterbox, letterbox_scale
+from tests.detection.test_boxes import plain_iou
 from tests.detection.tiny_detectors import (
     BLUE,
     GREEN,
@@ -133,40 +134,6 @@ def test_boxes_that_are_no_boxes_are_left_out_and_the_others_stay(tmp_path: Path
         left, top, right, bottom = each.box_xyxy
         assert 0 <= left < right <= SIDE
         assert 0 <= top < bottom <= SIDE
-
-
-# --- non-maximum suppression
-
-
-def overlap_of(first: Any, second: Any) -> float:
-    wide = min(first[2], second[2]) - max(first[0], second[0])
-    tall = min(first[3], second[3]) - max(first[1], second[1])
-    shared = max(wide, 0) * max(tall, 0)
-    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (first, second)]
-    return shared / (sum(areas) - shared)
-
-
-# Whole numbers, so that no intersection over union lies within a rounding error of the limit by accident.
-boxes = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(1, 20), st.integers(1, 20)).map(
-    lambda box: (box[0], box[1], box[0] + box[2], box[1] + box[3])
-)
-
-
-@given(st.lists(st.tuples(boxes, st.integers(0, 2)), max_size=25), st.randoms(use_true_random=False))
-def test_suppression_agrees_with_the_plain_rule(candidates: list[tuple[Any, int]], random: Any) -> None:
-    scores = [(place + 1) / 100 for place in range(len(candidates))]
-    random.shuffle(scores)
-    expected: list[int] = []
-    for place in sorted(range(len(candidates)), key=lambda place: -scores[place]):
-        box, class_id = candidates[place]
-        if all(candidates[k][1] != class_id or overlap_of(candidates[k][0], box) <= 0.451 for k in expected):
-            expected.append(place)
-    arrays = Candidates(
-        np.array([box for box, _ in candidates], np.float32).reshape(-1, 4),
-        np.array(scores, np.float32),
-        np.array([class_id for _, class_id in candidates], np.int64),
-    )
-    assert best_of_each_class(arrays, 0.451).tolist() == expected
 
 
 # --- boxes, scores and labels
@@ -388,5 +355,5 @@ def test_yolox_nano_gives_what_its_graph_gives_decoded_by_hand(yolox_nano: Path,
             assert any(np.allclose(box, each.box_xyxy, atol=0.02 * max(rows, columns) / 10) for box in clipped)
         kept = [(each.class_id, each.box_xyxy) for each in objects]
         for class_id, _, box in expected:  # what was left out overlaps something that was kept
-            assert any(k == class_id and overlap_of(kept_box, box) > 0.4 for k, kept_box in kept)
+            assert any(k == class_id and plain_iou(kept_box, box) > 0.4 for k, kept_box in kept)
     assert total > 5

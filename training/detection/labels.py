@@ -17,6 +17,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.detection.boxes import clip_boxes
 from smart_caption_ros.detection.class_names import normalise
 from training.errors import DataError
 
@@ -131,7 +132,7 @@ def read_records(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 def _boxes(record: Mapping[str, Any], known: Mapping[str, int]) -> Boxes:
     classes = [known.get(normalise(name), -1) for name in record["classes"]]
     found = Boxes(
-        np.array(record["boxes"], np.float32).reshape(-1, 4).clip(0, 1),
+        clip_boxes(np.array(record["boxes"], np.float32).reshape(-1, 4), 1, 1),
         np.array(classes, np.int64),
         np.array(record["scores"], np.float32),
     )

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 
+import numpy as np
+
+from smart_caption_ros.detection.boxes import box_iou
 from training.datagen.rooms.teachers import Seen, SeenObject
 from training.datagen.rooms.words import ROOMS, SUPPORT, indoors_by_name
 
@@ -158,10 +161,7 @@ def _one_name_each(objects: Sequence[SeenObject]) -> list[SeenObject]:
 
 def _overlap(one: SeenObject, other: SeenObject) -> float:
     """Intersection over union."""
-    left, top = max(one.box[0], other.box[0]), max(one.box[1], other.box[1])
-    right, bottom = min(one.box[2], other.box[2]), min(one.box[3], other.box[3])
-    shared = max(right - left, 0.0) * max(bottom - top, 0.0)
-    return shared / max(_area(one) + _area(other) - shared, 1e-9)
+    return float(box_iou(np.array(one.box), np.array(other.box))[0, 0])
 
 
 def _best(objects: Sequence[SeenObject]) -> float:

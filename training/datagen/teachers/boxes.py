@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smart_caption_ros.captioning import Detector
+from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.files import sha256_of
 from smart_caption_ros.sources.acvr import ACVR_CLASSES, AcvrSequences
 from smart_caption_ros.sources.source import SourceError
@@ -15,8 +16,6 @@ from training.data.datasets import CaptionDataset
 from training.data.photographs import read_photograph
 from training.datagen.household.files import image_id
 from training.errors import DataError
-
-Box = tuple[float, float, float, float]
 
 GROUND_TRUTH = "ground truth"
 PROVENANCE = {

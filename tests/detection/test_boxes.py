@@ -1,0 +1,85 @@
+"""Clipping, areas, IoU and non-maximum suppression against the plain rules."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smart_caption_ros.detection.boxes import box_areas, box_iou, clip_boxes, four_numbers, non_maximum_suppression
+
+# Whole numbers: no IoU is within a rounding error of a limit by accident.
+boxes = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(1, 20), st.integers(1, 20)).map(
+    lambda box: (box[0], box[1], box[0] + box[2], box[1] + box[3])
+)
+CUP = np.array([10, 10, 30, 30], np.float32)
+
+
+def plain_iou(first: Any, second: Any) -> float:
+    wide = min(first[2], second[2]) - max(first[0], second[0])
+    tall = min(first[3], second[3]) - max(first[1], second[1])
+    shared = max(wide, 0) * max(tall, 0)
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (first, second)]
+    return shared / (sum(areas) - shared)
+
+
+@given(st.lists(boxes, max_size=6), st.lists(boxes, max_size=6))
+def test_iou_of_all_pairs_equals_the_plain_rule(ours: list[Any], theirs: list[Any]) -> None:
+    found = box_iou(np.array(ours, np.float32), np.array(theirs, np.float32))
+    assert found.shape == (len(ours), len(theirs))
+    for row, one in enumerate(ours):
+        for column, other in enumerate(theirs):
+            assert found[row, column] == pytest.approx(plain_iou(one, other))
+
+
+def test_iou_of_examples() -> None:
+    assert box_iou(CUP, CUP) == pytest.approx(1)
+    assert box_iou(CUP, CUP + np.array([10, 0, 10, 0])) == pytest.approx(1 / 3)
+    assert box_iou(CUP, CUP + 50) == 0
+    assert box_iou(np.zeros(4), np.zeros(4)) == 0
+
+
+@given(boxes, st.integers(1, 40), st.integers(1, 40))
+def test_a_clipped_box_lies_in_the_frame_and_keeps_its_dtype(box: Any, width: int, height: int) -> None:
+    for dtype in (np.float32, np.float64):
+        clipped = clip_boxes(np.array(box, dtype), width, height)
+        assert clipped.dtype == dtype
+        assert clipped.tolist() == [min(box[0], width), min(box[1], height), min(box[2], width), min(box[3], height)]
+    assert clip_boxes(np.array([-3.0, -4.0, 5.0, 6.0]), width, height)[:2].tolist() == [0, 0]
+
+
+def test_a_box_whose_sides_are_negative_has_no_area() -> None:
+    assert box_areas(np.array([[0, 0, 2, 3], [2, 3, 0, 0], [0, 3, 2, 0]])).tolist() == [6, 0, 0]
+
+
+@given(st.lists(st.tuples(boxes, st.integers(0, 2)), max_size=25), st.randoms(use_true_random=False))
+def test_suppression_agrees_with_the_plain_rule(candidates: list[tuple[Any, int]], random: Any) -> None:
+    scores = [(place + 1) / 100 for place in range(len(candidates))]
+    random.shuffle(scores)
+    expected: list[int] = []
+    for place in sorted(range(len(candidates)), key=lambda place: -scores[place]):
+        box, class_id = candidates[place]
+        if all(candidates[k][1] != class_id or plain_iou(candidates[k][0], box) <= 0.451 for k in expected):
+            expected.append(place)
+    kept = non_maximum_suppression(
+        np.array([box for box, _ in candidates], np.float32).reshape(-1, 4),
+        np.array(scores, np.float32),
+        np.array([class_id for _, class_id in candidates], np.int64),
+        0.451,
+    )
+    assert kept.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "value", [None, "1234", [1, 2, 3], [1, 2, 3, True], [1, 2, 3, math.nan], [1, 2, 3, 10**400], [1, 2, 3, "4"], 4]
+)
+def test_what_is_not_a_list_of_four_finite_numbers_is_no_box(value: object) -> None:
+    assert four_numbers(value) is None
+
+
+def test_four_numbers_are_a_box() -> None:
+    assert four_numbers([1, 2.5, 3, 4]) == (1.0, 2.5, 3.0, 4.0)
