@@ -1,4 +1,4 @@
-"""Image in, caption out. Knows neither ROS nor torch."""
+"""Captioning of single images with a bundle; without ROS and torch."""
 
 from smart_caption_ros.captioning.bundle import Bundle, default_bundle_path
 from smart_caption_ros.captioning.captioner import Alternative, Caption, Captioner, Timing, Word

@@ -1,7 +1,7 @@
 """The bundle: one folder that is a model.
 
 ``manifest.json`` describes the folder and lists every other file with its size and sha256. Reading a bundle checks
-all of it, so that whatever runs afterwards may trust it. The format is described in docs/bundles.md.
+all of it, so that later code may rely on it. docs/bundles.md describes the format.
 """
 
 import json
@@ -19,7 +19,7 @@ from smart_caption_ros.engines.external_data import external_locations
 from smart_caption_ros.files import sha256_of, write_text_atomically
 
 FORMAT_VERSION = 2
-"""The newest that is read. Bundles whose vision graph finds objects are of 2, all others of 1."""
+"""Newest format that can be read. Bundles whose vision graph has a detector have format 2, all others 1."""
 MANIFEST = "manifest.json"
 VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vocabulary.txt"
 STATIC_GRAPH = "captioner_static.onnx"
@@ -28,8 +28,11 @@ DETECTOR_GRAPH = "detector.onnx"
 CAPTIONER_GRAPHS: Mapping[GraphForm, str] = {"dynamic": CAPTIONER_GRAPH, "static": STATIC_GRAPH}
 """The captioner's file by the form of its graph."""
 VISION_LAYOUT = "vision"
-"""In place of a layout of :data:`smart_caption_ros.detection.layouts.LAYOUT_NAMES` where the vision graph
-finds the objects itself."""
+"""Layout of a detector inside the vision graph, beside :data:`smart_caption_ros.detection.layouts.LAYOUT_NAMES`."""
+CAPTIONER_INPUTS = ("tokens", "token_mask", "token_boxes", "image_size")
+"""Inputs that a captioner graph may have, for B frames of N visual tokens: (B, N, token width) float32; (B, N) bool,
+True where a token is real; (B, N, 4) float32 xyxy, fractions of the frame; (B, 2) float32, width and height of the
+frame in pixels."""
 
 
 def default_bundle_path() -> Path:
@@ -44,7 +47,7 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What happens to a frame before the vision graph: it is squashed to ``width`` x ``height``, nothing else."""
+    """Size that a frame is resized to before the vision graph, pixels."""
 
     width: int
     height: int
@@ -52,17 +55,17 @@ class Preprocessing:
 
 @dataclass(frozen=True)
 class DetectorFacts:
-    """What a manifest says of the bundle's detector, beside ``class_names``."""
+    """The entry ``detector`` of a manifest."""
 
     layout: str
     """One of :data:`smart_caption_ros.detection.layouts.LAYOUT_NAMES`, or :data:`VISION_LAYOUT`."""
     minimum_score: float
-    """Objects below it are left out."""
+    """Lowest score of an object."""
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle whose files have been checked against its manifest; made by :meth:`load`."""
+    """A bundle whose files agree with its manifest; :meth:`load` makes it."""
 
     path: Path
     manifest: Mapping[str, Any]
@@ -70,19 +73,21 @@ class Bundle:
     name: str
     preprocessing: Preprocessing
     grid: tuple[int, int]
-    """Rows and columns of the visual tokens, row by row over the frame."""
+    """Rows and columns of the visual tokens, which are in row order."""
     token_width: int
+    captioner_inputs: tuple[str, ...]
+    """Inputs of the captioner graph, names of :data:`CAPTIONER_INPUTS`."""
     beam_size: int
     max_words: int
     class_names: tuple[str, ...]
-    """The detector's, in its order; empty where there is no detector."""
+    """Classes of the detector in the order of its scores; empty without a detector."""
     vocabulary: Vocabulary
     detector: DetectorFacts | None
     """None for a bundle without a detector."""
 
     @property
     def static_graph(self) -> Path | None:
-        """The captioner graph with fixed shapes, for engines without control flow; None where there is none."""
+        """File of the captioner graph with fixed shapes, for engines without control flow; None where it is absent."""
         return self.path / STATIC_GRAPH if STATIC_GRAPH in self.manifest["files"] else None
 
     @classmethod
@@ -90,7 +95,7 @@ class Bundle:
         """Read and check a bundle; without a path, the one that ships with the package.
 
         Raises:
-            BundleError: one sentence for every way in which a bundle can be wrong.
+            BundleError: the bundle is missing, malformed, changed after export or newer than this package.
         """
         folder = default_bundle_path() if path is None else Path(path)
         manifest = _read_manifest(folder)
@@ -110,6 +115,7 @@ class Bundle:
             ),
             grid=(read.integer("tokens.rows"), read.integer("tokens.columns")),
             token_width=read.integer("tokens.width"),
+            captioner_inputs=_read_captioner_inputs(read),
             beam_size=read.integer("decoding.beam_size"),
             max_words=read.integer("decoding.max_words"),
             class_names=tuple(
@@ -151,6 +157,16 @@ def _read_vocabulary(path: Path) -> Vocabulary:
         raise BundleError(f"{path} is malformed: {error}") from None
 
 
+def _read_captioner_inputs(read: "_Reader") -> tuple[str, ...]:
+    if "captioner_inputs" not in read.manifest:  # bundles of before the key
+        return CAPTIONER_INPUTS[:2]
+    names = read.value(
+        "captioner_inputs", list, f"a list with tokens and any others of {', '.join(CAPTIONER_INPUTS[1:])}",
+        lambda names: "tokens" in names and all(names.count(name) == 1 and name in CAPTIONER_INPUTS for name in names),
+    )  # fmt: skip
+    return tuple(names)
+
+
 def _read_detector(read: "_Reader") -> DetectorFacts | None:
     if DETECTOR_GRAPH not in read.file_names() and "detector" not in read.manifest:
         return None
@@ -167,7 +183,7 @@ def _read_detector(read: "_Reader") -> DetectorFacts | None:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Typed access to the manifest, with the key in every complaint."""
+    """Typed access to the manifest, with the key in every error."""
 
     folder: Path
     manifest: dict[str, Any]
@@ -178,7 +194,7 @@ class _Reader:
             if not isinstance(value, dict) or part not in value:
                 raise BundleError(f"{self.folder / MANIFEST} lacks {key}; export the bundle again")
             value = value[part]
-        # bool is an int in Python, never in a manifest
+        # bool is an int in Python, but not in a manifest
         if not isinstance(value, kind) or isinstance(value, bool) or not valid(value):
             raise BundleError(f"{self.folder / MANIFEST}: {key} must be {wanted}, not {value!r}")
         return value
@@ -202,7 +218,7 @@ class _Reader:
             )
 
     def checked_file(self, name: str) -> Path:
-        """Path of a listed file that is there with its size and sha256."""
+        """Check that a file is listed and has the listed size and sha256, and return its path."""
         if name not in self.file_names():
             raise BundleError(f"{self.folder / MANIFEST} does not list {name}; export the bundle again")
         facts = self.manifest["files"][name]

@@ -1,4 +1,4 @@
-"""One object does the work: a frame in, a caption with its evidence out."""
+"""The captioner: a frame in; a caption, its evidence and its timing out."""
 
 import math
 import os
@@ -11,33 +11,33 @@ import numpy as np
 
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPHS, DETECTOR_GRAPH, VISION_GRAPH, VISION_LAYOUT, Bundle
 from smart_caption_ros.captioning.errors import BundleError
-from smart_caption_ros.captioning.vision import Vision
+from smart_caption_ros.captioning.vision import Vision, grid_boxes
 from smart_caption_ros.captioning.vision_detector import VisionDetector
 from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.detection.boxes import Box, DetectedObject
 from smart_caption_ros.detection.detector import MINIMUM_SCORE, Detector
-from smart_caption_ros.engines import AUTO, Engine, load_with, run_batch
+from smart_caption_ros.engines import AUTO, Engine, Graph, load_with, run_batch
 from smart_caption_ros.engines.errors import EngineError
 from smart_caption_ros.imaging import check_image
 
 NO_DETECTOR = "none"
-"""In place of a detector's file: no objects, even where the bundle can find them."""
+"""Value of ``detector`` that switches object detection off."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a caption and what speaks for it."""
+    """A word of a caption with its probability and its box."""
 
     text: str
     log_probability: float
-    """Natural logarithm, given the words before it."""
+    """Natural logarithm of the word's probability, given the words before it."""
     box_xyxy: Box
-    """The part of the frame attended to most when it was chosen; pixels, exclusive at the right and bottom."""
+    """Grid cell with the highest attention; pixels of the frame, exclusive at the right and bottom."""
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another caption that beam search had finished (or cut at the longest length) when the best one was."""
+    """A caption of a lower beam that had ended, or had the maximum length, when beam search ended."""
 
     text: str
     score: float
@@ -45,7 +45,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Timing:
-    """Where the time of a frame went."""
+    """Time that a frame took, seconds."""
 
     preprocess_s: float
     vision_s: float
@@ -53,21 +53,21 @@ class Timing:
     decode_s: float
     total_s: float
     steps: int
-    """Words that beam search decoded, the end token included."""
+    """Decoding steps of beam search, one for each word and for the end token."""
 
 
 @dataclass(frozen=True)
 class Caption:
-    """What the robot says of a frame."""
+    """The caption of a frame."""
 
     text: str
-    """The sentence, lower case, without a full stop; empty when the model has nothing to say."""
+    """The sentence, lower case, without a full stop; empty where the model decoded no word."""
     words: tuple[Word, ...]
-    """The sentence's tokens: a clitic such as ``'s`` is a word of its own."""
+    """The tokens of the sentence; a clitic such as ``'s`` is a separate word."""
     score: float
-    """Sum of the log probabilities of the words and of the end token: what beam search ranks by."""
+    """Sum of the log probabilities of the words and of the end token, by which beam search ranks."""
     confidence: float
-    """Geometric mean of the same probabilities, in [0, 1]: comparable between captions of any length."""
+    """Geometric mean of the same probabilities, from 0 to 1; comparable between captions of different length."""
     alternatives: tuple[Alternative, ...]
     """Best first."""
     timing: Timing
@@ -76,11 +76,11 @@ class Caption:
     model: str
     engine: str
     objects: tuple[DetectedObject, ...] = field(default=())
-    """What the detector found, surest first; empty without a detector."""
+    """Detected objects by descending score; empty without a detector."""
 
 
 class Captioner:
-    """Captions frames with the graphs of a bundle. Not thread-safe: give each thread one, or lock."""
+    """Captions frames with the graphs of a bundle. Not thread-safe: use one for each thread, or a lock."""
 
     def __init__(
         self,
@@ -95,16 +95,16 @@ class Captioner:
         """
         Args:
             bundle: the model.
-            engine: runs it.
-            graph: the bundle's file with the captioner; None takes the one that suits the engine best.
-            detector: finds the objects; None takes the bundle's own, if it has one.
-            detects: False leaves objects alone, even where the bundle has a detector.
-            minimum_score: of an object, for the bundle's own detector; None takes what the bundle says of it.
+            engine: runs its graphs.
+            graph: file of the captioner graph in the bundle; None takes the form that the engine prefers.
+            detector: detects objects; None takes the detector of the bundle, if there is one.
+            detects: False switches object detection off.
+            minimum_score: lowest score of an object of the bundle's detector; None takes that of the manifest.
 
         Raises:
-            EngineError: a graph cannot be loaded, or the bundle has none that the engine can run.
-            BundleError: a graph is not of the kind that a bundle holds.
-            DetectorError: the bundle's detector is of no layout that is known here.
+            EngineError: a graph cannot be loaded, or the bundle has no form that the engine can run.
+            BundleError: the inputs or outputs of a graph differ from those of the manifest.
+            DetectorError: the layout of the bundle's detector is unknown.
         """
         self.bundle = bundle
         self.model = bundle.name
@@ -114,15 +114,10 @@ class Captioner:
         self._graph = engine.load(bundle.path / self.graph)
         modes = {VISION_GRAPH: self._vision.mode, self.graph: self._graph.mode}
         self.engine_choice = "; ".join([self.engine, *(f"{name}: {mode}" for name, mode in modes.items() if mode)])
-        """What runs the graphs and how; from :meth:`from_bundle` also why."""
-        wanted = {"words", "log_probabilities", "scores", "attention"}
-        if self._graph.input_names != ("tokens", "token_mask") or not wanted <= set(self._graph.output_names):
-            raise BundleError(
-                f"{bundle.path / self.graph} maps {self._graph.input_names} to {self._graph.output_names} "
-                f"instead of tokens and token_mask to {', '.join(sorted(wanted))}; export the bundle again"
-            )
+        """Engine and mode of each graph; from :meth:`from_bundle` also the reason of the choice."""
+        _check_graph(bundle, bundle.path / self.graph, self._graph)
         self.detector: Detector | VisionDetector | None = detector
-        """What finds the objects; None where nothing does."""
+        """Detects the objects; None where detection is off or the bundle has no detector."""
         if detector is None and detects:
             self.detector = _detector_of(bundle, engine, self._vision, minimum_score)
 
@@ -139,18 +134,17 @@ class Captioner:
 
         Args:
             path: folder of the bundle; None takes the one that ships with the package.
-            engine: one of :data:`smart_caption_ros.engines.ENGINE_NAMES`; ``auto`` takes the fastest
-                that works here.
+            engine: one of :data:`smart_caption_ros.engines.ENGINE_NAMES`; ``auto`` takes the fastest that works.
             threads: CPU threads; None leaves the choice to the engine.
-            detector: an ONNX detector to find the objects with, see :class:`Detector`; None takes the bundle's own,
-                if it has one, and :data:`NO_DETECTOR` none at all.
-            minimum_score: of an object, 0 to 1; None takes what the bundle says of its detector, or
+            detector: file of an ONNX detector, see :class:`Detector`; None takes the detector of the bundle, if there
+                is one; :data:`NO_DETECTOR` switches detection off.
+            minimum_score: lowest score of an object, 0 to 1; None takes that of the bundle for its detector, and
                 :data:`smart_caption_ros.detection.detector.MINIMUM_SCORE` for another one.
 
         Raises:
             BundleError: the bundle is missing or wrong.
-            DetectorError: the detector is missing, or of no layout that is known here.
-            EngineError: the engine is unknown or does not work here.
+            DetectorError: the detector is missing, or its layout is unknown.
+            EngineError: the engine is unknown or does not work on this machine.
         """
         bundle = Bundle.load(path)
 
@@ -165,29 +159,29 @@ class Captioner:
         return captioner
 
     def caption(self, image_bgr: np.ndarray) -> Caption:
-        """Say what a frame shows.
+        """Caption a frame.
 
         Args:
             image_bgr: (H, W, 3) uint8, of any size.
 
         Raises:
-            ValueError: ``image_bgr`` is something else.
+            ValueError: ``image_bgr`` has another type, dtype or shape.
             EngineError: the engine failed.
         """
         check_image(image_bgr)
         height, width = image_bgr.shape[:2]
         started = time.perf_counter()
         preprocessed = self._vision.preprocess(image_bgr)
-        looking = time.perf_counter()
-        seen = self._vision.run(preprocessed)
+        preprocessing_ended = time.perf_counter()
+        output = self._vision.run(preprocessed)
         objects: tuple[DetectedObject, ...] = ()
         if isinstance(self.detector, VisionDetector):
-            objects = self.detector.objects(seen, width, height)
+            objects = self.detector.objects(output, width, height)
         elif self.detector is not None:
             objects = self.detector.detect(image_bgr)
-        decoding = time.perf_counter()
-        found = self.decode(seen.tokens)
-        finished = time.perf_counter()
+        vision_ended = time.perf_counter()
+        found = self.decode(output.tokens, image_size=_sizes([image_bgr]))
+        ended = time.perf_counter()
         words, log_probabilities = found["words"][0], found["log_probabilities"][0]
         boxes = self._vision.boxes(width, height)[found["attention"][0, 0].argmax(axis=-1)]
         best = self._text_tokens(words[0])
@@ -207,7 +201,11 @@ class Captioner:
                 if self.bundle.vocabulary.end_id in beam or len(beam) == self.bundle.max_words
             ),
             timing=Timing(
-                looking - started, decoding - looking, finished - decoding, finished - started, words.shape[1]
+                preprocess_s=preprocessing_ended - started,
+                vision_s=vision_ended - preprocessing_ended,
+                decode_s=ended - vision_ended,
+                total_s=ended - started,
+                steps=words.shape[1],
             ),
             image_size=(width, height),
             model=self.model,
@@ -216,44 +214,74 @@ class Captioner:
         )
 
     def visual_tokens(self, image_bgr: np.ndarray) -> np.ndarray:
-        """What the vision graph makes of a frame, (1, N, token width) float32; arguments as :meth:`caption`."""
+        """Compute the visual tokens of a frame, (1, N, token width) float32; arguments as :meth:`caption`."""
         check_image(image_bgr)
         return self._vision.tokens(self._vision.preprocess(image_bgr))
 
-    def decode(self, tokens: np.ndarray, token_mask: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """Beam search over visual tokens, the captioner graph as it is.
+    def decode(
+        self, tokens: np.ndarray, token_mask: np.ndarray | None = None, image_size: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
+        """Run the captioner graph: beam search over visual tokens.
 
         Args:
-            tokens: (B, N, token width) float32.
+            tokens: (B, N, token width) float32, the tokens of the grid.
             token_mask: (B, N) bool, True where a token is real; None when all are.
+            image_size: (B, 2) float32, width and height of the frames in pixels; None takes the size of the vision
+                graph's input. Only read by graphs with that input.
 
         Returns:
             ``words`` (B, k, T) int64, ``log_probabilities`` (B, k, T), ``scores`` (B, k) and ``attention``
             (B, k, T, N) float32, beams best first.
+
+        Raises:
+            EngineError: the engine failed.
         """
-        if token_mask is None:
-            token_mask = np.ones(tokens.shape[:2], dtype=bool)
-        return run_batch(self._graph, {"tokens": tokens, "token_mask": token_mask})
+        batch, inputs = len(tokens), {"tokens": tokens}
+        for name in self.bundle.captioner_inputs:
+            if name == "token_mask":
+                inputs[name] = np.ones(tokens.shape[:2], dtype=bool) if token_mask is None else token_mask
+            elif name == "token_boxes":
+                inputs[name] = np.tile(grid_boxes(*self.bundle.grid), (batch, 1, 1))
+            elif name == "image_size":
+                size = self.bundle.preprocessing
+                default = np.tile(np.array([size.width, size.height], np.float32), (batch, 1))
+                inputs[name] = default if image_size is None else image_size
+        return run_batch(self._graph, inputs)
 
     def caption_batch(self, images_bgr: Sequence[np.ndarray]) -> list[str]:
-        """The sentences of several frames at once, for evaluation; the same sentences as :meth:`caption` gives."""
+        """Caption several frames at once, for evaluation; the sentences are those of :meth:`caption`."""
         for image_bgr in images_bgr:
             check_image(image_bgr)
         preprocessed = np.concatenate([self._vision.preprocess(image_bgr) for image_bgr in images_bgr])
-        found = self.decode(self._vision.tokens(preprocessed))
+        found = self.decode(self._vision.tokens(preprocessed), image_size=_sizes(images_bgr))
         return [join_words(self._text_tokens(words)) for words in found["words"][:, 0]]
 
     def warm_up(self) -> None:
-        """Caption a grey frame, so that the first real one is not the slow one."""
+        """Caption a grey frame, because the first run of a graph is slow."""
         self.caption(np.full((self.bundle.preprocessing.height, self.bundle.preprocessing.width, 3), 127, np.uint8))
 
     def _text_tokens(self, ids: np.ndarray) -> list[str]:
         return self.bundle.vocabulary.decode(ids.tolist())
 
     def _length(self, ids: np.ndarray) -> int:
-        """Decoded words of a beam, the end token included."""
+        """Count the decoded words of a beam, the end token included."""
         ended = np.flatnonzero(ids == self.bundle.vocabulary.end_id)
         return int(ended[0]) + 1 if ended.size else len(ids)
+
+
+def _sizes(images_bgr: Sequence[np.ndarray]) -> np.ndarray:
+    """Width and height of each frame, (B, 2) float32 pixels."""
+    return np.array([image_bgr.shape[1::-1] for image_bgr in images_bgr], np.float32)
+
+
+def _check_graph(bundle: Bundle, path: Path, graph: Graph) -> None:
+    """Raise BundleError unless the captioner graph has the inputs of the manifest and the outputs of beam search."""
+    inputs, outputs = bundle.captioner_inputs, ("words", "log_probabilities", "scores", "attention")
+    if set(graph.input_names) != set(inputs) or not set(outputs) <= set(graph.output_names):
+        raise BundleError(
+            f"{path} maps {', '.join(graph.input_names)} to {', '.join(graph.output_names)} instead of "
+            f"{', '.join(inputs)} to {', '.join(outputs)}; export the bundle again"
+        )
 
 
 def _suitable_graph(bundle: Bundle, engine: Engine) -> str:
@@ -270,7 +298,7 @@ def _suitable_graph(bundle: Bundle, engine: Engine) -> str:
 def _detector_of(
     bundle: Bundle, engine: Engine, vision: Vision, minimum_score: float | None
 ) -> Detector | VisionDetector | None:
-    """The detector that a bundle carries; None where it carries none."""
+    """Load the detector of a bundle; None where it has none."""
     facts = bundle.detector
     if facts is None:
         return None

@@ -1,4 +1,4 @@
-"""From a frame to visual tokens: resizing on the host, everything else in the bundle's vision graph."""
+"""Visual tokens of a frame: resizing on the host, then the vision graph of the bundle."""
 
 from dataclasses import dataclass
 
@@ -12,32 +12,43 @@ from smart_caption_ros.imaging import squash
 
 @dataclass(frozen=True)
 class VisionOutput:
-    """What the vision graph makes of B frames."""
+    """Output of the vision graph for B frames."""
 
     tokens: np.ndarray
     """(B, N, token width) float32."""
     boxes: np.ndarray | None = None
-    """(B, A, 4) float32 xyxy, fractions of the frame that may reach out of it; None without a detector."""
+    """(B, A, 4) float32 xyxy, fractions of the frame, may extend beyond it; None where the graph has no detector."""
     class_scores: np.ndarray | None = None
-    """(B, A, classes) float32, from 0 to 1; None likewise."""
+    """(B, A, classes) float32, from 0 to 1; None where the graph has no detector."""
+
+
+def grid_boxes(rows: int, columns: int) -> np.ndarray:
+    """Compute the boxes of grid cells, row by row: (rows * columns, 4) float32 xyxy, fractions of the frame."""
+    ys, xs = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
+    edges = np.stack([xs, ys, xs + 1, ys + 1], axis=-1).reshape(-1, 4).astype(np.float32)
+    return edges / np.array([columns, rows] * 2, np.float32)
 
 
 class Vision:
-    """The vision graph of a bundle with the preprocessing that it was trained with.
+    """The vision graph of a bundle, with the preprocessing of its training.
 
-    A frame is squashed to the graph's size, not letterboxed, with OpenCV's area interpolation where it shrinks and
-    linear interpolation where it grows: on a CPU that is several times faster than a Resize operator, and the only
-    work outside the graph. Channel order and normalisation are in the graph.
+    A frame is resized to the graph's input without keeping its aspect ratio (:func:`squash`). OpenCV does that on the
+    host, because it is several times faster on a CPU than a Resize operator. Channel order and normalisation are in
+    the graph.
     """
 
     def __init__(self, bundle: Bundle, engine: Engine) -> None:
         """
+        Args:
+            bundle: contains the graph.
+            engine: runs the graph.
+
         Raises:
             EngineError: the graph cannot be loaded.
-            BundleError: the graph has other inputs and outputs than a vision graph.
+            BundleError: the graph does not have the inputs and outputs of a vision graph.
         """
         self._size = (bundle.preprocessing.width, bundle.preprocessing.height)
-        self._rows, self._columns = bundle.grid
+        self._grid_boxes = grid_boxes(*bundle.grid)
         self._graph = engine.load(bundle.path / VISION_GRAPH)
         self.mode = self._graph.mode
         if self._graph.input_names != ("image_bgr",) or "tokens" not in self._graph.output_names:
@@ -54,20 +65,18 @@ class Vision:
             )
 
     def preprocess(self, image_bgr: np.ndarray) -> np.ndarray:
-        """(H, W, 3) uint8 -> (1, height, width, 3) uint8."""
+        """Resize a frame, (H, W, 3) uint8 BGR, to the input of the graph, (1, height, width, 3) uint8."""
         return np.ascontiguousarray(squash(image_bgr, self._size))[None]
 
     def tokens(self, preprocessed: np.ndarray) -> np.ndarray:
-        """(B, height, width, 3) uint8 -> (B, N, token width) float32."""
+        """Compute the visual tokens, (B, N, token width) float32, of (B, height, width, 3) uint8."""
         return self.run(preprocessed).tokens
 
     def run(self, preprocessed: np.ndarray) -> VisionOutput:
-        """All that the graph makes of (B, height, width, 3) uint8, in one pass."""
+        """Compute tokens and raw detections of (B, height, width, 3) uint8 in one pass."""
         outputs = run_batch(self._graph, {"image_bgr": preprocessed})
         return VisionOutput(*(outputs[name] for name in self._outputs))
 
     def boxes(self, width: int, height: int) -> np.ndarray:
-        """(N, 4) float32: the grid cells as ``xyxy`` pixels of a frame of that size."""
-        ys, xs = np.meshgrid(np.arange(self._rows), np.arange(self._columns), indexing="ij")
-        cell = np.array([width / self._columns, height / self._rows] * 2, np.float32)
-        return np.stack([xs, ys, xs + 1, ys + 1], axis=-1).reshape(-1, 4).astype(np.float32) * cell
+        """Compute the boxes of the grid cells, (N, 4) float32 xyxy pixels of a frame of the given size."""
+        return self._grid_boxes * np.array([width, height] * 2, np.float32)

@@ -1,4 +1,4 @@
-"""The objects that a bundle's vision graph finds in the pass that makes the visual tokens."""
+"""Detections of a bundle's vision graph, from the pass that computes the visual tokens."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.imaging import check_image
 
 MAX_CANDIDATES = 2000
-"""Boxes of a vision graph that are looked at, the surest first; at the scores of a robot there are some dozens."""
+"""Candidates that are kept before non-maximum suppression, those with the highest scores; usually there are dozens."""
 
 
 class VisionDetector:
-    """The objects that the vision graph of a bundle finds in the same pass that makes the tokens."""
+    """The detector inside the vision graph of a bundle."""
 
     layout = VISION_LAYOUT
 
     def __init__(self, bundle: Bundle, vision: Vision, minimum_score: float | None = None) -> None:
         """
         Args:
-            bundle: whose detector has the layout ``vision``.
-            vision: of that bundle.
-            minimum_score: objects below it are left out; None takes what the bundle says.
+            bundle: its detector has the layout ``vision``.
+            vision: the vision graph of that bundle.
+            minimum_score: lowest score of an object; None takes that of the bundle.
+
+        Raises:
+            ValueError: ``minimum_score`` is not between 0 and 1.
         """
         assert bundle.detector is not None
         score = bundle.detector.minimum_score if minimum_score is None else minimum_score
@@ -38,18 +41,23 @@ class VisionDetector:
         self._vision = vision
 
     def detect(self, image_bgr: np.ndarray) -> tuple[DetectedObject, ...]:
-        """As :meth:`Detector.detect`, in a pass of its own."""
+        """Detect objects in a frame, as :meth:`Detector.detect`, in a separate pass."""
         check_image(image_bgr)
         height, width = image_bgr.shape[:2]
         return self.objects(self._vision.run(self._vision.preprocess(image_bgr)), width, height)
 
-    def objects(self, seen: VisionOutput, width: int, height: int) -> tuple[DetectedObject, ...]:
-        """What was found in the one frame of a batch, whose size in pixels is given; order and limits as `detect`.
+    def objects(self, output: VisionOutput, width: int, height: int) -> tuple[DetectedObject, ...]:
+        """Decode the detections of a frame, in the order and number of :meth:`detect`.
+
+        Args:
+            output: of the vision graph for one frame.
+            width: of the frame, pixels.
+            height: of the frame, pixels.
 
         Raises:
             BundleError: the graph's arrays do not fit the classes of the bundle.
         """
-        boxes, scores = seen.boxes, seen.class_scores
+        boxes, scores = output.boxes, output.class_scores
         assert boxes is not None
         assert scores is not None
         cells = boxes.shape[1]
@@ -58,11 +66,11 @@ class VisionDetector:
                 f"{self.path} gave boxes {list(boxes.shape)} and class_scores {list(scores.shape)} for one frame and "
                 f"{len(self.class_names)} classes; export the bundle again"
             )
-        sure = scores[0].astype(np.float32, copy=False)
-        places, class_ids = np.nonzero(sure >= self.minimum_score)
-        best = np.argsort(-sure[places, class_ids], kind="stable")[:MAX_CANDIDATES]
+        frame_scores = scores[0].astype(np.float32, copy=False)
+        places, class_ids = np.nonzero(frame_scores >= self.minimum_score)
+        best = np.argsort(-frame_scores[places, class_ids], kind="stable")[:MAX_CANDIDATES]
         places, class_ids = places[best], class_ids[best]
         size = np.array([width, height] * 2, np.float32)
-        found = Candidates(boxes[0, places].astype(np.float32) * size, sure[places, class_ids], class_ids)
+        found = Candidates(boxes[0, places].astype(np.float32) * size, frame_scores[places, class_ids], class_ids)
         kept = filter_candidates(found, width, height, self.minimum_score, self.class_names)
         return to_objects(kept, self.class_names, suppress=True)

@@ -1,4 +1,4 @@
-"""The words a captioner knows, and how a sequence of them reads as a sentence."""
+"""The vocabulary of a captioner, and joining its words to a sentence."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 
 PADDING, BEGIN, END, UNKNOWN = "<pad>", "<bos>", "<eos>", "<unk>"
 SPECIAL = (PADDING, BEGIN, END, UNKNOWN)
-# Tokenisers split clitics off ("man's" -> "man 's"); a sentence joins them again.
+# Tokenisers split off clitics ("man's" -> "man 's"); a sentence joins them again.
 _CLITICS = frozenset({"'s", "'re", "'ve", "'ll", "'d", "'m", "n't", "'"})
 
 
@@ -16,7 +16,7 @@ class Vocabulary:
     """Words by id; ids 0 to 3 are padding, begin, end and unknown.
 
     Raises:
-        ValueError: the special words are not in their places, or a word stands twice or is empty.
+        ValueError: the special words are not the first words, or a word occurs twice or is empty.
     """
 
     words: tuple[str, ...]
@@ -37,23 +37,23 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Vocabulary":
-        """Read one word a line, UTF-8; the line number, from 0, is the id."""
+        """Read a file with one word a line, UTF-8; the line number, from 0, is the id."""
         return cls(tuple(Path(path).read_text(encoding="utf-8").splitlines()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what :meth:`load` reads."""
+        """Write a file for :meth:`load`."""
         Path(path).write_text("".join(f"{word}\n" for word in self.words), encoding="utf-8")
 
     def __len__(self) -> int:
         return len(self.words)
 
     def encode(self, words: Iterable[str]) -> list[int]:
-        """Ids of ``words``, the unknown id where a word is not in the vocabulary; no begin or end is added."""
+        """Look up the ids of words; unknown words have the unknown id, and no begin or end id is added."""
         ids: dict[str, int] = self._ids  # type: ignore[attr-defined]
         return [ids.get(word, self.unknown_id) for word in words]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Words up to the end id, without special words."""
+        """Look up the words before the end id, without special words."""
         words = []
         for index in ids:
             if index == self.end_id:
@@ -64,7 +64,7 @@ class Vocabulary:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """A sentence from tokens: joined by spaces, clitics attached to the word before them."""
+    """Join words to a sentence: by spaces, clitics attached to the word before them."""
     sentence = ""
     for word in words:
         sentence += word if not sentence or word in _CLITICS else f" {word}"
@@ -72,5 +72,5 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def word_starts(words: Sequence[str]) -> list[int]:
-    """Where in the sentence of :func:`join_words` each token begins."""
+    """Find the offset of each word in the sentence of :func:`join_words`, in characters."""
     return [len(join_words(words[: i + 1])) - len(word) for i, word in enumerate(words)]

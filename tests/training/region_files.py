@@ -15,7 +15,16 @@ def regions(count: int, width: int = WIDTH, seed: int = 0) -> Arrays:
     return {"features": random.normal(size=(count, width)).astype(np.float32), "boxes": boxes}
 
 
-def write_hdf5(folder: Path, images: dict[str, Arrays]) -> Path:
+SIZE = (640, 480)
+"""Width and height of every image, pixels."""
+
+
+def fractions(boxes: np.ndarray) -> np.ndarray:
+    """Boxes in pixels of an image of ``SIZE`` as fractions of it."""
+    return boxes / np.array(SIZE * 2, np.float32)
+
+
+def write_hdf5(folder: Path, images: dict[str, Arrays], size: tuple[int, int] | None = SIZE) -> Path:
     import h5py
 
     path = folder / "features.hdf5"
@@ -23,6 +32,8 @@ def write_hdf5(folder: Path, images: dict[str, Arrays]) -> Path:
         for image, arrays in images.items():
             for kind, values in arrays.items():
                 file[f"{image}_{kind}"] = values
+            for side, pixels in zip(("image_w", "image_h"), size or (), strict=False):
+                file[f"{image}_{side}"] = pixels
     return path
 
 
@@ -31,14 +42,15 @@ def write_tsv(folder: Path, images: dict[str, Arrays]) -> Path:
     lines = []
     for image, arrays in images.items():
         encoded = [base64.b64encode(arrays[kind].tobytes()).decode() for kind in ("boxes", "features")]
-        lines.append("\t".join([image, "640", "480", str(len(arrays["boxes"])), *encoded]))
+        lines.append("\t".join([image, *map(str, SIZE), str(len(arrays["boxes"])), *encoded]))
     path.write_text("\n".join(lines) + "\n")
     return path
 
 
-def write_npz(folder: Path, images: dict[str, Arrays]) -> Path:
+def write_npz(folder: Path, images: dict[str, Arrays], size: tuple[int, int] | None = SIZE) -> Path:
     path = folder / "features"
     path.mkdir()
     for image, arrays in images.items():
-        np.savez(path / f"{image}.npz", **arrays)
+        sides = {side: np.array(pixels) for side, pixels in zip(("image_w", "image_h"), size or (), strict=False)}
+        np.savez(path / f"{image}.npz", **arrays, **sides)
     return path

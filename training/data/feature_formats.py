@@ -1,23 +1,24 @@
-"""The formats in which features of images are stored, by the names that an experiment gives them."""
+"""The formats of stored features, by their names in an experiment file."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from training.data.feature_store import FeatureStore
-from training.data.region_features import Hdf5Features, NpzFeatures, RegionFeatures, Regions, TsvFeatures
+from training.data.region_features import Hdf5Features, NpzFeatures, TsvFeatures
+from training.data.regions import RegionFeatures, Regions
 from training.errors import DataError
 
 FEATURE_KINDS: dict[str, Callable[[Path, int, int], RegionFeatures]] = {
-    "store": lambda path, width, max_regions: FeatureStore(path),  # it knows its width, and holds what is to be read
+    "store": lambda path, width, max_regions: FeatureStore(path),  # its manifest has the width; all rows are read
     "hdf5": Hdf5Features,
     "tsv": TsvFeatures,
     "npz": NpzFeatures,
 }
-"""Called with the path, the width of a feature and how many regions are read of an image."""
+"""Constructors, called with the path, the width of a feature and the number of regions that are read of an image."""
 
 
 class SeveralFiles:
-    """Features of different images in different files, as the TSV files were published."""
+    """Features of several files with different images, such as the published TSV files."""
 
     def __init__(self, files: Sequence[RegionFeatures], width: int) -> None:
         self.files, self.width = files, width
@@ -33,22 +34,24 @@ class SeveralFiles:
 
 
 def open_features(kind: str, paths: Sequence[Path], width: int, max_regions: int) -> RegionFeatures:
-    """Open features of a kind of :data:`FEATURE_KINDS`.
+    """Open stored features.
 
     Args:
-        paths: one, or several that hold different images.
-        width, max_regions: of the published formats: of a feature, and read of an image; the rest is left out, in
-            file order.
+        kind: a key of :data:`FEATURE_KINDS`.
+        paths: one file or folder, or several that hold different images.
+        width: width of a feature; the store has its own.
+        max_regions: how many regions of an image are read, in file order; of the store all are read.
 
     Raises:
-        DataError: no such file, or not of that kind.
+        DataError: a file is missing or of another format.
     """
     files = [FEATURE_KINDS[kind](path, width, max_regions) for path in paths]
     return files[0] if len(files) == 1 else SeveralFiles(files, width)
 
 
 def check_images(features: RegionFeatures, images: Sequence[str], where: str) -> None:
-    """
+    """Check that all images have features.
+
     Raises:
         DataError: an image has no features; says how many lack them and names one.
     """

@@ -1,14 +1,13 @@
-"""Our own store of features: a folder of arrays that are read by memory map, however large they are.
+"""The feature store: a folder of arrays that are read by memory map, so it may be larger than memory.
 
-``manifest.json`` says what made the features and how wide they are. The images follow in shards of three files:
+``manifest.json`` holds the source of the features and their width. The images are in shards of three files:
 
     shard-00000.tokens.npy   (rows, width) float16
     shard-00000.boxes.npy    (rows, 4) float32, xyxy pixels of the photograph
-    shard-00000.json         which images they are: id, how many rows, width and height of the photograph
+    shard-00000.json         for each image its id, number of rows, width and height of the photograph in pixels
 
-An image's rows follow each other in the order of the index. A shard counts once its index is there, which is written
-last; every file is written under another name and renamed. A kill at any moment leaves whole shards, and files under
-other names that the next writer removes.
+Rows are in the order of the index. The index of a shard is written last, and every file is written under a temporary
+name and renamed, so a killed writer leaves complete shards and temporary files, which the next writer removes.
 """
 
 import fcntl
@@ -24,7 +23,7 @@ import numpy as np
 
 from smart_caption_ros.files import UNFINISHED, replaced_atomically, write_text_atomically
 from training.data.json_files import read_json
-from training.data.region_features import Regions, checked_regions
+from training.data.regions import Regions, Size, checked_regions
 from training.errors import DataError
 
 FORMAT_VERSION = 1
@@ -34,20 +33,21 @@ SHARD_IMAGES = 500
 
 @dataclass(frozen=True)
 class _Entry:
-    """Where an image is."""
+    """Place of an image's rows, and the size of the photograph."""
 
     shard: int
     start: int
     rows: int
+    image_size: Size
 
 
 class FeatureStore:
-    """A store, open for reading; behaves as any other :class:`training.data.region_features.RegionFeatures`."""
+    """A store that is open for reading, a :class:`training.data.regions.RegionFeatures`."""
 
     def __init__(self, folder: Path) -> None:
         """
         Raises:
-            DataError: the folder is no store, or its manifest or an index is malformed.
+            DataError: the folder is not a store, or its manifest or an index is malformed.
         """
         self.folder = folder
         if not (folder / MANIFEST).exists():
@@ -72,14 +72,16 @@ class FeatureStore:
         number, start = len(self._shards), 0
         for entry in _read_object(index).get("images", ()):
             try:
-                image, rows = entry["id"], entry["rows"]
+                image, rows, size = entry["id"], entry["rows"], (entry["width"], entry["height"])
             except (KeyError, TypeError):
-                raise DataError(f"{index}: an entry lacks id or rows") from None
+                raise DataError(f"{index}: an entry lacks id, rows, width or height") from None
             if not isinstance(image, str) or not isinstance(rows, int) or rows < 1:
                 raise DataError(f"{index}, image {image}: {rows!r} rows")
+            if not all(isinstance(side, int) and side >= 1 for side in size):
+                raise DataError(f"{index}, image {image}: the photograph's size is {size[0]!r} x {size[1]!r}")
             if image in self._entries:
                 raise DataError(f"{index}, image {image}: it is in the store twice")
-            self._entries[image] = _Entry(number, start, rows)
+            self._entries[image] = _Entry(number, start, rows, size)
             start += rows
         tokens = _map(_shard(self.folder, number, "tokens.npy"), (start, self.width), np.float16)
         boxes = _map(_shard(self.folder, number, "boxes.npy"), (start, 4), np.float32)
@@ -92,7 +94,8 @@ class FeatureStore:
         return len(self._entries)
 
     def read(self, image: str) -> Regions:
-        """
+        """Read the rows of an image.
+
         Raises:
             DataError: the image is missing, or its features are not finite.
         """
@@ -102,23 +105,23 @@ class FeatureStore:
         rows = slice(entry.start, entry.start + entry.rows)
         tokens, boxes = self._shards[entry.shard]
         where = f"{_shard(self.folder, entry.shard, 'tokens.npy')}, image {image}"
-        return checked_regions(where, self.width, tokens[rows], boxes[rows], None)
+        return checked_regions(where, self.width, tokens[rows], boxes[rows], image_size=entry.image_size)
 
 
 class StoreWriter:
-    """Adds images to a store, a new one or one that was begun before; use it in a ``with`` statement."""
+    """Adds images to a new or an existing store; use it in a ``with`` statement."""
 
     def __init__(
         self, folder: Path, source: Mapping[str, Any], token_width: int, shard_images: int = SHARD_IMAGES
     ) -> None:
         """
         Args:
-            source: plain facts of what makes the features; those of a store that was begun must be the same.
-            token_width: of the features.
-            shard_images: after how many a shard is written: what a kill may lose.
+            source: JSON values that identify what makes the features; an existing store must have the same.
+            token_width: width of a feature.
+            shard_images: images a shard. A kill loses the images of the shard that is not written yet.
 
         Raises:
-            DataError: the folder holds something else, features of another source, or is being written.
+            DataError: the folder holds other files or features of another source, or another process writes to it.
         """
         self.folder, self.token_width, self.shard_images = folder, token_width, shard_images
         manifest = {"format_version": FORMAT_VERSION, "token_width": token_width, "source": dict(source)}
@@ -133,7 +136,7 @@ class StoreWriter:
             begun = FeatureStore(folder)
             if (begun.source, begun.width) != (manifest["source"], token_width):
                 raise DataError(f"{folder} holds features of another source, {begun.source}; give another folder")
-            for left in folder.glob(f"*{UNFINISHED}"):  # by a writer that was killed: nobody else writes now
+            for left in folder.glob(f"*{UNFINISHED}"):  # a killed writer's: the lock excludes another writer
                 left.unlink()
         except BaseException:
             os.close(self._lock)
@@ -148,32 +151,32 @@ class StoreWriter:
         return image in self._known
 
     def add(self, image: str, tokens: np.ndarray, boxes_xyxy: np.ndarray, width: int, height: int) -> None:
-        """Take in an image; it is on disk after the next shard is.
+        """Add an image; it is on disk after the next :meth:`flush`.
 
         Args:
             tokens: (n, token_width), n at least 1.
             boxes_xyxy: (n, 4), pixels of the photograph.
-            width, height: of the photograph, pixels.
+            width: of the photograph, pixels.
+            height: of the photograph, pixels.
 
         Raises:
-            DataError: the image is there already, or its features are malformed or beyond float16.
+            DataError: the image is in the store already, or its features are malformed or beyond float16.
         """
         where = f"{self.folder}, image {image}"
         if image in self._known:
             raise DataError(f"{where}: it is in the store already")
-        with np.errstate(over="ignore"):  # infinity is refused next
+        with np.errstate(over="ignore"):  # checked_regions refuses infinity
             halves = np.asarray(tokens).astype(np.float16)
-        regions = checked_regions(where, self.token_width, halves, boxes_xyxy, None)
-        assert regions.boxes_xyxy is not None
+        checked_regions(where, self.token_width, halves, boxes_xyxy, image_size=(width, height))
         self._known.add(image)
         self._images.append({"id": image, "rows": len(halves), "width": width, "height": height})
         self._tokens.append(halves)
-        self._boxes.append(regions.boxes_xyxy)
+        self._boxes.append(np.asarray(boxes_xyxy, np.float32))
         if len(self._images) >= self.shard_images:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was taken in as a shard, if there is anything."""
+        """Write the images that were added since the last call as a shard."""
         if not self._images:
             return
         for kind, arrays in (("tokens.npy", self._tokens), ("boxes.npy", self._boxes)):
@@ -190,7 +193,7 @@ class StoreWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # Whole images alone were taken in: they are kept whatever ended the work.
+        # Only complete images were added, so they are kept after an error as well.
         try:
             self.flush()
         finally:
@@ -198,7 +201,7 @@ class StoreWriter:
 
 
 def _lock(folder: Path) -> int:
-    """A descriptor that keeps other writers out until it is closed, or its process ends."""
+    """Open a descriptor that excludes other writers until it is closed or its process ends."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

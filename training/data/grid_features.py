@@ -1,7 +1,8 @@
-"""Cached grid features of a frozen backbone, read by memory map."""
+"""Cache of the grid features of a frozen backbone, read by memory map."""
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from training.vision.backbone import Backbone
 
 
 def fingerprint(backbone: torch.nn.Module) -> str:
-    """sha256 over the weights of a backbone: features of other weights are never taken for its own."""
+    """Compute the sha256 of a backbone's weights, by which the features of other weights are told apart."""
     digest = hashlib.sha256()
     for name, tensor in sorted(backbone.state_dict().items()):
         digest.update(name.encode())
@@ -26,17 +27,18 @@ def fingerprint(backbone: torch.nn.Module) -> str:
 
 @dataclass(frozen=True)
 class GridFeatures:
-    """Features of a list of images, wherever they are kept."""
+    """Features of a list of images, kept in one or several arrays."""
 
     stores: Sequence[np.ndarray]
     """(images, views, N, token width) float16 each."""
     places: np.ndarray
-    """(images of the list, 2) integers: which store, and the row in it."""
+    """(images of the list, 2) integers: index of the store, and row in it."""
 
     def read(self, images: np.ndarray, views: np.ndarray) -> np.ndarray:
-        """
+        """Read features.
+
         Args:
-            images: (B,) integers, places in the list.
+            images: (B,) integers, indices into the list.
             views: (B,) integers, 0 for the photograph and 1 for the mirrored one.
 
         Returns:
@@ -53,9 +55,9 @@ class GridFeatures:
 def grid_features(
     folder: Path, dataset: CaptionDataset, images: Sequence[str], backbone: Backbone, flip: bool
 ) -> GridFeatures:
-    """Features of ``images``, in which one may occur several times; each source of a mixture is kept apart.
+    """Load or compute the features of ``images``, in which an image may occur several times.
 
-    So data sets that are trained together and alone share what was extracted.
+    Each source of a mixture has its own cache file, which a run on that source alone shares.
     """
     stores: list[np.ndarray] = []
     place: dict[str, tuple[int, int]] = {}
@@ -73,12 +75,13 @@ def load_or_extract(
     flip: bool,
     batch_size: int = 32,
 ) -> np.ndarray:
-    """Features of ``images``, extracted at the first call and mapped from ``folder`` afterwards.
+    """Compute the features of ``images`` at the first call; map them from ``folder`` afterwards.
 
     Returns:
         Memory map (len(images), 2 if flip else 1, N, token width) float16; the second view is the mirrored photograph.
     """
-    key = hashlib.sha256(json.dumps([fingerprint(backbone), _look(dataset, images), images, flip]).encode())
+    contents = [fingerprint(backbone), _digest_of_samples(dataset, images), images, flip]
+    key = hashlib.sha256(json.dumps(contents).encode())
     path = folder / f"grid-{key.hexdigest()[:16]}.npy"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,21 +92,20 @@ def load_or_extract(
             torch.inference_mode(),
             tqdm(total=len(images), desc="features", unit="image") as progress,
         ):
-            store = np.lib.format.open_memmap(
-                unfinished, mode="w+", dtype=np.float16, shape=(len(images), views, 49, backbone.token_width)
-            )
+            shape = (len(images), views, math.prod(backbone.grid), backbone.token_width)
+            store = np.lib.format.open_memmap(unfinished, mode="w+", dtype=np.float16, shape=shape)
             for start in range(0, len(images), batch_size):
                 frames = dataset.read_images(images[start : start + batch_size])
                 for view in range(views):
-                    shown = np.ascontiguousarray(frames[:, :, ::-1]) if view else frames
-                    tokens = backbone(torch.from_numpy(shown).to(device))
+                    view_bgr = np.ascontiguousarray(frames[:, :, ::-1]) if view else frames
+                    tokens = backbone(torch.from_numpy(view_bgr).to(device))
                     store[start : start + len(frames), view] = tokens.cpu().numpy().astype(np.float16)
                 progress.update(len(frames))
             store.flush()
     return np.load(path, mmap_mode="r")
 
 
-def _look(dataset: CaptionDataset, images: list[str]) -> str:
-    """Digest of a few of the photographs: others may come under the same names, of frames that were made anew, say."""
-    some = dataset.read_images([images[0], images[len(images) // 2], images[-1]])
-    return hashlib.sha256(some.tobytes()).hexdigest()
+def _digest_of_samples(dataset: CaptionDataset, images: list[str]) -> str:
+    """Compute a digest of three photographs, because a data set that is generated again reuses its file names."""
+    samples = dataset.read_images([images[0], images[len(images) // 2], images[-1]])
+    return hashlib.sha256(samples.tobytes()).hexdigest()

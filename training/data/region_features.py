@@ -1,57 +1,30 @@
 """Bottom-up features (Anderson et al. 2018) in the formats in which they are published, read image by image.
 
-Nothing but the rows of the image that is asked for is read: files may be larger than memory. Open a store in the
-process that reads it.
+Only the rows of the requested image are read, so a file may be larger than memory. Open a file in the process that
+reads it.
 """
 
 import base64
 import binascii
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from training.data.regions import Regions, checked_regions
 from training.errors import DataError
 
 MAX_REGIONS = 50
 WIDTH = 2048
 LONGEST_LINE = 1 << 26
-"""Of a TSV file, bytes; 100 regions take 1.1 MB."""
+"""Longest line of a TSV file, bytes; 100 regions take 1.1 MB."""
+SIZE_KEYS = ("image_w", "image_h")
 TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
 
 
-@dataclass(frozen=True)
-class Regions:
-    """What a detector saw in an image: up to ``max_regions`` regions in file order."""
-
-    features: np.ndarray
-    """(n, width) float32."""
-    boxes_xyxy: np.ndarray | None
-    """(n, 4) float32, as the file has them; None where it has none."""
-    class_probabilities: np.ndarray | None
-    """(n, classes) float32; None where the file has none."""
-
-
-class RegionFeatures(Protocol):
-    """Features by image id."""
-
-    width: int
-    """Of a feature."""
-
-    def __contains__(self, image: str) -> bool: ...
-
-    def read(self, image: str) -> Regions:
-        """
-        Raises:
-            DataError: the image is missing, or its features are malformed; names the file, the id and the reason.
-        """
-        ...
-
-
 class Hdf5Features:
-    """Datasets ``<image id>_features``, and where the file has them ``_boxes`` and ``_cls_prob``."""
+    """Datasets ``<image id>_features``, and optionally ``_boxes``, ``_cls_prob``, ``_image_w`` and ``_image_h``."""
 
     def __init__(self, path: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
         try:
@@ -72,7 +45,7 @@ class Hdf5Features:
     def read(self, image: str) -> Regions:
         return checked_regions(
             f"{self.path}, image {image}", self.width,
-            self._rows(image, "features"), self._rows(image, "boxes"), self._rows(image, "cls_prob"),
+            self._rows(image, "features"), self._rows(image, "boxes"), self._rows(image, "cls_prob"), self._size(image),
         )  # fmt: skip
 
     def _rows(self, image: str, kind: str) -> np.ndarray | None:
@@ -84,9 +57,17 @@ class Hdf5Features:
         except (OSError, ValueError, TypeError) as error:
             raise DataError(f"{self.path}, image {image}: {kind} cannot be read ({error})") from None
 
+    def _size(self, image: str) -> tuple[Any, Any] | None:
+        sides = [self._file.get(f"{image}_{side}") for side in SIZE_KEYS]
+        return None if None in sides else (sides[0][()], sides[1][()])
+
 
 class NpzFeatures:
-    """A folder with ``<image id>.npz`` each: ``features`` or ``x``, and where there are any ``boxes`` or ``bbox``."""
+    """A folder with a file ``<image id>.npz`` for each image.
+
+    Its arrays are ``features`` or ``x``, and optionally ``boxes`` or ``bbox``, ``cls_prob``, ``image_w`` and
+    ``image_h``.
+    """
 
     def __init__(self, folder: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
         self.folder, self.width, self.max_regions = folder, width, max_regions
@@ -109,9 +90,11 @@ class NpzFeatures:
                         ("features", ("features", "x")), ("boxes", ("boxes", "bbox")), ("classes", ("cls_prob",)),
                     )
                 }  # fmt: skip
+                sides = [arrays[key] for key in SIZE_KEYS if key in arrays]
         except (OSError, ValueError, EOFError, IndexError, zipfile.BadZipFile) as error:
             raise DataError(f"{where}: not an npz file, or cut short ({error})") from None
-        return checked_regions(where, self.width, found["features"], found["boxes"], found["classes"])
+        size = (sides[0], sides[1]) if len(sides) == 2 else None
+        return checked_regions(where, self.width, found["features"], found["boxes"], found["classes"], size)
 
     def _path(self, image: str) -> Path:
         return self.folder / f"{image}.npz"
@@ -120,7 +103,7 @@ class NpzFeatures:
 class TsvFeatures:
     """Lines of ``image_id image_w image_h num_boxes boxes features``, the last two base64 of float32 rows.
 
-    Opening scans the file once for the place of each image's line.
+    The constructor scans the file once and keeps the offset of each image's line.
     """
 
     def __init__(self, path: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
@@ -165,7 +148,9 @@ class TsvFeatures:
             raise DataError(f"{where}: num_boxes is {fields[3].decode(errors='replace')!r}")
         boxes = self._decode(where, "boxes", fields[4], count)
         features = self._decode(where, "features", fields[5], count)
-        return checked_regions(where, self.width, features[: self.max_regions], boxes[: self.max_regions], None)
+        return checked_regions(
+            where, self.width, features[: self.max_regions], boxes[: self.max_regions], None, (fields[1], fields[2])
+        )
 
     def _decode(self, where: str, name: str, field: bytes, count: int) -> np.ndarray:
         try:
@@ -173,43 +158,3 @@ class TsvFeatures:
             return values.reshape(count, -1)
         except (binascii.Error, ValueError) as error:
             raise DataError(f"{where}: {name} are not base64 of {count} float32 rows ({error})") from None
-
-
-def checked_regions(where: str, width: int, features: Any, boxes: Any, class_probabilities: Any) -> Regions:
-    """Regions of which everything that a model relies on has been checked.
-
-    Args:
-        where: they are from, for the message.
-        features, boxes, class_probabilities: arrays, or None where there are none.
-
-    Raises:
-        DataError: no features, other shapes, or numbers that are not finite.
-    """
-    if features is None:
-        raise DataError(f"{where}: it has no features")
-    features = _finite(where, "features", features)
-    if features.ndim != 2 or not len(features):
-        raise DataError(f"{where}: features have the shape {features.shape} instead of (regions, {width})")
-    if features.shape[1] != width:
-        raise DataError(f"{where}: features are {features.shape[1]} wide instead of {width}")
-    if boxes is not None:
-        boxes = _finite(where, "boxes", boxes)
-        if boxes.shape != (len(features), 4):
-            raise DataError(f"{where}: boxes have the shape {boxes.shape} instead of ({len(features)}, 4)")
-    if class_probabilities is not None:
-        class_probabilities = _finite(where, "class probabilities", class_probabilities)
-        if class_probabilities.ndim != 2 or len(class_probabilities) != len(features):
-            raise DataError(
-                f"{where}: class probabilities have the shape {class_probabilities.shape} for {len(features)} regions"
-            )
-    return Regions(features, boxes, class_probabilities)
-
-
-def _finite(where: str, name: str, values: np.ndarray) -> np.ndarray:
-    try:
-        numbers = np.asarray(values, dtype=np.float32)
-    except (TypeError, ValueError):
-        raise DataError(f"{where}: {name} are no numbers") from None
-    if not np.isfinite(numbers).all():
-        raise DataError(f"{where}: {name} contain NaN or infinity")
-    return numbers

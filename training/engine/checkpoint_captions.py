@@ -1,4 +1,4 @@
-"""What a trained captioner says before it is a bundle: from photographs, or from the features it was trained on."""
+"""Captions of a checkpoint: from photographs, or from the features that it was trained on."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,19 +11,24 @@ from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.imaging import squash
 from training.configs.schema import ExperimentConfig, parse_config
 from training.data.feature_formats import check_images
-from training.data.visual_inputs import VisualBatch, open_stored_features, read_batch
+from training.data.feature_inputs import open_stored_features, read_batch
+from training.data.photograph_inputs import photographs_as_visual
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, ConfigError, DataError
+from training.models.captioner import Visual
 from training.vision.backbone import IMAGE_SIZE
 
 BATCH = 16
 
 
 class CheckpointCaptioner:
-    """A checkpoint with the search of its experiment: beam size and longest caption."""
+    """A checkpoint with the search settings of its experiment."""
 
     def __init__(self, path: Path) -> None:
         """
+        Args:
+            path: of a ``best.safetensors``.
+
         Raises:
             CheckpointError: the file is missing or malformed.
         """
@@ -36,18 +41,22 @@ class CheckpointCaptioner:
 
     @property
     def name(self) -> str:
-        """Of the experiment."""
+        """Name of the experiment."""
         return self.experiment.name
 
+    @torch.inference_mode()
     def caption(
         self, images: Sequence[str], read_image: Callable[[str], np.ndarray] | None, data: Path
     ) -> dict[str, str]:
-        """The sentence for each image.
+        """Caption images.
 
         Args:
-            images: ids.
-            read_image: (H, W, 3) uint8 BGR of an image; not needed for a captioner of stored features.
+            images: image ids.
+            read_image: reads an image, (H, W, 3) uint8 BGR; not needed for a captioner of stored features.
             data: folder that the experiment's features are below.
+
+        Returns:
+            The sentence of each image.
 
         Raises:
             DataError: an image or its features are missing or malformed.
@@ -61,17 +70,15 @@ class CheckpointCaptioner:
         for start in tqdm(range(0, len(images), BATCH), desc=self.name, unit="batch"):
             names = images[start : start + BATCH]
             if self.trained.backbone is None:
-                batch = read_batch(features, names)
+                visual = Visual(*read_batch(features, names, type(self.trained.captioner)))
             else:
                 assert read_image is not None
-                frames = [squash(read_image(name), (IMAGE_SIZE, IMAGE_SIZE)) for name in names]
-                batch = VisualBatch(torch.from_numpy(np.stack(frames)))
-            captions.update(zip(names, self._sentences(batch), strict=True))
+                frames = np.stack([squash(read_image(name), (IMAGE_SIZE, IMAGE_SIZE)) for name in names])
+                visual = photographs_as_visual(self.trained.backbone, torch.from_numpy(frames))
+            captions.update(zip(names, self._sentences(visual), strict=True))
         return captions
 
-    @torch.inference_mode()
-    def _sentences(self, batch: VisualBatch) -> list[str]:
-        tokens = batch.values if self.trained.backbone is None else self.trained.backbone(batch.values)
+    def _sentences(self, visual: Visual) -> list[str]:
         beam_size, max_words = self.experiment.evaluation.beam_size, self.experiment.data.max_words
-        found = self.trained.caption_tokens(tokens, beam_size, max_words, batch.mask)
+        found = self.trained.caption_tokens(visual.tokens, beam_size, max_words, visual.mask)
         return [join_words(words) for words in self.trained.sentences(found)]

@@ -10,10 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from training.data.loading import split
-from training.data.visual_inputs import VisualBatch, VisualInputs
+from training.data.visual_batches import VisualBatch, VisualInputs
 from training.engine.distributed import Engine
 from training.errors import TrainingError
-from training.models.captioner import Visual
 from training.objectives.objective import Objective, Outcome
 
 LARGEST_GRADIENT = 5.0
@@ -49,7 +48,7 @@ class _Forward(nn.Module):
 
     def forward(self, batch: VisualBatch, images: np.ndarray) -> Outcome:
         captioner: Any = self.learning["captioner"]
-        return self._objective(captioner, Visual(self._inputs.tokens(batch), batch.mask), images)
+        return self._objective(captioner, self._inputs.visual(batch), images)
 
 
 class GradientStep:

@@ -29,7 +29,8 @@ from training.data.coco import read_captions
 from training.data.datasets import open_dataset
 from training.data.loading import load_ahead, loading_threads, longest_captions, shuffle
 from training.data.tokenizer import RULES, build_vocabulary
-from training.data.visual_inputs import VisualBatch, open_visual_inputs
+from training.data.visual_batches import VisualBatch
+from training.data.visual_inputs import open_visual_inputs
 from training.engine.distributed import Engine, check_compiler, choose_device
 from training.engine.moving_average import WeightAverage
 from training.engine.progress import Plan, Progress
@@ -400,8 +401,9 @@ class Trainer:
             bar = tqdm(starts, desc="dev", leave=False, disable=not engine.is_first)
             for start, host_batch in zip(bar, batches, strict=True):
                 batch = engine.to_device(host_batch)
+                visual = self.inputs.visual(batch)
                 found = self.trained.caption_tokens(
-                    self.inputs.tokens(batch), settings.beam_size, self.config.data.max_words, batch.mask
+                    visual.tokens, settings.beam_size, self.config.data.max_words, visual.mask
                 )
                 images = names[start : start + settings.images_per_batch]
                 captions.update(zip(images, map(" ".join, self.trained.sentences(found)), strict=True))

@@ -62,7 +62,8 @@ def test_a_store_gives_back_what_was_put_in(
         assert image in store
         read = store.read(image)
         np.testing.assert_array_equal(read.features, tokens.astype(np.float32))
-        np.testing.assert_array_equal(read.boxes_xyxy, boxes)
+        np.testing.assert_array_equal(read.boxes_xyxy, boxes / np.array([640, 480] * 2, np.float32))
+        assert read.image_size == (640, 480)
 
 
 def test_whole_images_are_kept_when_the_work_on_a_later_one_fails(tmp_path: Path) -> None:
@@ -159,7 +160,16 @@ def of_another_shape(folder: Path) -> None:
 
 
 def index_without_rows(folder: Path) -> None:
-    (folder / "shard-00001.json").write_text(json.dumps({"images": [{"id": "3"}]}))
+    (folder / "shard-00001.json").write_text(json.dumps({"images": [{"id": "3", "width": 640, "height": 480}]}))
+
+
+def index_without_sizes(folder: Path) -> None:
+    (folder / "shard-00001.json").write_text(json.dumps({"images": [{"id": "3", "rows": 2}]}))
+
+
+def index_with_an_empty_photograph(folder: Path) -> None:
+    entry = {"id": "3", "rows": 2, "width": 640, "height": 0}
+    (folder / "shard-00001.json").write_text(json.dumps({"images": [entry]}))
 
 
 def index_twice(folder: Path) -> None:
@@ -182,7 +192,9 @@ def newer(folder: Path) -> None:
         (of_another_shape, r"shard-00001\.boxes\.npy: float32 \(3, 4\) instead of float32 \(2, 4\)"),
         (lambda folder: (folder / "shard-00001.boxes.npy").unlink(), r"shard-00001\.boxes\.npy: no such file"),
         (lambda folder: (folder / "shard-00000.json").unlink(), r"shard-00000\.json: no such file"),
-        (index_without_rows, r"shard-00001\.json: an entry lacks id or rows"),
+        (index_without_rows, r"shard-00001\.json: an entry lacks id, rows, width or height"),
+        (index_without_sizes, r"shard-00001\.json: an entry lacks id, rows, width or height"),
+        (index_with_an_empty_photograph, r"shard-00001\.json, image 3: the photograph's size is 640 x 0"),
         (index_twice, r"shard-00001\.json, image 0: it is in the store twice"),
         (no_json, r"shard-00001\.json is not JSON"),
         (newer, r"manifest\.json: format version 9"),
@@ -208,7 +220,7 @@ def test_reading_a_store_larger_than_memory_takes_the_memory_of_what_is_read(tmp
             header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (images * rows, columns)}
             np.lib.format.write_array_header_1_0(stream, header)
             stream.truncate(stream.tell() + images * rows * columns * np.dtype(dtype).itemsize)  # a hole in the file
-    index = [{"id": f"{image}", "rows": rows} for image in range(images)]
+    index = [{"id": f"{image}", "rows": rows, "width": 640, "height": 480} for image in range(images)]
     (folder / "shard-00000.json").write_text(json.dumps({"images": index}))
     code = f"store = FeatureStore(Path({str(folder)!r}))\nfor image in range(0, 20000, 400): store.read(str(image))"
     assert (folder / "shard-00000.tokens.npy").stat().st_size > 4e9

@@ -14,7 +14,7 @@ from tests.training.small_coco import make_coco
 from tests.training.small_flickr8k import SIZES, make_data, write_config
 from training.configs.schema import DataConfig, load_config
 from training.data.datasets import CaptionDataset, open_dataset, provenance
-from training.data.visual_inputs import VisualBatch
+from training.data.visual_batches import VisualBatch
 from training.engine import trainer as trainer_module
 from training.engine.trainer import Trainer
 from training.errors import ConfigError, DataError

@@ -1,18 +1,23 @@
 """Bottom-up features in each published format, right and wrong."""
 
+import base64
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.training.peak_memory import peak_growth_mb
-from tests.training.region_files import WIDTH, Arrays, regions, write_hdf5, write_npz, write_tsv
+from tests.training.region_files import SIZE, WIDTH, Arrays, fractions, regions, write_hdf5, write_npz, write_tsv
 from training.data.feature_formats import check_images, open_features
-from training.data.region_features import MAX_REGIONS, RegionFeatures
+from training.data.region_features import MAX_REGIONS
+from training.data.regions import RegionFeatures
 from training.errors import DataError
 
 Writer = Callable[[Path, dict[str, Arrays]], Path]
+ONE_BOX, ONE_FEATURE = (base64.b64encode(np.zeros(size, "<f4").tobytes()).decode() for size in (4, WIDTH))
 every_format = pytest.mark.parametrize("write", [write_hdf5, write_tsv, write_npz])
 
 
@@ -22,15 +27,53 @@ def opened(path: Path) -> RegionFeatures:
 
 
 @every_format
-def test_features_and_boxes_are_read_by_image_id(tmp_path: Path, write: Writer) -> None:
+def test_features_boxes_and_image_sizes_are_read_by_image_id(tmp_path: Path, write: Writer) -> None:
     images = {"391895": regions(10, seed=1), "7": regions(36, seed=2)}
     store = opened(write(tmp_path, images))
     for image, arrays in images.items():
         read = store.read(image)
         np.testing.assert_array_equal(read.features, arrays["features"])
         assert read.boxes_xyxy is not None
-        np.testing.assert_array_equal(read.boxes_xyxy, arrays["boxes"])
+        np.testing.assert_array_equal(read.boxes_xyxy, fractions(arrays["boxes"]))
         assert read.features.dtype == read.boxes_xyxy.dtype == np.float32
+        assert read.image_size == SIZE
+
+
+@every_format
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(count=st.integers(1, MAX_REGIONS), seed=st.integers(0, 2**32 - 1))
+def test_boxes_are_fractions_of_the_image_in_every_format(
+    tmp_path_factory: pytest.TempPathFactory, write: Writer, count: int, seed: int
+) -> None:
+    boxes = np.random.default_rng(seed).uniform(0, 1, (count, 4)).astype(np.float32)
+    arrays = {**regions(count), "boxes": boxes * np.array(SIZE * 2, np.float32)}
+    read = opened(write(tmp_path_factory.mktemp("features"), {"7": arrays})).read("7")
+    assert read.boxes_xyxy is not None
+    np.testing.assert_allclose(read.boxes_xyxy, boxes, rtol=1e-6)
+
+
+@pytest.mark.parametrize("write", [write_hdf5, write_npz])
+def test_without_the_size_of_the_image_boxes_in_pixels_are_unknown_and_fractions_are_read(
+    tmp_path: Path, write: Callable[[Path, dict[str, Arrays], None], Path]
+) -> None:
+    pixels = regions(4)
+    as_fractions = {**pixels, "boxes": fractions(pixels["boxes"])}
+    store = opened(write(tmp_path, {"pixels": pixels, "fractions": as_fractions}, None))
+    assert store.read("pixels").boxes_xyxy is None
+    read = store.read("fractions")
+    assert read.image_size is None
+    np.testing.assert_array_equal(read.boxes_xyxy, as_fractions["boxes"])
+
+
+@every_format
+def test_a_size_that_is_no_size_is_refused(tmp_path: Path, write: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    if write is write_tsv:
+        monkeypatch.setattr("tests.training.region_files.SIZE", (0, 480))
+        path = write_tsv(tmp_path, {"7": regions(3)})
+    else:
+        path = (write_hdf5 if write is write_hdf5 else write_npz)(tmp_path, {"7": regions(3)}, (0, 480))
+    with pytest.raises(DataError, match="image 7: the size of the image is '0 x 480'"):
+        opened(path).read("7")
 
 
 @every_format
@@ -97,6 +140,7 @@ def test_an_image_without_regions_is_refused(tmp_path: Path) -> None:
         ("7\t640\t480", "image 7: 3 fields instead of 6"),
         ("7\t640\t480\tmany\tAAAA\tAAAA", "image 7: num_boxes is 'many'"),
         ("7\t640\t480\t1\t!!\tAAAA", "image 7: boxes are not base64"),
+        (f"7\twide\t480\t1\t{ONE_BOX}\t{ONE_FEATURE}", "image 7: the size of the image is 'wide x 480'"),
     ],
 )
 def test_malformed_lines_are_refused_with_file_id_and_reason(tmp_path: Path, line: str, complaint: str) -> None:

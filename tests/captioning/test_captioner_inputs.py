@@ -1,0 +1,146 @@
+"""A captioner graph receives the inputs that the manifest names, and is refused where it has others."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from smart_caption_ros.captioning import Bundle, BundleError, Captioner
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, CAPTIONER_INPUTS, STATIC_GRAPH
+from smart_caption_ros.files import sha256_of
+
+SHAPES: dict[str, tuple[int, list[int | str]]] = {
+    "tokens": (TensorProto.FLOAT, ["batch", "n", "width"]),
+    "token_mask": (TensorProto.BOOL, ["batch", "n"]),
+    "token_boxes": (TensorProto.FLOAT, ["batch", "n", 4]),
+    "image_size": (TensorProto.FLOAT, ["batch", 2]),
+}
+
+
+def graph_of(*inputs: str) -> onnx.ModelProto:
+    """A captioner of two words whose log probabilities are the image size and whose attention is the area of the boxes.
+
+    Where the inputs lack them, both are the mean of the tokens' absolute values.
+    """
+    nodes = [
+        helper.make_node("Constant", [], ["axes"], value_ints=[1]),
+        helper.make_node("Constant", [], ["last"], value_ints=[2]),
+        helper.make_node("Abs", ["tokens"], ["absolute"]),
+        helper.make_node("ReduceMean", ["absolute", "last"], ["means"], keepdims=0),
+    ]
+    if "image_size" in inputs:
+        nodes.append(helper.make_node("Unsqueeze", ["image_size", "axes"], ["log_probabilities"]))
+    else:
+        nodes.append(helper.make_node("ReduceMean", ["means", "axes"], ["mean"], keepdims=1))
+        nodes.append(helper.make_node("Concat", ["mean", "mean"], ["two"], axis=1))
+        nodes.append(helper.make_node("Unsqueeze", ["two", "axes"], ["log_probabilities"]))
+    if "token_boxes" in inputs:
+        nodes.append(helper.make_node("Split", ["token_boxes"], ["start", "end"], axis=2, num_outputs=2))
+        nodes.append(helper.make_node("Sub", ["end", "start"], ["sides"]))
+        nodes.append(helper.make_node("ReduceProd", ["sides", "last"], ["weights"], keepdims=0))
+    else:
+        nodes.append(helper.make_node("Identity", ["means"], ["weights"]))
+    nodes += [
+        helper.make_node("Unsqueeze", ["weights", "axes"], ["row"]),
+        helper.make_node("Concat", ["row", "row"], ["rows"], axis=1),
+        helper.make_node("Unsqueeze", ["rows", "axes"], ["attention"]),
+        helper.make_node("ReduceSum", ["log_probabilities", "last"], ["scores"], keepdims=0),
+        helper.make_node("Cast", ["log_probabilities"], ["integers"], to=TensorProto.INT64),
+        helper.make_node("Constant", [], ["four"], value_int=4),
+        helper.make_node("Sub", ["integers", "integers"], ["zeros"]),
+        helper.make_node("Add", ["zeros", "four"], ["words"]),
+    ]
+    outputs = {
+        "words": (TensorProto.INT64, ["batch", 1, 2]), "log_probabilities": (TensorProto.FLOAT, ["batch", 1, 2]),
+        "scores": (TensorProto.FLOAT, ["batch", 1]), "attention": (TensorProto.FLOAT, ["batch", 1, 2, "n"]),
+    }  # fmt: skip
+    graph = helper.make_graph(
+        nodes, "captioner",
+        [helper.make_tensor_value_info(name, *SHAPES[name]) for name in inputs],
+        [helper.make_tensor_value_info(name, *facts) for name, facts in outputs.items()],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def put(bundle: Path, manifest_inputs: object, *graph_inputs: str) -> Path:
+    """Replace the captioner of a bundle, and what its manifest says of the inputs."""
+    onnx.save(graph_of(*graph_inputs), str(bundle / CAPTIONER_GRAPH))
+    manifest: dict[str, Any] = json.loads((bundle / "manifest.json").read_text())
+    path = bundle / CAPTIONER_GRAPH
+    manifest["files"][CAPTIONER_GRAPH] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
+    manifest["files"].pop(STATIC_GRAPH, None)
+    if manifest_inputs is not None:
+        manifest["captioner_inputs"] = manifest_inputs
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    return bundle
+
+
+def load(bundle: Path) -> Captioner:
+    return Captioner.from_bundle(bundle, engine="onnxruntime-cpu", threads=1)
+
+
+@pytest.mark.parametrize("width", [640, 37])
+def test_boxes_of_the_grid_and_the_size_of_the_frame_reach_the_graph(bundle_copy: Path, width: int) -> None:
+    captioner = load(put(bundle_copy, list(CAPTIONER_INPUTS), *CAPTIONER_INPUTS))
+    frame = np.zeros((480, width, 3), np.uint8)
+    caption = captioner.caption(frame)
+    assert [word.log_probability for word in caption.words] == [width, 480]
+    assert caption.score == width + 480
+    found = captioner.decode(captioner.visual_tokens(frame), image_size=np.array([[width, 480]], np.float32))
+    np.testing.assert_allclose(found["attention"], 1 / 49, rtol=1e-5)
+    assert found["attention"].shape == (1, 1, 2, 49)
+    found = captioner.decode(captioner.visual_tokens(frame))
+    assert found["log_probabilities"].tolist() == [[[224.0, 224.0]]], "the size of the vision graph's input by default"
+
+
+def test_every_frame_of_a_batch_has_its_size(bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    captioner = load(put(bundle_copy, ["tokens", "image_size"], "tokens", "image_size"))
+    found: list[dict[str, np.ndarray]] = []
+    decode = captioner.decode
+
+    def recorded(tokens: np.ndarray, **options: np.ndarray) -> dict[str, np.ndarray]:
+        found.append(decode(tokens, **options))
+        return found[-1]
+
+    monkeypatch.setattr(captioner, "decode", recorded)
+    captioner.caption_batch([np.zeros((10, 20, 3), np.uint8), np.zeros((30, 40, 3), np.uint8)])
+    assert found[0]["log_probabilities"].tolist() == [[[20, 10]], [[40, 30]]]
+
+
+def test_inputs_are_tokens_and_token_mask_where_the_manifest_names_none(bundle_copy: Path) -> None:
+    assert Bundle.load(bundle_copy).captioner_inputs == ("tokens", "token_mask")
+    captioner = load(put(bundle_copy, None, "tokens", "token_mask"))
+    assert len(captioner.caption(np.zeros((48, 64, 3), np.uint8)).words) == 2
+
+
+@pytest.mark.parametrize(
+    ("named", "had"),
+    [
+        (None, CAPTIONER_INPUTS),
+        (list(CAPTIONER_INPUTS), ("tokens", "token_mask")),
+        (["tokens", "token_boxes"], ("tokens", "image_size")),
+    ],
+)
+def test_a_graph_with_other_inputs_than_the_manifest_names_is_refused(
+    bundle_copy: Path, named: list[str] | None, had: tuple[str, ...]
+) -> None:
+    put(bundle_copy, named, *had)
+    wanted = ", ".join(named or ("tokens", "token_mask"))
+    with pytest.raises(
+        BundleError, match=rf"captioner\.onnx maps {', '.join(had)} to .* instead of {wanted} to"
+    ) as error:
+        load(bundle_copy)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "named", ["tokens", [], ["token_mask"], ["tokens", "tokens"], ["tokens", "depth"], ["tokens", 3], {"tokens": 1}]
+)
+def test_a_manifest_that_names_other_inputs_is_refused(bundle_copy: Path, named: object) -> None:
+    put(bundle_copy, named, "tokens", "token_mask")
+    with pytest.raises(BundleError, match=r"manifest\.json: captioner_inputs must be a list with tokens"):
+        Bundle.load(bundle_copy)
