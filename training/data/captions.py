@@ -9,18 +9,24 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 
 
 def encode_captions(captions: Sequence[list[str]], vocabulary: Vocabulary, max_words: int) -> list[list[int]]:
-    """Begin token, at most ``max_words - 1`` words, end token, for every caption."""
-    return [[vocabulary.begin_id, *vocabulary.encode(words[: max_words - 1]), vocabulary.end_id] for words in captions]
+    """Encode captions as the begin token, the ids of the words and the end token.
+
+    A caption longer than ``max_words``, end token included, is cut and has no end token, so that no model is trained
+    to end in the middle of a phrase.
+    """
+    encoded = [[*vocabulary.encode(words), vocabulary.end_id][:max_words] for words in captions]
+    return [[vocabulary.begin_id, *ids] for ids in encoded]
 
 
 def pad_groups(groups: Sequence[list[list[int]]], padding_id: int) -> Tensor:
-    """The captions of B images as one tensor.
+    """Pad the captions of B images to one tensor.
 
     Args:
-        groups: for each image its encoded captions; an image with fewer than another gets all-padding rows.
+        groups: for each image its encoded captions.
+        padding_id: id of padding.
 
     Returns:
-        (B, G, T) int64, T the longest caption of the batch.
+        (B, G, T) int64, G of the image with most captions, T of the longest caption; missing captions are padding.
     """
     count = max(len(group) for group in groups)
     length = max(len(caption) for group in groups for caption in group)
