@@ -18,6 +18,7 @@ from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH
 from smart_caption_ros.engines import Engine
 from smart_caption_ros.engines.base import Graph
 from training.engine.trained_captioner import TrainedCaptioner
+from training.models.captioner import Visual
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def compare(
             expected = trained.caption_images(image[None], beam_size, max_words)
         else:
             with torch.inference_mode():
-                expected = trained.caption_tokens(tokens_of(image[None]), beam_size, max_words)
+                expected = trained.caption(Visual(tokens_of(image[None])), beam_size, max_words)
         words = trained.sentences(expected)[0]
         if [word.text for word in caption.words] == words:
             identical += 1

@@ -107,8 +107,8 @@ class Photographs:
         return Visual(tokens, batch.mask, batch.boxes_xyxy, batch.image_size)
 
 
-def photographs_as_visual(backbone: Backbone, images_bgr: Tensor) -> Visual:
-    """Make the captioner's input of photographs.
+def visual_of_images(backbone: Backbone, images_bgr: Tensor) -> Visual:
+    """Make the captioner's input of images.
 
     Args:
         backbone: makes the tokens.

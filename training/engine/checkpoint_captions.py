@@ -12,7 +12,7 @@ from smart_caption_ros.imaging import squash
 from training.configs.schema import ExperimentConfig, parse_config
 from training.data.feature_formats import check_images
 from training.data.feature_inputs import open_stored_features, read_batch
-from training.data.photograph_inputs import photographs_as_visual
+from training.data.photograph_inputs import visual_of_images
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, ConfigError, DataError
 from training.models.captioner import Visual
@@ -74,11 +74,11 @@ class CheckpointCaptioner:
             else:
                 assert read_image is not None
                 frames = np.stack([squash(read_image(name), (IMAGE_SIZE, IMAGE_SIZE)) for name in names])
-                visual = photographs_as_visual(self.trained.backbone, torch.from_numpy(frames))
+                visual = visual_of_images(self.trained.backbone, torch.from_numpy(frames))
             captions.update(zip(names, self._sentences(visual), strict=True))
         return captions
 
     def _sentences(self, visual: Visual) -> list[str]:
         beam_size, max_words = self.experiment.evaluation.beam_size, self.experiment.data.max_words
-        found = self.trained.caption_tokens(visual.tokens, beam_size, max_words, visual.mask)
+        found = self.trained.caption(visual, beam_size, max_words)
         return [join_words(words) for words in self.trained.sentences(found)]

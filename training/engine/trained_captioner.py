@@ -1,4 +1,4 @@
-"""A trained captioner as one file: captioner, vocabulary, backbone where it has one, and what is known of them."""
+"""A trained captioner as one file: captioner, vocabulary, backbone where it has one, and a record."""
 
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -11,6 +11,7 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
 from training.configs.schema import DataConfig
 from training.data.datasets import provenance
+from training.data.photograph_inputs import visual_of_images
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.models import BACKBONES, FAMILIES
 from training.models.captioner import Captioner, Visual
@@ -20,26 +21,26 @@ from training.vision.mobilenet_v2 import MobileNetV2
 
 @dataclass
 class TrainedCaptioner:
-    """What training makes and export takes."""
+    """Result of training and input of the export."""
 
     family: str
     captioner: Captioner
     backbone: Backbone | None
-    """What makes visual tokens of a frame; None for a captioner of features that were computed before."""
+    """Makes visual tokens of frames; None for a captioner of stored features."""
     vocabulary: Vocabulary
     record: dict[str, Any]
-    """Plain facts: name, experiment, data, scores."""
+    """JSON values: name, experiment, data, scores."""
 
     @property
     def backbone_options(self) -> dict[str, Any] | None:
-        """What its backbone is, apart from the weights; None without one."""
+        """Kind and constructor arguments of the backbone; None without one."""
         return None if self.backbone is None else {"kind": self.backbone.kind, **self.backbone.options}
 
     @property
     def caption_provenance(self) -> list[dict[str, str]]:
-        """The data whose captions it has learned, each with a name and its terms.
+        """Name and terms of the data sets whose captions it was trained on.
 
-        Options of an experiment that are no longer known are passed over: they say nothing of the data.
+        Options of the record that no longer exist are ignored.
         """
         known = {field.name for field in fields(DataConfig)}
         data = self.record["experiment"]["data"]
@@ -58,21 +59,21 @@ class TrainedCaptioner:
         save_checkpoint(path, self.tensors(), state)
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The weights, ``captioner.*`` and ``backbone.*``."""
+        """Collect the weights, as ``captioner.*`` and ``backbone.*``."""
         tensors = with_prefix("captioner", self.captioner.state_dict())
         if self.backbone is not None:
             tensors.update(with_prefix("backbone", self.backbone.state_dict()))
         return tensors
 
     def load_tensors(self, tensors: dict[str, torch.Tensor]) -> None:
-        """Put back what :meth:`tensors` gave; other names are left alone."""
+        """Load the weights of :meth:`tensors`; other names are ignored."""
         self.captioner.load_state_dict(under_prefix("captioner", tensors))
         if self.backbone is not None:
             self.backbone.load_state_dict(under_prefix("backbone", tensors))
 
     @classmethod
     def load(cls, path: Path) -> "TrainedCaptioner":
-        """Read what :meth:`save` wrote, in evaluation mode.
+        """Read a file of :meth:`save`; the networks are in evaluation mode.
 
         Raises:
             CheckpointError: the file is missing or malformed.
@@ -85,24 +86,22 @@ class TrainedCaptioner:
         vocabulary = Vocabulary(tuple(state["vocabulary"]))
         backbone = None
         if under_prefix("backbone", tensors):
-            options = {"kind": MobileNetV2.kind, **state.get("backbone", {})}  # older checkpoints do not say
+            options = {"kind": MobileNetV2.kind, **state.get("backbone", {})}  # older checkpoints lack the key
             backbone = BACKBONES[options.pop("kind")](**options).eval()
         trained = cls(state["family"], captioner, backbone, vocabulary, state["record"])
         trained.load_tensors(tensors)
         return trained
 
-    def caption_tokens(
-        self, tokens: torch.Tensor, beam_size: int, max_words: int, mask: torch.Tensor | None = None
-    ) -> Hypotheses:
-        """Beam search over visual tokens (B, N, width); mask: (B, N) bool, True where a token is real."""
-        return beam_search(self.captioner, Visual(tokens, mask), SearchSettings(beam_size, max_words))
+    def caption(self, visual: Visual, beam_size: int, max_words: int) -> Hypotheses:
+        """Search for the captions of B images."""
+        return beam_search(self.captioner, visual, SearchSettings(beam_size, max_words))
 
     def caption_images(self, images_bgr: np.ndarray, beam_size: int, max_words: int) -> Hypotheses:
-        """Beam search over frames, (B, 224, 224, 3) uint8 BGR; for a captioner with a backbone."""
+        """Search for the captions of (B, 224, 224, 3) uint8 frames, BGR; the captioner must have a backbone."""
         assert self.backbone is not None
         with torch.inference_mode():
-            return self.caption_tokens(self.backbone(torch.from_numpy(images_bgr)), beam_size, max_words)
+            return self.caption(visual_of_images(self.backbone, torch.from_numpy(images_bgr)), beam_size, max_words)
 
     def sentences(self, hypotheses: Hypotheses) -> list[list[str]]:
-        """The words of each image's best caption."""
+        """Decode the words of each image's best caption."""
         return [self.vocabulary.decode(ids) for ids in hypotheses.words[:, 0].tolist()]

@@ -402,9 +402,7 @@ class Trainer:
             for start, host_batch in zip(bar, batches, strict=True):
                 batch = engine.to_device(host_batch)
                 visual = self.inputs.visual(batch)
-                found = self.trained.caption_tokens(
-                    visual.tokens, settings.beam_size, self.config.data.max_words, visual.mask
-                )
+                found = self.trained.caption(visual, settings.beam_size, self.config.data.max_words)
                 images = names[start : start + settings.images_per_batch]
                 captions.update(zip(images, map(" ".join, self.trained.sentences(found)), strict=True))
         for others in engine.gather(captions):

@@ -7,7 +7,7 @@ import torch
 from tests.training.small_flickr8k import make_data
 from training.configs.schema import PhaseConfig
 from training.data.flickr8k import Flickr8k
-from training.data.photograph_inputs import Photographs, photographs_as_visual
+from training.data.photograph_inputs import Photographs, visual_of_images
 from training.models.captioner import Visual
 from training.vision.mobilenet_v2 import MobileNetV2
 
@@ -41,6 +41,6 @@ def test_cached_features_and_random_views_have_the_boxes_of_the_grid(photographs
 
 def test_photographs_of_an_evaluation_have_the_boxes_of_the_grid(photographs: Photographs) -> None:
     frames = torch.randint(0, 256, (2, 224, 224, 3), dtype=torch.uint8)
-    visual = photographs_as_visual(photographs.backbone, frames)
+    visual = visual_of_images(photographs.backbone, frames)
     check_grid(visual)
     torch.testing.assert_close(visual.tokens, photographs.backbone(frames))
