@@ -1,37 +1,37 @@
-"""Caption real photographs of rooms from the best source there is. Start it again to go on after a kill."""
+"""Caption real photographs of rooms: ``python -m training.rooms -o FOLDER``."""
 
-import argparse
 import sys
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
-from training.arguments import positive
-from training.datagen.rooms.dataset import DEV_PHOTOGRAPHS, make
-from training.datagen.rooms.errors import RoomsError
+from training.command_line import run_command
+from training.datagen.rooms.dataset import DEV_PHOTOGRAPHS, make_dataset
+from training.errors import DataError
 from training.paths import data_folder
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m training.rooms", description=__doc__)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="where the data set goes")
-    parser.add_argument("--data", type=Path, default=data_folder(), help="folder of the data (default: %(default)s)")
-    parser.add_argument(
-        "--dev", type=positive, default=DEV_PHOTOGRAPHS, help="photographs that are held out (default: %(default)s)"
-    )
-    arguments = parser.parse_args()
-    try:
-        report = make(arguments.data, arguments.output, arguments.dev)
-    except RoomsError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on after the last photograph", file=sys.stderr)
-        return 130
+def rooms(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the data set to write.")],
+    data: Annotated[Path, typer.Option(default_factory=data_folder, metavar="FOLDER", help="Folder of the data.")],
+    dev: Annotated[int, typer.Option(min=1, help="Photographs to hold out.")] = DEV_PHOTOGRAPHS,
+) -> None:
+    """Caption real photographs of rooms, each from the best sources that it has.
+
+    The same command continues a run that was stopped.
+    """
+    report = make_dataset(data, output, dev)
     Console().print(report.table())
-    if report.without:
-        print(f"{report.without} photographs have no caption: nothing could be said of them with some certainty")
-    return 0
+    if report.uncaptioned:
+        print(f"{report.uncaptioned} photographs have no caption: no source says anything about them with certainty")
+
+
+def main() -> int:
+    return run_command(
+        rooms, "python -m training.rooms", (DataError,), "stopped; the same command continues after the last photograph"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -8,11 +9,12 @@ from tests.training.datagen.rooms.small_rooms import WITHHELD, make_rooms
 from training.data.coco_dataset import CocoDataset, CocoOptions
 from training.datagen.rooms.sheet import draw_pairs, write_sheets
 from training.datagen.rooms.sheet import main as sheet_main
+from training.datagen.teachers.image_content import ContentTeacher
 from training.rooms import main
 
 
-def run(monkeypatch: pytest.MonkeyPatch, data: Path, output: Path) -> int:
-    monkeypatch.setattr(sys, "argv", ["rooms", "-o", str(output), "--data", str(data), "--dev", "1"])
+def run(monkeypatch: pytest.MonkeyPatch, data: Path, output: Path, dev: int = 1) -> int:
+    monkeypatch.setattr(sys, "argv", ["rooms", "-o", str(output), "--data", str(data), "--dev", str(dev)])
     return main()
 
 
@@ -77,6 +79,19 @@ def test_dev_has_human_captions_alone(data: Path, tmp_path: Path, monkeypatch: p
     assert {source for each in held_out.values() for source, _ in each} <= {"human_caption", "human_sentences"}
 
 
+def test_captions_of_dev_photographs_are_not_retrieved_for_others(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coco = data / "coco_val2017_captions" / "images"
+    shutil.copy(coco / "000000000007.jpg", coco / "000000000008.jpg")  # the pool's captions are about photograph 8
+    assert run(monkeypatch, data, tmp_path / "out", dev=100) == 0
+    dev, train = captions(tmp_path / "out", "dev"), captions(tmp_path / "out")
+    described = {sentence for each in dev.values() for _, sentence in each}
+    assert "a bed next to a window in a bedroom" in described
+    assert train
+    assert not described & {sentence for each in train.values() for _, sentence in each}
+
+
 def test_run_again_gives_the_same_and_asks_no_teacher_twice(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,10 +100,8 @@ def test_run_again_gives_the_same_and_asks_no_teacher_twice(
     before = (output / "captions_train.json").read_bytes()
     (output / "teachers" / "scenes" / "000003.json").unlink()
     asked: list[object] = []
-    from training.datagen.rooms.teachers import Teachers
-
-    see = Teachers.see
-    monkeypatch.setattr(Teachers, "see", lambda self, image: asked.append(image) or see(self, image))
+    find = ContentTeacher.find
+    monkeypatch.setattr(ContentTeacher, "find", lambda self, image: asked.append(image) or find(self, image))
     assert run(monkeypatch, data, output) == 0
     assert len(asked) == 1
     assert (output / "captions_train.json").read_bytes() == before
@@ -112,8 +125,8 @@ def test_other_teachers_are_asked_anew(data: Path, tmp_path: Path, monkeypatch: 
         ("nyu_rooms/images.zip", "no archive", "cannot be read"),
         ("scenes/scenes.jsonl", '{"file": "000001.jpg"}', "scene is missing"),
         ("scenes/scenes.jsonl", '{"file": "a.jpg", "scene": "b", "captions": [], "descriptions": 1}', "descriptions"),
-        ("coco_val2017_captions/captions_val2017.json", "{}", "'images' is missing"),
-        ("coco_mini/captions_val2017.json", "[]", "no annotation file"),
+        ("coco_val2017_captions/captions_val2017.json", "{}", "has a list of annotations; this one has none"),
+        ("coco_mini/captions_val2017.json", "[]", "a COCO annotation file is an object"),
         ("detectors/ade20k_classes.txt", "wall\nbed\n", "fifth column"),
         ("detectors/yolox_nano.onnx", "no graph", "yolox_nano.onnx"),
     ],
@@ -172,13 +185,3 @@ def test_sheets_of_a_folder_without_captions_are_refused(
     monkeypatch.setattr(sys, "argv", ["sheet", str(tmp_path), "-o", str(tmp_path / "sheets")])
     assert sheet_main() == 1
     assert "captions_train.json" in capsys.readouterr().err
-
-
-@pytest.mark.needs_data
-def test_real_class_table_has_the_150_classes(data_dir: Path) -> None:
-    from training.datagen.rooms.teachers import class_names
-
-    names = class_names(data_dir / "detectors" / "ade20k_classes.txt")
-    assert len(names) == 150
-    assert names[0] == "wall"
-    assert names[7] == "bed"

@@ -1,1 +1,1 @@
-"""Captions for real photographs of rooms that have few: ``python -m training.rooms``."""
+"""Captions for real photographs of rooms: ``python -m training.rooms``."""

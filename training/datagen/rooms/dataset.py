@@ -1,8 +1,8 @@
-"""The result on disk: COCO's captions, in two splits, and the photographs.
+"""Make the data set: captions in COCO's format, in two splits, and the photographs.
 
-FOLDER/captions_train.json, captions_dev.json   COCO's format; annotations have ``source``, images have ``origin``
-FOLDER/images/nyu_rooms/image3.jpg              photographs as they were in the data
-FOLDER/teachers/                                what the teachers saw, to go on after a kill
+FOLDER/captions_train.json, captions_dev.json   annotations have ``source``; images have ``origin`` and ``scene``
+FOLDER/images/nyu_rooms/image3.jpg              photographs, copied from the data
+FOLDER/teachers/                                what the teacher networks found, to continue a run that was stopped
 """
 
 from collections import Counter
@@ -13,12 +13,13 @@ from pathlib import Path
 from rich.table import Table
 from tqdm import tqdm
 
+from smart_caption_ros.files import write_bytes_atomically
 from training.datagen.compact_json import json_bytes
-from training.datagen.rooms.errors import RoomsError
-from training.datagen.rooms.files import write
-from training.datagen.rooms.photographs import Photograph, RoomsData, decoded
-from training.datagen.rooms.sources import SOURCES, Captioned, Writer, held_out
-from training.datagen.rooms.teachers import Teachers
+from training.datagen.rooms.content_cache import find_contents
+from training.datagen.rooms.photographs import Photograph, RoomsData, decode_photograph
+from training.datagen.rooms.sources import SOURCES, CaptionedPhotograph, CaptionWriter, choose_held_out
+from training.datagen.teachers.image_content import ContentTeacher
+from training.errors import DataError
 
 SPLITS = ("train", "dev")
 DEV_PHOTOGRAPHS = 100
@@ -26,14 +27,15 @@ DEV_PHOTOGRAPHS = 100
 
 @dataclass(frozen=True)
 class Report:
-    """What was written."""
+    """Numbers of a data set."""
 
-    splits: dict[str, list[Captioned]]
-    without: int
-    """Photographs that no source has anything to say about."""
+    splits: dict[str, list[CaptionedPhotograph]]
+    """By name of the split."""
+    uncaptioned: int
+    """Photographs for which no source has a caption."""
 
     def table(self) -> Table:
-        """A row a source; a photograph counts with its first, best source."""
+        """Count photographs, by their best source, and captions: one row per source."""
         table = Table("source", *(f"{split} {what}" for split in SPLITS for what in ("photographs", "captions")))
         for column in table.columns[1:]:
             column.justify = "right"
@@ -48,55 +50,67 @@ class Report:
         return table
 
 
-def make(data: Path, output: Path, dev: int = DEV_PHOTOGRAPHS) -> Report:
+def make_dataset(data: Path, output: Path, dev: int = DEV_PHOTOGRAPHS) -> Report:
     """Caption all photographs of the data and write the data set.
 
     Args:
         data: folder of the data sets and of ``detectors/``.
-        output: where it goes; what is there is brought up to date.
-        dev: how many photographs are held out.
+        output: folder to write; what is there is brought up to date.
+        dev: number of photographs to hold out.
 
     Raises:
-        RoomsError: data is missing or malformed, or the folder cannot be written.
+        DataError: data is missing or malformed.
+        OSError: a file is missing or cannot be written.
     """
     rooms = RoomsData.open(data)
-    teachers = Teachers(data / "detectors", output / "teachers")
-    seen = teachers.look(rooms, rooms.photographs)
-    writer = Writer(rooms)
-    bar = tqdm(rooms.photographs, "sentences", unit="photograph", mininterval=1)
-    everything = [writer.captions(photograph, seen[photograph.id]) for photograph in bar]
-    captioned = [each for each in everything if each.captions]
-    chosen = held_out(captioned, dev)
+    teacher = ContentTeacher(data / "detectors")
+    contents = find_contents(teacher, rooms, rooms.photographs, output / "teachers")
+    writer = CaptionWriter(rooms)
+    bar = tqdm(rooms.photographs, "people's texts", unit="photograph", mininterval=1)
+    drafts = [writer.draft(photograph, contents[photograph.id]) for photograph in bar]
+    held_out = choose_held_out(drafts, dev)
+    pool = writer.pool(rooms, held_out)
+    remaining = [draft for draft in drafts if draft.captioned.photograph.id not in held_out]
+    completed = [
+        writer.complete(draft, pool) for draft in tqdm(remaining, "captions", unit="photograph", mininterval=1)
+    ]
     splits = {
-        "train": [each for each in captioned if each.photograph.id not in chosen],
-        "dev": [each.by_people() for each in captioned if each.photograph.id in chosen],
+        "train": [each for each in completed if each.captions],
+        "dev": [draft.captioned for draft in drafts if draft.captioned.photograph.id in held_out],
     }
+    captioned = splits["train"] + splits["dev"]
     if not all(splits.values()):
-        raise RoomsError(
-            f"{data}: {len(captioned)} photographs have captions, and {len(chosen)} of them go to dev: nothing is left "
-            "for one of the splits; give more photographs or another --dev"
+        raise DataError(
+            f"{data}: {len(captioned)} photographs have captions, and {len(held_out)} of them go to dev: nothing is "
+            "left for one of the splits; give more photographs or another --dev"
         )
     sizes = _write_photographs(rooms, [each.photograph for each in captioned], output / "images")
     number = 0
     for split in SPLITS:
-        write(output / f"captions_{split}.json", json_bytes(_document(splits[split], sizes, number)))
+        document = _document(splits[split], sizes, number)
+        write_bytes_atomically(output / f"captions_{split}.json", json_bytes(document))
         number += sum(len(each.captions) for each in splits[split])
-    return Report(splits, len(everything) - len(captioned))
+    return Report(splits, len(rooms.photographs) - len(captioned))
 
 
 def _write_photographs(rooms: RoomsData, photographs: Sequence[Photograph], folder: Path) -> dict[str, tuple[int, int]]:
+    """Copy photographs that are not in the folder yet; return width and height by id."""
     sizes = {}
     with tqdm(rooms.encoded(photographs), "photographs", len(photographs), mininterval=1) as bar:
         for photograph, encoded in bar:
             path = folder / photograph.path
             if not path.is_file() or path.read_bytes() != encoded:
-                write(path, encoded)
-            height, width = decoded(photograph, encoded).shape[:2]
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_bytes_atomically(path, encoded)
+            height, width = decode_photograph(photograph, encoded).shape[:2]
             sizes[photograph.id] = width, height
     return sizes
 
 
-def _document(captioned: Sequence[Captioned], sizes: dict[str, tuple[int, int]], first: int) -> dict[str, object]:
+def _document(
+    captioned: Sequence[CaptionedPhotograph], sizes: dict[str, tuple[int, int]], first: int
+) -> dict[str, object]:
+    """Build the annotation file of a split, whose annotations are numbered from ``first``."""
     images = []
     annotations: list[dict[str, object]] = []
     for each in captioned:

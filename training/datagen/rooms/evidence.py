@@ -1,4 +1,8 @@
-"""What may be said of a photograph: the teachers' answers and human words as nouns with counts and colours."""
+"""Evidence for captions of a photograph: nouns with counts and colours, from teacher networks and from people's words.
+
+A class of the teachers is believed where such a thing belongs (a bed in a bedroom); elsewhere both networks must
+agree, or one must have a high score.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -6,16 +10,25 @@ from functools import cache
 
 import numpy as np
 
-from smart_caption_ros.detection.boxes import box_iou
-from training.datagen.rooms.teachers import Seen, SeenObject
-from training.datagen.rooms.words import ROOMS, SUPPORT, indoors_by_name
+from smart_caption_ros.detection.boxes import box_areas, box_iou
+from training.datagen.rooms.places import ROOMS, is_indoors_by_name
+from training.datagen.rooms.supported_nouns import CLASSES_OF
+from training.datagen.teachers.image_content import FoundObject, ImageContent
 
-SURER, SURE, LIKELY, POSSIBLE = 0.65, 0.5, 0.4, 0.25
-"""Scores of the detector: for a thing in a strange place, for the grammar, to support a noun, to spoil a count."""
-SMALL_THINGS = frozenset({"bottle", "book", "clock", "flower", "lamp", "light", "plate", "towel", "vase", "sconce"})
-LARGE_AREA, SMALL_AREA = 0.02, 0.005
-SAME_OBJECT = 0.6
-"""Intersection over union from which on two boxes are one object."""
+POSSIBLE = 0.25
+"""Minimum detector score of an object that makes a count uncertain."""
+LIKELY = 0.4
+"""Minimum detector score of an object that supports a noun."""
+CERTAIN = 0.5
+"""Minimum detector score of an object that is strong evidence."""
+CERTAIN_ELSEWHERE = 0.65
+"""The same in an unusual room or outside."""
+LARGE_SHARE, SMALL_SHARE = 0.02, 0.005
+"""Fractions of the image from which on the segmenter supports a noun, and one of ``SMALL_CLASSES``."""
+SMALL_CLASSES = frozenset({"bottle", "book", "clock", "flower", "lamp", "light", "plate", "towel", "vase", "sconce"})
+SAME_OBJECT_IOU = 0.6
+_MIN_INDOOR_SHARE, _MAX_OUTDOOR_SHARE = 0.35, 0.06
+"""Fractions of indoor and outdoor areas between which a place is inside where its name does not tell."""
 _OFTEN_MISTAKEN = frozenset({"door", "painting", "picture", "mirror", "armchair", "window", "curtain"})
 _INDOOR_AREAS = ("ceiling", "wall", "floor")
 _OUTDOOR_AREAS = ("sky", "tree", "grass", "road", "building", "mountain", "sea", "sidewalk", "earth", "field", "water")
@@ -23,8 +36,8 @@ _BEDROOMS = frozenset({"bedroom", "hotel room", "dorm room", "nursery"})
 _KITCHENS, _BATHROOMS = frozenset({"kitchen"}), frozenset({"bathroom", "restroom"})
 _LIVING = frozenset({"living room", "lobby", "waiting room", "game room"})
 _OFFICES = frozenset({"office", "home office", "computer room", "classroom", "conference room", "library"})
-# Where the teachers may be believed when they see such a thing; elsewhere they must agree, or be very sure.
-_HOMES: dict[str, frozenset[str]] = {
+# The rooms that a thing belongs to; nouns that are not listed belong everywhere.
+_USUAL_ROOMS: dict[str, frozenset[str]] = {
     **dict.fromkeys(("bed", "bedspread", "blanket", "pillow", "dresser", "wardrobe"), _BEDROOMS),
     **dict.fromkeys(("toilet", "bathtub", "bath", "tub", "shower", "towel"), _BATHROOMS),
     **dict.fromkeys(("stove", "oven", "range", "refrigerator", "fridge", "freezer", "microwave"), _KITCHENS),
@@ -40,7 +53,7 @@ _HOMES: dict[str, frozenset[str]] = {
     **dict.fromkeys(("chair", "table", "seat"), _LIVING | _OFFICES | {"dining room", "restaurant"}),
     **dict.fromkeys(("bench", "armchair"), frozenset()),
 }
-# What makes a room recognisable where nobody has named it: at least so many of these.
+# Room, and how many of which things identify it where nobody has named it.
 _TYPICAL: tuple[tuple[str, int, frozenset[str]], ...] = (
     ("bathroom", 1, frozenset({"toilet", "bathtub"})),
     ("kitchen", 2, frozenset({"stove", "oven", "refrigerator", "dishwasher", "microwave", "sink", "kitchen island"})),
@@ -51,123 +64,129 @@ _TYPICAL: tuple[tuple[str, int, frozenset[str]], ...] = (
 
 @dataclass(frozen=True)
 class Evidence:
-    """Of one photograph."""
+    """What captions of one photograph may name. Nouns are singular, keys of ``CLASSES_OF``."""
 
     indoors: bool
     rooms: tuple[str, ...]
-    """Names for the place, best first; ``room`` last where it is inside a building."""
+    """Names for the place, best first, ``room`` last; empty for a place that is not inside a building."""
     nouns: dict[str, float]
-    """Nouns that are supported; the share of the photograph that shows them (at least a little)."""
-    sure: frozenset[str]
-    """Those of them that are beyond much doubt."""
+    """Supported nouns to the fraction of the image that shows them."""
+    certain: frozenset[str]
+    """Supported nouns with strong evidence."""
     counts: dict[str, tuple[int, int]]
-    """Of what the detector knows: how many are sure, and how many are possible."""
+    """Nouns of the detector's classes to the number of certain objects and the number of possible ones."""
     colours: dict[str, frozenset[str]] = field(default_factory=dict)
-    human: frozenset[str] = frozenset()
-    """Nouns that a person has named."""
+    """Supported nouns to the names of the colours found on them."""
+    named_by_people: frozenset[str] = frozenset()
 
-    def counted(self, noun: str) -> int | None:
-        """How many there are; None where that is doubtful."""
-        surely, possibly = self.counts.get(noun, (0, 0))
-        return surely if surely and surely == possibly else None
+    def exact_count(self, noun: str) -> int | None:
+        """Return how many there are; None where some are uncertain."""
+        certain, possible = self.counts.get(noun, (0, 0))
+        return certain if certain and certain == possible else None
 
 
-def weigh(scene: str, seen: Seen, human: Iterable[str] = ()) -> Evidence:
-    """
+def collect_evidence(scene: str, content: ImageContent, named: Iterable[str] = ()) -> Evidence:
+    """Combine the name of the place, the teachers' contents and people's words.
+
     Args:
         scene: name of the place; may be empty.
-        seen: what the teachers saw.
-        human: nouns (singular) that people named in their words about this photograph.
+        content: found by the teacher networks.
+        named: nouns (singular) that people used in texts about this photograph.
     """
-    shares = {area.name: area.share for area in seen.areas}
-    named = frozenset(human)
-    by_name = indoors_by_name(scene) if scene else None
-    outside = sum(shares.get(name, 0) for name in _OUTDOOR_AREAS)
-    inside = sum(shares.get(name, 0) for name in _INDOOR_AREAS)
-    indoors = by_name if by_name is not None else not scene or (inside > 0.35 and outside < 0.06)
-    objects_seen = _one_name_each(seen.objects)
-    boxes = {noun: [each for each in objects_seen if each.name in _detected(noun)] for noun in SUPPORT}
-    agreed = {noun for noun in SUPPORT if _best(boxes[noun]) >= LIKELY and _share(shares, noun) >= _enough(noun)}
-    rooms = _rooms(scene, named | agreed, indoors)
+    shares = {area.name: area.share for area in content.areas}
+    by_people = frozenset(named)
+    indoors = _is_indoors(scene, shares)
+    objects = _without_duplicates(content.objects)
+    objects_of = {noun: [each for each in objects if each.name in _detector_classes(noun)] for noun in CLASSES_OF}
+    agreed = {
+        noun
+        for noun in CLASSES_OF
+        if _best_score(objects_of[noun]) >= LIKELY and _share(shares, noun) >= _minimum_share(noun)
+    }
+    rooms = _rooms(scene, by_people | agreed, indoors)
     nouns: dict[str, float] = {}
-    sure: set[str] = set(named)
+    certain: set[str] = set(by_people)
     colours: dict[str, set[str]] = {}
-    for noun, objects in boxes.items():
-        share, best, enough = _share(shares, noun), _best(objects), _enough(noun)
-        likely = [each for each in objects if each.score >= LIKELY]
-        at_home = noun not in _HOMES or bool(_HOMES[noun] & set(rooms))
-        if share >= enough and (at_home or best >= POSSIBLE or (not _detected(noun) and share >= 3 * enough)):
+    for noun, found in objects_of.items():
+        share, score, minimum = _share(shares, noun), _best_score(found), _minimum_share(noun)
+        likely = [each for each in found if each.score >= LIKELY]
+        usual = noun not in _USUAL_ROOMS or bool(_USUAL_ROOMS[noun] & set(rooms))
+        if share >= minimum and (usual or score >= POSSIBLE or (not _detector_classes(noun) and share >= 3 * minimum)):
             nouns[noun] = share
-            if best >= LIKELY or (share >= (2 if at_home and indoors else 4) * _doubt(noun) * enough):
-                sure.add(noun)
-        if best >= (LIKELY if at_home else SURE):
+            factor = (2 if usual and indoors else 4) * (2 if noun in _OFTEN_MISTAKEN else 1)
+            if score >= LIKELY or share >= factor * minimum:
+                certain.add(noun)
+        if score >= (LIKELY if usual else CERTAIN):
             nouns[noun] = max(nouns.get(noun, 0), sum(_area(each) for each in likely))
-            if best >= (SURE if at_home and indoors else SURER):
-                sure.add(noun)
-        areas = [area.colour for area in seen.areas if area.name in SUPPORT[noun] and area.share >= enough]
+            if score >= (CERTAIN if usual and indoors else CERTAIN_ELSEWHERE):
+                certain.add(noun)
+        areas = [area.colour for area in content.areas if area.name in CLASSES_OF[noun] and area.share >= minimum]
         colours[noun] = {*areas, *(each.colour for each in likely)} - {""}
-    for noun in named:
-        nouns[noun] = max(nouns.get(noun, 0), LARGE_AREA)
+    for noun in by_people:
+        nouns[noun] = max(nouns.get(noun, 0), LARGE_SHARE)
     return Evidence(
         indoors,
         rooms,
         nouns,
-        frozenset(sure),
+        frozenset(certain),
         {
-            noun: (sum(each.score >= SURE for each in objects), sum(each.score >= POSSIBLE for each in objects))
-            for noun, objects in boxes.items()
-            if _detected(noun)
+            noun: (sum(each.score >= CERTAIN for each in found), sum(each.score >= POSSIBLE for each in found))
+            for noun, found in objects_of.items()
+            if _detector_classes(noun)
         },
         {noun: frozenset(names) for noun, names in colours.items() if noun in nouns},
-        named,
+        by_people,
     )
 
 
-def _rooms(scene: str, sure: Set[str], indoors: bool) -> tuple[str, ...]:
+def _is_indoors(scene: str, shares: Mapping[str, float]) -> bool:
+    if not scene:
+        return True
+    if (by_name := is_indoors_by_name(scene)) is not None:
+        return by_name
+    inside = sum(shares.get(name, 0) for name in _INDOOR_AREAS)
+    outside = sum(shares.get(name, 0) for name in _OUTDOOR_AREAS)
+    return inside > _MIN_INDOOR_SHARE and outside < _MAX_OUTDOOR_SHARE
+
+
+def _rooms(scene: str, things: Set[str], indoors: bool) -> tuple[str, ...]:
     if not indoors:
         return ()
     if scene:
         return (*ROOMS.get(scene, ()), "room")
-    fitting = [name for name, needed, typical in _TYPICAL if len(sure & typical) >= needed]
+    fitting = [name for name, needed, typical in _TYPICAL if len(things & typical) >= needed]
     return (fitting[0], "room") if len(fitting) == 1 else ("room",)
 
 
 @cache
-def _detected(noun: str) -> frozenset[str]:
+def _detector_classes(noun: str) -> frozenset[str]:
     """Classes of the detector that show a noun."""
-    return frozenset(name[1:] for name in SUPPORT[noun] if name.startswith("@"))
+    return frozenset(name[1:] for name in CLASSES_OF[noun] if name.startswith("@"))
 
 
 def _share(shares: Mapping[str, float], noun: str) -> float:
-    return sum(shares.get(name, 0) for name in SUPPORT[noun])
+    return sum(shares.get(name, 0) for name in CLASSES_OF[noun])
 
 
-def _enough(noun: str) -> float:
-    return SMALL_AREA if SMALL_THINGS & set(SUPPORT[noun]) else LARGE_AREA
+def _minimum_share(noun: str) -> float:
+    return SMALL_SHARE if SMALL_CLASSES & set(CLASSES_OF[noun]) else LARGE_SHARE
 
 
-def _doubt(noun: str) -> float:
-    return 2 if noun in _OFTEN_MISTAKEN else 1
+def _without_duplicates(objects: Sequence[FoundObject]) -> list[FoundObject]:
+    """Drop objects whose box is that of an object of another class with a higher score."""
+    ranked = sorted(objects, key=lambda found: -found.score)
+    boxes = np.array([each.box for each in ranked])
+    same_box = box_iou(boxes, boxes) >= SAME_OBJECT_IOU
+    kept: list[int] = []
+    for place, each in enumerate(ranked):
+        if all(each.name == ranked[other].name or not same_box[place, other] for other in kept):
+            kept.append(place)
+    return [ranked[place] for place in kept]
 
 
-def _one_name_each(objects: Sequence[SeenObject]) -> list[SeenObject]:
-    """Without those that are, by their box, another and surer object of another name."""
-    kept: list[SeenObject] = []
-    for each in sorted(objects, key=lambda found: -found.score):
-        if all(each.name == other.name or _overlap(each, other) < SAME_OBJECT for other in kept):
-            kept.append(each)
-    return kept
-
-
-def _overlap(one: SeenObject, other: SeenObject) -> float:
-    """Intersection over union."""
-    return float(box_iou(np.array(one.box), np.array(other.box))[0, 0])
-
-
-def _best(objects: Sequence[SeenObject]) -> float:
+def _best_score(objects: Sequence[FoundObject]) -> float:
     return max((each.score for each in objects), default=0.0)
 
 
-def _area(found: SeenObject) -> float:
-    left, top, right, bottom = found.box
-    return (right - left) * (bottom - top)
+def _area(found: FoundObject) -> float:
+    return float(box_areas(np.array(found.box)))

@@ -1,9 +1,9 @@
-"""The photographs, and what people have written about each of them."""
+"""The photographs to caption, with the texts that people wrote about them, and the captions of other photographs."""
 
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,74 +11,80 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.imaging import ImageError, decode_image_bytes
-from training.datagen.rooms.errors import RoomsError
-from training.datagen.rooms.files import read_json, read_json_lines
+from training.data.coco import read_captions
+from training.data.json_files import read_json_lines
+from training.errors import DataError
 
 NYU, SCENES, COCO = "nyu_rooms", "scenes", "coco_val2017_captions"
-MEASURING_ONLY = "coco_mini"
+EVALUATION_ONLY = "coco_mini"
 
 
 @dataclass(frozen=True)
 class Photograph:
-    """One photograph with its human words."""
+    """A photograph and the texts that people wrote about it."""
 
     origin: str
-    """The data set it is from: the name of its folder."""
+    """Folder name of the data set that it is from."""
     file: str
+    """File name within the data set."""
     scene: str = ""
-    """The name of the place; empty where nobody has named it."""
+    """Name of the place by the data set; empty where it has none."""
     captions: tuple[str, ...] = ()
+    """Captions by people."""
     descriptions: tuple[str, ...] = ()
-    """Sentences about details."""
+    """Sentences by people about details."""
     questions: tuple[tuple[str, str], ...] = ()
-    """Questions with their answers."""
+    """Pairs of a question and its answer."""
 
     @property
     def id(self) -> str:
+        """Image id in the data set that is written."""
         return f"{self.origin}-{Path(self.file).stem}"
 
     @property
     def path(self) -> str:
-        """Below the folder of images."""
+        """Path below the folder of images."""
         return f"{self.origin}/{self.file}"
 
 
-@dataclass
-class PooledCaption:
-    """A human caption of some photograph of COCO, which may suit others."""
+@dataclass(frozen=True)
+class PoolCaption:
+    """A caption that a person wrote for a photograph of COCO; it may also fit other photographs."""
 
-    image: str
+    photograph_id: str
+    """:attr:`Photograph.id` of COCO's photograph, whether or not it is among the photographs to caption."""
     text: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class RoomsData:
-    """All photographs in a fixed order, and the captions to choose from."""
+    """All photographs in a fixed order, and the captions to retrieve from."""
 
     folder: Path
     photographs: list[Photograph]
-    pool: list[PooledCaption] = field(default_factory=list)
+    pool: list[PoolCaption]
 
     @classmethod
     def open(cls, folder: Path) -> "RoomsData":
-        """
+        """Read the data sets.
+
         Args:
             folder: holds ``nyu_rooms/``, ``scenes/``, ``coco_val2017_captions/`` and ``coco_mini/``.
 
         Raises:
-            RoomsError: a file is missing or malformed; names it, the place and the reason.
+            DataError: a file is missing or malformed; names the file, the place and the reason.
         """
         if not folder.is_dir():
-            raise RoomsError(f"{folder}: no such folder of data; give --data, or set SMART_CAPTION_DATA")
-        withheld = _measured_images(folder)
-        own, pool = _coco(folder, withheld)
-        return cls(folder, [*_nyu(folder), *_scenes(folder), *own], pool)
+            raise DataError(f"{folder}: no such folder of data; give --data, or set SMART_CAPTION_DATA")
+        withheld = _evaluation_images(folder)
+        coco, pool = _coco(folder, withheld)
+        return cls(folder, [*_nyu(folder), *_scenes(folder), *coco], pool)
 
     def encoded(self, wanted: Sequence[Photograph]) -> Iterator[tuple[Photograph, bytes]]:
-        """The files of photographs, as they are.
+        """Read the files of photographs without decoding them.
 
         Raises:
-            RoomsError: one is missing.
+            DataError: a file is missing.
         """
         with ExitStack() as stack:
             archives: dict[str, zipfile.ZipFile] = {}
@@ -92,28 +98,28 @@ class RoomsData:
             try:
                 return path.read_bytes()
             except OSError as error:
-                raise RoomsError(f"{path} cannot be read: {error.strerror}") from None
+                raise DataError(f"{path} cannot be read: {error.strerror}") from None
         path = folder / "images.zip"
         try:
             if photograph.origin not in archives:
                 archives[photograph.origin] = stack.enter_context(zipfile.ZipFile(path))
             return archives[photograph.origin].read(photograph.file)
         except KeyError:
-            raise RoomsError(f"{path}: {photograph.file} is not in it") from None
+            raise DataError(f"{path}: {photograph.file} is not in it") from None
         except (OSError, zipfile.BadZipFile) as error:
-            raise RoomsError(f"{path} cannot be read: {error}") from None
+            raise DataError(f"{path} cannot be read: {error}") from None
 
 
-def decoded(photograph: Photograph, encoded: bytes) -> NDArray[np.uint8]:
-    """Decode the bytes of a photograph to (H, W, 3) uint8 BGR.
+def decode_photograph(photograph: Photograph, encoded: bytes) -> NDArray[np.uint8]:
+    """Decode the file of a photograph to (H, W, 3) uint8 BGR.
 
     Raises:
-        RoomsError: they are not an image.
+        DataError: it is not an image.
     """
     try:
         return decode_image_bytes(encoded)
     except ImageError as error:
-        raise RoomsError(f"{photograph.path}: {error}") from None
+        raise DataError(f"{photograph.path}: {error}") from None
 
 
 def _nyu(folder: Path) -> list[Photograph]:
@@ -123,7 +129,7 @@ def _nyu(folder: Path) -> list[Photograph]:
         where = f"{path}, entry {number}"
         asked = entry.get("questions")
         if not isinstance(asked, list) or not all(isinstance(pair, dict) for pair in asked):
-            raise RoomsError(f"{where}: questions is missing or no list of objects")
+            raise DataError(f"{where}: questions is missing or no list of objects")
         pairs = tuple((_text(where, pair, "question"), _text(where, pair, "answer")) for pair in asked)
         found.append(Photograph(NYU, _text(where, entry, "file"), questions=pairs))
     return found
@@ -146,54 +152,41 @@ def _scenes(folder: Path) -> list[Photograph]:
     return found
 
 
-def _coco(folder: Path, withheld: frozenset[str]) -> tuple[list[Photograph], list[PooledCaption]]:
-    path = folder / COCO / "captions_val2017.json"
-    document = read_json(path)
-    try:
-        names = {str(image["id"]): str(image["file_name"]) for image in document["images"]}
-        pool = [
-            PooledCaption(image, str(entry["caption"]))
-            for entry in document["annotations"]
-            if (image := str(entry["image_id"])) not in withheld
-        ]
-    except (KeyError, TypeError) as error:
-        raise RoomsError(f"{path}: no annotation file of COCO ({error} is missing or of another kind)") from None
-    own: dict[str, list[str]] = {}
-    for caption in pool:
-        own.setdefault(caption.image, []).append(caption.text)
-    there = folder / COCO / "images"
-    if not there.is_dir():
-        raise RoomsError(f"{there}: no such folder")
+def _coco(folder: Path, withheld: set[str]) -> tuple[list[Photograph], list[PoolCaption]]:
+    annotations = read_captions(folder / COCO / "captions_val2017.json")
+    images = folder / COCO / "images"
+    if not images.is_dir():
+        raise DataError(f"{images}: no such folder")
     photographs = [
-        Photograph(COCO, names[image], captions=tuple(texts))
-        for image, texts in own.items()
-        if (there / names.get(image, "")).is_file()
+        Photograph(COCO, annotations.file_names.get(image, f"{image}.jpg"), captions=tuple(texts))
+        for image, texts in annotations.captions.items()
+        if image not in withheld
     ]
-    return sorted(photographs, key=lambda photograph: photograph.file), pool
+    pool = [PoolCaption(photograph.id, text) for photograph in photographs for text in photograph.captions]
+    present = [photograph for photograph in photographs if (images / photograph.file).is_file()]
+    return sorted(present, key=lambda photograph: photograph.file), pool
 
 
-def _measured_images(folder: Path) -> frozenset[str]:
-    """Ids of the photographs that are for measuring: no word about them may be learnt."""
-    found: set[str] = set()
-    paths = sorted((folder / MEASURING_ONLY).glob("captions_*.json"))
+def _evaluation_images(folder: Path) -> set[str]:
+    """COCO's ids of the photographs that are for evaluation only: no text about them may be used."""
+    paths = sorted((folder / EVALUATION_ONLY).glob("captions_*.json"))
     if not paths:
-        raise RoomsError(f"{folder / MEASURING_ONLY}: no captions_*.json; they say which photographs to leave out")
+        raise DataError(f"{folder / EVALUATION_ONLY}: no captions_*.json; they say which photographs to leave out")
+    found: set[str] = set()
     for path in paths:
-        try:
-            found.update(str(image["id"]) for image in read_json(path)["images"])
-        except (KeyError, TypeError) as error:
-            raise RoomsError(f"{path}: no annotation file of COCO ({error} is missing or of another kind)") from None
-    return frozenset(found)
+        annotations = read_captions(path)
+        found |= annotations.captions.keys() | annotations.file_names.keys()
+    return found
 
 
 def _text(where: str, entry: dict[str, Any], key: str) -> str:
     if not isinstance(value := entry.get(key), str) or not value.strip():
-        raise RoomsError(f"{where}: {key} is missing or no text")
+        raise DataError(f"{where}: {key} is missing or no text")
     return value
 
 
 def _texts(where: str, entry: dict[str, Any], key: str) -> tuple[str, ...]:
     value = entry.get(key)
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise RoomsError(f"{where}: {key} is missing or no list of texts")
+        raise DataError(f"{where}: {key} is missing or no list of texts")
     return tuple(value)

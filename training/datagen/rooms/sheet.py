@@ -1,21 +1,24 @@
-"""Contact sheets of photographs with a sentence each, to judge by eye how many sentences are true."""
+"""Write contact sheets of photographs with one caption each: ``python -m training.datagen.rooms.sheet``."""
 
-import argparse
 import random
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import cv2
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
+from smart_caption_ros.files import write_bytes_atomically
 from smart_caption_ros.imaging import ImageError, read_image
+from smart_caption_ros.viewing.files import write_picture
 from smart_caption_ros.viewing.text import label, printable, width_of, wrapped
-from training.arguments import positive
+from training.command_line import run_command
+from training.data.json_files import read_json
 from training.datagen.compact_json import json_bytes
-from training.datagen.rooms.errors import RoomsError
-from training.datagen.rooms.files import read_json, write
+from training.errors import DataError
 
 COLUMNS, ROWS = 4, 3
 _CELL_PX, _TEXT_PX, _LINES = 400, 20, 4
@@ -24,24 +27,25 @@ _INK, _PAPER = (20, 20, 20), (255, 255, 255)
 
 @dataclass(frozen=True)
 class Pair:
-    """A photograph and one of its sentences."""
+    """A photograph and one of its captions."""
 
     file: str
+    """Path below the folder of images."""
     source: str
     sentence: str
 
 
 def draw_pairs(folder: Path, wanted: int, seed: int, source: str | None = None) -> list[Pair]:
-    """Pairs of the training split, every annotation with the same chance.
+    """Draw captions of the training split, each with the same probability.
 
     Args:
-        folder: as ``python -m training.rooms`` wrote it.
-        wanted: how many.
-        seed: the same draws the same.
-        source: only of this one; None for all as they are in the data.
+        folder: data set that ``python -m training.rooms`` wrote.
+        wanted: number of captions; fewer where the split has fewer.
+        seed: of the draw.
+        source: draw captions of this source only; None draws from all.
 
     Raises:
-        RoomsError: the folder has no such captions.
+        DataError: the folder is no such data set, or has no such captions.
     """
     path = folder / "captions_train.json"
     document = read_json(path)
@@ -53,14 +57,14 @@ def draw_pairs(folder: Path, wanted: int, seed: int, source: str | None = None) 
             if source in (None, entry["source"])
         ]
     except (KeyError, TypeError) as error:
-        raise RoomsError(f"{path}: not written by python -m training.rooms ({error} is missing)") from None
+        raise DataError(f"{path}: not written by python -m training.rooms ({error} is missing)") from None
     if not pairs:
-        raise RoomsError(f"{path}: no caption of source {source}")
+        raise DataError(f"{path}: no caption of source {source}")
     return random.Random(seed).sample(pairs, min(wanted, len(pairs)))
 
 
 def cell(image_bgr: NDArray[np.uint8], number: int, pair: Pair) -> NDArray[np.uint8]:
-    """A photograph with its number, source and sentence beneath, (H, 400, 3) uint8 BGR."""
+    """Draw a photograph with the pair's number, source and caption beneath it, (H, 400, 3) uint8 BGR."""
     scale = _CELL_PX / max(image_bgr.shape[:2])
     small = cv2.resize(image_bgr, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
     line_px = round(1.5 * _TEXT_PX)
@@ -76,46 +80,51 @@ def cell(image_bgr: NDArray[np.uint8], number: int, pair: Pair) -> NDArray[np.ui
 
 
 def write_sheets(folder: Path, output: Path, pairs: list[Pair]) -> list[Path]:
-    """Twelve pairs a PNG, and ``pairs.json`` with all of them in the order of their numbers, from 1.
+    """Write twelve pairs per PNG, and ``pairs.json`` with all of them in the order of their numbers, which start at 1.
+
+    Args:
+        folder: data set that ``python -m training.rooms`` wrote.
+        output: folder of the sheets.
+        pairs: as :func:`draw_pairs` returns them.
 
     Raises:
-        RoomsError: a photograph is missing, or a sheet cannot be written.
+        DataError: a photograph is missing or not an image.
+        OSError: a file cannot be written.
     """
     written = []
-    each = COLUMNS * ROWS
-    write(output / "pairs.json", json_bytes([vars(pair) for pair in pairs]))
-    for start in range(0, len(pairs), each):
+    per_sheet = COLUMNS * ROWS
+    output.mkdir(parents=True, exist_ok=True)
+    write_bytes_atomically(output / "pairs.json", json_bytes([vars(pair) for pair in pairs]))
+    for start in range(0, len(pairs), per_sheet):
         cells = []
-        for number, pair in enumerate(pairs[start : start + each], start + 1):
+        for number, pair in enumerate(pairs[start : start + per_sheet], start + 1):
             path = folder / "images" / pair.file
             try:
                 cells.append(cell(read_image(path), number, pair))
             except ImageError as error:
-                raise RoomsError(f"{path}: {error}") from None
+                raise DataError(f"{path}: {error}") from None
         cells += [np.full_like(cells[0], 255)] * (-len(cells) % COLUMNS)
         rows = [np.hstack(cells[row : row + COLUMNS]) for row in range(0, len(cells), COLUMNS)]
-        path = output / f"sheet_{start // each + 1:02d}.png"
-        write(path, cv2.imencode(".png", np.vstack(rows))[1].tobytes())
+        path = output / f"sheet_{start // per_sheet + 1:02d}.png"
+        write_picture(path, np.vstack(rows))
         written.append(path)
     return written
 
 
+def sheet(
+    folder: Annotated[Path, typer.Argument(help="Data set that python -m training.rooms wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the sheets.")],
+    pairs: Annotated[int, typer.Option(min=1, help="Number of captions to draw.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    source: Annotated[str | None, typer.Option(help="Draw captions of this source only.")] = None,
+) -> None:
+    """Write contact sheets of photographs with one caption each, to judge by eye how many captions are true."""
+    for path in write_sheets(folder, output, draw_pairs(folder, pairs, seed, source)):
+        print(path)
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m training.datagen.rooms.sheet", description=__doc__)
-    parser.add_argument("folder", type=Path, help="as python -m training.rooms wrote it")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the sheets")
-    parser.add_argument("--pairs", type=positive, default=100, help="how many sentences (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="another seed, other pairs (default: %(default)s)")
-    parser.add_argument("--source", help="only sentences of this source")
-    arguments = parser.parse_args()
-    try:
-        pairs = draw_pairs(arguments.folder, arguments.pairs, arguments.seed, arguments.source)
-        for path in write_sheets(arguments.folder, arguments.output, pairs):
-            print(path)
-    except RoomsError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run_command(sheet, "python -m training.datagen.rooms.sheet", (DataError,))
 
 
 if __name__ == "__main__":

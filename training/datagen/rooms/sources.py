@@ -1,28 +1,36 @@
-"""Up to five captions for a photograph, from the best source there is."""
+"""Up to five captions for a photograph, from the best sources that it has.
+
+People's own captions come first, then their sentences and answers, then retrieved captions, then templates. The dev
+split is chosen after the first pass, over people's texts, and before the second: captions of dev photographs are not
+in the pool that captions of other photographs are retrieved from.
+"""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from smart_caption_ros.grounding.nouns import NounFinder
 from smart_caption_ros.grounding.word_vectors import WordVectors
-from training.datagen.rooms import grammar, questions
-from training.datagen.rooms.descriptions import joined
-from training.datagen.rooms.evidence import weigh
+from training.data.inflection import singular
+from training.datagen.rooms.descriptions import captions_from_descriptions
+from training.datagen.rooms.evidence import Evidence, collect_evidence
 from training.datagen.rooms.photographs import COCO, NYU, Photograph, RoomsData
-from training.datagen.rooms.retrieval import Pool, noun_finder, words_of
-from training.datagen.rooms.teachers import Seen
-from training.datagen.rooms.words import ROOM_NOUNS, SUPPORT, distinct, plain, singular
+from training.datagen.rooms.phrases import frequent_words, plain, without_repetitions
+from training.datagen.rooms.places import ROOM_NOUNS
+from training.datagen.rooms.questions import Facts, extract_facts
+from training.datagen.rooms.retrieval import CaptionPool, noun_finder
+from training.datagen.rooms.statements import statements
+from training.datagen.rooms.supported_nouns import CLASSES_OF
+from training.datagen.rooms.templates import template_captions
+from training.datagen.teachers.image_content import ImageContent
 
-CAPTIONS_PER_PHOTOGRAPH = 5
-CAPTIONS_OUTSIDE = 2
-"""At most so many are retrieved for a photograph of the open air."""
+MAX_CAPTIONS = 5
+MAX_RETRIEVED_OUTDOORS = 2
+"""Retrieved captions of a photograph that is not inside a building: a household robot learns little from streets."""
 ENOUGH = 3
-"""Captions of better sources, at which the grammar keeps silent."""
-KNOWN_FROM = 3
-"""Times that a word must occur in the pool of captions to be a word that a description may have."""
-KNOWN_IN_DESCRIPTIONS = 5
-"""Or so often in descriptions, where slips of the pen are commoner."""
+"""Captions of better sources from which on no template is used."""
+MIN_USES_IN_CAPTIONS, MIN_USES_IN_DESCRIPTIONS = 3, 5
+"""How often a word must occur in captions, or in descriptions, which have more misspellings, to be a known word."""
 HUMAN_CAPTION, HUMAN_SENTENCES, QUESTIONS, RETRIEVED, GRAMMAR = SOURCES = (
     "human_caption",
     "human_sentences",
@@ -30,76 +38,109 @@ HUMAN_CAPTION, HUMAN_SENTENCES, QUESTIONS, RETRIEVED, GRAMMAR = SOURCES = (
     "retrieved",
     "grammar",
 )
+"""The field ``source`` of a caption, best first."""
+_OVERLAP = 0.9
+"""Fraction of shared words at which a caption repeats an earlier one."""
 
 
 @dataclass(frozen=True)
-class Captioned:
-    """A photograph with its captions and where each is from."""
+class CaptionedPhotograph:
+    """A photograph with its captions."""
 
     photograph: Photograph
     captions: tuple[tuple[str, str], ...]
     """Each a source and a sentence."""
 
-    def by_people(self) -> "Captioned":
-        """The same with those captions alone that people wrote, whole or as sentences about details."""
-        kept = tuple(each for each in self.captions if each[0] in (HUMAN_CAPTION, HUMAN_SENTENCES))
-        return Captioned(self.photograph, kept)
+
+@dataclass(frozen=True)
+class Draft:
+    """The result of the first pass: captions by people, and what the second pass needs."""
+
+    captioned: CaptionedPhotograph
+    facts: Facts
+    evidence: Evidence
 
 
-class Writer:
-    """Writes captions of photographs; the same for the same data."""
+class CaptionWriter:
+    """Writes the captions of photographs; deterministic."""
 
     def __init__(self, data: RoomsData) -> None:
-        texts = [caption.text for caption in data.pool]
-        described = [text for photograph in data.photographs for text in photograph.descriptions]
-        self._known = words_of(texts, KNOWN_FROM) | words_of(described, KNOWN_IN_DESCRIPTIONS)
-        self._finder: NounFinder = noun_finder()
-        self._pool = Pool(texts, self._finder, WordVectors.load())
-
-    def captions(self, photograph: Photograph, seen: Seen) -> Captioned:
-        """
-        Args:
-            photograph: with its human words.
-            seen: what the teachers saw in it.
-        """
-        found: list[tuple[str, str]] = []
-        own = [plain(caption) for caption in photograph.captions]
-        _add(found, HUMAN_CAPTION, own)
-        if photograph.origin == COCO:
-            return Captioned(photograph, tuple(found))
-        facts = questions.understand(photograph.questions, self._known)
-        human = {noun for noun in facts.nouns if noun in SUPPORT} | self._nouns(
-            [*photograph.descriptions, *photograph.captions]
+        """Count the words of all captions and descriptions."""
+        captions = [caption.text for caption in data.pool]
+        descriptions = [text for photograph in data.photographs for text in photograph.descriptions]
+        self._known = frequent_words(captions, MIN_USES_IN_CAPTIONS) | frequent_words(
+            descriptions, MIN_USES_IN_DESCRIPTIONS
         )
-        evidence = weigh(photograph.scene, seen, human)
-        _add(found, HUMAN_SENTENCES, joined(photograph.descriptions, evidence.rooms, self._known))
+        self._finder: NounFinder = noun_finder()
+
+    def draft(self, photograph: Photograph, content: ImageContent) -> Draft:
+        """Write the captions that come from people: theirs, and those made of their sentences about details.
+
+        Args:
+            photograph: with people's texts about it.
+            content: found in it by the teacher networks.
+        """
+        facts = extract_facts(photograph.questions, self._known)
+        named = {noun for noun in facts.nouns if noun in CLASSES_OF}
+        named |= self._nouns([*photograph.descriptions, *photograph.captions])
+        evidence = collect_evidence(photograph.scene, content, named)
+        found: list[tuple[str, str]] = []
+        _add(found, HUMAN_CAPTION, [plain(caption) for caption in photograph.captions])
+        sentences = captions_from_descriptions(photograph.descriptions, evidence.rooms, self._known)
+        _add(found, HUMAN_SENTENCES, sentences)
+        return Draft(CaptionedPhotograph(photograph, tuple(found)), facts, evidence)
+
+    def pool(self, data: RoomsData, held_out: Collection[str]) -> CaptionPool:
+        """Index the captions to retrieve from, without those of held-out photographs.
+
+        Args:
+            data: with all captions.
+            held_out: ids of photographs.
+        """
+        texts = [caption.text for caption in data.pool if caption.photograph_id not in held_out]
+        return CaptionPool(texts, self._finder, WordVectors.load())
+
+    def complete(self, draft: Draft, pool: CaptionPool) -> CaptionedPhotograph:
+        """Add captions from questions, other photographs and templates; COCO's photographs have enough of their own."""
+        photograph, evidence = draft.captioned.photograph, draft.evidence
+        if photograph.origin == COCO:
+            return draft.captioned
+        found = list(draft.captioned.captions)
         if photograph.origin == NYU:
-            _add(found, QUESTIONS, questions.statements(facts, evidence.rooms))
-        # A robot of the house has little to learn from streets.
-        wanted = CAPTIONS_PER_PHOTOGRAPH - len(found) if evidence.indoors else CAPTIONS_OUTSIDE
+            _add(found, QUESTIONS, statements(draft.facts, evidence.rooms))
+        wanted = MAX_CAPTIONS - len(found) if evidence.indoors else MAX_RETRIEVED_OUTDOORS
         if wanted:
-            _add(found, RETRIEVED, self._pool.fitting(evidence, wanted))
+            _add(found, RETRIEVED, pool.retrieve(evidence, wanted))
         if len(found) < ENOUGH:
-            _add(found, GRAMMAR, grammar.sentences(evidence, ENOUGH - len(found), photograph.id))
-        return Captioned(photograph, tuple(found))
+            _add(found, GRAMMAR, template_captions(evidence, ENOUGH - len(found), photograph.id))
+        return CaptionedPhotograph(photograph, tuple(found))
 
     def _nouns(self, sentences: Sequence[str]) -> set[str]:
         lemmas = {singular(noun.lemma) for sentence in sentences for noun in self._finder.nouns(sentence)}
-        return {lemma for lemma in lemmas if lemma in SUPPORT and lemma not in ROOM_NOUNS}
+        return {lemma for lemma in lemmas if lemma in CLASSES_OF and lemma not in ROOM_NOUNS}
+
+
+def choose_held_out(drafts: Sequence[Draft], wanted: int) -> set[str]:
+    """Choose the photographs of the dev split among those that have captions by people.
+
+    The choice goes by a hash of the id, so it changes little when photographs are added or removed.
+
+    Args:
+        drafts: of all photographs.
+        wanted: number of photographs.
+
+    Returns:
+        Ids of photographs.
+    """
+    fitting = [draft.captioned.photograph.id for draft in drafts if draft.captioned.captions]
+    return set(sorted(fitting, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[:wanted])
 
 
 def _add(found: list[tuple[str, str]], source: str, sentences: Sequence[str]) -> None:
-    """Append what is new, up to the number of captions that a photograph gets."""
-    there = [sentence for _, sentence in found]
-    for sentence in distinct([*there, *sentences], 0.9)[len(distinct(there, 0.9)) :]:
-        if len(found) < CAPTIONS_PER_PHOTOGRAPH and sentence not in there:
+    """Append sentences that repeat no caption, up to ``MAX_CAPTIONS`` in all."""
+    present = [sentence for _, sentence in found]
+    for sentence in without_repetitions([*present, *sentences], _OVERLAP)[
+        len(without_repetitions(present, _OVERLAP)) :
+    ]:
+        if len(found) < MAX_CAPTIONS and sentence not in present:
             found.append((source, sentence))
-
-
-def held_out(captioned: Sequence[Captioned], wanted: int) -> set[str]:
-    """Ids of photographs for the dev split, of those that people have described.
-
-    They are chosen by a hash of their id, so that other photographs in the data change little.
-    """
-    fitting = [each.photograph.id for each in captioned if each.by_people().captions]
-    return set(sorted(fitting, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[:wanted])

@@ -1,1 +1,1 @@
-"""Networks whose answers are labels."""
+"""Labels for photographs by teacher networks: boxes for detector training, image contents for captions."""

@@ -1,10 +1,11 @@
-"""Who draws the boxes: a detector that looks at photographs, or the renderer of household frames."""
+"""Boxes for detector training: found in photographs by a detector, or known to the renderer of household frames."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Detector
 from smart_caption_ros.detection.boxes import Box
@@ -22,21 +23,24 @@ PROVENANCE = {
     "yolox_nano.onnx": {"name": "YOLOX-nano (COCO), on the photographs", "terms": "weights Apache-2.0"},
     GROUND_TRUTH: {"name": "the renderer, on household frames", "terms": "our own"},
 }
-"""Whose boxes they are, for the manifest of what has learnt from them."""
+"""``made_by`` of a label file to an entry for the manifest of a bundle whose detector was trained on it."""
 
 
-class Labelled(NamedTuple):
-    """What is seen in a photograph."""
+class LabelledImage(NamedTuple):
+    """The objects of an image."""
 
     image: str
+    """Image id."""
     boxes: list[Box]
-    """xyxy, fractions of its width and height."""
+    """xyxy, fractions of the image's width and height."""
     classes: list[str]
+    """Class name of each box."""
     scores: list[float]
+    """Score of each box in (0, 1]."""
 
 
-class Teacher:
-    """A detector and the photographs of a data set."""
+class DetectorLabels:
+    """Boxes that a detector finds in the photographs of a data set."""
 
     def __init__(self, detector: Detector, dataset: CaptionDataset, images: Sequence[str]) -> None:
         self._detector, self._dataset = detector, dataset
@@ -44,7 +48,7 @@ class Teacher:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What the file of labels says of itself."""
+        """First line of the label file: how the labels were made, and their classes."""
         return {
             "made_by": self._detector.path.name,
             "sha256": sha256_of(self._detector.path),
@@ -52,16 +56,17 @@ class Teacher:
             "classes": list(self._detector.class_names),
         }
 
-    def label(self, images: Sequence[str]) -> Iterator[Labelled]:
-        """
+    def label(self, images: Sequence[str]) -> Iterator[LabelledImage]:
+        """Label images one after the other.
+
         Raises:
             DataError: a photograph cannot be read.
         """
         for image in images:
-            image_bgr = whole_photograph(self._dataset, image)
+            image_bgr = read_uncropped(self._dataset, image)
             height, width = image_bgr.shape[:2]
             found = self._detector.detect(image_bgr)
-            yield Labelled(
+            yield LabelledImage(
                 image,
                 [_fractions(each.box_xyxy, width, height) for each in found],
                 [each.class_name for each in found],
@@ -69,13 +74,17 @@ class Teacher:
             )
 
 
-class Renderer:
-    """The ground truth of a root in ACVR's layout, as ``python -m training.household`` writes it."""
+class RendererLabels:
+    """Ground-truth boxes of household frames, as ``python -m training.household`` writes them."""
 
     def __init__(self, root: Path) -> None:
-        """
+        """Read the ground truth.
+
+        Args:
+            root: folder of sequences in ACVR's layout.
+
         Raises:
-            DataError: there is no sequence, or one is no number.
+            DataError: there is no sequence, or the name of a sequence or frame is not a number.
         """
         try:
             frames = AcvrSequences(root).frames()
@@ -87,11 +96,11 @@ class Renderer:
         self.images = [str(image) for image in self._frames]
         self.header: dict[str, Any] = {"made_by": GROUND_TRUTH, "classes": list(ACVR_CLASSES[1:])}
 
-    def label(self, images: Sequence[str]) -> Iterator[Labelled]:
-        """Every object with a visible pixel."""
+    def label(self, images: Sequence[str]) -> Iterator[LabelledImage]:
+        """Label images one after the other: every object with a visible pixel."""
         for image in images:
             frame = self._frames[int(image)]
-            yield Labelled(
+            yield LabelledImage(
                 image,
                 [_fractions(each.box_xyxy, frame.width, frame.height) for each in frame.objects],
                 [each.class_name for each in frame.objects],
@@ -99,11 +108,11 @@ class Renderer:
             )
 
 
-def whole_photograph(dataset: CaptionDataset, image: str) -> np.ndarray:
-    """A photograph in its own proportions where the data set has it like that, (H, W, 3) uint8 BGR.
+def read_uncropped(dataset: CaptionDataset, image: str) -> NDArray[np.uint8]:
+    """Read a photograph, in its own aspect ratio where the data set keeps it, (H, W, 3) uint8 BGR.
 
     Raises:
-        DataError: it is missing or broken.
+        DataError: it is missing or not an image.
     """
     if isinstance(dataset, CocoDataset):
         return read_photograph(dataset.paths[image], image)

@@ -1,0 +1,21 @@
+"""Captions by templates."""
+
+from tests.training.datagen.rooms.contents import BEDROOM, LEFT, RIGHT, areas, objects
+from training.datagen.rooms.evidence import collect_evidence
+from training.datagen.rooms.templates import template_captions
+from training.datagen.teachers.image_content import ImageContent
+
+
+def test_grammar_names_what_is_sure_and_repeats_itself() -> None:
+    found = template_captions(BEDROOM, 3, "seed")
+    assert found == template_captions(BEDROOM, 3, "seed")
+    assert found
+    for sentence in found:
+        assert "bed" in sentence
+        assert "table" not in sentence
+
+
+def test_grammar_is_silent_in_the_open_air_and_where_little_is_seen() -> None:
+    furnished = objects(("chair", 0.9, LEFT), ("bed", 0.9, RIGHT))
+    assert template_captions(collect_evidence("street", ImageContent(furnished, ())), 3, "") == []
+    assert template_captions(collect_evidence("misc", ImageContent((), areas(wall=0.5, floor=0.3))), 3, "") == []

@@ -1,0 +1,77 @@
+"""Captions from the facts of questions and answers."""
+
+from collections.abc import Sequence
+
+from training.data.inflection import singular
+from training.datagen.rooms.phrases import listed, with_article, without_repetitions, word_count
+from training.datagen.rooms.questions import ROOM_SURFACES, Facts, Relation, counted, without_article
+from training.datagen.rooms.word_lists import words_in
+
+MIN_WORDS, MAX_WORDS = 5, 16
+_MAX_CAPTIONS, _MAX_RELATIONS = 4, 3
+_LONG_RELATION = 9
+"""Words from which on a relation does not also name the room."""
+_LARGE = words_in(
+    """
+    bed couch table desk dresser cabinet refrigerator stove oven toilet bathtub sink television bookshelf window
+    door chair shelves wardrobe fireplace piano counter curtain blinds mirror dishwasher
+    """
+)
+"""Things that a person would mention first, in this order."""
+_SURFACES = frozenset({"table", "desk", "cabinet", "counter", "nightstand", "shelf", "dresser", "stand", "stool"})
+
+
+def statements(facts: Facts, rooms: Sequence[str]) -> list[str]:
+    """Write captions of facts, those that a person would say first at the front.
+
+    Args:
+        facts: of one photograph.
+        rooms: names for the place, best first.
+    """
+    room = with_article(rooms[0]) if rooms else "a room"
+    things = [_described(noun, facts) for noun in _large_things(facts)]
+    found = []
+    if len(things) >= 2:
+        found.append(f"{room} with {listed(things[:3])}")
+    related = sorted((_sentence(relation) for relation in facts.relations), key=_interest, reverse=True)
+    related = [sentence for sentence in related if sentence]
+    found += [
+        f"{sentence} in {room}" if word_count(sentence) < _LONG_RELATION else sentence
+        for sentence in related[:_MAX_RELATIONS]
+    ]
+    if len(things) >= 5:
+        found.append(f"{room} with {listed(things[3:6])}")
+    fitting = [text for text in found if MIN_WORDS <= word_count(text) <= MAX_WORDS]
+    return without_repetitions(fitting, overlap=0.7)[:_MAX_CAPTIONS]
+
+
+def _described(noun: str, facts: Facts) -> str:
+    number = facts.counts.get(noun, 1)
+    colour = facts.colours.get(noun)
+    # Questions about a colour mean one thing, questions about a number all of them.
+    return counted(f"{colour} {noun}" if colour and number == 1 else noun, number)
+
+
+def _large_things(facts: Facts) -> list[str]:
+    nouns = list(dict.fromkeys((*facts.nouns, *facts.counts, *facts.colours)))
+    return sorted((noun for noun in nouns if noun in _LARGE), key=_LARGE.index)
+
+
+def _sentence(relation: Relation) -> str:
+    """Write a relation; empty where the sentence would say nothing."""
+    things, preposition, place = relation
+    place_noun = without_article(place)
+    if any(without_article(thing) in place_noun for thing in things):
+        return ""
+    if preposition == "under" and len(things) == 1 and without_article(things[0]) in _SURFACES:
+        return f"{place} on {things[0]}"
+    if preposition == "next to" and place_noun in ROOM_SURFACES:
+        return ""
+    if preposition == "in" and place_noun == "room":
+        return ""
+    return f"{listed(things)} {preposition} {place}"
+
+
+def _interest(sentence: str) -> tuple[int, int]:
+    """Number of large things, number of words."""
+    return sum(word in _LARGE for word in map(singular, sentence.split())), word_count(sentence)
