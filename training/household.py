@@ -1,59 +1,50 @@
-"""Render household scenes with ground truth and captions. Start it again to go on after a kill."""
+"""Render household scenes with ground truth and captions."""
 
-import argparse
 import os
 import sys
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from training.command_line import run_command
 from training.datagen.household.errors import HouseholdError
 from training.datagen.household.generate import generate
-from training.datagen.household.sequences import Settings
+from training.datagen.household.sequences import RenderSettings
+
+_DEFAULTS = RenderSettings()
+
+
+def household(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="ROOT", help="Folder of the sequences.")],
+    sequences: Annotated[int, typer.Option(help="Number of sequences.")] = 4,
+    frames: Annotated[int, typer.Option(help="Frames of each sequence.")] = _DEFAULTS.frames,
+    size: Annotated[tuple[int, int], typer.Option(metavar="WIDTH HEIGHT", help="Size of a frame in pixels.")] = (
+        _DEFAULTS.width,
+        _DEFAULTS.height,
+    ),
+    samples: Annotated[int, typer.Option(help="Light paths traced for each pixel.")] = _DEFAULTS.samples,
+    step: Annotated[float, typer.Option(help="Metres that the robot drives from frame to frame.")] = _DEFAULTS.step,
+    seed: Annotated[int, typer.Option(help="Seed of the homes.")] = _DEFAULTS.seed,
+    processes: Annotated[int | None, typer.Option(help="Rendering processes (default: one for each CPU core).")] = None,
+) -> None:
+    """Render household scenes with ground truth and captions. Start it again to go on after a kill."""
+    processes = os.cpu_count() or 1 if processes is None else processes
+    if sequences < 1 or processes < 1:
+        raise HouseholdError("--sequences and --processes must be at least 1")
+    settings = RenderSettings(seed, frames, *size, samples, step)
+    report = generate(output, settings, sequences, processes=processes)
+    print(f"{report.rendered} frames rendered, {report.skipped} were there; {report.frames_per_second:.3f} a second")
 
 
 def main() -> int:
-    defaults = Settings()
-    parser = argparse.ArgumentParser(prog="python -m training.household", description=__doc__)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="ROOT", help="folder of the sequences")
-    parser.add_argument("--sequences", type=int, default=4, help="how many (default: %(default)s)")
-    parser.add_argument("--frames", type=int, default=defaults.frames, help="frames of each (default: %(default)s)")
-    parser.add_argument(
-        "--size",
-        type=int,
-        nargs=2,
-        default=(defaults.width, defaults.height),
-        metavar=("WIDTH", "HEIGHT"),
-        help="of a frame in pixels (default: 320 240)",
+    """Run the command and return its exit status."""
+    return run_command(
+        household,
+        "python -m training.household",
+        errors=(HouseholdError,),
+        stopped="stopped; the same command goes on after the last finished frame",
     )
-    parser.add_argument(
-        "--samples", type=int, default=defaults.samples, help="light paths a pixel (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--step",
-        type=float,
-        default=defaults.step,
-        help="metres that the robot drives from frame to frame (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=defaults.seed, help="another seed, other homes (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--processes", type=int, default=os.cpu_count() or 1, help="renderers at work at once (default: one a core)"
-    )
-    arguments = parser.parse_args()
-    width, height = arguments.size
-    try:
-        if arguments.sequences < 1 or arguments.processes < 1:
-            raise ValueError("--sequences and --processes must be at least 1")
-        settings = Settings(arguments.seed, arguments.frames, width, height, arguments.samples, arguments.step)
-        report = generate(arguments.output, settings, arguments.sequences, processes=arguments.processes)
-    except (HouseholdError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on after the last finished frame", file=sys.stderr)
-        return 130
-    print(f"{report.rendered} frames rendered, {report.skipped} were there; {report.frames_per_second:.3f} a second")
-    return 0
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         (["--seed", "-1"], "seed must"),
     ],
 )
-def test_nonsense_is_refused_in_a_sentence(
+def test_values_out_of_range_are_refused_in_a_sentence(
     arguments: list[str],
     message: str,
     tmp_path: Path,
@@ -42,7 +42,7 @@ def test_nonsense_is_refused_in_a_sentence(
 def test_without_blender_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("training.datagen.household.blender.find_spec", lambda name: None)
+    monkeypatch.setattr("training.datagen.household.blender.renderer.find_spec", lambda name: None)
     assert run(monkeypatch, "-o", str(tmp_path / "root"), "--sequences", "1", "--frames", "1") == 1
     assert "pip install '.[household]'" in capsys.readouterr().err
 
@@ -52,7 +52,7 @@ def test_rendered_frame_shows_what_its_mask_says(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "training.datagen.household",
+        "training.household",
         "-o",
         str(tmp_path),
         "--sequences",

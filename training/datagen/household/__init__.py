@@ -1,1 +1,1 @@
-"""Rendered household scenes in ACVR's layout, with captions: ``python -m training.household``."""
+"""Rendered household scenes with ground truth in ACVR's layout and captions: ``python -m training.household``."""

@@ -1,4 +1,4 @@
-"""The robot's camera: where it is, which way it looks, and where a point of the room lands in the picture."""
+"""Pinhole camera of the simulated robot."""
 
 from dataclasses import dataclass
 
@@ -8,25 +8,26 @@ from numpy.typing import NDArray
 from training.datagen.household.mesh import Points
 
 NEAR = 0.05
-"""Metres in front of the camera from where on things are seen."""
+"""Distance in metres of the near plane."""
 
 
 @dataclass(frozen=True)
-class Pose:
-    """Where the camera is in the room."""
+class CameraPose:
+    """Position and viewing direction of the camera in the room."""
 
     x: float
+    """Metres, as are ``y`` and ``z``."""
     y: float
     z: float
     heading: float
-    """Radians, counter-clockwise from +x as seen from above."""
+    """Radians, counter-clockwise from +x seen from above."""
     pitch: float
-    """Radians, upwards."""
+    """Radians, positive upwards."""
 
 
 @dataclass(frozen=True)
 class Camera:
-    """A pinhole camera."""
+    """Intrinsics; sizes in pixels."""
 
     width: int
     height: int
@@ -35,18 +36,18 @@ class Camera:
 
     @property
     def focal_length(self) -> float:
-        """In pixels."""
+        """Pixels."""
         return float(self.width / 2 / np.tan(self.field_of_view / 2))
 
-    def to_view(self, pose: Pose, points: Points) -> Points:
-        """World points (n, 3) as metres to the right of, below and in front of the camera."""
+    def to_camera(self, pose: CameraPose, points: Points) -> Points:
+        """Transform points (n, 3) from the room's frame to the camera's: x right, y down, z forward, in metres."""
         ch, sh, cp, sp = np.cos(pose.heading), np.sin(pose.heading), np.cos(pose.pitch), np.sin(pose.pitch)
         right, forward = np.array([sh, -ch, 0.0]), np.array([ch * cp, sh * cp, sp])
         down = np.cross(forward, right)
         return (points - [pose.x, pose.y, pose.z]) @ np.stack([right, down, forward], axis=1)
 
-    def project(self, pose: Pose, points: Points) -> NDArray[np.float64]:
-        """Pixels (n, 2) of world points (n, 3); points behind the camera are pulled up to ``NEAR`` in front of it."""
-        view = self.to_view(pose, points)
-        depth = np.maximum(view[:, 2], NEAR)
-        return view[:, :2] / depth[:, None] * self.focal_length + [self.width / 2, self.height / 2]
+    def project(self, pose: CameraPose, points: Points) -> NDArray[np.float64]:
+        """Project points (n, 3) of the room to pixels (n, 2); a depth below ``NEAR`` is taken as ``NEAR``."""
+        in_camera = self.to_camera(pose, points)
+        depth = np.maximum(in_camera[:, 2], NEAR)
+        return in_camera[:, :2] / depth[:, None] * self.focal_length + [self.width / 2, self.height / 2]

@@ -1,5 +1,5 @@
-"""What can go wrong."""
+"""The error that the generator of household scenes reports."""
 
 
 class HouseholdError(Exception):
-    """Scenes cannot be made; the message says what is wrong and what to do."""
+    """Scenes cannot be rendered: wrong settings or folder, no Blender, a dead process; the message says what to do."""

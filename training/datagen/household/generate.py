@@ -1,35 +1,43 @@
-"""Rendering sequences in several processes, each with a Blender of its own."""
+"""Generation of a data set: frames are rendered by several processes, each with its own Blender."""
 
 import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from tqdm import tqdm
 
-from training.datagen.household.blender import Stage, require_bpy
-from training.datagen.household.captions import CaptionWriter
+from training.datagen.household.blender.renderer import BlenderRenderer, require_bpy
+from training.datagen.household.camera_response import photograph
+from training.datagen.household.captions.writer import CaptionWriter
+from training.datagen.household.dataset_folder import DatasetFolder
 from training.datagen.household.errors import HouseholdError
-from training.datagen.household.files import Root
-from training.datagen.household.photometric import develop
-from training.datagen.household.sequences import Sequence, Settings, noise_of, plan, words_of
+from training.datagen.household.sequences import (
+    RenderSettings,
+    SequencePlan,
+    caption_generator,
+    noise_generator,
+    plan_sequence,
+)
 
-# As many frames as a process takes at once. It keeps its scene for the next few, which are mostly the same sequence's.
-_CHUNK = 4
+_FRAMES_PER_TASK = 4
+"""Frames that a process renders in one task; it keeps the scene for its next task, mostly of the same sequence."""
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a run did."""
+class GenerationReport:
+    """Summary of a run."""
 
     rendered: int
+    """Frames."""
     skipped: int
-    """Frames that were there already."""
+    """Frames that an earlier run had rendered."""
     seconds: float
 
     @property
@@ -37,67 +45,92 @@ class Report:
         return self.rendered / self.seconds if self.seconds > 0 else 0.0
 
 
-def generate(folder: Path, settings: Settings, sequences: int, *, processes: int, quiet: bool = False) -> Report:
-    """Render what is missing of sequences 0 to ``sequences`` - 1, and write labels and captions.
+def generate(
+    folder: Path, settings: RenderSettings, sequences: int, *, processes: int, quiet: bool = False
+) -> GenerationReport:
+    """Render the missing frames of sequences 0 to ``sequences`` - 1, and write labels and captions.
 
     A frame that was finished is never rendered again, whatever ended the run before.
 
+    Args:
+        folder: of the data set.
+        settings: of every sequence.
+        sequences: number of sequences.
+        processes: number of rendering processes.
+        quiet: whether to hide the progress bar.
+
     Raises:
-        HouseholdError: Blender is missing, the folder holds something else, or a process died.
+        HouseholdError: Blender is missing, the folder has other content, or a process died.
     """
-    root = Root(folder)
-    root.open(settings)
-    missing = {number: root.missing(number, settings.frames) for number in range(sequences)}
-    total = sum(map(len, missing.values()))
-    if total:
+    dataset = DatasetFolder(folder)
+    dataset.open(settings)
+    missing = {number: dataset.missing_frames(number, settings.frames) for number in range(sequences)}
+    to_render = sum(map(len, missing.values()))
+    if to_render:
         require_bpy()
     started = time.perf_counter()
-    everything = sequences * settings.frames
-    with tqdm(total=everything, initial=everything - total, unit="frame", disable=quiet) as bar:
-        for number, frames in _rendered(folder, settings, missing, processes) if total else ():
+    total = sequences * settings.frames
+    with tqdm(total=total, initial=total - to_render, unit="frame", disable=quiet) as bar:
+        for number, frames in _render_missing(folder, settings, missing, processes) if to_render else ():
             bar.update(frames)
-            # Two parts of a sequence may have been done by the time that the first is looked at.
-            if not root.is_finished(number) and not root.missing(number, settings.frames):
-                root.finish(plan(settings, number), settings.frames)
+            # Several tasks of a sequence may have ended before the first of them is reported.
+            if not dataset.is_finished(number) and not dataset.missing_frames(number, settings.frames):
+                dataset.finish_sequence(plan_sequence(settings, number), settings.frames)
     seconds = time.perf_counter() - started
-    # Killed between a sequence's last frame and its labels.
+    # An earlier run may have been killed between a sequence's last frame and its labels.
     for number in range(sequences):
-        if not root.is_finished(number):
-            root.finish(plan(settings, number), settings.frames)
-    write_captions(root, settings, sequences)
-    return Report(total, everything - total, seconds)
+        if not dataset.is_finished(number):
+            dataset.finish_sequence(plan_sequence(settings, number), settings.frames)
+    write_captions(dataset, settings, sequences)
+    return GenerationReport(to_render, total - to_render, seconds)
 
 
-def write_captions(root: Root, settings: Settings, sequences: int) -> None:
-    """Write the captions of finished sequences, from what their frames show."""
+def write_captions(dataset: DatasetFolder, settings: RenderSettings, sequences: int) -> None:
+    """Write the captions of the finished sequences 0 to ``sequences`` - 1."""
     captions = {}
     for number in range(sequences):
-        sequence = plan(settings, number)
+        sequence = plan_sequence(settings, number)
         writer = CaptionWriter(sequence.scene, settings.camera)
-        for frame, visible in root.visible(number).items():
-            captions[number, frame] = writer.write(sequence.poses[frame], visible, words_of(settings, number, frame))
-    root.write_captions(settings, captions)
+        for frame, extents in dataset.visible_extents(number).items():
+            rng = caption_generator(settings, number, frame)
+            captions[number, frame] = writer.write(sequence.poses[frame], extents, rng)
+    dataset.write_captions(settings, captions)
 
 
-def _rendered(
-    folder: Path, settings: Settings, missing: dict[int, list[int]], processes: int
+def _render_missing(
+    folder: Path, settings: RenderSettings, missing: Mapping[int, list[int]], processes: int
 ) -> Iterator[tuple[int, int]]:
-    """Render the missing frames; yields a sequence's number and how many more of its frames there are, as they come."""
+    """Render frames in parallel.
+
+    Args:
+        folder: of the data set.
+        settings: of every sequence.
+        missing: frames to render, by sequence.
+        processes: number of rendering processes.
+
+    Yields:
+        Number of a sequence and how many more of its frames are done, in the order of completion.
+    """
     threads = max(1, (os.cpu_count() or 1) // processes)
-    chunks = [
-        (number, frames[i : i + _CHUNK]) for number, frames in missing.items() for i in range(0, len(frames), _CHUNK)
+    tasks = [
+        (number, frames[i : i + _FRAMES_PER_TASK])
+        for number, frames in missing.items()
+        for i in range(0, len(frames), _FRAMES_PER_TASK)
     ]
     pool = ProcessPoolExecutor(
-        processes, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(os.getpid(),)
+        processes,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_exit_with_parent,
+        initargs=(os.getpid(),),
     )
     try:
-        work = {
-            pool.submit(_render_chunk, folder, settings, number, frames, threads): (number, len(frames))
-            for number, frames in chunks
+        futures = {
+            pool.submit(_render_frames, folder, settings, number, frames, threads): (number, len(frames))
+            for number, frames in tasks
         }
-        for finished in as_completed(work):
-            finished.result()
-            yield work[finished]
+        for future in as_completed(futures):
+            future.result()
+            yield futures[future]
     except BrokenProcessPool:
         raise HouseholdError(
             "a rendering process died, perhaps for want of memory; the same command goes on where it was, "
@@ -107,8 +140,8 @@ def _rendered(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start_worker(parent: int) -> None:
-    """Make the process end with the one that started it, even where that was killed."""
+def _exit_with_parent(parent: int) -> None:
+    """Make a rendering process exit when its parent does, even if the parent is killed."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -118,22 +151,17 @@ def _start_worker(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-_staged: tuple[Settings, Sequence, Stage] | None = None
+@lru_cache(maxsize=1)
+def _loaded_sequence(settings: RenderSettings, number: int, threads: int) -> tuple[SequencePlan, BlenderRenderer]:
+    """Plan a sequence and load its scene into Blender, which holds one scene at a time."""
+    sequence = plan_sequence(settings, number)
+    return sequence, BlenderRenderer(sequence.scene, settings.camera, samples=settings.samples, threads=threads)
 
 
-def _render_chunk(folder: Path, settings: Settings, number: int, frames: list[int], threads: int) -> None:
-    """Render frames of a sequence."""
-    global _staged
-    if _staged is None or _staged[0] != settings or _staged[1].number != number:
-        sequence = plan(settings, number)
-        _staged = (
-            settings,
-            sequence,
-            Stage(sequence.scene, settings.camera, samples=settings.samples, threads=threads),
-        )
-    _, sequence, stage = _staged
-    root = Root(folder)
+def _render_frames(folder: Path, settings: RenderSettings, number: int, frames: list[int], threads: int) -> None:
+    sequence, renderer = _loaded_sequence(settings, number, threads)
+    dataset = DatasetFolder(folder)
     for frame in frames:
-        light, index = stage.render(sequence.poses[frame], seed=frame)
-        image_bgr = develop(light, sequence.look, noise_of(settings, number, frame))
-        root.write_frame(sequence, frame, image_bgr, index)
+        light, instances = renderer.render(sequence.poses[frame], seed=frame)
+        image_bgr = photograph(light, sequence.response, noise_generator(settings, number, frame))
+        dataset.write_frame(sequence, frame, image_bgr, instances)

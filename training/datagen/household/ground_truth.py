@@ -1,4 +1,4 @@
-"""What is visible in a rendered frame, and ACVR's files about it: a mask a frame and a ``labels.json`` a sequence."""
+"""Ground truth of rendered frames in ACVR's format: an instance mask per frame, a ``labels.json`` per sequence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.sources.acvr import ACVR_CLASSES
-from training.datagen.household.scene import Item
+from training.datagen.household.scene import PlacedObject
 
-CLASSES = ACVR_CLASSES[1:]
-"""What is labelled: ACVR's classes without its word for nothing."""
+LABELLED_CLASSES = ACVR_CLASSES[1:]
+"""Classes of the labelled objects: ACVR's without ``none``."""
 
-MINIMUM_PIXELS = 10
-"""An item that shows less is not counted as visible."""
+MIN_VISIBLE_PIXELS = 10
+"""Objects with fewer pixels count as invisible."""
 
 
 @dataclass(frozen=True)
-class Visible:
-    """What a frame shows of an item."""
+class VisibleExtent:
+    """Visible pixels of an object in a frame and their bounding box in pixels."""
 
     pixels: int
     left: int
@@ -30,63 +30,72 @@ class Visible:
 
     @property
     def box_area(self) -> int:
+        """Pixels."""
         return (self.right - self.left + 1) * (self.bottom - self.top + 1)
 
 
-def find_visible(index: NDArray[np.uint16]) -> dict[int, Visible]:
-    """The items of a frame.
+def visible_extents(instances: NDArray[np.uint16]) -> dict[int, VisibleExtent]:
+    """Measure the visible objects of a frame.
 
     Args:
-        index: (height, width), the item that each pixel shows, 0 for none.
+        instances: instance number of the object at each pixel, 0 for none, (H, W).
 
     Returns:
-        By item number, those with at least ``MINIMUM_PIXELS`` pixels.
+        Extents by instance number, for objects with at least ``MIN_VISIBLE_PIXELS`` pixels.
     """
-    rows, columns = np.nonzero(index)
-    numbers = index[rows, columns]
-    visible = {}
-    for number in np.unique(numbers):
-        mine = numbers == number
-        if int(mine.sum()) >= MINIMUM_PIXELS:
-            y, x = rows[mine], columns[mine]
-            visible[int(number)] = Visible(int(mine.sum()), int(x.min()), int(y.min()), int(x.max()), int(y.max()))
-    return visible
+    rows, columns = np.nonzero(instances)
+    numbers = instances[rows, columns]
+    extents = {}
+    for number, pixels in zip(*np.unique(numbers, return_counts=True), strict=True):
+        if pixels >= MIN_VISIBLE_PIXELS:
+            y, x = rows[numbers == number], columns[numbers == number]
+            extents[int(number)] = VisibleExtent(int(pixels), int(x.min()), int(y.min()), int(x.max()), int(y.max()))
+    return extents
 
 
-def labelled(items: Sequence[Item]) -> set[int]:
-    """The numbers of the items that ACVR has a class for."""
-    return {item.id for item in items if item.shape.name in CLASSES}
+def labelled_ids(objects: Sequence[PlacedObject]) -> set[int]:
+    """Return the instance numbers of the objects that belong to an ACVR class."""
+    return {placed.id for placed in objects if placed.mesh.class_name in LABELLED_CLASSES}
 
 
-def mask(
-    index: NDArray[np.uint16], visible: Mapping[int, Visible], labelled_items: set[int]
+def label_mask(
+    instances: NDArray[np.uint16], extents: Mapping[int, VisibleExtent], labelled: set[int]
 ) -> NDArray[np.uint8] | NDArray[np.uint16]:
-    """The frame's mask: each pixel the number of the labelled object there, else 0; 16 bits where 8 are too few."""
-    kept = np.where(np.isin(index, list(labelled_items & visible.keys())), index, 0)
-    return kept.astype(np.uint8 if max(labelled_items, default=0) < 256 else np.uint16)
-
-
-def labels(
-    frames: Mapping[int, Mapping[int, Visible]], items: Sequence[Item], mask_names: Mapping[int, str]
-) -> dict[str, dict[str, Any]]:
-    """The content of a sequence's ``labels.json``.
+    """Keep the instance numbers of labelled, visible objects and set all other pixels to 0.
 
     Args:
-        frames: what is visible, by frame number.
-        items: the scene's, in the order of their numbers.
-        mask_names: file names by frame number.
+        instances: instance number of the object at each pixel, (H, W).
+        extents: the visible objects.
+        labelled: instance numbers of the scene's labelled objects.
+
+    Returns:
+        (H, W), uint8 if every labelled number fits, else uint16.
     """
-    named = labelled(items)
+    kept = np.where(np.isin(instances, list(labelled & extents.keys())), instances, 0)
+    return kept.astype(np.uint8 if max(labelled, default=0) < 256 else np.uint16)
+
+
+def acvr_labels(
+    frames: Mapping[int, Mapping[int, VisibleExtent]], objects: Sequence[PlacedObject], mask_names: Mapping[int, str]
+) -> dict[str, dict[str, Any]]:
+    """Return the content of a sequence's ``labels.json``.
+
+    Args:
+        frames: extents of the visible objects by frame number.
+        objects: the scene's, in the order of their instance numbers.
+        mask_names: names of the mask files by frame number.
+    """
+    labelled = labelled_ids(objects)
     document: dict[str, dict[str, Any]] = {}
     for frame in sorted(frames):
         entry: dict[str, Any] = {"_metadata": {"mask_name": mask_names[frame], "mask_channel": 0}}
-        for number in sorted(named & frames[frame].keys()):
-            seen = frames[frame][number]
+        for number in sorted(labelled & frames[frame].keys()):
+            extent = frames[frame][number]
             entry[f"{number:06d}"] = {
-                "class": items[number - 1].shape.name,
+                "class": objects[number - 1].mesh.class_name,
                 "mask_id": number,
-                "bounding_box": [seen.left, seen.top, seen.right, seen.bottom],
-                "num_pixels": seen.pixels,
+                "bounding_box": [extent.left, extent.top, extent.right, extent.bottom],
+                "num_pixels": extent.pixels,
             }
         document[f"{frame:06d}"] = entry
     return document

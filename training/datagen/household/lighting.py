@@ -1,4 +1,4 @@
-"""The light of a scene: sun and sky by day, lamps by night; plain values for the renderer."""
+"""Lighting of a scene: sun and sky by day, lamps by night."""
 
 from dataclasses import dataclass
 
@@ -9,26 +9,27 @@ from training.datagen.household.materials import RGB
 
 @dataclass(frozen=True)
 class Lighting:
-    """What shines."""
+    """Light sources of a scene; colours are sRGB, 0 to 1."""
 
     day: bool
     sky: RGB
     sky_strength: float
-    """Radiance of the sky, in watts per square metre and steradian."""
+    """Radiance of the sky in watts per square metre and steradian."""
     sun_strength: float
-    """Irradiance by the sun in watts per square metre; 0 behind clouds and at night."""
+    """Irradiance by the sun in watts per square metre; 0 on a cloudy day and at night."""
     sun_elevation: float
-    """Radians above the horizon."""
+    """Angle above the horizon in radians."""
     sun_azimuth: float
-    """Radians from north (+y), eastwards."""
+    """Angle from north (+y) towards east in radians."""
     lamps_on: bool
+    """Whether the ceiling lamps are on."""
     lamp_tint: RGB
     lamp_strength: float
-    """Radiance of the ceiling lamps' surface."""
+    """Radiance of a ceiling lamp's surface in watts per square metre and steradian."""
 
 
-def day_light(rng: np.random.Generator) -> Lighting:
-    """A bright or cloudy day; now and then somebody left the lamp on."""
+def random_daylight(rng: np.random.Generator) -> Lighting:
+    """Sample a clear or cloudy day; the ceiling lamps are on in a quarter of the scenes."""
     cloudy = rng.random() < 0.45
     sky = (0.86, 0.90, 0.95) if cloudy else (0.62, 0.78, 0.98)
     return Lighting(
@@ -39,13 +40,13 @@ def day_light(rng: np.random.Generator) -> Lighting:
         sun_elevation=float(rng.uniform(0.45, 1.0)),
         sun_azimuth=float(rng.uniform(0, 2 * np.pi)),
         lamps_on=bool(rng.random() < 0.25),
-        lamp_tint=_lamp_tint(rng),
+        lamp_tint=_random_lamp_tint(rng),
         lamp_strength=float(rng.uniform(25, 40)),
     )
 
 
-def night_light(rng: np.random.Generator) -> Lighting:
-    """Lamps alone, before black windows."""
+def random_night_lighting(rng: np.random.Generator) -> Lighting:
+    """Sample a night: the ceiling lamps are on and the sky is almost black."""
     return Lighting(
         day=False,
         sky=(0.10, 0.13, 0.25),
@@ -54,12 +55,12 @@ def night_light(rng: np.random.Generator) -> Lighting:
         sun_elevation=0.5,
         sun_azimuth=0.0,
         lamps_on=True,
-        lamp_tint=_lamp_tint(rng),
+        lamp_tint=_random_lamp_tint(rng),
         lamp_strength=float(rng.uniform(25, 40)),
     )
 
 
-def _lamp_tint(rng: np.random.Generator) -> RGB:
-    """From a warm bulb's to a neutral tube's white."""
+def _random_lamp_tint(rng: np.random.Generator) -> RGB:
+    """Sample a white between that of a warm bulb and that of a neutral tube."""
     warmth = float(rng.uniform(0, 1))
     return (1.0, 0.96 - 0.13 * warmth, 0.90 - 0.30 * warmth)

@@ -1,50 +1,57 @@
-"""Which sequences there are: each one's room, light, camera and drive follow from the seed and its number alone."""
+"""Plans of sequences: room, lighting, camera path and camera follow from the seed and the sequence's number."""
 
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from training.datagen.household.camera import Camera, Pose
-from training.datagen.household.camera_path import TooFullError, drive
+from training.datagen.household.camera import Camera, CameraPose
+from training.datagen.household.camera_path import NoPathError, camera_path
+from training.datagen.household.camera_response import CameraResponse, random_response
 from training.datagen.household.errors import HouseholdError
-from training.datagen.household.layout import ROOMS, furnish
-from training.datagen.household.photometric import Look, random_look
+from training.datagen.household.layout.random_scene import ROOM_KINDS, random_scene
 from training.datagen.household.scene import Scene
 
 CAMERA_HEIGHTS = (0.6, 1.0, 1.4)
-"""Metres above the floor: a vacuum cleaner's mast, a small robot's and a person-sized robot's head."""
+"""Metres above the floor: mast of a vacuum cleaner, head of a small robot, head of a person-sized robot."""
 
 LAYOUT_VERSION = 1
-"""Counts up when the same seed gives other scenes, so that a half-made root is never finished with other rooms."""
+"""Increase it when a seed gives other scenes, so that a folder with the old ones is not continued with the new ones."""
 
-_ATTEMPTS = 10
+_MAX_ATTEMPTS = 10
+"""Rooms that are tried before a sequence is given up."""
 
-# Streams of random numbers, so that a change to one leaves the others alone.
-_SCENE, _DRIVE, _LOOK, _NOISE, _WORDS, _ORDER = range(6)
+# Streams of random numbers, so that a change to one leaves the others as they are.
+_SCENE, _PATH, _RESPONSE, _NOISE, _CAPTIONS, _ROOM_ORDER = range(6)
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What decides every pixel."""
+class RenderSettings:
+    """Settings that determine every pixel.
+
+    Raises:
+        HouseholdError: a value is out of range.
+    """
 
     seed: int = 0
     frames: int = 500
-    """A sequence."""
+    """Frames of a sequence."""
     width: int = 320
+    """Pixels, as is ``height``."""
     height: int = 240
     samples: int = 16
-    """Light paths a pixel."""
+    """Light paths traced for each pixel."""
     step: float = 0.03
     """Metres that the robot drives from frame to frame."""
 
     def __post_init__(self) -> None:
         for name, least in (("seed", 0), ("frames", 1), ("width", 32), ("height", 32), ("samples", 1)):
             if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
+                raise HouseholdError(f"{name} must be at least {least}, not {getattr(self, name)}")
         if not self.step > 0:
-            raise ValueError(f"step must be more than 0 metres, not {self.step}")
+            raise HouseholdError(f"step must be more than 0 metres, not {self.step}")
 
     def document(self) -> dict[str, object]:
+        """Return the content of ``household.json``."""
         return {"layout_version": LAYOUT_VERSION, **asdict(self)}
 
     @property
@@ -53,45 +60,49 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Sequence:
-    """All about a sequence but its pixels."""
+class SequencePlan:
+    """A sequence before it is rendered."""
 
     number: int
     day: bool
     camera_height: float
+    """Metres."""
     scene: Scene
-    poses: tuple[Pose, ...]
-    look: Look
+    poses: tuple[CameraPose, ...]
+    """Pose of the camera in each frame."""
+    response: CameraResponse
 
 
-def plan(settings: Settings, number: int) -> Sequence:
-    """A sequence. Day and night alternate, heights go round by three; six in a row show each kind of room once."""
-    block, place = divmod(number, len(ROOMS))
-    kind = ROOMS[_stream(settings, _ORDER, block).permutation(len(ROOMS))[place]]
-    # Another room at a height and light in each block, by the order above.
+def plan_sequence(settings: RenderSettings, number: int) -> SequencePlan:
+    """Plan a sequence; six in a row have every kind of room, every camera height and both kinds of light.
+
+    Raises:
+        HouseholdError: no room was found that the robot can drive through.
+    """
+    block, place = divmod(number, len(ROOM_KINDS))
+    kind = ROOM_KINDS[_random_stream(settings, _ROOM_ORDER, block).permutation(len(ROOM_KINDS))[place]]
     day, height = number % 2 == 0, CAMERA_HEIGHTS[number % len(CAMERA_HEIGHTS)]
-    look = random_look(_stream(settings, _LOOK, number))
-    for attempt in range(_ATTEMPTS):
-        scene = furnish(_stream(settings, _SCENE, number, attempt), kind, day=day)
+    response = random_response(_random_stream(settings, _RESPONSE, number))
+    for attempt in range(_MAX_ATTEMPTS):
+        scene = random_scene(_random_stream(settings, _SCENE, number, attempt), kind, day=day)
+        path_rng = _random_stream(settings, _PATH, number)
         try:
-            poses = drive(
-                scene, _stream(settings, _DRIVE, number), frames=settings.frames, step=settings.step, height=height
-            )
-        except TooFullError:
+            poses = camera_path(scene, path_rng, frames=settings.frames, step=settings.step, height=height)
+        except NoPathError:
             continue
-        return Sequence(number, day, height, scene, tuple(poses), look)
-    raise HouseholdError(f"no room of {_ATTEMPTS} for sequence {number} can be driven through; use another --seed")
+        return SequencePlan(number, day, height, scene, tuple(poses), response)
+    raise HouseholdError(f"no room of {_MAX_ATTEMPTS} for sequence {number} can be driven through; use another --seed")
 
 
-def noise_of(settings: Settings, number: int, frame: int) -> np.random.Generator:
-    """The random numbers of a frame's noise."""
-    return _stream(settings, _NOISE, number, frame)
+def noise_generator(settings: RenderSettings, number: int, frame: int) -> np.random.Generator:
+    """Return the source of a frame's sensor noise."""
+    return _random_stream(settings, _NOISE, number, frame)
 
 
-def words_of(settings: Settings, number: int, frame: int) -> np.random.Generator:
-    """The random numbers of a frame's captions."""
-    return _stream(settings, _WORDS, number, frame)
+def caption_generator(settings: RenderSettings, number: int, frame: int) -> np.random.Generator:
+    """Return the source of the random choices in a frame's captions."""
+    return _random_stream(settings, _CAPTIONS, number, frame)
 
 
-def _stream(settings: Settings, *place: int) -> np.random.Generator:
-    return np.random.default_rng([settings.seed, *place])
+def _random_stream(settings: RenderSettings, *key: int) -> np.random.Generator:
+    return np.random.default_rng([settings.seed, *key])

@@ -15,7 +15,7 @@ from smart_caption_ros.sources.source import SourceError
 from training.data.coco_dataset import CocoDataset
 from training.data.datasets import CaptionDataset
 from training.data.photographs import read_photograph
-from training.datagen.household.files import image_id
+from training.datagen.household.dataset_folder import image_id
 from training.errors import DataError
 
 GROUND_TRUTH = "ground truth"

@@ -2,39 +2,41 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from training.datagen.household.camera import Camera, Pose
-from training.datagen.household.camera_path import ROBOT_RADIUS, clearance, drive
-from training.datagen.household.layout import ROOMS, furnish
+from training.datagen.household.camera import Camera, CameraPose
+from training.datagen.household.camera_path import CELL_SIZE, ROBOT_RADIUS, camera_path, clearance_map
+from training.datagen.household.layout.random_scene import ROOM_KINDS, random_scene
 
 CAMERA = Camera(320, 240)
 
 
 @settings(max_examples=5)
-@given(seed=st.integers(0, 2**16), kind=st.sampled_from(ROOMS), height=st.sampled_from([0.6, 1.0, 1.4]))
-def test_drive_is_smooth_and_keeps_clear_of_furniture(seed: int, kind: str, height: float) -> None:
-    scene = furnish(np.random.default_rng(seed), kind, day=True)
-    poses = drive(scene, np.random.default_rng(seed), frames=150, step=0.03, height=height)
+@given(seed=st.integers(0, 2**16), kind=st.sampled_from(ROOM_KINDS), height=st.sampled_from([0.6, 1.0, 1.4]))
+def test_path_is_smooth_and_keeps_clear_of_furniture(seed: int, kind: str, height: float) -> None:
+    scene = random_scene(np.random.default_rng(seed), kind, day=True)
+    poses = camera_path(scene, np.random.default_rng(seed), frames=150, step=0.03, height=height)
     places = np.array([[pose.x, pose.y] for pose in poses])
     steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
     assert steps.max() <= 0.03 + 1e-9
     turns = np.abs(np.angle(np.exp(1j * np.diff([pose.heading for pose in poses]))))
     assert np.rad2deg(turns.max()) < 9
     assert np.rad2deg(np.abs(np.diff([pose.pitch for pose in poses])).max()) < 3
-    distance = clearance(scene, height)
-    rows, columns = (np.clip((places[:, k] / 0.05).astype(int), 0, distance.shape[1 - k] - 1) for k in (1, 0))
-    assert distance[rows, columns].min() > ROBOT_RADIUS - 0.075
+    clearance = clearance_map(scene, height)
+    rows, columns = (np.clip((places[:, k] / CELL_SIZE).astype(int), 0, clearance.shape[1 - k] - 1) for k in (1, 0))
+    assert clearance[rows, columns].min() > ROBOT_RADIUS - 0.075
     assert {pose.z for pose in poses} == {height}
 
 
-def test_drive_follows_from_its_seed() -> None:
-    scene = furnish(np.random.default_rng(1), "office", day=True)
-    first, again, other = (drive(scene, np.random.default_rng(s), frames=5, step=0.1, height=1.0) for s in (3, 3, 4))
+def test_path_follows_from_its_seed() -> None:
+    scene = random_scene(np.random.default_rng(1), "office", day=True)
+    first, again, other = (
+        camera_path(scene, np.random.default_rng(s), frames=5, step=0.1, height=1.0) for s in (3, 3, 4)
+    )
     assert first == again
     assert first != other
 
 
-def test_point_straight_ahead_lands_in_the_middle_and_others_where_they_should() -> None:
-    pose = Pose(1.0, 1.0, 1.0, np.pi / 2, 0.0)
+def test_point_straight_ahead_is_projected_to_the_centre_and_others_to_their_sides() -> None:
+    pose = CameraPose(1.0, 1.0, 1.0, np.pi / 2, 0.0)
     ahead, right, above = CAMERA.project(pose, np.array([[1.0, 3.0, 1.0], [1.5, 3.0, 1.0], [1.0, 3.0, 1.5]]))
     assert np.allclose(ahead, [160, 120])
     assert right[0] > 160
@@ -46,6 +48,6 @@ def test_point_straight_ahead_lands_in_the_middle_and_others_where_they_should()
 
 def test_camera_that_looks_down_sees_the_floor_higher_up() -> None:
     floor = np.array([[1.0, 3.0, 0.0]])
-    level = CAMERA.project(Pose(1.0, 1.0, 1.0, np.pi / 2, 0.0), floor)[0]
-    down = CAMERA.project(Pose(1.0, 1.0, 1.0, np.pi / 2, -0.3), floor)[0]
+    level = CAMERA.project(CameraPose(1.0, 1.0, 1.0, np.pi / 2, 0.0), floor)[0]
+    down = CAMERA.project(CameraPose(1.0, 1.0, 1.0, np.pi / 2, -0.3), floor)[0]
     assert down[1] < level[1]

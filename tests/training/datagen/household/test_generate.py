@@ -1,4 +1,4 @@
-"""What the parent of the rendering processes does with what they report; the renderer is a painter here."""
+"""How the parent process combines what the rendering processes report; no Blender is needed."""
 
 import json
 from collections.abc import Iterator
@@ -7,29 +7,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.training.datagen.household.painting import paint_index
+from tests.training.datagen.household.convex_renderer import render_instances
 from training.datagen.household import generate
-from training.datagen.household.files import Root
-from training.datagen.household.sequences import Settings, plan
+from training.datagen.household.dataset_folder import DatasetFolder
+from training.datagen.household.sequences import RenderSettings, plan_sequence
 
 
-def test_a_sequence_whose_parts_are_done_at_the_same_moment_is_finished_once(
+def test_sequence_whose_tasks_end_at_the_same_moment_is_finished_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(seed=3, frames=4, width=64, height=48, samples=1, step=0.5)
+    settings = RenderSettings(seed=3, frames=4, width=64, height=48, samples=1, step=0.5)
 
-    def painted(
-        folder: Path, settings: Settings, missing: dict[int, list[int]], processes: int
+    def render_at_once(
+        folder: Path, settings: RenderSettings, missing: dict[int, list[int]], processes: int
     ) -> Iterator[tuple[int, int]]:
-        sequence, grey = plan(settings, 0), np.full((48, 64, 3), 90, np.uint8)
+        sequence, grey = plan_sequence(settings, 0), np.full((48, 64, 3), 90, np.uint8)
         for frame in missing[0]:
-            index = paint_index(sequence.scene, settings.camera, sequence.poses[frame])
-            Root(folder).write_frame(sequence, frame, grey, index)
+            instances = render_instances(sequence.scene, settings.camera, sequence.poses[frame])
+            DatasetFolder(folder).write_frame(sequence, frame, grey, instances)
         yield 0, 2
         yield 0, 2
 
     monkeypatch.setattr(generate, "require_bpy", lambda: None)
-    monkeypatch.setattr(generate, "_rendered", painted)
+    monkeypatch.setattr(generate, "_render_missing", render_at_once)
     report = generate.generate(tmp_path / "root", settings, 1, processes=2, quiet=True)
     assert (report.rendered, report.skipped) == (4, 0)
     labels = json.loads((tmp_path / "root" / "000000" / "labels.json").read_text())

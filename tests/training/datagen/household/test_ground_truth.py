@@ -3,46 +3,57 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from training.datagen.household.ground_truth import MINIMUM_PIXELS, find_visible, labelled, labels, mask
-from training.datagen.household.layout import furnish
+from training.datagen.household.ground_truth import (
+    MIN_VISIBLE_PIXELS,
+    acvr_labels,
+    label_mask,
+    labelled_ids,
+    visible_extents,
+)
+from training.datagen.household.layout.random_scene import random_scene
 
-indices = hnp.arrays(np.uint16, (24, 32), elements=st.sampled_from([0, 0, 1, 2, 7, 300]))
+instance_maps = hnp.arrays(np.uint16, (24, 32), elements=st.sampled_from([0, 0, 1, 2, 7, 300]))
 
 
 @settings(max_examples=20)
-@given(index=indices)
-def test_boxes_and_counts_are_those_of_the_pixels(index) -> None:
-    visible = find_visible(index)
-    for number in set(np.unique(index)) - {0}:
-        rows, columns = np.nonzero(index == number)
-        if len(rows) < MINIMUM_PIXELS:
+@given(instances=instance_maps)
+def test_boxes_and_counts_are_those_of_the_pixels(instances) -> None:
+    visible = visible_extents(instances)
+    for number in set(np.unique(instances)) - {0}:
+        rows, columns = np.nonzero(instances == number)
+        if len(rows) < MIN_VISIBLE_PIXELS:
             assert number not in visible
             continue
-        seen = visible[int(number)]
-        assert (seen.left, seen.top, seen.right, seen.bottom) == (columns.min(), rows.min(), columns.max(), rows.max())
-        assert seen.pixels == len(rows)
+        extent = visible[int(number)]
+        assert (extent.left, extent.top, extent.right, extent.bottom) == (
+            columns.min(),
+            rows.min(),
+            columns.max(),
+            rows.max(),
+        )
+        assert extent.pixels == len(rows)
 
 
 @settings(max_examples=20)
-@given(index=indices)
-def test_mask_holds_the_labelled_objects_and_nothing_else(index) -> None:
-    visible, wanted = find_visible(index), {1, 300}
-    made = mask(index, visible, wanted)
-    assert made.dtype == np.uint16
-    assert set(np.unique(made)) - {0} == wanted & visible.keys()
+@given(instances=instance_maps)
+def test_mask_holds_the_labelled_objects_and_nothing_else(instances) -> None:
+    visible, wanted = visible_extents(instances), {1, 300}
+    mask = label_mask(instances, visible, wanted)
+    assert mask.dtype == np.uint16
+    assert set(np.unique(mask)) - {0} == wanted & visible.keys()
     for number in wanted & visible.keys():
-        assert np.array_equal(made == number, index == number)
-    assert mask(index, visible, {1, 2}).dtype == np.uint8
+        assert np.array_equal(mask == number, instances == number)
+    assert label_mask(instances, visible, {1, 2}).dtype == np.uint8
 
 
 def test_labels_name_each_labelled_object_by_the_same_number_in_every_frame() -> None:
-    scene = furnish(np.random.default_rng(0), "kitchen", day=True)
-    table = next(item.id for item in scene.items if item.shape.name == "dining table")
-    window = next(item.id for item in scene.items if item.shape.name == "window")
-    index = np.zeros((24, 32), np.uint16)
-    index[2:10, 3:20], index[15:20, 0:10] = table, window
-    frames = {0: find_visible(index), 1: find_visible(index[:, ::-1]), 2: {}}
-    document = labels(frames, scene.items, {frame: f"{frame}.png" for frame in frames})
+    scene = random_scene(np.random.default_rng(0), "kitchen", day=True)
+    table = next(placed.id for placed in scene.objects if placed.mesh.class_name == "dining table")
+    window = next(placed.id for placed in scene.objects if placed.mesh.class_name == "window")
+    instances = np.zeros((24, 32), np.uint16)
+    instances[2:10, 3:20], instances[15:20, 0:10] = table, window
+    frames = {0: visible_extents(instances), 1: visible_extents(instances[:, ::-1]), 2: {}}
+    document = acvr_labels(frames, scene.objects, {frame: f"{frame}.png" for frame in frames})
     assert list(document) == ["000000", "000001", "000002"]
     key = f"{table:06d}"
     assert document["000000"][key] == {
@@ -54,4 +65,4 @@ def test_labels_name_each_labelled_object_by_the_same_number_in_every_frame() ->
     assert document["000001"][key]["bounding_box"] == [12, 2, 28, 9]
     assert f"{window:06d}" not in document["000000"]
     assert document["000002"] == {"_metadata": {"mask_name": "2.png", "mask_channel": 0}}
-    assert window not in labelled(scene.items)
+    assert window not in labelled_ids(scene.objects)

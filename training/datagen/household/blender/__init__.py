@@ -1,0 +1,1 @@
+"""Rendering by Blender's Cycles; no other module needs ``bpy``."""
