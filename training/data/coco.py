@@ -12,19 +12,19 @@ from training.errors import DataError
 
 @dataclass(frozen=True)
 class CocoCaptions:
-    """Captions of an annotation file; image ids are strings."""
+    """Captions of an annotation file by image id; ids are strings."""
 
     captions: dict[str, list[str]]
-    """As written, of every image that has any."""
+    """Captions as written, of every image that has any."""
     file_names: dict[str, str]
-    """Of the images that the file describes."""
+    """File name of every image of the file."""
 
 
 def read_captions(path: Path) -> CocoCaptions:
     """Read ``captions_*.json``: ``images`` (``id``, ``file_name``) and ``annotations`` (``image_id``, ``caption``).
 
     Raises:
-        DataError: not such a file, or an annotation without image id or caption.
+        DataError: the file has another format, or an annotation lacks its image id or caption.
     """
     document = _read_object(path, "annotations")
     captions: dict[str, list[str]] = defaultdict(list)
@@ -39,12 +39,13 @@ def read_captions(path: Path) -> CocoCaptions:
 
 
 def read_results(path: Path) -> dict[str, str]:
-    """Read a result file, a list of ``{"image_id": ..., "caption": ...}``: the caption of each image id, as written.
+    """Read a result file, a list of ``{"image_id": ..., "caption": ...}``.
 
-    A caption may be empty: a model that says nothing is scored for it.
+    Returns:
+        The caption of each image id, as written. It may be empty, and is then scored as an empty caption.
 
     Raises:
-        DataError: not such a file, or a second caption for an image.
+        DataError: the file has another format, or a second caption for an image.
     """
     entries = read_json(path)
     if not isinstance(entries, list):
@@ -63,10 +64,13 @@ def read_results(path: Path) -> dict[str, str]:
 
 
 def read_objects(paths: Iterable[Path]) -> dict[str, set[str]]:
-    """Read ``instances_*.json``: names of the classes annotated in each image that the files describe.
+    """Read the classes of the annotated objects from ``instances_*.json``.
+
+    Returns:
+        Class names by image id, of every image of the files.
 
     Raises:
-        DataError: not such files, or an instance of an unknown class or image.
+        DataError: a file has another format, or an instance has an unknown class or image.
     """
     objects: dict[str, set[str]] = {}
     for path in paths:

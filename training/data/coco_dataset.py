@@ -1,4 +1,4 @@
-"""COCO as a data set to train on: photographs in folders, captions and splits by Karpathy's file or by COCO's own."""
+"""COCO as a data set: photographs in folders, captions and splits of Karpathy's file or of COCO's files."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,14 +23,14 @@ _KARPATHYS_NAMES = {"train": "train", "dev": "val", "test": "test"}
 
 @dataclass(frozen=True)
 class CocoOptions:
-    """Where COCO is; paths are below the data folder, or absolute. Either ``karpathy`` or ``captions`` is given."""
+    """Paths of COCO, below the data folder or absolute; either ``karpathy`` or ``captions`` is given."""
 
     karpathy: str = ""
     """Karpathy's ``dataset_coco.json``: ``train`` includes ``restval``, ``val`` is dev."""
     captions: dict[str, str] = field(default_factory=dict)
-    """By split (``train``, ``dev``, ``test``) a ``captions_*.json`` of COCO."""
+    """A ``captions_*.json`` of COCO for each split (``train``, ``dev``, ``test``)."""
     photographs: str = "coco"
-    """The folder above ``train2014``, ``val2014`` and so on."""
+    """Folder that contains ``train2014``, ``val2014`` and so on."""
 
     def __post_init__(self) -> None:
         if bool(self.karpathy) == bool(self.captions):
@@ -44,17 +44,22 @@ class CocoOptions:
 
 @dataclass(frozen=True)
 class CocoDataset:
-    """Image ids are COCO's, as strings."""
+    """Photographs and captions by COCO's image ids, as strings."""
 
     captions: Mapping[str, Sequence[str]]
-    """As written, of every image."""
+    """Captions of every image, as written."""
     paths: Mapping[str, Path]
-    """Of every photograph; they are looked at when they are asked for."""
+    """File of every photograph; whether it exists is not checked."""
     splits: Mapping[str, list[str]]
 
     @classmethod
     def open(cls, data: Path, options: CocoOptions) -> "CocoDataset":
-        """
+        """Read the annotation files.
+
+        Args:
+            data: folder that the paths are below.
+            options: of the experiment.
+
         Raises:
             DataError: an annotation file is missing or malformed, or an image is in two splits.
         """
@@ -85,7 +90,7 @@ class CocoDataset:
         return cls(captions, paths, splits)
 
     def split(self, name: str) -> list[str]:
-        """Image ids of a split, in file order.
+        """List the image ids of a split, in file order.
 
         Raises:
             DataError: unknown split, or one without images.
@@ -96,11 +101,12 @@ class CocoDataset:
         return list(images)
 
     def groups(self, images: Sequence[str]) -> list[list[str]]:
-        """One group."""
+        """Return all images as one group, without repetitions."""
         return [list(dict.fromkeys(images))]
 
     def check_photographs(self, images: Iterable[str]) -> None:
-        """
+        """Check that the photographs exist.
+
         Raises:
             DataError: photographs are missing; says how many and names one.
         """
@@ -111,7 +117,7 @@ class CocoDataset:
             )
 
     def read_images(self, names: list[str]) -> np.ndarray:
-        """Photographs as the robot's frames reach the vision graph, (len(names), 224, 224, 3) uint8 BGR.
+        """Read photographs and resize them as the robot resizes frames, (len(names), 224, 224, 3) uint8 BGR.
 
         Raises:
             DataError: a photograph is missing or broken; names the file, the image id and the reason.

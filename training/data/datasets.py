@@ -1,4 +1,4 @@
-"""Data sets that a captioner is trained on, behind one protocol and a registry."""
+"""Data sets of captions: their protocol, and the registry by which experiments name them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ HOUSEHOLD_PROVENANCE = {
 
 
 class CaptionDataset(Protocol):
-    """Photographs by id, what people said of them, and the splits ``train``, ``dev`` and ``test``."""
+    """Photographs and captions by image id, in the splits ``train``, ``dev`` and ``test``."""
 
     @property
     def captions(self) -> Mapping[str, Sequence[str]]:
@@ -40,7 +40,7 @@ class CaptionDataset(Protocol):
         ...
 
     def split(self, name: str) -> list[str]:
-        """Image ids of a split, in a fixed order.
+        """List the image ids of a split, in a fixed order.
 
         Raises:
             DataError: unknown split, or one without images.
@@ -48,18 +48,19 @@ class CaptionDataset(Protocol):
         ...
 
     def groups(self, images: Sequence[str]) -> list[list[str]]:
-        """The images without repetitions, in the groups that belong together wherever they are used."""
+        """Return the images without repetitions, grouped by source, so that each source has its own feature cache."""
         ...
 
     def check_photographs(self, images: Iterable[str]) -> None:
-        """
+        """Check that the photographs exist.
+
         Raises:
             DataError: photographs are missing; says how many and names one.
         """
         ...
 
     def read_images(self, names: list[str]) -> np.ndarray:
-        """(len(names), 224, 224, 3) uint8 BGR.
+        """Read photographs, (len(names), 224, 224, 3) uint8 BGR.
 
         Raises:
             DataError: an image is missing or broken; names the file and the reason.
@@ -69,7 +70,7 @@ class CaptionDataset(Protocol):
 
 @dataclass(frozen=True)
 class Flickr8kOptions:
-    """Where Flickr8k is."""
+    """Path of Flickr8k."""
 
     folder: str = "flickr8k"
     """Below the data folder, or absolute."""
@@ -77,7 +78,7 @@ class Flickr8kOptions:
 
 @dataclass(frozen=True)
 class RoomsOptions:
-    """Where ``python -m training.rooms`` has put its data set."""
+    """Path of the data set of ``python -m training.rooms``."""
 
     folder: str = "runs/rooms"
     """Below the checkout, or absolute."""
@@ -85,7 +86,7 @@ class RoomsOptions:
 
 @dataclass(frozen=True)
 class HouseholdOptions:
-    """Where ``python -m training.household`` has put its sequences."""
+    """Path of the sequences of ``python -m training.household``."""
 
     folder: str = "runs/household"
     """Below the checkout, or absolute."""
@@ -93,13 +94,13 @@ class HouseholdOptions:
 
 @dataclass(frozen=True)
 class MixtureOptions:
-    """Several data sets at once."""
+    """Several data sets in one experiment."""
 
     sources: dict[str, Any]
-    """By a name of one's own: ``dataset``, its ``options`` and ``repeat``, how often an epoch has its photographs; 0
-    leaves them out."""
+    """For each source, by a name of choice: ``dataset``, its ``options`` and ``repeat``, how often its photographs
+    occur in an epoch; 0 leaves them out."""
     scored: list[str] = field(default_factory=list)
-    """The sources whose dev splits select the model; all, if none is named."""
+    """Sources whose dev splits select the model; all where none is named."""
 
     def __post_init__(self) -> None:
         if not self.sources:
@@ -167,14 +168,14 @@ def _made(folder: str, command: str) -> Path:
 
 @dataclass(frozen=True)
 class DatasetKind:
-    """What the registry knows of a data set."""
+    """Entry of the registry."""
 
     options: type
-    """Dataclass of what an experiment may say of it; raises ValueError for what does not go together."""
+    """Dataclass of the options; its constructor raises ValueError for a wrong combination."""
     open: Callable[[Path, Any], CaptionDataset]
-    """Called with the data folder and the options."""
+    """Opens the data set; called with the data folder and the options."""
     provenance: Callable[[Any], list[dict[str, str]]]
-    """Called with the options: name and terms of each data set, for the manifest of what is trained on it."""
+    """Returns name and terms of each data set, for the manifests of models; called with the options."""
 
 
 DATASETS: dict[str, DatasetKind] = {
@@ -194,18 +195,22 @@ DATASETS: dict[str, DatasetKind] = {
         ],
     ),
 }
-"""By the name that an experiment gives."""
+"""Data sets by their names in experiment files."""
 
 
 def provenance(config: "DataConfig") -> list[dict[str, str]]:
-    """Name and terms of the data sets of an experiment."""
+    """Collect name and terms of the data sets of an experiment."""
     kind = DATASETS[config.dataset]
     without_pictures = [coco_dataset.PROVENANCE] if config.text else []
     return [*kind.provenance(kind.options(**config.options)), *without_pictures]
 
 
 def open_dataset(config: "DataConfig", data: Path) -> CaptionDataset:
-    """The data set of an experiment.
+    """Open the data set of an experiment.
+
+    Args:
+        config: of the experiment.
+        data: folder that its paths are below.
 
     Raises:
         DataError: the data is missing or malformed.

@@ -34,7 +34,7 @@ class Flickr8k:
                 )
 
     def split(self, name: str) -> list[str]:
-        """Image file names of a split, in file order.
+        """List the image file names of a split, in file order.
 
         Raises:
             DataError: unknown split, or an image of it has no caption.
@@ -58,18 +58,19 @@ class Flickr8k:
             if next(reader, None) != ["image", "caption"]:
                 raise DataError(f"{path}, line 1: expected the header image,caption")
             for row in reader:
-                # Captions hold commas; those without quotes around them arrive as more columns.
+                # A caption with a comma and without quotes is split into several columns.
                 if len(row) < 2 or not (text := ",".join(row[1:]).strip()):
                     raise DataError(f"{path}, line {reader.line_num}: expected an image and its caption")
                 captions[row[0]].append(text)
         return dict(captions)
 
     def groups(self, images: Sequence[str]) -> list[list[str]]:
-        """One group."""
+        """Return all images as one group, without repetitions."""
         return [list(dict.fromkeys(images))]
 
     def check_photographs(self, images: Iterable[str]) -> None:
-        """
+        """Check that the photographs exist.
+
         Raises:
             DataError: photographs are missing; says how many and names one.
         """
@@ -79,7 +80,11 @@ class Flickr8k:
             raise DataError(f"{archive}: {len(missing)} photographs are missing, for example {missing[0]}")
 
     def read_images(self, names: list[str]) -> np.ndarray:
-        """Decoded photographs, (len(names), 224, 224, 3) uint8 BGR."""
+        """Read photographs, (len(names), 224, 224, 3) uint8 BGR.
+
+        Raises:
+            DataError: a photograph is missing or broken; names the archive and the photograph.
+        """
         return np.stack([self._read_image(name) for name in names])
 
     def _read_image(self, name: str) -> np.ndarray:

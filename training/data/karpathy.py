@@ -12,12 +12,12 @@ SPLITS = ("train", "restval", "val", "test")
 
 @dataclass(frozen=True)
 class Karpathy:
-    """The captions and splits of a file; image ids are COCO's, as strings."""
+    """Captions and splits by COCO's image ids, as strings."""
 
     captions: dict[str, list[str]]
-    """As written, of every image."""
+    """Captions of every image, as written."""
     files: dict[str, str]
-    """Of each image, below the folder of COCO's photographs, e.g. ``val2014/COCO_val2014_000000391895.jpg``."""
+    """File of each image, below the folder of COCO's photographs, e.g. ``val2014/COCO_val2014_000000391895.jpg``."""
     splits: dict[str, list[str]]
     """Image ids of ``train``, ``restval``, ``val`` and ``test``, in file order."""
 
@@ -51,7 +51,7 @@ class Karpathy:
         return cls(captions, files, splits)
 
     def split(self, name: str, with_restval: bool = True) -> list[str]:
-        """Image ids of a split.
+        """List the image ids of a split.
 
         Args:
             name: one of :data:`SPLITS`.

@@ -1,4 +1,8 @@
-"""Which images make a batch, who computes which of them, and reading them before they are needed."""
+"""The order of images, their division among processes, and reading batches ahead of the training step.
+
+Threads of ``concurrent.futures`` read ahead, not ``torch.utils.data`` or ``torchdata``: worker processes cannot share
+open zip and HDF5 files, and both libraries replace the sentence of a :class:`DataError` by the traceback of a worker.
+"""
 
 import os
 from collections import deque
@@ -13,14 +17,15 @@ Value = TypeVar("Value")
 
 
 def shuffle(lengths: np.ndarray, batch: int, random: np.random.Generator) -> np.ndarray:
-    """A random order in which the images of a batch have captions of like length: less padding to compute.
+    """Draw a random order in which the images of a batch have captions of similar length, for less padding.
 
     Args:
-        lengths: (images,), of each image's longest caption.
+        lengths: (images,) integers, words of each image's longest caption.
         batch: images a batch; batch k of the order begins at ``k * batch``.
+        random: generator of the epoch.
 
     Returns:
-        (images,) integers.
+        (images,) integers, the indices in that order.
     """
     order = random.permutation(len(lengths))
     pools = [order[start : start + 20 * batch] for start in range(0, len(order), 20 * batch)]
@@ -34,17 +39,19 @@ def shuffle(lengths: np.ndarray, batch: int, random: np.random.Generator) -> np.
 
 
 def split(images: np.ndarray, accumulate: int, rank: int, processes: int) -> list[np.ndarray]:
-    """What one process computes of a batch, in the order in which it does.
+    """Divide a batch among processes, and the part of a process into shares for gradient accumulation.
 
-    Every process gets as many shares, so that all meet at the last one; their sizes differ by one at most. In a
-    batch too short to go round the last share of a process may be empty.
+    Every process has the same number of shares, because all take part in the sum of the gradients at the last one.
+    The sizes of shares differ by at most one; in a short batch the last share of a process may be empty.
 
     Args:
-        images: (B,) of the whole batch, with like lengths beside one another.
-        accumulate: shares a process, fewer if there is nothing for them.
+        images: (B,) integers, the whole batch with similar lengths next to each other.
+        accumulate: shares a process; fewer in a short batch.
+        rank: of this process.
+        processes: number of processes.
 
     Returns:
-        1 to ``accumulate`` arrays.
+        1 to ``accumulate`` arrays, the shares of this process.
     """
     count = accumulate * processes
     rounds = -(-min(len(images), count) // processes)
@@ -52,14 +59,15 @@ def split(images: np.ndarray, accumulate: int, rank: int, processes: int) -> lis
 
 
 def load_ahead(load: Callable[[Key], Value], keys: Iterable[Key], threads: int) -> Generator[Value, None, None]:
-    """``load`` of each key in turn, while the ones after it are being loaded.
+    """Yield ``load(key)`` for each key in order, while threads load the following keys.
 
-    What is loaded, and in which order it comes, does not depend on the threads. An error comes in the place of its
-    key. Close the iterator if it is not used up.
+    The values and their order do not depend on the number of threads. An exception of ``load`` is raised in the place
+    of its key. Close the iterator unless it is exhausted.
 
     Args:
         load: called in another thread.
-        threads: as many keys are loaded at a time, and twice as many wait to be taken.
+        keys: in the order of the values.
+        threads: number of keys that are loaded at the same time; at most twice as many values wait to be taken.
     """
     pool = ThreadPoolExecutor(threads, thread_name_prefix="load")
     waiting: deque[Future[Value]] = deque()
@@ -75,10 +83,10 @@ def load_ahead(load: Callable[[Key], Value], keys: Iterable[Key], threads: int) 
 
 
 def loading_threads(processes: int) -> int:
-    """Threads that read for each of the machine's processes: decoding is spread over the cores that there are."""
+    """Choose the number of reading threads of each process: the cores of the machine, shared by its processes."""
     return max(1, min(8, (os.cpu_count() or 1) // processes))
 
 
 def longest_captions(captions: Sequence[Sequence[Sequence[str]]], cut: int) -> np.ndarray:
-    """(images,) words of each image's longest caption, at most ``cut``."""
+    """Count the words of each image's longest caption, at most ``cut``; (images,) integers."""
     return np.array([min(cut, max(map(len, group))) for group in captions])

@@ -1,4 +1,4 @@
-"""Several data sets as one: trained together, scored on the dev splits of some of them."""
+"""Several data sets as one: trained on all, scored on the dev splits of some."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,20 +20,20 @@ class Source:
 
     dataset: "CaptionDataset"
     repeat: int = 1
-    """How often an epoch has each of its photographs."""
+    """How often each of its photographs occurs in an epoch."""
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Image ids are ``<source>/<id of the source>``."""
+    """A data set of several sources; image ids are ``<source>/<id in the source>``."""
 
     sources: Mapping[str, Source]
     scored: Sequence[str]
-    """The sources whose dev and test splits are those of the mixture."""
+    """Sources whose dev and test splits make up those of the mixture."""
 
     @cached_property
     def captions(self) -> dict[str, Sequence[str]]:
-        """As written, of every image of every source."""
+        """Captions of every image of every source, as written."""
         return {
             f"{name}/{image}": captions
             for name, source in self.sources.items()
@@ -41,8 +41,10 @@ class Mixture:
         }
 
     def split(self, name: str) -> list[str]:
-        """``train`` is that of all sources, each photograph as often as its source is repeated; others are of the
-        scored sources.
+        """List the image ids of a split.
+
+        ``train`` has the images of all sources, each as often as its source is repeated; the other splits have those
+        of the scored sources.
 
         Raises:
             DataError: a source has no such split.
@@ -57,16 +59,17 @@ class Mixture:
         return images
 
     def groups(self, images: Sequence[str]) -> list[list[str]]:
-        """One of each source."""
+        """Return the images without repetitions, one group for each source."""
         by_source: dict[str, list[str]] = {}
         for image in dict.fromkeys(images):
             by_source.setdefault(image.partition("/")[0], []).append(image)
         return list(by_source.values())
 
     def check_photographs(self, images: Iterable[str]) -> None:
-        """
+        """Check that the photographs exist.
+
         Raises:
-            DataError: photographs are missing; says of which source, how many, and names one.
+            DataError: photographs are missing; names the source and one of them, and says how many.
         """
         for source, own in _runs(sorted(set(images))):
             try:
@@ -75,7 +78,7 @@ class Mixture:
                 raise DataError(f"source {source}: {error}") from None
 
     def read_images(self, names: list[str]) -> np.ndarray:
-        """(len(names), 224, 224, 3) uint8 BGR.
+        """Read photographs, (len(names), 224, 224, 3) uint8 BGR.
 
         Raises:
             DataError: an image is missing or broken; names the source, the file and the reason.
@@ -90,6 +93,6 @@ class Mixture:
 
 
 def _runs(images: Iterable[str]) -> Iterable[tuple[str, list[str]]]:
-    """Neighbours of one source together: its name and their ids there."""
+    """Group consecutive images of one source: the source's name and the image ids in it."""
     for source, run in groupby(images, lambda image: image.partition("/")[0]):
         yield source, [image.partition("/")[2] for image in run]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from smart_caption_ros.captioning.vision import grid_boxes
 from training.configs.schema import PhaseConfig
-from training.data.augmentation import random_view
+from training.data.augmentation import image_generators, random_view
 from training.data.datasets import CaptionDataset
 from training.data.grid_features import GridFeatures, grid_features
 from training.data.visual_batches import VisualBatch
@@ -85,7 +85,7 @@ class Photographs:
             return self._batch(self._features["train"].read(images, flips.astype(int)))
         names = [self._splits["train"][index] for index in images]
         crop = self._phase.crop
-        frames = zip(self._dataset.read_images(names), flips, _generators_of_images(random, images), strict=True)
+        frames = zip(self._dataset.read_images(names), flips, image_generators(random, images), strict=True)
         views = [random_view(frame, bool(flip), crop, generator)[0] for frame, flip, generator in frames]
         return self._batch(np.stack(views))
 
@@ -116,9 +116,3 @@ def visual_of_images(backbone: Backbone, images_bgr: Tensor) -> Visual:
     """
     boxes = torch.from_numpy(grid_boxes(*backbone.grid)).to(images_bgr.device)
     return Visual(backbone(images_bgr), boxes_xyxy=boxes.expand(len(images_bgr), -1, -1))
-
-
-def _generators_of_images(random: np.random.Generator, images: np.ndarray) -> list[np.random.Generator]:
-    """Make a generator for each image that depends on the image and on the seed of ``random`` alone."""
-    entropy = random.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]
-    return [np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(int(image),))) for image in images]

@@ -1,7 +1,7 @@
-"""Tokens of the regions that a detector finds: a grid of tokens, pooled inside each box.
+"""Tokens of regions: the means of grid tokens inside the boxes of a detector.
 
-This is no bottom-up attention, whose detector has features of its own: any ONNX detector says where, the vision graph
-of a bundle says what. The first token is of the whole photograph, so that an image without objects has one, too.
+Unlike bottom-up attention, the boxes come from any ONNX detector and the features from the vision graph of a bundle.
+The first token covers the whole photograph, so that an image without objects has a token.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,17 @@ from smart_caption_ros.detection.boxes import Box
 def pool_regions(
     tokens: np.ndarray, grid: tuple[int, int], boxes_xyxy: Sequence[Box], width: int, height: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Means of grid tokens, weighted by how much of each cell a region covers.
+    """Average the grid tokens of each region, weighted by the area of each cell that the region covers.
 
     Args:
-        tokens: (rows * columns, d), row by row.
+        tokens: (rows * columns, d) float, row by row.
         grid: rows and columns.
-        boxes_xyxy: of the regions, pixels of the photograph, inside it and not empty.
-        width, height: of the photograph, pixels.
+        boxes_xyxy: boxes of the regions in pixels, inside the photograph and not empty.
+        width: of the photograph, pixels.
+        height: of the photograph, pixels.
 
     Returns:
-        (1 + n, d) float32 tokens, the whole photograph's first, and (1 + n, 4) float32 boxes.
+        (1 + n, d) float32 tokens, that of the whole photograph first, and (1 + n, 4) float32 boxes in pixels.
     """
     rows, columns = grid
     boxes = np.array([(0, 0, width, height), *boxes_xyxy], np.float32)
@@ -35,7 +36,7 @@ def pool_regions(
 
 
 def _covered(start: np.ndarray, stop: np.ndarray, cells: int) -> np.ndarray:
-    """How much of each of ``cells`` unit intervals lies between start and stop, (n, cells)."""
+    """Compute the covered length of each of ``cells`` unit intervals, (n, cells), for n spans."""
     edges = np.arange(cells)
     overlap = np.minimum(stop[:, None], edges + 1) - np.maximum(start[:, None], edges)
     return np.clip(overlap, 0.0, 1.0)

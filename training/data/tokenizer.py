@@ -1,4 +1,4 @@
-"""Captions to words, and words to a vocabulary, by the rules of published captioners."""
+"""Tokenisation of captions and construction of vocabularies by the rules of published captioners."""
 
 import re
 import string
@@ -21,7 +21,7 @@ def _tokeniser() -> Language:
 
 
 def tokenize(caption: str) -> list[str]:
-    """M2's words: spaCy's English tokeniser, lower case; tokens without a letter or digit are punctuation, dropped."""
+    """Split a caption as M2 does: spaCy's English tokeniser, lower case, without tokens of punctuation."""
     tokens = (token.text.strip() for token in _tokeniser().make_doc(caption.lower()))
     return [token for token in tokens if _HAS_WORD_CHARACTER.search(token)]
 
@@ -30,17 +30,17 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def split_at_spaces(caption: str) -> list[str]:
-    """X-LAN's words, those of Karpathy's preparation: lower case, punctuation characters deleted, split at spaces."""
+    """Split a caption as X-LAN and Karpathy do: lower case, punctuation characters deleted, split at spaces."""
     return caption.lower().translate(_NO_PUNCTUATION).split()
 
 
 @dataclass(frozen=True)
 class VocabularyRule:
-    """How a published captioner makes words of captions."""
+    """The tokenisation and vocabulary of a published captioner."""
 
     words: Callable[[str], list[str]]
     minimum_count: int
-    """Words seen less often are unknown."""
+    """Words that occur less often are unknown."""
 
 
 RULES = {
@@ -50,7 +50,7 @@ RULES = {
 
 
 def build_vocabulary(captions: Iterable[list[str]], minimum_count: int) -> Vocabulary:
-    """Words that occur ``minimum_count`` times at least, most frequent first (ties by spelling)."""
+    """Collect the words that occur ``minimum_count`` times or more, by descending frequency, ties by spelling."""
     counts = Counter(word for caption in captions for word in caption)
     kept = sorted((word for word, n in counts.items() if n >= minimum_count), key=lambda w: (-counts[w], w))
     return Vocabulary((*SPECIAL, *kept))

@@ -73,7 +73,7 @@ def targets_of(labels: Labels, images: Sequence[str], views: Sequence[View]) -> 
 
 
 def _seen(boxes: Boxes, view: View) -> Boxes:
-    xyxy, shares = view.of_boxes(boxes.xyxy)
+    xyxy, shares = view.transform_boxes(boxes.xyxy)
     large = ((xyxy[:, 2:] - xyxy[:, :2]) * IMAGE_SIZE >= SMALLEST).all(axis=1)
     return Boxes(xyxy.astype(np.float32), boxes.class_ids, boxes.scores).chosen(large & (shares >= VISIBLE))
 

@@ -1,4 +1,4 @@
-"""Batches: each image once, shares that go round, reading ahead that changes nothing."""
+"""Batches: each image once, equal numbers of shares, reading ahead without effect on values and order."""
 
 import threading
 from contextlib import closing
