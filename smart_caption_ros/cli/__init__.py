@@ -1,7 +1,7 @@
-"""The command line, `smart-caption`: one module a verb, put together here.
+"""The command line, `smart-caption`: one module per command, assembled here.
 
-What a command needs is imported when the command runs: `--help` and a mistyped option answer at once, and no
-command needs more of the machine than it uses.
+Commands import what they need when they run, so that `--help` and usage errors are fast, and so that no command needs
+libraries that it does not use.
 """
 
 from typing import Annotated
@@ -36,12 +36,12 @@ app.command()(benchmark.benchmark)
 app.command()(verify.verify)
 app.command()(build_engine.build_engine)
 
-bundle_app = typer.Typer(help="Look into a bundle, the folder that is a model.", no_args_is_help=True)
+bundle_app = typer.Typer(help="Inspect and verify a bundle, the folder of a model.", no_args_is_help=True)
 bundle_app.command()(bundle.inspect)
 bundle_app.command()(bundle.verify)
 app.add_typer(bundle_app, name="bundle")
 
-coverage_app = typer.Typer(help="How much of what is there a caption names.", no_args_is_help=True)
+coverage_app = typer.Typer(help="Measure how many of the objects in an image its caption names.", no_args_is_help=True)
 coverage_app.command()(coverage_benchmark.acvr)
 coverage_app.command()(coverage_benchmark.coco)
 coverage_app.command()(coverage_benchmark.folder)

@@ -2,52 +2,62 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from smart_caption_ros.cli.options import BundleArgument, EngineOption, ThreadsOption, flatten_options
 from smart_caption_ros.cli.terminal import (
-    BundleArgument,
     check_engine,
     console,
-    failures_in_a_sentence,
+    errors_in_a_sentence,
     log_to_terminal,
+    print_json,
+    progress_bar,
+    write_json,
 )
-from smart_caption_ros.files import write_text_atomically
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
-def benchmark(
-    path: BundleArgument = None,
-    output: Annotated[Path | None, typer.Option("--json", help="The JSON file to write; - prints it.")] = None,
-    engine: Annotated[str, typer.Option(help="What runs the model; `doctor` lists the engines.")] = "auto",
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the engine's choice by default.")] = None,
+@dataclass(frozen=True)
+class MeasuringOptions:
+    """The options of `benchmark`."""
+
+    output: Annotated[Path | None, typer.Option("--json", help="JSON file to write; - prints it.")] = None
+    engine: EngineOption = "auto"
+    threads: ThreadsOption = None
     source: Annotated[
-        str | None, typer.Option(help="Frames to caption: an image, a folder, a video, a bag; made-up ones by default.")
-    ] = None,
-    frames: Annotated[int, typer.Option(min=1, help="How many different frames.")] = 8,
-    rounds: Annotated[int, typer.Option(min=1, help="How often each is captioned.")] = 5,
-) -> None:
+        str | None,
+        typer.Option(help="Frames to caption: an image, a folder, a video, a bag; generated frames by default."),
+    ] = None
+    frames: Annotated[int, typer.Option(min=1, help="Number of different frames.")] = 8
+    rounds: Annotated[int, typer.Option(min=1, help="Number of times that each is captioned.")] = 5
+
+
+@flatten_options
+def benchmark(path: BundleArgument = None, *, options: MeasuringOptions) -> None:
     """Measure how fast a bundle captions frames on this machine.
 
-    Made-up frames are 640x480, the same everywhere, and get captions of some length; --source measures on yours.
+    The generated frames are 640x480, the same everywhere, and get captions of different lengths; --source measures on
+    your own frames.
     """
-    with failures_in_a_sentence():
-        from tqdm import tqdm
-
+    with errors_in_a_sentence():
         from smart_caption_ros import __version__
         from smart_caption_ros.captioning import Captioner
         from smart_caption_ros.measuring import benchmark as benchmarking
 
-        check_engine(engine)
+        check_engine(options.engine)
         log_to_terminal()
-        pictures = _frames(source, frames)
-        captioner = Captioner.from_bundle(path, engine, threads)
-        with tqdm(total=rounds * len(pictures), unit="frame", leave=False, disable=not sys.stderr.isatty()) as bar:
-            measured = benchmarking.measure(captioner, pictures, rounds, bar.update)
+        images = _images(options.source, options.frames)
+        captioner = Captioner.from_bundle(path, options.engine, options.threads)
+        with progress_bar(options.rounds * len(images)) as advance:
+            measured = benchmarking.measure(captioner, images, options.rounds, advance)
         result = {
             "date": time.strftime("%Y-%m-%d"),
             "package": __version__,
@@ -56,22 +66,23 @@ def benchmark(
             "engine": captioner.engine,
             "engine_choice": captioner.engine_choice,
             "captioner": captioner.graph,
-            "threads": threads,
-            "source": source or "made-up frames",
-            "frame_size": [pictures[0].shape[1], pictures[0].shape[0]],
+            "threads": options.threads,
+            "source": options.source or "made-up frames",
+            "frame_size": [images[0].shape[1], images[0].shape[0]],
             "hardware": benchmarking.hardware(),
             **measured,
-            "first_caption": benchmarking.measure_start(captioner.bundle.path, engine, threads),
+            "first_caption": benchmarking.measure_start(captioner.bundle.path, options.engine, options.threads),
         }
-        if output is not None and str(output) != "-":
-            write_text_atomically(output, json.dumps(result, indent=2) + "\n")
-        if str(output) == "-":
-            print(json.dumps(result, indent=2))
-        else:
-            _print_result(result)
+        if str(options.output) == "-":
+            print_json(result)
+            return
+        if options.output is not None:
+            write_json(options.output, result)
+        _print_result(result)
 
 
-def _frames(source: str | None, count: int) -> list[Any]:
+def _images(source: str | None, count: int) -> list[NDArray[np.uint8]]:
+    """Read the first frames of a source, or generate frames where there is none."""
     if source is None:
         from smart_caption_ros.measuring.agreement import golden_frames
 
@@ -80,10 +91,10 @@ def _frames(source: str | None, count: int) -> list[Any]:
 
     from smart_caption_ros.sources import SourceError, open_source
 
-    pictures = [frame.image_bgr for frame in islice(open_source(source), count)]
-    if not pictures:
+    images = [frame.image_bgr for frame in islice(open_source(source), count)]
+    if not images:
         raise SourceError(f"{source} has no frame that can be read")
-    return pictures
+    return images
 
 
 def _print_result(result: dict[str, Any]) -> None:

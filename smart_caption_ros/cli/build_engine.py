@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 
-from smart_caption_ros.cli.terminal import BundleArgument, failures_in_a_sentence, log_to_terminal
+from smart_caption_ros.cli.options import BundleArgument
+from smart_caption_ros.cli.terminal import errors_in_a_sentence, log_to_terminal
 
 
 def build_engine(path: BundleArgument = None) -> None:
-    """Build a bundle's TensorRT engines for this machine ahead of time; later starts take them from the cache."""
-    with failures_in_a_sentence():
+    """Build the TensorRT engines of a bundle for this machine and keep them in the cache for later starts."""
+    with errors_in_a_sentence():
         from tqdm import tqdm
 
         from smart_caption_ros.captioning import Bundle, EngineError

@@ -1,32 +1,24 @@
-"""`smart-caption bundle`: look into the folder that is a model."""
+"""`smart-caption bundle`: inspect and verify the folder of a model."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import typer
 
-from smart_caption_ros.cli.terminal import (
-    FAILED,
-    BundleArgument,
-    JsonOption,
-    complain,
-    console,
-    failures_in_a_sentence,
-    printable,
-)
+from smart_caption_ros.cli.options import BundleArgument, JsonOption
+from smart_caption_ros.cli.terminal import FAILED, console, errors_in_a_sentence, print_json, printable, report_error
 
 
 def inspect(path: BundleArgument = None, as_json: JsonOption = False) -> None:
-    """Print what a bundle says of itself: its manifest."""
-    with failures_in_a_sentence():
+    """Print the manifest of a bundle."""
+    with errors_in_a_sentence():
         from smart_caption_ros.captioning import Bundle
 
         bundle = Bundle.load(path)
         if as_json:
-            print(json.dumps(dict(bundle.manifest), indent=2))
+            print_json(dict(bundle.manifest))
             return
         from rich.table import Table
         from rich.text import Text
@@ -39,24 +31,25 @@ def inspect(path: BundleArgument = None, as_json: JsonOption = False) -> None:
 
 
 def verify(path: BundleArgument = None, as_json: JsonOption = False) -> None:
-    """Check every file of a bundle against its manifest; the exit status is 1 where one does not fit.
+    """Check every file of a bundle against its manifest; the exit status is 1 if one differs.
 
-    That is about copying; whether the engines of this machine agree on it is `smart-caption verify`.
+    This finds damaged copies; `smart-caption verify` compares the engines of this machine.
     """
-    with failures_in_a_sentence():
+    with errors_in_a_sentence():
         from smart_caption_ros.captioning import Bundle, BundleError
 
         try:
             bundle = Bundle.load(path)
         except BundleError as error:
             if as_json:
-                print(json.dumps({"ok": False, "error": str(error)}))
+                print_json({"ok": False, "error": str(error)}, indent=None)
             else:
-                complain(str(error))
+                report_error(str(error))
             raise typer.Exit(FAILED) from None
         files = list(bundle.manifest["files"])
         if as_json:
-            print(json.dumps({"ok": True, "bundle": str(bundle.path), "name": bundle.name, "files": files}))
+            report = {"ok": True, "bundle": str(bundle.path), "name": bundle.name, "files": files}
+            print_json(report, indent=None)
             return
         for name in files:
             print(f"ok  {name}")
@@ -64,7 +57,7 @@ def verify(path: BundleArgument = None, as_json: JsonOption = False) -> None:
 
 
 def _rows(manifest: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """A manifest as flat rows: nested keys joined by dots, long lists cut."""
+    """Flatten a manifest to rows: nested keys are joined by dots, long lists are shortened."""
     for key, value in manifest.items():
         if isinstance(value, Mapping):
             yield from _rows(value, f"{prefix}{key}.")

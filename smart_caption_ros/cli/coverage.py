@@ -1,47 +1,62 @@
-"""`smart-caption coverage`: how much of what is there a caption names."""
+"""`smart-caption coverage score`: score one caption."""
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.terminal import JsonOption, console, failures_in_a_sentence, printable
+from smart_caption_ros.cli.options import JsonOption, PipelineOption, WordVectorsOption, flatten_options
+from smart_caption_ros.cli.terminal import console, errors_in_a_sentence, print_json, printable
 
 if TYPE_CHECKING:
     from smart_caption_ros.grounding import CoverageResult
 
 
-def score(
-    caption: Annotated[str, typer.Option(help="The sentence.")],
-    classes: Annotated[str, typer.Option(help="The classes of the objects that are there, with commas between.")],
-    as_json: JsonOption = False,
-    pipeline: Annotated[
-        str | None, typer.Option(help="Name or folder of a spaCy pipeline; the one shipped by default.")
-    ] = None,
-    word_vectors: Annotated[Path | None, typer.Option(help="A GloVe text file; the table shipped by default.")] = None,
+@dataclass(frozen=True)
+class ScoreOptions:
+    """The options of `coverage score` beside the caption and the classes."""
+
+    as_json: JsonOption = False
+    pipeline: PipelineOption = None
+    word_vectors: WordVectorsOption = None
     synonyms: Annotated[
-        Path | None, typer.Option(help="A list of synonyms as published with CHAIR; they count as the class then.")
-    ] = None,
-    minimum_similarity: Annotated[float, typer.Option(min=0, max=1, help="Count lower similarities as 0.")] = 0.0,
-    class_counts: Annotated[
-        bool, typer.Option("--class-counts", help="Count every object, also of the same class.")
-    ] = False,
+        Path | None,
+        typer.Option(help="List of synonyms in the format published with CHAIR, each of which counts as its class."),
+    ] = None
+    minimum_similarity: Annotated[float, typer.Option(min=0, max=1, help="Count lower similarities as 0.")] = 0.0
+    class_counts: Annotated[bool, typer.Option("--class-counts", help="Count each object, not each class once.")] = (
+        False
+    )
+
+
+@flatten_options
+def score(
+    caption: Annotated[str, typer.Option(help="The caption.")],
+    classes: Annotated[str, typer.Option(help="Classes of the objects, separated by commas.")],
+    *,
+    options: ScoreOptions,
 ) -> None:
-    """Score a caption against the objects that are there, and print which noun was assigned to which class."""
-    with failures_in_a_sentence():
+    """Score a caption against the classes of objects, and print which noun was assigned to which class."""
+    with errors_in_a_sentence():
         from smart_caption_ros.grounding import CoverageOptions, NounCoverage
 
-        options = CoverageOptions(
-            minimum_similarity=minimum_similarity, synonyms=synonyms is not None, class_counts=class_counts
+        coverage = NounCoverage.load(
+            options.pipeline,
+            options.word_vectors,
+            synonyms=options.synonyms,
+            options=CoverageOptions(
+                minimum_similarity=options.minimum_similarity,
+                synonyms=options.synonyms is not None,
+                class_counts=options.class_counts,
+            ),
         )
-        coverage = NounCoverage.load(pipeline, word_vectors, synonyms=synonyms, options=options)
         names = [name.strip() for name in classes.split(",") if name.strip()]
         result = coverage.score(caption, names)
-        if as_json:
-            print(json.dumps(result.to_json(), indent=2))
+        if options.as_json:
+            print_json(result.to_json())
         else:
             _print_coverage(result)
 

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import typer
 
-from smart_caption_ros.cli.terminal import FAILED, JsonOption, console, failures_in_a_sentence, printable
+from smart_caption_ros.cli.options import JsonOption
+from smart_caption_ros.cli.terminal import FAILED, console, errors_in_a_sentence, print_json, printable, status
 
 if TYPE_CHECKING:
     from smart_caption_ros.measuring.doctor import Check
 
 
 def doctor(as_json: JsonOption = False) -> None:
-    """Try out what this machine can do, and say what to do about the rest.
+    """Check what works on this machine, and print remedies for what does not.
 
-    The exit status is 1 where something is broken; what is merely absent does not count.
+    The exit status is 1 if something is broken; optional parts that are absent do not count.
     """
-    with failures_in_a_sentence():
-        from rich.console import Console
-
+    with errors_in_a_sentence():
         from smart_caption_ros.measuring import doctor as doctor_module
 
-        with Console(stderr=True).status("") as status:
-            checks = doctor_module.examine(lambda name: status.update(f"trying out: {name}"))
+        with status("") as show:
+            checks = doctor_module.run_checks(lambda name: show(f"checking: {name}"))
         healthy = doctor_module.is_healthy(checks)
         if as_json:
-            print(json.dumps({"healthy": healthy, "checks": [vars(check) for check in checks]}, indent=2))
+            print_json({"healthy": healthy, "checks": [vars(check) for check in checks]})
         else:
             _print_checks(checks)
         if not healthy:

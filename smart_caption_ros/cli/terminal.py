@@ -1,16 +1,19 @@
-"""What the commands have in common: options, exit statuses, sentences instead of tracebacks, a console."""
+"""What the commands share: exit statuses, errors as one sentence, output for people and as JSON."""
 
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from smart_caption_ros.files import write_text_atomically
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,26 +22,21 @@ if TYPE_CHECKING:
 PROGRAM = "smart-caption"
 FAILED, INTERRUPTED = 1, 130
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-BundleArgument = Annotated[
-    Path | None, typer.Argument(metavar="PATH", help="The bundle's folder; the one shipped by default.")
-]
-
 
 @contextmanager
-def failures_in_a_sentence() -> Iterator[None]:
-    """Turn what can go wrong into one sentence on stderr and exit status 1; Ctrl-C into a quiet 130."""
+def errors_in_a_sentence() -> Iterator[None]:
+    """Report an expected error as one sentence on stderr and exit with status 1; exit with 130 after Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     except ImportError as error:
-        complain(f"{error}; run `{PROGRAM} doctor` to see what is missing")
+        report_error(f"{error}; run `{PROGRAM} doctor` to see what is missing")
         raise typer.Exit(FAILED) from error
     except OSError as error:
-        if error.errno == errno.EPIPE:  # the reader of our output had enough
+        if error.errno == errno.EPIPE:  # the reader closed the pipe, as `head` does; typer exits quietly
             raise
-        complain(f"{error.strerror}: {error.filename}" if error.filename else str(error))
+        report_error(f"{error.strerror}: {error.filename}" if error.filename else str(error))
         raise typer.Exit(FAILED) from error
     except Exception as error:
         from smart_caption_ros.captioning import BundleError, DetectorError, EngineError
@@ -49,37 +47,90 @@ def failures_in_a_sentence() -> Iterator[None]:
         expected = (BundleError, CoverageError, DetectorError, EngineError, KeptCaptionsError, SourceError)
         if not isinstance(error, expected):
             raise
-        complain(str(error))
+        report_error(str(error))
         raise typer.Exit(FAILED) from error
 
 
-def complain(sentence: str) -> None:
+def report_error(sentence: str) -> None:
+    """Print a sentence on stderr, with the name of the program."""
     print(f"{PROGRAM}: {printable(sentence)}", file=sys.stderr)
 
 
 def check_engine(name: str) -> None:
-    """Refuse what is the name of no engine."""
+    """Check the name of an engine.
+
+    Raises:
+        typer.BadParameter: there is no engine with this name.
+    """
     from smart_caption_ros.engines import ENGINE_NAMES
 
     if name not in ENGINE_NAMES:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(ENGINE_NAMES)}.", param_hint="--engine")
 
 
+def check_folder_of(path: Path | None, option: str | None = None) -> None:
+    """Check that a file can be written where an option says.
+
+    Raises:
+        typer.BadParameter: its folder does not exist.
+    """
+    if path is not None and not path.parent.is_dir():
+        raise typer.BadParameter(f"There is no folder {path.parent} to write {path.name} into.", param_hint=option)
+
+
 def printable(text: str) -> str:
-    """Text that any terminal takes: file names may hold bytes that are no characters."""
+    """Replace characters that the terminal cannot encode, such as undecodable bytes of a file name."""
     encoding = sys.stdout.encoding or "utf-8"
     return text.encode(encoding, "replace").decode(encoding)
 
 
+def print_json(value: Any, indent: int | None = 2) -> None:
+    """Print a value as JSON on stdout; on one line with `indent` None."""
+    print(json.dumps(value, indent=indent), flush=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as an indented JSON file, whole or not at all.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    write_text_atomically(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
 def console() -> Console:
+    """Return a console that prints tables to stdout."""
     from rich.console import Console
 
-    # In a pipe or a file there is no width to keep to, and a table cut at 80 columns has lost its paths.
+    # Pipes and files have no width; at the default of 80 columns, tables would truncate paths.
     return Console(highlight=False, width=None if sys.stdout.isatty() else 200)
 
 
+@contextmanager
+def status(text: str) -> Iterator[Callable[[str], None]]:
+    """Show a spinner with a text on stderr, where that is a terminal; yields a function that changes the text."""
+    from rich.console import Console
+
+    with Console(stderr=True).status(text) as shown:
+        yield shown.update
+
+
+@contextmanager
+def progress_bar(total: int, delay_s: float = 0.0) -> Iterator[Callable[[], object]]:
+    """Show a progress bar on stderr, where that is a terminal; yields a function that counts one frame.
+
+    Args:
+        total: number of frames.
+        delay_s: time after which the bar appears.
+    """
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit="frame", delay=delay_s, leave=False, disable=not sys.stderr.isatty()) as bar:
+        yield bar.update
+
+
 def log_to_terminal() -> None:
-    """Warnings of the package as lines on stderr; skipped frames are answered for instead."""
+    """Print warnings of the package on stderr, except those about skipped frames, which the commands report."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter(f"{PROGRAM}: %(message)s"))
     logger = logging.getLogger("smart_caption_ros")

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.terminal import (
-    FAILED,
-    BundleArgument,
-    JsonOption,
-    console,
-    failures_in_a_sentence,
-    printable,
-)
+from smart_caption_ros.cli.options import BundleArgument, JsonOption, ThreadsOption
+from smart_caption_ros.cli.terminal import FAILED, console, errors_in_a_sentence, print_json, printable, status
 
 if TYPE_CHECKING:
     from smart_caption_ros.measuring.agreement import Comparison
@@ -24,23 +17,21 @@ if TYPE_CHECKING:
 def verify(
     path: BundleArgument = None,
     as_json: JsonOption = False,
-    frames: Annotated[int, typer.Option(min=1, help="How many frames to compare on.")] = 8,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; the engine's choice by default.")] = None,
+    frames: Annotated[int, typer.Option(min=1, help="Number of frames to compare on.")] = 8,
+    threads: ThreadsOption = None,
 ) -> None:
-    """Check that every engine of this machine says the same with a bundle; the exit status is 1 where one does not.
+    """Check that all engines of this machine give the same captions with a bundle; the exit status is 1 otherwise.
 
-    The reference is ONNX Runtime on the CPU. Whether the files are as they were exported is `bundle verify`.
+    The reference is ONNX Runtime on the CPU. `bundle verify` checks the files of a bundle.
     """
-    with failures_in_a_sentence():
-        from rich.console import Console
-
+    with errors_in_a_sentence():
         from smart_caption_ros.captioning import Bundle
         from smart_caption_ros.measuring.agreement import REFERENCE, compare_engines
 
         bundle = Bundle.load(path)
-        with Console(stderr=True).status("running the reference") as status:
+        with status("running the reference") as show:
             comparisons = compare_engines(
-                bundle, frames, threads, lambda name: status.update(f"comparing {name} (TensorRT may build first)")
+                bundle, frames, threads, lambda name: show(f"comparing {name} (TensorRT may build first)")
             )
         agree = all(comparison.agrees for comparison in comparisons)
         if as_json:
@@ -51,7 +42,7 @@ def verify(
                 "reference": REFERENCE,
                 "comparisons": [asdict(comparison) for comparison in comparisons],
             }
-            print(json.dumps(report, indent=2))
+            print_json(report)
         else:
             _print_comparisons(comparisons)
             print(f"{bundle.name}: " + ("all engines here agree" if agree else "the engines here do not agree"))

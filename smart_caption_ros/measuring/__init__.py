@@ -1,1 +1,1 @@
-"""What a user asks of his machine: does it work, how fast is it, do its engines agree."""
+"""Measurements on the user's machine: what works, how fast it is, and whether its engines agree."""

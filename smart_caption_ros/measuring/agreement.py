@@ -1,7 +1,7 @@
-"""Whether every engine of a machine says the same of the same frames.
+"""Compare the captions of all engines of a machine.
 
-The reference is ONNX Runtime on the CPU with the captioner's Loop form. Vision and captioner are compared on their
-own, the captioner on the reference's visual tokens, so that a difference is found where it arises.
+The reference is ONNX Runtime on the CPU with the captioner's Loop form. The vision graph and the captioner are compared
+separately, the captioner on the visual tokens of the reference, so that a difference is attributed to its cause.
 """
 
 from collections.abc import Callable
@@ -18,33 +18,48 @@ from smart_caption_ros.engines.errors import EngineError
 
 REFERENCE = "onnxruntime-cpu"
 TOLERANCES = {"float32": 1e-4, "float16": 2e-2, "int8": 5e-2}
-"""Largest difference of a log probability, by the precision that a bundle computes in."""
+"""Maximum difference of log probabilities, by the precision that a bundle computes in."""
 TF32_TOLERANCE = 5e-3
-"""In its place for float32 on TensorRT, whose multiplications keep 10 bits of the mantissa."""
+"""Maximum difference for float32 on TensorRT, which multiplies in TF32 with 10 bits of mantissa."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """An engine and a form of the captioner, held against the reference."""
+    """Comparison of an engine and a form of the captioner with the reference.
+
+    Attributes:
+        engine: name of the engine.
+        graph: file of the captioner.
+        runs: what ran the graphs, and how.
+        agrees: whether all differences are within the tolerance.
+        same_captions: number of captions with the same words.
+        captions: number of captions compared.
+        largest_log_probability_difference: over the words of the captions with the same words; natural logarithm.
+        largest_token_difference: of the visual tokens, relative to the largest one.
+        tolerance: maximum difference of log probabilities; visual tokens may differ by ten times as much.
+        problem: why the engine does not agree, in a sentence; empty where it does.
+    """
 
     engine: str
     graph: str
     runs: str
-    """What ran it, and how."""
     agrees: bool
     same_captions: int
     captions: int
     largest_log_probability_difference: float
-    """Natural logarithm, over the words of the captions that are the same."""
     largest_token_difference: float
-    """Of the visual tokens, as a share of the largest one."""
     tolerance: float
     problem: str
-    """Why it does not agree, in a sentence; empty where it does."""
 
 
 def golden_frames(count: int = 8, width: int = 640, height: int = 480) -> list[np.ndarray]:
-    """Frames that are the same on every machine: smooth blobs of colour, (height, width, 3) uint8."""
+    """Generate frames that are the same on every machine: smooth gradients of colours, uint8 (height, width, 3).
+
+    Args:
+        count: number of frames.
+        width: width in pixels.
+        height: height in pixels.
+    """
     random = np.random.default_rng(0)
     coarse = random.integers(0, 256, size=(count, 6, 8, 3), dtype=np.uint8)
     return [cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR) for image in coarse]
@@ -56,16 +71,18 @@ def compare_engines(
     threads: int | None = None,
     on_engine: Callable[[str], None] = lambda name: None,
 ) -> list[Comparison]:
-    """Hold every engine that works here, with every form of the captioner that it runs, against the reference.
+    """Compare every engine that works on this machine, with every form of the captioner that it runs.
 
-    A TensorRT engine that has not been built is built, which takes minutes.
+    TensorRT engines that are not in the cache are built first, which takes minutes.
 
     Args:
-        frames: how many golden frames; each is decoded with all of its visual tokens and with two thirds of them.
-        on_engine: told which engine is next.
+        bundle: the model.
+        frames: number of golden frames; each is decoded with all of its visual tokens and with two thirds of them.
+        threads: CPU threads; None leaves the number to the engines.
+        on_engine: called with the name of each engine before it is compared.
 
     Raises:
-        EngineError: the reference itself does not run.
+        EngineError: the reference does not run.
     """
     reference = _Reference(Captioner(bundle, create_engine(REFERENCE, threads), CAPTIONER_GRAPH), frames)
     forms = [CAPTIONER_GRAPH, *([STATIC_GRAPH] if bundle.static_graph else [])]
@@ -82,7 +99,7 @@ def compare_engines(
 
 
 class _Reference:
-    """What the reference says of the golden frames."""
+    """Outputs of the reference for the golden frames."""
 
     def __init__(self, captioner: Captioner, frames: int) -> None:
         self._bundle = captioner.bundle
@@ -102,7 +119,7 @@ class _Reference:
             runs = captioner.engine_choice
             for frame, expected in zip(self._frames, self._tokens, strict=True):
                 difference = np.abs(captioner.visual_tokens(frame) - expected).max() / np.abs(expected).max()
-                largest_token = float(np.maximum(largest_token, difference))  # max() would pass over NaN
+                largest_token = float(np.maximum(largest_token, difference))  # unlike max(), propagates NaN
             for (tokens, mask), (words, log_probabilities) in zip(self._inputs, self._found, strict=True):
                 our_words, our_log_probabilities = self._best(captioner.decode(tokens, mask))
                 if np.array_equal(our_words, words):
@@ -121,7 +138,7 @@ class _Reference:
         return Comparison(name, graph, runs, not problem, same, total, largest, largest_token, tolerance, problem)
 
     def _best(self, found: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Words of the best caption up to its end, and their log probabilities."""
+        """Return the words of the best caption up to its end token, and their log probabilities."""
         words = found["words"][0, 0]
         ended = np.flatnonzero(words == self._bundle.vocabulary.end_id)
         length = int(ended[0]) + 1 if ended.size else len(words)
@@ -129,5 +146,5 @@ class _Reference:
 
 
 def _masks(tokens: int) -> tuple[np.ndarray, np.ndarray]:
-    """All tokens, and two thirds of them, (1, N) bool."""
+    """Return masks of all tokens and of two thirds of them, bool (1, N) each."""
     return np.ones((1, tokens), bool), (np.arange(tokens) < max(1, 2 * tokens // 3))[None]

@@ -1,4 +1,4 @@
-"""How fast a bundle runs on this machine, for whoever puts it on a robot."""
+"""Measure the speed and the memory of a bundle on this machine."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ from smart_caption_ros.captioning import Captioner, EngineError
 
 PARTS = ("preprocess", "vision", "decode", "total")
 
-# What a program does that wants one caption.
+# A program that needs one caption.
 _FIRST_CAPTION = """
 import numpy
 from smart_caption_ros.captioning import Captioner
@@ -32,12 +32,16 @@ print(*(int(status.get(name, "0 kB").split()[0]) for name in ("VmRSS", "VmHWM"))
 def measure(
     captioner: Captioner, frames: Sequence[np.ndarray], rounds: int, on_frame: Callable[[], object] = lambda: None
 ) -> dict[str, Any]:
-    """Milliseconds a frame by parts, and frames a second, one frame after the other.
+    """Caption frames one after the other and measure the time per frame, by parts.
 
     Args:
-        frames: (H, W, 3) uint8.
-        rounds: how often each is captioned, after once that does not count.
-        on_frame: called after each frame that counts.
+        captioner: the captioner.
+        frames: uint8 (H, W, 3) BGR each.
+        rounds: number of times that each frame is captioned, after one warm-up.
+        on_frame: called after each frame, except in the warm-up.
+
+    Returns:
+        ``frames``, ``milliseconds`` (a :func:`spread` per part), ``frames_per_second`` and ``mean_steps``.
     """
     for frame in frames:
         captioner.caption(frame)
@@ -63,23 +67,24 @@ def measure(
 
 
 def measure_start(bundle: Path, engine: str, threads: int | None) -> dict[str, float]:
-    """A process of its own from its start to its first caption; see :func:`measure_process`."""
+    """Measure a new process from its start to its first caption; see :func:`measure_process`."""
     return measure_process(_FIRST_CAPTION, str(bundle), engine, str(threads or 0))
 
 
 def measure_process(program: str, *arguments: str) -> dict[str, float]:
-    """A program in a process of its own: how long it takes from its start, and the memory that it holds at its end.
+    """Run a program in a new process; measure its duration, and its memory at the end.
 
     Args:
-        program: Python, with ``sys`` imported.
+        program: Python code; ``sys`` is imported.
+        arguments: its arguments, ``sys.argv[1:]``.
 
     Returns:
-        ``seconds``; on Linux also ``rss_mb`` and ``peak_rss_mb``, in 10^6 bytes.
+        ``seconds``; on Linux also ``rss_mb`` and ``peak_rss_mb`` in 10^6 bytes.
 
     Raises:
         EngineError: the process failed.
     """
-    # The package that this process runs, whether it is installed or not.
+    # The new process imports the same package as this one, installed or not.
     path = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-c", f"import sys\n{program}{_MEMORY}", *arguments]
     started = time.perf_counter()
@@ -94,7 +99,7 @@ def measure_process(program: str, *arguments: str) -> dict[str, float]:
 
 
 def spread(values: Iterable[float]) -> dict[str, float]:
-    """Median, 5th and 95th percentile, rounded to 3 decimals."""
+    """Return median, 5th and 95th percentile, rounded to 3 decimals."""
     array = np.array(list(values))
     return {
         "median": round(float(np.median(array)), 3),
@@ -103,12 +108,12 @@ def spread(values: Iterable[float]) -> dict[str, float]:
 
 
 def hardware() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """Return processor, machine and number of cores."""
     return {"processor": processor(), "machine": platform.machine(), "cores": os.cpu_count()}
 
 
 def processor() -> str:
-    """The processor's own name."""
+    """Return the model name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What of this package works on this machine, found by trying it, and what to do about the rest."""
+"""Check what works on this machine by trying it, and suggest remedies for what does not."""
 
 from __future__ import annotations
 
@@ -26,53 +26,59 @@ _GET_ROS = "source /opt/ros/jazzy/setup.bash, or run `make demo` in a checkout, 
 
 
 class Status(str, Enum):
-    """How a check ended."""
+    """Result of a check."""
 
     OK = "ok"
     ABSENT = "absent"
-    """Not here, and nobody needs it who does not ask for it."""
+    """Not installed, and optional."""
     WARNING = "warning"
-    """Works, but not as well as it could."""
+    """Works with a limitation."""
     BROKEN = "broken"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at."""
+    """One check and its result.
+
+    Attributes:
+        name: what was checked.
+        status: the result.
+        found: what was found, for a person.
+        remedy: what to do about it; empty where nothing needs to be done.
+    """
 
     name: str
     status: Status
     found: str
     remedy: str = ""
-    """What to do about it; empty where nothing has to be done."""
 
 
-def examine(on_check: Callable[[str], None] = lambda name: None) -> list[Check]:
-    """Look at everything.
+def run_checks(on_check: Callable[[str], None] = lambda name: None) -> list[Check]:
+    """Run all checks.
 
     Args:
-        on_check: told what is looked at next.
+        on_check: called with the name of each group of checks before it starts.
     """
     checks: list[Check] = []
-    for name, look in (
-        ("Python", _python),
-        ("libraries", _libraries),
-        ("engines", _engines),
-        ("default bundle", _bundle),
-        ("ROS 2", _ros),
-        ("Fast DDS profile", _fast_dds_profile),
+    for name, check in (
+        ("Python", _check_python),
+        ("libraries", _check_libraries),
+        ("engines", _check_engines),
+        ("default bundle", _check_default_bundle),
+        ("ROS 2", _check_ros),
+        ("Fast DDS profile", _check_fast_dds_profile),
     ):
         on_check(name)
-        checks += look()
+        checks += check()
     return checks
 
 
 def is_healthy(checks: Iterable[Check]) -> bool:
-    """Whether nothing is broken."""
+    """Return whether no check found something broken."""
     return not any(check.status is Status.BROKEN for check in checks)
 
 
-def _python() -> list[Check]:
+def _check_python() -> list[Check]:
     return [
         Check("Python", Status.OK, f"{platform.python_version()} ({sys.executable})"),
         Check("smart_caption_ros", Status.OK, f"{__version__} ({Path(__file__).resolve().parents[1]})"),
@@ -82,20 +88,27 @@ def _python() -> list[Check]:
 # --- libraries -----------------------------------------------------------------------------------------
 
 
-def _libraries() -> list[Check]:
+def _check_libraries() -> list[Check]:
     return [
-        _library("numpy", "numpy"),
-        _library("OpenCV", "cv2", "opencv-python-headless"),
-        _library("Pillow", "PIL", "Pillow"),
-        _library("ONNX Runtime", "onnxruntime"),
-        _library("SciPy", "scipy", "scipy", "assigns nouns to objects"),
-        _library("spaCy", "spacy", "spacy", "finds the nouns of captions"),
-        _library("rosbags", "rosbags.rosbag2", "smart_caption_ros[bags]", "reads ROS 2 bags"),
+        _check_library("numpy", "numpy"),
+        _check_library("OpenCV", "cv2", "opencv-python-headless"),
+        _check_library("Pillow", "PIL", "Pillow"),
+        _check_library("ONNX Runtime", "onnxruntime"),
+        _check_library("SciPy", "scipy", "scipy", "assigns nouns to objects"),
+        _check_library("spaCy", "spacy", "spacy", "finds the nouns of captions"),
+        _check_library("rosbags", "rosbags.rosbag2", "smart_caption_ros[bags]", "reads ROS 2 bags"),
     ]
 
 
-def _library(name: str, module: str, package: str | None = None, optional_use: str = "") -> Check:
-    """Whether a module can be imported; without it, `optional_use` is what is lost, if that is all."""
+def _check_library(name: str, module: str, package: str | None = None, optional_use: str = "") -> Check:
+    """Check that a module can be imported.
+
+    Args:
+        name: name of the library.
+        module: the module.
+        package: what to install with pip; the module by default.
+        optional_use: what an optional library is for; empty for a required one.
+    """
     remedy = f"pip install '{package or module}'"
     try:
         imported = importlib.import_module(module)
@@ -103,7 +116,7 @@ def _library(name: str, module: str, package: str | None = None, optional_use: s
         if optional_use and error.name is not None and module.startswith(error.name):
             return Check(name, Status.ABSENT, f"not installed ({optional_use})", remedy)
         return Check(name, Status.BROKEN, _one_line(error), remedy)
-    except Exception as error:  # a broken library fails in any way it likes
+    except Exception as error:  # a damaged library may raise anything
         return Check(name, Status.BROKEN, f"cannot be imported: {_one_line(error)}", remedy)
     version = getattr(imported, "__version__", None) or _installed_version(module.partition(".")[0])
     return Check(name, Status.OK, version)
@@ -119,14 +132,14 @@ def _installed_version(distribution: str) -> str:
 # --- engines and the default bundle --------------------------------------------------------------------
 
 
-def _engines() -> list[Check]:
+def _check_engines() -> list[Check]:
     try:
         from smart_caption_ros.engines import available_engines
 
         reports = available_engines()
     except ImportError as error:
         return [Check("engines", Status.BROKEN, _one_line(error), "install the libraries above")]
-    # One engine is enough; the others are offers.
+    # One engine is enough; the others are optional.
     otherwise = Status.ABSENT if any(report.available for report in reports) else Status.BROKEN
     return [
         Check(
@@ -139,7 +152,7 @@ def _engines() -> list[Check]:
     ]
 
 
-def _bundle() -> list[Check]:
+def _check_default_bundle() -> list[Check]:
     try:
         import numpy as np
 
@@ -159,7 +172,7 @@ def _bundle() -> list[Check]:
         started = time.perf_counter()
         captioner.caption(np.full((480, 640, 3), 127, np.uint8))
         elapsed_ms = 1000 * (time.perf_counter() - started)
-    except Exception as error:  # whatever it is, it is the finding
+    except Exception as error:  # any exception is the result of the check
         checks.append(Check("captioning", Status.BROKEN, _one_line(error), remedy))
     else:
         found = f"a grey 640x480 frame in {elapsed_ms:.0f} ms with {captioner.engine_choice}"
@@ -170,7 +183,7 @@ def _bundle() -> list[Check]:
 # --- ROS 2 ---------------------------------------------------------------------------------------------
 
 
-def _ros() -> list[Check]:
+def _check_ros() -> list[Check]:
     if find_spec("rclpy") is None:
         return [Check("rclpy", Status.ABSENT, "not installed: all but the nodes and the demo works", _GET_ROS)]
     rclpy = Check("rclpy", Status.OK, _installed_version("rclpy"))
@@ -188,7 +201,7 @@ def _ros() -> list[Check]:
         return [rclpy, environment, Check("middleware", Status.BROKEN, found, _middleware_remedy())]
     last_line = (done.stdout.strip().splitlines() or [""])[-1]
     if not last_line.startswith("{"):
-        # The middleware ended the process: the last thing that it said is all there is.
+        # The middleware aborted the process; its last line on stderr is the only information.
         found = (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1]
         return [rclpy, environment, Check("middleware", Status.BROKEN, found.strip(), _middleware_remedy())]
     report: dict[str, str] = json.loads(last_line)
@@ -226,8 +239,8 @@ def _middleware_remedy() -> str:
     return "check the ROS_ variables above, HOME or ROS_LOG_DIR, and the Fast DDS profile"
 
 
-def _fast_dds_profile() -> list[Check]:
-    """Whether processes started by hand pass whole images; the launch file and the demo see to it."""
+def _check_fast_dds_profile() -> list[Check]:
+    """Check the profile that passes images through shared memory; the launch file, the nodes and the demo set it."""
     name = "Fast DDS profile"
     if find_spec("rclpy") is None or os.environ.get("RMW_IMPLEMENTATION", _FAST_DDS) != _FAST_DDS:
         return [Check(name, Status.ABSENT, "not needed without Fast DDS")]
@@ -254,10 +267,10 @@ def _fast_dds_profile() -> list[Check]:
 
 
 def _shared_memory_bytes(path: Path) -> int:
-    """The size of the largest shared-memory segment that a profile sets up; 0 for none."""
+    """Return the size in bytes of the largest shared-memory segment in a profile; 0 for none."""
     sizes = [0]
     for element in ElementTree.parse(path).iter():
-        # Profiles are written with and without a namespace.
+        # Profiles exist with and without an XML namespace.
         if element.tag.rpartition("}")[2] == "transport_descriptor":
             values = {child.tag.rpartition("}")[2]: (child.text or "").strip() for child in element}
             if values.get("type") == "SHM":

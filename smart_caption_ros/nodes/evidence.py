@@ -6,9 +6,11 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from std_msgs.msg import Header
 
 from smart_caption_ros.captioning import Caption, DetectedObject
+from smart_caption_ros.detection.boxes import clip_boxes
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.grounding.named_objects import Grounding, ground
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer
@@ -103,10 +105,10 @@ def clip_to_image(objects: Sequence[DetectedObject], width: int, height: int) ->
         width: width of the image in pixels.
         height: height of the image in pixels.
     """
-    clipped = []
-    for each in objects:
-        left, top, right, bottom = each.box_xyxy
-        box = (max(left, 0.0), max(top, 0.0), min(right, float(width)), min(bottom, float(height)))
-        if box[2] > box[0] and box[3] > box[1]:
-            clipped.append(replace(each, box_xyxy=box))
-    return tuple(clipped)
+    boxes = clip_boxes(np.array([each.box_xyxy for each in objects], np.float64).reshape(-1, 4), width, height)
+    inside = (boxes[:, 2:] > boxes[:, :2]).all(axis=1)
+    return tuple(
+        replace(each, box_xyxy=tuple(box))
+        for each, box, kept in zip(objects, boxes.tolist(), inside, strict=True)
+        if kept
+    )

@@ -29,7 +29,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
-class Answer:
+class DescribedFrame:
     """What came of one frame, or of one source that gave none: a frame with its caption, or an error."""
 
     address: str
@@ -53,8 +53,8 @@ def open_all(specs: Sequence[str], topic: str | None = None) -> list[FrameSource
     return sources
 
 
-def count_answers(sources: Sequence[FrameSource | Unreadable], every: int = 1) -> int | None:
-    """How many answers `describe` will give; None where a source does not know its length."""
+def count_frames(sources: Sequence[FrameSource | Unreadable], every: int = 1) -> int | None:
+    """Count the frames that :func:`describe` will yield; None where a source does not know its length."""
     lengths = [1 if isinstance(source, Unreadable) else source.known_length for source in sources]
     if None in lengths:
         return None
@@ -66,7 +66,7 @@ def describe(
     sources: Sequence[FrameSource | Unreadable],
     every: int = 1,
     coverage: NounCoverage | None = None,
-) -> Iterator[Answer]:
+) -> Iterator[DescribedFrame]:
     """Caption every `every`-th frame of each source, in order; whatever cannot be read has its answer too.
 
     Args:
@@ -77,17 +77,17 @@ def describe(
     """
     for source in sources:
         if isinstance(source, Unreadable):
-            yield Answer(source.spec, error=source.reason)
+            yield DescribedFrame(source.spec, error=source.reason)
         elif captioner is not None:
             yield from _describe_source(captioner, source, every, coverage)
 
 
 def _describe_source(
     captioner: Captioner, source: FrameSource, every: int, coverage: NounCoverage | None
-) -> Iterator[Answer]:
+) -> Iterator[DescribedFrame]:
     reported = 0
 
-    def newly_skipped() -> Iterator[Answer]:
+    def newly_skipped() -> Iterator[DescribedFrame]:
         nonlocal reported
         new, reported = source.skipped_frames[reported:], len(source.skipped_frames)
         yield from (_unread(source, skipped) for skipped in new if skipped.index % every == 0)
@@ -99,31 +99,33 @@ def _describe_source(
         yield from newly_skipped()
     except SourceError as error:
         yield from newly_skipped()
-        yield Answer(source.spec, error=str(error))
+        yield DescribedFrame(source.spec, error=str(error))
 
 
-def _describe_frame(captioner: Captioner, source: FrameSource, frame: Frame, coverage: NounCoverage | None) -> Answer:
+def _describe_frame(
+    captioner: Captioner, source: FrameSource, frame: Frame, coverage: NounCoverage | None
+) -> DescribedFrame:
     address = source.address_of(frame)
     try:
         caption = captioner.caption(frame.image_bgr)
     except (EngineError, ValueError) as error:
-        return Answer(address, frame, error=f"cannot caption {address}: {error}")
-    return Answer(address, frame, caption, ground(coverage, caption) if coverage is not None else None)
+        return DescribedFrame(address, frame, error=f"cannot caption {address}: {error}")
+    return DescribedFrame(address, frame, caption, ground(coverage, caption) if coverage is not None else None)
 
 
-def _unread(source: FrameSource, skipped: SkippedFrame) -> Answer:
+def _unread(source: FrameSource, skipped: SkippedFrame) -> DescribedFrame:
     address = source.address_of(skipped)
-    return Answer(address, error=f"cannot read {address}: {skipped.reason}")
+    return DescribedFrame(address, error=f"cannot read {address}: {skipped.reason}")
 
 
-def to_json(answer: Answer) -> dict[str, Any]:
-    """The answer as JSON values: scores with 4 decimals, boxes in pixels with 1, times in milliseconds."""
-    caption = answer.caption
+def to_json(described: DescribedFrame) -> dict[str, Any]:
+    """Convert to JSON values: scores with 4 decimals, boxes in pixels with 1, times in milliseconds."""
+    caption = described.caption
     if caption is None:
-        return {"image": answer.address, "error": answer.error}
-    timing, grounding = caption.timing, answer.grounding
+        return {"image": described.address, "error": described.error}
+    timing, grounding = caption.timing, described.grounding
     return {
-        "image": answer.address,
+        "image": described.address,
         "text": caption.text,
         "words": [[word.text, _number(word.log_probability), _box(word.box_xyxy)] for word in caption.words],
         "score": _number(caption.score),

@@ -14,7 +14,7 @@ from smart_caption_ros import cli
 from smart_caption_ros.captioning import BundleError, Captioner
 from smart_caption_ros.engines import EngineReport
 from smart_caption_ros.measuring import doctor
-from smart_caption_ros.measuring.doctor import Check, Status, examine, is_healthy
+from smart_caption_ros.measuring.doctor import Check, Status, is_healthy, run_checks
 
 VARIABLES = ["RMW_IMPLEMENTATION", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"]
 SHARED_MEMORY = """<profiles xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles"><transport_descriptors>
@@ -29,7 +29,7 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def by_name() -> dict[str, Check]:
-    return {check.name: check for check in examine()}
+    return {check.name: check for check in run_checks()}
 
 
 def pretend_ros(monkeypatch: pytest.MonkeyPatch, *, installed: bool) -> None:
@@ -127,7 +127,7 @@ def test_the_fast_dds_profile_is_looked_into(
     if content is not None:
         path.write_text(content)
     monkeypatch.setenv("FASTRTPS_DEFAULT_PROFILES_FILE", str(path))
-    (check,) = doctor._fast_dds_profile()
+    (check,) = doctor._check_fast_dds_profile()
     assert check.status is status
     assert found in check.found
     assert check.remedy.startswith("export FASTRTPS_DEFAULT_PROFILES_FILE=/") == (status is not Status.OK)
@@ -143,23 +143,23 @@ def test_a_profile_that_is_not_set_is_a_warning_with_the_line_that_sets_it(
     pretend_ros(monkeypatch, installed=True)
     if variable:
         monkeypatch.setenv(variable, "profile.xml")
-    (check,) = doctor._fast_dds_profile()
+    (check,) = doctor._check_fast_dds_profile()
     assert check.status is Status.WARNING
     assert found in check.found
     shipped = Path(check.remedy.partition("=")[2])
     monkeypatch.setenv("FASTRTPS_DEFAULT_PROFILES_FILE", str(shipped))
-    assert doctor._fast_dds_profile()[0].status is Status.OK
+    assert doctor._check_fast_dds_profile()[0].status is Status.OK
 
 
 @pytest.mark.parametrize(("status", "exit_code"), [("ok", 0), ("absent", 0), ("warning", 0), ("broken", 1)])
 def test_the_exit_status_is_1_where_something_is_broken(
     monkeypatch: pytest.MonkeyPatch, status: str, exit_code: int
 ) -> None:
-    def examine(on_check: Any) -> list[Check]:
+    def run_checks(on_check: Any) -> list[Check]:
         on_check("something")
         return [Check("this", Status.OK, "fine"), Check("that", Status(status), "so so", "do something")]
 
-    monkeypatch.setattr(doctor, "examine", examine)
+    monkeypatch.setattr(doctor, "run_checks", run_checks)
     result = CliRunner().invoke(cli.app, ["doctor"])
     assert result.exit_code == exit_code
     assert "that" in result.stdout
