@@ -1,1 +1,1 @@
-"""The noun tagger and the table of word vectors."""
+"""Training of the noun tagger, and the table of word vectors, that ship with the package."""

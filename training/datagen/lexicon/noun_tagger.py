@@ -1,20 +1,20 @@
-"""Train the small English pipeline that finds the nouns of captions, and measure it.
+"""Train and evaluate the English pipeline that finds the nouns of captions.
 
     OMP_NUM_THREADS=1 nice python -m training.datagen.lexicon.noun_tagger
 
-Tokeniser (spaCy's for English), part-of-speech tagger (a convolutional network over hashed words, prefixes, suffixes
-and shapes) and lemmatiser of nouns (rules, exceptions and an index of singular forms). Trained on the Brown corpus,
-CoNLL-2000 and the captions of Flickr8k's training split and of COCO's 2017 validation split, whose words are labelled
-as far as their part of speech is sure; every tenth file of Brown, the test part of CoNLL-2000 and the images of the
-annotated captions in tests/coverage are kept out. Takes a minute or two of one core.
+The pipeline has spaCy's English tokeniser, a part-of-speech tagger (a convolutional network over hashed words,
+prefixes, suffixes and shapes) and a lemmatiser of nouns. The tagger is trained on the Brown corpus, on CoNLL-2000 and
+on the captions of Flickr8k's training split and of COCO's 2017 validation split, whose words are labelled where their
+part of speech is certain. Held out are every tenth file of Brown, the test part of CoNLL-2000 and the images of the
+annotated captions of the tests. Training takes a minute or two on one core.
 
-Expect on the held-out sentences a noun F1 of 0.958 (Brown) and 0.956 (CoNLL), and 0.979 on the annotated captions.
+Expected noun F1: 0.958 (Brown) and 0.956 (CoNLL) on the held-out sentences, 0.979 on the annotated captions.
 """
 
 import json
 import random
 import shutil
-from collections import Counter
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,14 +23,17 @@ import spacy
 import typer
 from rich.console import Console
 from spacy.language import Language
-from spacy.lookups import Lookups
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed, minibatch
 
 from smart_caption_ros.grounding.nouns import default_pipeline_path
+from training.command_line import run_command
 from training.data.flickr8k import Flickr8k
-from training.datagen.lexicon.tagged_corpora import Sentence, label_caption, read_brown, read_conll, unambiguous_words
+from training.data.json_files import read_json
+from training.datagen.lexicon.caption_labels import label_caption, unambiguous_words
+from training.datagen.lexicon.lemmas import lemma_tables
+from training.datagen.lexicon.tagged_corpora import Sentence, read_brown, read_conll
 from training.errors import DataError
 from training.paths import data_folder
 
@@ -51,33 +54,10 @@ NETWORK = {
 }
 BATCH_SIZE, LEARNING_RATE = 32, 0.003
 OUTPUT = default_pipeline_path()
-# In this order: of the forms that the index knows, the last one wins, so a known singular in -s stays as it is.
-LEMMA_RULES = [
-    ["ss", "ss"], ["us", "us"], ["is", "is"], ["s", ""], ["ses", "s"], ["ves", "f"], ["ves", "fe"], ["xes", "x"],
-    ["zes", "z"], ["ches", "ch"], ["shes", "sh"], ["oes", "o"], ["men", "man"], ["ies", "y"], ["s", "s"],
-]  # fmt: skip
-LEMMA_EXCEPTIONS = {
-    "children": "child", "people": "person", "geese": "goose", "mice": "mouse", "feet": "foot", "teeth": "tooth",
-    "oxen": "ox", "calves": "calf", "knives": "knife", "leaves": "leaf", "loaves": "loaf", "wolves": "wolf",
-    "shelves": "shelf", "halves": "half", "wives": "wife", "lives": "life", "elves": "elf", "scarves": "scarf",
-    "hooves": "hoof", "men": "man", "women": "woman", "buses": "bus", "axes": "axe", "skis": "ski", "taxis": "taxi",
-    "shoes": "shoe", "horses": "horse", "houses": "house", "vases": "vase", "noses": "nose", "roses": "rose",
-    "nurses": "nurse", "purses": "purse", "movies": "movie", "cookies": "cookie", "brownies": "brownie",
-    "hoodies": "hoodie", "doggies": "doggie", "veggies": "veggie", "smoothies": "smoothie", "selfies": "selfie",
-    "goalies": "goalie", "caves": "cave", "waves": "wave", "gloves": "glove", "stoves": "stove", "sleeves": "sleeve",
-    "olives": "olive", "canoes": "canoe", "toes": "toe", "headaches": "headache", "bison": "bison",
-    # Plural in form alone: the singular is no word, or another one.
-    **{word: word for word in ("scissors", "jeans", "pants", "shorts", "sunglasses", "goggles", "binoculars",
-                               "headphones", "clothes", "overalls", "tights", "pajamas", "tongs", "news", "gas",
-                               "lens", "tennis", "gymnastics", "canvas", "christmas", "grass", "glass", "dress",
-                               "bus", "cactus", "octopus", "circus", "sheep", "fish", "woods", "series")},
-}  # fmt: skip
-
-main = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 def to_example(nlp: Language, sentence: Sentence) -> Example:
-    """A sentence as spaCy's tokeniser cuts it, with the parts of speech of the corpus' own tokens."""
+    """Tokenise a sentence by spaCy and transfer the corpus' parts of speech to the tokens; unclear ones stay empty."""
     text = " ".join(word for word, _ in sentence)
     doc = nlp.make_doc(text)
     spans, start = [], 0
@@ -99,7 +79,7 @@ def to_example(nlp: Language, sentence: Sentence) -> Example:
         elif token.is_punct:
             parts.append("PUNCT")
         else:
-            # "Atlanta's", "dog's": the first part is the noun; "term-end": the last one is what the tag speaks of
+            # Of "Atlanta's" and "dog's" the tag belongs to the first part, of "term-end" to the last.
             owner = token.idx == begin and word[len(token) :].lower() in ("'s", "'")
             parts.append(part if owner or (token_end == end and "-" in word) else "")
     reference = Doc(
@@ -111,9 +91,9 @@ def to_example(nlp: Language, sentence: Sentence) -> Example:
     return Example(doc, reference)
 
 
-def as_captions_are(sentence: Sentence, chance: random.Random) -> Sentence:
-    """Half of the sentences in lower case and without a full stop, as captioners write; some in capitals."""
-    draw = chance.random()
+def vary_case(sentence: Sentence, generator: random.Random) -> Sentence:
+    """Write half of the sentences as captions, in lower case without full stop, and one in a hundred in capitals."""
+    draw = generator.random()
     if draw < 0.5:
         sentence = [(word.lower(), part) for word, part in sentence]
         return sentence[:-1] if len(sentence) > 1 and sentence[-1][0] == "." else sentence
@@ -121,10 +101,15 @@ def as_captions_are(sentence: Sentence, chance: random.Random) -> Sentence:
 
 
 def training_captions(data: Path, left_out: set[str]) -> list[str]:
-    """Captions of Flickr8k's training split and of COCO's validation images but for ids that are left out."""
+    """Read the captions of Flickr8k's training split and of COCO's validation images.
+
+    Args:
+        data: folder of the data sets.
+        left_out: ids of COCO's images whose captions are held out.
+    """
     flickr8k = Flickr8k(data / "flickr8k")
     captions = [caption for image in flickr8k.split("train") for caption in flickr8k.captions[image]]
-    coco = json.loads((data / "coco_val2017_captions" / "captions_val2017.json").read_text(encoding="utf-8"))
+    coco = read_json(data / "coco_val2017_captions" / "captions_val2017.json")
     return captions + [
         " ".join(annotation["caption"].split())
         for annotation in coco["annotations"]
@@ -132,24 +117,8 @@ def training_captions(data: Path, left_out: set[str]) -> list[str]:
     ]
 
 
-def lemma_tables(sentences: Iterable[Sentence]) -> Lookups:
-    """Rules, exceptions, and the singular forms that occur."""
-    nouns = Counter(word.lower() for sentence in sentences for word, part in sentence if part == "NOUN")
-    index = {
-        word
-        for word, count in nouns.items()
-        if word.isalpha() and (not word.endswith("s") or word.endswith(("ss", "us"))) and count > 1
-    }
-    index -= {word for word in LEMMA_EXCEPTIONS if LEMMA_EXCEPTIONS[word] != word}
-    tables = Lookups()
-    tables.add_table("lemma_rules", {"noun": LEMMA_RULES})
-    tables.add_table("lemma_exc", {"noun": {word: [lemma] for word, lemma in LEMMA_EXCEPTIONS.items()}})
-    tables.add_table("lemma_index", {"noun": sorted(index | set(LEMMA_EXCEPTIONS.values()))})
-    return tables
-
-
 def noun_scores(nlp: Language, sentences: Iterable[Sentence]) -> dict[str, float]:
-    """Precision, recall and F1 of NOUN over the tokens whose part of speech is known."""
+    """Compute precision, recall and F1 of NOUN over the tokens whose part of speech is known."""
     hits = found = wanted = 0
     examples = [to_example(nlp, sentence) for sentence in sentences]
     for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples), strict=True):
@@ -165,9 +134,22 @@ def noun_scores(nlp: Language, sentences: Iterable[Sentence]) -> dict[str, float
 
 
 def train(data: Path, *, sentences: int, seed: int, log: Console) -> tuple[Language, dict[str, Any]]:
-    """The trained pipeline and its scores on the held-out sentences of the corpora."""
+    """Train the pipeline and score it on the held-out sentences.
+
+    Args:
+        data: folder of the data sets.
+        sentences: number of sentences to train with, once each; half of them captions.
+        seed: of the draw of sentences and of the network.
+        log: receives the progress.
+
+    Returns:
+        The pipeline, and :func:`noun_scores` by corpus.
+
+    Raises:
+        DataError, OSError: a data set is missing or malformed.
+    """
     fix_random_seed(seed)
-    chance = random.Random(seed)
+    generator = random.Random(seed)
     corpora = data / "lexicon" / "tagged_corpora"
     nlp = spacy.blank("en")
     written = [*read_brown(corpora / "brown.zip", held_out=False), *read_conll(corpora / "conll2000.zip", "train")]
@@ -177,10 +159,10 @@ def train(data: Path, *, sentences: int, seed: int, log: Console) -> tuple[Langu
     log.print(f"{len(written)} sentences, {len(texts)} captions, {len(known)} unambiguous words")
     captions = [
         label_caption([token.text for token in nlp.make_doc(text) if not token.is_space], known)
-        for text in chance.sample(texts, min(len(texts), sentences // 2))
+        for text in generator.sample(texts, min(len(texts), sentences // 2))
     ]
-    chosen = captions + chance.sample(written, min(len(written), sentences - sentences // 2))
-    chance.shuffle(chosen)
+    chosen = captions + generator.sample(written, min(len(written), sentences - sentences // 2))
+    generator.shuffle(chosen)
 
     tagger: Any = nlp.add_pipe("morphologizer", name="tagger", config={"model": NETWORK})
     for part in sorted({part for sentence in written for _, part in sentence if part}):
@@ -189,9 +171,9 @@ def train(data: Path, *, sentences: int, seed: int, log: Console) -> tuple[Langu
     steps = -(-len(chosen) // BATCH_SIZE)
     losses: dict[str, float] = {}
     for step, batch in enumerate(minibatch(chosen, BATCH_SIZE)):
-        # warm up over 50 steps, then down to nothing
+        # Warm up over 50 steps, then decay linearly to 0.
         optimizer.learn_rate = LEARNING_RATE * min(1.0, (step + 1) / 50) * (1 - step / steps)
-        examples = [to_example(nlp, as_captions_are(sentence, chance)) for sentence in batch]
+        examples = [to_example(nlp, vary_case(sentence, generator)) for sentence in batch]
         nlp.update(examples, sgd=optimizer, drop=0.1, losses=losses)
         if (step + 1) % 100 == 0:
             log.print(f"step {step + 1} of {steps}: loss {losses.pop('tagger'):.0f}")
@@ -204,24 +186,16 @@ def train(data: Path, *, sentences: int, seed: int, log: Console) -> tuple[Langu
     return nlp, scores
 
 
-@main.command()
-def command(
+def noun_tagger(
     data: Annotated[
         Path, typer.Option(default_factory=data_folder, help="Folder of the data sets (flickr8k/, lexicon/, ...).")
     ],
-    output: Annotated[Path, typer.Option(help="Folder for the pipeline; an older one is replaced.")] = OUTPUT,
-    sentences: Annotated[
-        int, typer.Option(min=200, help="Sentences to train with, once each; half of them captions.")
-    ] = 28_000,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 1,
+    output: Annotated[Path, typer.Option(help="Folder of the pipeline; an older one is replaced.")] = OUTPUT,
+    sentences: Annotated[int, typer.Option(min=200, help="Sentences to train with; half of them captions.")] = 28_000,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 1,
 ) -> None:
-    """Train the pipeline, print its scores on held-out sentences and write it."""
-    log = Console(stderr=True)
-    try:
-        nlp, scores = train(data, sentences=sentences, seed=seed, log=log)
-    except (DataError, OSError) as error:
-        log.print(f"noun_tagger: {error}")
-        raise typer.Exit(1) from None
+    """Train the pipeline, write it and print its scores on held-out sentences."""
+    nlp, scores = train(data, sentences=sentences, seed=seed, log=Console(stderr=True))
     nlp.meta.update(
         name="caption_nouns",
         version="1.0.0",
@@ -243,5 +217,9 @@ def command(
     print(json.dumps(scores, indent=2))
 
 
+def main() -> int:
+    return run_command(noun_tagger, "python -m training.datagen.lexicon.noun_tagger", (DataError,))
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,18 +1,19 @@
-"""Sentences with parts of speech: Brown, CoNLL-2000, and captions labelled as far as their words allow.
+"""Read corpora with parts of speech: Brown and CoNLL-2000.
 
-Every reader yields sentences as lists of (word, part of speech); an empty part of speech means that it is not known.
-Parts of speech are those of Universal Dependencies, with proper names under NOUN, auxiliaries under VERB and
-conjunctions of subordination under ADP: what is told apart is what helps to tell nouns from the rest.
+The readers yield sentences as lists of (word, part of speech); an empty part of speech is unknown. The parts of speech
+are those of Universal Dependencies, with proper names as NOUN, auxiliaries as VERB and subordinating conjunctions as
+ADP: the tagger only has to tell nouns from other words.
 """
 
 import re
 import zipfile
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 Sentence = list[tuple[str, str]]
+"""Words with their parts of speech."""
 
+# Beginnings of the corpora's tags to parts of speech.
 _PENN = {
     "NN": "NOUN", "JJ": "ADJ", "RB": "ADV", "WRB": "ADV", "VB": "VERB", "MD": "VERB", "IN": "ADP", "RP": "ADP",
     "DT": "DET", "PDT": "DET", "WDT": "DET", "PRP$": "PRON", "PRP": "PRON", "WP": "PRON", "EX": "PRON", "CD": "NUM",
@@ -28,7 +29,7 @@ _HELD_OUT_EVERY = 10
 
 
 def read_brown(archive: Path, *, held_out: bool) -> Iterator[Sentence]:
-    """Sentences of the Brown corpus: of every tenth file, or of all others."""
+    """Yield the sentences of every tenth file of the Brown corpus, or of all other files."""
     with zipfile.ZipFile(archive) as brown:
         names = sorted(name for name in brown.namelist() if re.fullmatch(r"brown/c[a-r]\d\d", name))
         for number, name in enumerate(names):
@@ -40,7 +41,7 @@ def read_brown(archive: Path, *, held_out: bool) -> Iterator[Sentence]:
 
 
 def read_conll(archive: Path, part: str) -> Iterator[Sentence]:
-    """Sentences of CoNLL-2000 (Wall Street Journal), part ``train`` or ``test``."""
+    """Yield the sentences of CoNLL-2000 (Wall Street Journal), part ``train`` or ``test``."""
     with zipfile.ZipFile(archive) as conll:
         text = conll.read(f"conll2000/{part}.txt").decode("utf-8")
     for block in text.split("\n\n"):
@@ -50,136 +51,8 @@ def read_conll(archive: Path, part: str) -> Iterator[Sentence]:
 
 
 def _part_of_speech(tag: str, table: Mapping[str, str]) -> str:
-    """Of the longest beginning of the tag that the table knows; tags without letters are punctuation."""
+    """Look up the longest beginning of a tag that is in the table; tags without letters are punctuation."""
     for length in range(len(tag), 1, -1):
         if tag[:length] in table:
             return table[tag[:length]]
     return "" if any(character.isalpha() for character in tag) else "PUNCT"
-
-
-def unambiguous_words(sentences: Iterable[Sentence], least_count: int = 3, share: float = 0.97) -> dict[str, str]:
-    """Lower-cased words that have practically always the same part of speech."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for sentence in sentences:
-        for word, part in sentence:
-            counts[word.lower()][part] += 1
-    known: dict[str, str] = {}
-    for word, parts in counts.items():
-        ((part, count),) = parts.most_common(1)
-        if part and count >= least_count and count >= share * parts.total():
-            known[word] = part
-    return known
-
-
-def label_caption(words: list[str], known: Mapping[str, str]) -> Sentence:
-    """Parts of speech of a caption's words where they are sure: from the word itself, else from its neighbours.
-
-    Captions have few forms: a word of action after a noun and before "over", "the" or "along" is a verb, a word
-    between "a red" and "is" is a noun. What no such rule settles stays unknown, and training does not see it.
-    """
-    lower = [word.lower() for word in words]
-    parts = [CAPTION_WORDS.get(word) or known.get(word, "") for word in lower]
-    for i, word in enumerate(lower):
-        before = parts[i - 1] if i else ""
-        after = parts[i + 1] if i + 1 < len(parts) else "PUNCT"
-        if word in _COLOURS_AND_THINGS:
-            parts[i] = "ADJ" if after in ("NOUN", "ADJ", "CCONJ") else ""
-        elif parts[i] == "":
-            determined = before in ("DET", "NUM") or (before == "PRON" and lower[i - 1] in _POSSESSIVES)
-            described = before == "ADJ" and lower[i - 1] not in ("black", "white", "next")
-            ends_phrase = after in ("VERB", "ADP", "PUNCT", "CCONJ") or lower[i + 1 : i + 2] in (["is"], ["are"])
-            acts_on = after in ("DET", "ADP", "ADV", "PRON", "NUM")
-            # "-ed" after an article may be an adjective whose noun is not known either.
-            if before == "NOUN" and (word.endswith("ing") or word in _ACTIONS) and acts_on:
-                parts[i] = "VERB"
-            elif (determined or described) and ends_phrase and not word.endswith(("ing", "ed", "ly")):
-                parts[i] = "NOUN"
-    return list(zip(words, parts, strict=True))
-
-
-_POSSESSIVES = {"his", "her", "its", "their", "my", "our"}
-# Colours that are things as well.
-_COLOURS_AND_THINGS = {"orange", "gold", "silver", "peach"}
-
-
-def _words(part: str, text: str) -> dict[str, str]:
-    return dict.fromkeys(text.split(), part)
-
-
-_ACTIONS = _words(
-    "VERB",
-    """runs jumps stands walks rides looks plays holds sits leaps climbs swings watches waits poses smiles slides
-    skates skateboards snowboards surfs dances drives drinks eats leans catches throws kicks hits flies chases swims
-    rests sleeps crosses passes pulls pushes reaches points hangs lies lays falls dives splashes races rolls moves
-    talks shakes shows stares digs licks chews bites barks crawls balances performs grinds jogs hikes paddles rows
-    sails skis trots wades licks fights wrestles hugs kisses laughs screams sings speaks works uses cuts cooks
-    prepares serves reads writes paints draws blows carries does gets goes grabs helps hurdles kneels lands makes
-    opens picks pitches pours puts raises returns retrieves sprays spins squats stops stretches strolls takes
-    tackles tries turns twirls wears stand sit walk run play look watch hold ride jump wait pose swim fight race
-    climb dance lie lay rest sleep graze wade pass cross wrestle chase eat""",
-)
-CAPTION_WORDS: dict[str, str] = {
-    # As they are in captions, whatever they may be elsewhere.
-    **_words(
-        "NOUN",
-        """man woman boy girl child children dog dogs people person men women kid kids lady guy guys toddler toddlers
-        puppy puppies front top side middle background foreground distance edge crowd group couple pair bunch herd
-        flock row pile stack pool frisbee frisbees motorcycle motorcycles bike bikes biker bikers bicycle bicyclist
-        bicyclists cyclist cyclists motorcyclist motocross skateboard skateboards skateboarder skateboarders surfboard
-        surfboards surfer surfers snowboarder snowboarders skier skiers skater skaters rollerblader rollerblades
-        wakeboarder kayak kayaks kayaker canoe canoes raft sled trampoline helmet helmets goggles sunglasses jeans
-        shorts pants sweatshirt hoodie jacket vest shirt shirts t-shirt swimsuit swimsuits bikini wetsuit backpack
-        backpacks headband bandanna headphones scarf skirt dress uniform uniforms outfit outfits costume costumes
-        mohawk tattoo tattoos ponytail pigtails hair face head mouth hand hands arm arms leg legs wheelchair
-        stroller scooter scooters tricycle unicycle wagon cart racket racquet baseball basketball football soccer
-        hockey tennis volleyball rugby softball badminton karate rodeo goalie referee umpire batter pitcher catcher
-        player players teammate opponent racetrack stadium stunt wheelie handstand giraffe giraffes zebra zebras
-        elephant elephants bear bears panda cow cows sheep goat goats greyhound greyhounds collie poodle terrier
-        shepherd retriever beagle pitbull labrador corgi kitten cat cats bird birds pigeon pigeons seagull seagulls
-        duck ducks horse horses pony camel camels pizza pizzas donut donuts doughnut doughnuts sandwich sandwiches
-        broccoli carrot carrots banana bananas apple apples oranges strawberries vegetables veggies fries sauce
-        toppings noodles pasta pastries desserts cupcake cake cakes hotdog burger lettuce bacon pepperoni salad bowl
-        bowls plate plates fork forks knife spoon spoons chopsticks cup cups mug glasses bottle bottles vase
-        vases laptop laptops computer computers keyboard keyboards monitor monitors mouse cellphone cellphones phone
-        phones remote remotes controller controllers nintendo wii tv television microwave oven stove toaster blender
-        refrigerator fridge freezer sink sinks faucet toilet toilets urinal urinals bathtub bathroom restroom kitchen
-        bedroom counter counters countertop cabinet cabinets appliances mirror mirrors couch couches sofa chair chairs
-        bench benches stool stools dresser bookshelf bookcase nightstand lamp lamps blanket blankets pillow pillows
-        comforter rug towel curtain curtains hydrant hydrants sidewalk crosswalk intersection sign signs pole traffic
-        meter meters truck trucks suv van vans bus buses train trains locomotive airplane airplanes plane planes jet
-        jetliner airport runway tarmac boat boats ship ships sailboat motorboat rowboat ferry dock pier harbor beach
-        ocean lake river stream waterfall wave waves sand grass snow dirt mud water field yard backyard lawn park
-        playground mountain mountains mountaintop hill hillside slope cliff rock rocks forest woods tree trees bush
-        bushes flower flowers tulips leaf leaves fence wall building buildings house street road path trail pathway
-        walkway boardwalk sky cloud clouds sunset midair air umbrella umbrellas kite kites balloon balloons toy toys
-        teddy ball balls bat bats glove gloves hat hats cap caps shoe shoes boots suitcase suitcases luggage handbag
-        purse toothbrush toothbrushes scissors toothpaste graffiti closeup selfie photograph ponytail trashcan
-        suspenders popsicle snowball snowman fireworks umpire leash collar stick sticks rope tunnel tube hoop ramp
-        ramps rail rails railing railings balcony patio porch skyscraper tower lighthouse clock clocks tracks station
-        platform runner runners climber climbers hiker hikers jockey jockeys cowboy wrestler wrestlers boxer cheerleader
-        cheerleaders musician band guitar drums microphone pedestrian pedestrians passenger passengers""",
-    ),
-    **_words(
-        "ADJ",
-        """red brown blue green yellow white black grey gray purple pink tan beige teal blond blonde golden dark young
-        old little small big large tall short long tiny huge several other many wet dry muddy grassy sandy rocky
-        snowy sunny cloudy furry fluffy shaggy shirtless barefoot bald bearded redheaded multicolored colorful
-        colored striped plaid checkered asian african american indian chinese japanese french elderly blurry wooden
-        inflatable stainless ornate fancy leafy snowcapped hooded helmeted leashed unmade assorted curly scenic
-        brightly-colored next empty different various same full""",
-    ),
-    **_words("ADV", "outside outdoors together nearby downhill uphill sideways upside midway away again very"),
-    **_words("ADP", "in on at of with near behind beside over through while like along across around into onto under"),
-    **_words(
-        "VERB",
-        """is are was were has have sitting standing running holding riding jumping walking looking wearing laying
-        lying eating flying sits wears dressed chasing leaping trying making smiling covered filled parked attached
-        posing skateboarding snowboarding grazing""",
-    ),
-    **_words(
-        "PRON", "something someone everyone himself herself itself themselves he she it they him them his her its"
-    ),
-    **_words("DET", "a an the this that these those some each another all both any no"),
-    **_words("NUM", "one two three four five six seven eight nine ten"),
-    **_words("CCONJ", "and or but"),
-}

@@ -1,17 +1,24 @@
 """What the noun tagger is trained with: corpora cut as spaCy cuts, captions labelled where the labels are sure."""
 
 import json
+import sys
 import zipfile
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import spacy
-from typer.testing import CliRunner
 
 from smart_caption_ros.grounding import NounCoverage, WordVectors
 from training.datagen.lexicon import noun_tagger, word_vector_table
+from training.datagen.lexicon.caption_labels import label_caption, unambiguous_words
 from training.datagen.lexicon.noun_tagger import to_example
-from training.datagen.lexicon.tagged_corpora import label_caption, read_brown, read_conll, unambiguous_words
+from training.datagen.lexicon.tagged_corpora import read_brown, read_conll
+
+
+def run(monkeypatch: pytest.MonkeyPatch, command: ModuleType, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["command", *map(str, arguments)])
+    return int(command.main())
 
 
 @pytest.fixture
@@ -54,24 +61,25 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_the_command_trains_a_pipeline_that_coverage_can_use(data: Path, tmp_path: Path) -> None:
+def test_the_command_trains_a_pipeline_that_coverage_can_use(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     output = tmp_path / "pipeline"
     output.mkdir()
     (output / "left_over").touch()
-    arguments = ["--data", str(data), "--output", str(output), "--sentences", "400"]
-    result = CliRunner().invoke(noun_tagger.main, arguments)
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["brown"]["f1"] > 0.9
+    assert run(monkeypatch, noun_tagger, "--data", data, "--output", output, "--sentences", 400) == 0
+    assert json.loads(capsys.readouterr().out)["brown"]["f1"] > 0.9
     assert not (output / "left_over").exists()
     scored = NounCoverage.load(output).score("the dog sees two cups .", ["dog", "cup"])
     assert (scored.coverage, scored.noun_support) == (1, 1)
 
 
-def test_the_table_holds_the_words_of_captions_and_classes(data: Path, tmp_path: Path) -> None:
+def test_the_table_holds_the_words_of_captions_and_classes(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     glove, output = tmp_path / "glove.txt", tmp_path / "table.npz"
     glove.write_text("dog 1 0\ncups 0 1\ntreaty 1 1\nfridge 0.5 0.5\ndining 1 2\ntable 2 1\n")
-    arguments = [str(glove), "--data", str(data), "--output", str(output)]
-    assert CliRunner().invoke(word_vector_table.main, arguments).exit_code == 0
+    assert run(monkeypatch, word_vector_table, glove, "--data", data, "--output", output) == 0
     vectors = WordVectors.load(output)
     assert len(vectors) == 6
     assert "treaty" not in vectors
@@ -79,12 +87,14 @@ def test_the_table_holds_the_words_of_captions_and_classes(data: Path, tmp_path:
 
 
 @pytest.mark.parametrize("command", [noun_tagger, word_vector_table])
-def test_missing_data_is_a_sentence(command: object, tmp_path: Path) -> None:
-    arguments = ["--data", str(tmp_path), "--output", str(tmp_path / "out")]
-    glove = [str(tmp_path / "glove.txt")] if command is word_vector_table else []
-    result = CliRunner().invoke(command.main, [*glove, *arguments])
-    assert result.exit_code == 1
-    assert "No such file" in result.stderr or "no such file" in result.stderr
+def test_missing_data_is_a_sentence(
+    command: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    glove = [tmp_path / "glove.txt"] if command is word_vector_table else []
+    assert run(monkeypatch, command, *glove, "--data", tmp_path, "--output", tmp_path / "out") == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert "No such file" in error or "no such file" in error
     assert not (tmp_path / "out").exists()
 
 
