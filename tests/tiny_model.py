@@ -1,15 +1,76 @@
-"""A captioner small enough to build in a test: random weights, real shapes."""
+"""Captioners small enough to build in a test."""
+
+import copy
+import functools
 
 import torch
+from torch.nn import functional
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.engine.trained_captioner import TrainedCaptioner
+from training.models import FAMILIES
+from training.models.captioner import PADDING_ID, Captioner, Visual
 from training.models.smart import Smart, SmartConfig
 from training.vision.backbone import Backbone
 from training.vision.mobilenet_v2 import MobileNetV2
 from training.vision.side_by_side import SideBySide
 
 MAX_WORDS = 12
+
+TINY_SIZES: dict[str, dict[str, float]] = {
+    "smart": {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 5, "dropout": 0.0},
+    "up_down": {"lstm_units": 24, "attention_units": 16, "embedding_width": 20},
+}
+"""Options by family, for those whose defaults are too large for tests."""
+
+TOKEN_WIDTH = 24
+
+
+def tiny_captioner(family: str) -> Captioner:
+    """Build a captioner of 30 words that has learned a few random captions, so that captions differ between images and
+    beams end at different steps. Deterministic."""
+    return copy.deepcopy(_tiny_captioner(family))
+
+
+@functools.cache
+def _tiny_captioner(family: str) -> Captioner:
+    torch.manual_seed(0)
+    kind = FAMILIES[family]
+    captioner = kind(kind.Config(vocabulary_size=30, token_width=TOKEN_WIDTH, **TINY_SIZES.get(family, {})))
+    visual, words = tiny_visual(8, 6, seed=0), tiny_captions(8, 2, seed=0)
+    optimizer = torch.optim.Adam(captioner.parameters(), lr=0.01)
+    for _ in range(60):
+        logits = captioner(visual, words[..., :-1])
+        loss = functional.cross_entropy(logits.flatten(0, -2), words[..., 1:].flatten(), ignore_index=PADDING_ID)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return captioner.eval()
+
+
+def tiny_visual(batch: int, tokens: int, seed: int, *, ragged: bool = False) -> Visual:
+    """Random tokens with boxes and image sizes; if ragged, each image has another number of them, the first all."""
+    random = torch.Generator().manual_seed(seed)
+    counts = torch.randint(1, tokens + 1, (batch, 1), generator=random)
+    counts[0] = tokens
+    corners = torch.rand(batch, tokens, 2, 2, generator=random).sort(dim=2).values
+    return Visual(
+        torch.randn(batch, tokens, TOKEN_WIDTH, generator=random) * 2,
+        torch.arange(tokens)[None] < counts if ragged else None,
+        corners.flatten(2),
+        torch.tensor([[640.0, 480.0]]).expand(batch, -1),
+    )
+
+
+def tiny_captions(batch: int, group: int, seed: int) -> torch.Tensor:
+    """Random captions of one to eight words, (batch, group, 11) int64, with begin and end tokens and padding."""
+    random = torch.Generator().manual_seed(seed)
+    words = torch.randint(4, 30, (batch, group, 11), generator=random)
+    words[..., 0] = Vocabulary.begin_id
+    ends = torch.randint(2, 10, (batch, group, 1), generator=random)
+    places = torch.arange(11)
+    words = words.masked_fill(places == ends, Vocabulary.end_id)
+    return words.masked_fill(places > ends, PADDING_ID)
 
 
 def tiny_smart(token_width: int = 24, vocabulary_size: int = 60, seed: int = 0, **changes: float) -> Smart:

@@ -2,10 +2,11 @@
 
 from training.models.captioner import Captioner
 from training.models.smart import Smart
+from training.models.up_down import UpDown
 from training.vision.backbone import Backbone
 from training.vision.side_by_side import GRIDS, SideBySide
 
-FAMILIES: dict[str, type[Captioner]] = {"smart": Smart}
+FAMILIES: dict[str, type[Captioner]] = {"smart": Smart, "up_down": UpDown}
 BACKBONES: dict[str, type[Backbone]] = {**GRIDS, SideBySide.kind: SideBySide}
 
 __all__ = ["BACKBONES", "FAMILIES"]

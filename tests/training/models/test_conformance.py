@@ -1,0 +1,357 @@
+"""What the contract (:mod:`training.models.captioner`) promises, for every registered family."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, distributed, multiprocessing, nn
+from torch.nn import functional
+from torch.nn.parallel import DistributedDataParallel
+
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from tests.plain_beam_search import FORBIDDEN, plain_beam_search
+from tests.tiny_model import tiny_captioner, tiny_captions, tiny_visual
+from training.configs.schema import PhaseConfig
+from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
+from training.engine.trained_captioner import TrainedCaptioner
+from training.models import FAMILIES
+from training.models.captioner import PADDING_ID, Captioner, HookContext, Rows, Slots, Step, Visual, reorder_rows
+from training.objectives.objective import TrainingCaptions
+from training.objectives.self_critical import SelfCritical, self_critical_loss
+
+BEAMS, MAX_WORDS = 4, 10
+FINISHED = SearchSettings(BEAMS, MAX_WORDS, stop="all")
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def captioner(family: str) -> Captioner:
+    return tiny_captioner(family)
+
+
+def part(visual: Visual, images: slice) -> Visual:
+    return Visual(*(None if field is None else field[images] for field in visual))
+
+
+def decode_in_parts(captioner: Captioner, visual: Visual, words: Tensor, lengths: list[int]) -> Step:
+    """Decode words (B, G, T) in calls of so many words each; the search's bookkeeping without its choices."""
+    batch, group, _ = words.shape
+    encoded = captioner.encode(visual)
+    state = captioner.initial_state(encoded, group)
+    past = torch.zeros(batch, group, 0, dtype=torch.bool)
+    position, steps = 0, []
+    for length in lengths:
+        steps.append(captioner.decode(words[..., position : position + length], position, past, state, encoded))
+        state, position = steps[-1].state, position + length
+        own = torch.eye(group, dtype=torch.bool).repeat_interleave(length, dim=1)
+        past = torch.cat([past, own.expand(batch, -1, -1)], dim=2)
+    return Step(torch.cat([s.logits for s in steps], 2), torch.cat([s.attention for s in steps], 2), state)
+
+
+def teacher_forced(captioner: Captioner, visual: Visual, words: Tensor) -> Tensor:
+    """Log probabilities (B, G, T) of captions without begin tokens, among the allowed words, 0 after the end."""
+    begin = torch.full_like(words[..., :1], Vocabulary.begin_id)
+    logits = captioner(visual, torch.cat([begin, words[..., :-1]], dim=2)).clone()
+    logits[..., list(FORBIDDEN)] = -torch.inf
+    after = ((words == Vocabulary.end_id).cumsum(-1) - (words == Vocabulary.end_id).int()).bool()
+    return logits.log_softmax(-1).gather(-1, words[..., None])[..., 0].masked_fill(after, 0.0)
+
+
+# -- decoding ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lengths", [[1] * 9, [4, 1, 4], [1, 8]], ids=str)
+def test_stepping_equals_teacher_forcing(captioner: Captioner, lengths: list[int]) -> None:
+    visual, words = tiny_visual(3, 7, seed=1, ragged=True), tiny_captions(3, 4, seed=1)[..., :9]
+    with torch.inference_mode():
+        whole = decode_in_parts(captioner, visual, words, [9])
+        parts = decode_in_parts(captioner, visual, words, lengths)
+        logits = captioner(visual, words)
+    real = words != PADDING_ID
+    assert torch.equal(whole.logits, logits)
+    torch.testing.assert_close(parts.logits[real], logits[real], atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(parts.attention[real], whole.attention[real], atol=1e-5, rtol=1e-5)
+
+
+def test_what_follows_a_word_does_not_change_its_prediction(captioner: Captioner) -> None:
+    visual, words = tiny_visual(2, 7, seed=2), tiny_captions(2, 3, seed=2)
+    other = words.clone()
+    other[..., 5:] = torch.where(other[..., 5:] == 9, 8, 9)
+    with torch.inference_mode():
+        assert torch.equal(captioner(visual, words)[..., :5, :], captioner(visual, other)[..., :5, :])
+
+
+def test_the_captions_of_an_image_do_not_see_each_other(captioner: Captioner) -> None:
+    visual, words = tiny_visual(2, 7, seed=3), tiny_captions(2, 3, seed=3)
+    with torch.inference_mode():
+        together = captioner(visual, words)
+        alone = torch.cat([captioner(visual, words[:, g : g + 1]) for g in range(3)], dim=1)
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+
+
+def test_sequences_can_be_reordered_between_words(captioner: Captioner) -> None:
+    visual, words = tiny_visual(2, 6, seed=4), tiny_captions(2, 3, seed=4)[..., :3]
+    parents = torch.tensor([[2, 0, 0], [1, 1, 2]])
+    with torch.inference_mode():
+        encoded = captioner.encode(visual)
+        past = torch.zeros(2, 3, 0, dtype=torch.bool)
+        step = captioner.decode(words[..., :2], 0, past, captioner.initial_state(encoded, 3), encoded)
+        past = torch.eye(3, dtype=torch.bool).repeat_interleave(2, dim=1).expand(2, -1, -1)
+        past = past.gather(1, parents[..., None].expand(-1, -1, 6))
+        step = captioner.decode(words[..., 2:], 2, past, reorder_rows(step.state, parents), encoded)
+        continued = torch.cat([words[..., :2].gather(1, parents[..., None].expand(-1, -1, 2)), words[..., 2:]], 2)
+        expected = captioner(visual, continued)[:, :, 2:]
+    torch.testing.assert_close(step.logits, expected, atol=1e-4, rtol=1e-5)
+
+
+def test_shapes_are_those_of_the_contract(captioner: Captioner) -> None:
+    visual, words = tiny_visual(3, 7, seed=5, ragged=True), tiny_captions(3, 2, seed=5)[..., :4]
+    with torch.inference_mode():
+        encoded = captioner.encode(visual)
+        before = captioner.initial_state(encoded, 2)
+        step = captioner.decode(words, torch.tensor(0), torch.zeros(3, 2, 0, dtype=torch.bool), before, encoded)
+    assert step.logits.shape == (3, 2, 4, captioner.config.vocabulary_size)
+    assert step.attention.shape == (3, 2, 4, 7)
+    for old, new in zip(leaves(before), leaves(step.state), strict=True):
+        assert type(old) is type(new)
+        assert old.values.shape[0] == 3
+        if isinstance(new, Rows):
+            assert new.values.shape == old.values.shape
+            assert new.values.shape[1] == 2
+        else:
+            grown = [(a, b) for a, b in zip(old.values.shape, new.values.shape, strict=True) if a != b]
+            assert grown == [(0, 8)]
+
+
+def leaves(state: object) -> Iterator[Rows | Slots]:
+    if isinstance(state, Rows | Slots):
+        yield state
+    elif isinstance(state, dict):
+        for value in state.values():
+            yield from leaves(value)
+    elif isinstance(state, list | tuple):
+        for value in state:
+            yield from leaves(value)
+    else:
+        assert state is None
+
+
+# -- search ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def searched(captioner: Captioner) -> tuple[Visual, Hypotheses]:
+    visual = tiny_visual(6, 7, seed=6, ragged=True)
+    with torch.inference_mode():
+        return visual, beam_search(captioner, visual, FINISHED)
+
+
+def test_beams_equal_those_of_a_plain_search(captioner: Captioner, searched: tuple[Visual, Hypotheses]) -> None:
+    visual, found = searched
+    lengths = set()
+    for image in range(6):
+        expected = plain_beam_search(captioner, part(visual, slice(image, image + 1)), BEAMS, MAX_WORDS)
+        for beam, reference in enumerate(expected):
+            length = len(reference.words)
+            assert found.words[image, beam, :length].tolist() == reference.words
+            assert not found.words[image, beam, length:].any()
+            assert found.scores[image, beam].item() == pytest.approx(reference.score, abs=1e-4)
+            assert found.log_probabilities[image, beam, :length].tolist() == pytest.approx(
+                reference.log_probabilities, abs=1e-4
+            )
+            lengths.add(length)
+    assert len(lengths) > 2
+    assert len({tuple(words) for words in found.words[:, 0].tolist()}) > 3  # captions depend on the image
+
+
+def test_scores_are_those_of_teacher_forcing(captioner: Captioner, searched: tuple[Visual, Hypotheses]) -> None:
+    visual, found = searched
+    with torch.inference_mode():
+        again = teacher_forced(captioner, visual, found.words)
+    torch.testing.assert_close(found.log_probabilities, again, atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(found.scores, again.sum(-1), atol=1e-4, rtol=1e-5)
+
+
+def test_attention_of_beams_is_that_of_teacher_forcing(
+    captioner: Captioner, searched: tuple[Visual, Hypotheses]
+) -> None:
+    visual, found = searched
+    begin = torch.full_like(found.words[..., :1], Vocabulary.begin_id)
+    words = torch.cat([begin, found.words[..., :-1]], dim=2)
+    with torch.inference_mode():
+        expected = decode_in_parts(captioner, visual, words, [MAX_WORDS]).attention
+    real = found.words != PADDING_ID
+    torch.testing.assert_close(found.attention[real], expected[real], atol=1e-5, rtol=1e-5)
+    sums = found.attention.sum(-1)[real]
+    torch.testing.assert_close(sums, torch.ones_like(sums), atol=1e-5, rtol=0)
+    assert visual.mask is not None
+    assert not found.attention[(~visual.mask)[:, None, None].expand_as(found.attention)].any()
+
+
+def test_an_image_is_captioned_alike_alone_and_in_a_batch(
+    captioner: Captioner, searched: tuple[Visual, Hypotheses]
+) -> None:
+    visual, found = searched
+    assert visual.mask is not None
+    for image, count in enumerate(visual.mask.sum(dim=1).tolist()):
+        tokens, _, boxes, size = part(visual, slice(image, image + 1))
+        assert boxes is not None
+        with torch.inference_mode():
+            alone = beam_search(captioner, Visual(tokens[:, :count], None, boxes[:, :count], size), FINISHED)
+        assert torch.equal(alone.words[0], found.words[image])
+        torch.testing.assert_close(alone.scores[0], found.scores[image], atol=1e-4, rtol=1e-5)
+
+
+def test_padded_tokens_change_nothing(captioner: Captioner) -> None:
+    visual, words = tiny_visual(4, 7, seed=7, ragged=True), tiny_captions(4, 2, seed=7)
+    assert visual.mask is not None
+    changed = visual._replace(
+        tokens=torch.where(visual.mask[..., None], visual.tokens, 1e3),
+        boxes_xyxy=torch.where(visual.mask[..., None], visual.boxes_xyxy, 0.5),
+    )
+    with torch.inference_mode():
+        torch.testing.assert_close(captioner(changed, words), captioner(visual, words), atol=1e-5, rtol=1e-5)
+
+
+def test_captions_of_the_greatest_length_can_be_decoded(captioner: Captioner) -> None:
+    visual, longest = tiny_visual(1, 3, seed=8), captioner.max_words or 60
+    words = torch.full((1, 1, longest), 4)
+    with torch.inference_mode():
+        assert captioner(visual, words).isfinite().all()
+        assert beam_search(captioner, visual, SearchSettings(2, longest, stop="never")).words.shape == (1, 2, longest)
+
+
+# -- weights and buffers -----------------------------------------------------------------------------------------
+
+
+def test_a_saved_captioner_says_the_same(family: str, captioner: Captioner, tmp_path: Path) -> None:
+    words = (*SPECIAL, *(f"w{index}" for index in range(4, 30)))
+    TrainedCaptioner(family, captioner, None, Vocabulary(words), {"name": family}).save(tmp_path / "best.safetensors")
+    loaded = TrainedCaptioner.load(tmp_path / "best.safetensors").captioner
+    assert loaded.config == captioner.config
+    visual, captions = tiny_visual(2, 5, seed=9), tiny_captions(2, 2, seed=9)
+    with torch.inference_mode():
+        assert torch.equal(loaded(visual, captions), captioner(visual, captions))
+
+
+def test_checkpoints_hold_the_buffers_whose_policy_says_so(captioner: Captioner) -> None:
+    buffers, saved = dict(captioner.named_buffers()), captioner.state_dict()
+    assert set(captioner.buffer_policies) <= set(buffers)
+    for name in buffers:
+        policy = captioner.buffer_policies.get(name)
+        assert (name in saved) == (policy is None or policy.save), name
+
+
+def test_hooks_can_be_called_at_any_place_of_a_run(captioner: Captioner) -> None:
+    captioner.train()
+    for epoch, step in ((0, 0), (0, 1), (3, 0)):
+        context = HookContext("any", epoch, step, 2, np.random.default_rng(0))
+        if not step:
+            captioner.on_epoch(context)
+        captioner.on_step(context)
+        assert captioner(tiny_visual(2, 5, seed=10), tiny_captions(2, 2, seed=10)).isfinite().all()
+
+
+# -- training ----------------------------------------------------------------------------------------------------
+
+
+def caption_loss(captioner: nn.Module, visual: Visual, words: Tensor) -> Tensor:
+    """Mean over images of the sum over words, so that the loss of a batch is the mean of those of its parts."""
+    logits = captioner(visual, words[..., :-1])
+    losses = functional.cross_entropy(
+        logits.flatten(0, -2), words[..., 1:].flatten(), ignore_index=PADDING_ID, reduction="sum"
+    )
+    return losses / len(words)
+
+
+def gradients(captioner: nn.Module, loss: Tensor) -> dict[str, Tensor]:
+    captioner.zero_grad()
+    loss.backward()
+    found = {name: parameter.grad for name, parameter in captioner.named_parameters()}
+    return {name: gradient for name, gradient in found.items() if gradient is not None}
+
+
+def test_captions_are_learned(captioner: Captioner) -> None:
+    logits = captioner(tiny_visual(8, 6, seed=0), (words := tiny_captions(8, 2, seed=0))[..., :-1])
+    loss = functional.cross_entropy(logits.flatten(0, -2), words[..., 1:].flatten(), ignore_index=PADDING_ID)
+    assert loss.item() < 1.5  # of ln 30 = 3.4
+
+
+def test_every_parameter_learns_and_the_gradient_is_finite(captioner: Captioner) -> None:
+    found = gradients(captioner, caption_loss(captioner, tiny_visual(3, 6, seed=11), tiny_captions(3, 2, seed=11)))
+    assert found.keys() == dict(captioner.named_parameters()).keys()
+    assert all(gradient.isfinite().all() for gradient in found.values())
+    assert any(gradient.any() for gradient in found.values())
+
+
+def test_the_gradient_of_a_self_critical_step_is_that_of_teacher_forcing(captioner: Captioner) -> None:
+    random = np.random.default_rng(0)
+    words = (*SPECIAL, *(f"w{index}" for index in range(4, 30)))
+    corpus = [[[words[w] for w in random.integers(4, 30, 5)] for _ in range(3)] for _ in range(4)]
+    phase = PhaseConfig("scst", 1, 1e-5, objective="self_critical", beam_size=BEAMS)
+    objective = SelfCritical(TrainingCaptions(corpus, Vocabulary(words), MAX_WORDS), phase)
+    visual, images = tiny_visual(4, 6, seed=12, ragged=True), np.arange(4)
+    outcome = objective(captioner, visual, images)
+    found = gradients(captioner, outcome.loss)
+    with torch.no_grad():
+        captions = beam_search(captioner, visual, FINISHED).words
+    rewards = torch.from_numpy(objective.reward(images, captions.numpy())).float()
+    assert rewards.std(dim=1).max() > 1e-3
+    loss = self_critical_loss(teacher_forced(captioner, visual, captions), rewards)
+    expected = gradients(captioner, loss)
+    torch.testing.assert_close(outcome.loss, loss, atol=1e-5, rtol=1e-4)
+    for name, gradient in expected.items():
+        torch.testing.assert_close(found[name], gradient, atol=1e-5, rtol=1e-3)
+
+
+def test_bfloat16_computes_nearly_the_same(captioner: Captioner) -> None:
+    visual, words = tiny_visual(3, 6, seed=13, ragged=True), tiny_captions(3, 2, seed=13)
+    exact = caption_loss(captioner, visual, words)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = caption_loss(captioner, visual, words)
+        found = beam_search(captioner, visual, FINISHED)
+    assert rounded.item() == pytest.approx(exact.item(), rel=0.05)
+    assert found.scores.isfinite().all()
+    assert all(gradient.isfinite().all() for gradient in gradients(captioner, rounded).values())
+
+
+def batch_of_processes() -> tuple[Visual, Tensor]:
+    return tiny_visual(4, 6, seed=14, ragged=True), tiny_captions(4, 2, seed=14)
+
+
+def one_of_two_processes(rank: int, rendezvous: str, captioners: dict[str, Captioner], folder: Path) -> None:
+    """Write each captioner's gradient on half of the batch, added up over both processes."""
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", init_method=rendezvous, rank=rank, world_size=2)
+    visual, words = batch_of_processes()
+    own = slice(2 * rank, 2 * rank + 2)
+    for family, captioner in captioners.items():
+        wrapped = DistributedDataParallel(captioner, broadcast_buffers=False)
+        caption_loss(wrapped, part(visual, own), words[own]).backward()
+        torch.save({name: p.grad for name, p in captioner.named_parameters()}, folder / f"{family}_{rank}.pt")
+    distributed.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def gradients_of_processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("processes")
+    captioners = {family: tiny_captioner(family) for family in FAMILIES}
+    multiprocessing.spawn(one_of_two_processes, (f"file://{folder}/rendezvous", captioners, folder), nprocs=2)
+    return folder
+
+
+def test_two_processes_have_the_gradient_of_one(
+    family: str, captioner: Captioner, gradients_of_processes: Path
+) -> None:
+    expected = gradients(captioner, caption_loss(captioner, *batch_of_processes()))
+    for rank in range(2):
+        found = torch.load(gradients_of_processes / f"{family}_{rank}.pt")
+        assert found.keys() == expected.keys()
+        for name, gradient in expected.items():
+            torch.testing.assert_close(found[name], gradient, atol=1e-5, rtol=1e-4)

@@ -1,0 +1,70 @@
+"""Up-Down against its equations, written out for one caption and one word at a time."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from training.models.captioner import Visual
+from training.models.up_down import UpDown, UpDownConfig
+
+SIZES = {"vocabulary_size": 30, "token_width": 12, "lstm_units": 10, "attention_units": 7, "embedding_width": 9}
+
+
+def lstm(x: Tensor, hidden: Tensor, cell: Tensor, weights: dict[str, Tensor], name: str) -> tuple[Tensor, Tensor]:
+    gates = weights[f"{name}.weight_ih"] @ x + weights[f"{name}.bias_ih"]
+    gates = gates + weights[f"{name}.weight_hh"] @ hidden + weights[f"{name}.bias_hh"]
+    take, keep, candidate, give = gates.chunk(4)
+    cell = keep.sigmoid() * cell + take.sigmoid() * candidate.tanh()
+    return give.sigmoid() * cell.tanh(), cell
+
+
+def log_probabilities(weights: dict[str, Tensor], units: int, regions: Tensor, words: list[int]) -> Tensor:
+    """(T, V) of one caption on the regions (N, D) of one image: Eq. 1 to 7 of the paper."""
+    hidden_1 = cell_1 = hidden_2 = cell_2 = torch.zeros(units)
+    predicted = []
+    for word in words:
+        x_1 = torch.cat([hidden_2, regions.mean(dim=0), weights["word_embedding.weight"][word]])
+        hidden_1, cell_1 = lstm(x_1, hidden_1, cell_1, weights, "attention_lstm")
+        scores = torch.stack(
+            [
+                weights["attention_score.weight"][0]
+                @ torch.tanh(weights["token_projection.weight"] @ v + weights["hidden_projection.weight"] @ hidden_1)
+                for v in regions
+            ]
+        )
+        attended = sum(share * v for share, v in zip(scores.softmax(0), regions, strict=True))
+        x_2 = torch.cat([attended, hidden_1])
+        hidden_2, cell_2 = lstm(x_2, hidden_2, cell_2, weights, "language_lstm")
+        logits = weights["word_projection.weight"] @ hidden_2 + weights["word_projection.bias"]
+        predicted.append(logits.log_softmax(0))
+    return torch.stack(predicted)
+
+
+def test_log_probabilities_are_those_of_the_published_equations() -> None:
+    torch.manual_seed(0)
+    model = UpDown(UpDownConfig(**SIZES)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter *= 3
+    tokens, words = torch.randn(3, 6, 12), torch.randint(1, 30, (3, 2, 5))
+    counts = (6, 4, 1)
+    mask = torch.arange(6)[None] < torch.tensor(counts)[:, None]
+    with torch.inference_mode():
+        found = model(Visual(tokens, mask), words).log_softmax(-1)
+        for image, count in enumerate(counts):
+            for caption in range(2):
+                expected = log_probabilities(
+                    model.state_dict(), 10, tokens[image, :count], words[image, caption].tolist()
+                )
+                torch.testing.assert_close(found[image, caption], expected, atol=1e-5, rtol=1e-5)
+
+
+def test_the_default_sizes_are_the_published_ones() -> None:
+    config = UpDownConfig(vocabulary_size=10_000, token_width=2048)
+    assert (config.lstm_units, config.attention_units, config.embedding_width, config.dropout) == (1000, 512, 1000, 0)
+
+
+@pytest.mark.parametrize(("field", "value"), [("lstm_units", 0), ("attention_units", -1), ("dropout", 1.0)])
+def test_a_config_out_of_range_is_refused_by_name(field: str, value: float) -> None:
+    with pytest.raises(ValueError, match=field):
+        UpDownConfig(**{**SIZES, field: value})  # type: ignore[arg-type]
