@@ -57,13 +57,15 @@ def toilet(rng: np.random.Generator) -> ObjectMesh:
     else:
         closed = [(0, 0.413), (width, 0.413), (width + 0.005, 0.425), (width, 0.445), (width - 0.03, 0.452), (0, 0.455)]
         parts.append(_stretched(lathe(closed, seat_colour, segments=40), 1.27, -0.08))
-    wide, deep = rng.uniform(0.36, 0.42), rng.uniform(0.16, 0.19)
+    cistern_width, cistern_depth = rng.uniform(0.36, 0.42), rng.uniform(0.16, 0.19)
     back = 0.33
     parts += [
         box([0.22, 0.22, 0.40], [0, back - 0.18, 0.2], white, bevel=0.03),
-        box([wide, deep, 0.36], [0, back - deep / 2, 0.40 + 0.18], white, bevel=0.025),
-        box([wide + 0.015, deep + 0.01, 0.03], [0, back - deep / 2, 0.775], white, bevel=0.01),
-        cylinder(0.022, 0.008, [0, back - deep / 2, 0.79], chrome),
+        box([cistern_width, cistern_depth, 0.36], [0, back - cistern_depth / 2, 0.40 + 0.18], white, bevel=0.025),
+        box(
+            [cistern_width + 0.015, cistern_depth + 0.01, 0.03], [0, back - cistern_depth / 2, 0.775], white, bevel=0.01
+        ),
+        cylinder(0.022, 0.008, [0, back - cistern_depth / 2, 0.79], chrome),
     ]
     return ObjectMesh("toilet", tuple(parts), "white")
 
@@ -99,16 +101,19 @@ def washstand(rng: np.random.Generator, basin: ObjectMesh) -> ObjectMesh:
     if rng.random() < 0.5:
         column = lathe([(0.12, 0), (0.11, 0.03), (0.08, 0.2), (0.085, top - 0.13), (0.11, top)], _random_ceramic(rng))
         return ObjectMesh("pedestal", (column.transformed([0, 0.03, 0]),), "white")
-    skin = m.wood(rng) if rng.random() < 0.5 else m.plain(rng, m.COLOURS["white"])
-    chrome, foot, deep = m.metal(rng), 0.18, back + 0.05
-    middle, tall = (foot + top) / 2, top - foot
-    parts = [box([width, deep, tall], [0, back - deep / 2 - 0.005, middle], skin)]
-    face = back - deep - 0.005
+    finish = m.wood(rng) if rng.random() < 0.5 else m.plain(rng, m.COLOURS["white"])
+    chrome, foot, depth = m.metal(rng), 0.18, back + 0.05
+    middle, height = (foot + top) / 2, top - foot
+    parts = [box([width, depth, height], [0, back - depth / 2 - 0.005, middle], finish)]
+    face = back - depth - 0.005
     for sx in (-1, 1):
-        parts.append(box([width * 0.49, 0.018, tall - 0.02], [sx * width * 0.25, face - 0.009, middle], skin))
+        parts.append(box([width * 0.49, 0.018, height - 0.02], [sx * width * 0.25, face - 0.009, middle], finish))
         parts.append(box([0.012, 0.018, 0.12], [sx * 0.04, face - 0.026, top * 0.8], chrome))
     return ObjectMesh(
-        "cabinet", tuple(parts), "" if skin.texture == "wood" else "white", "wooden" if skin.texture == "wood" else ""
+        "cabinet",
+        tuple(parts),
+        "" if finish.texture == "wood" else "white",
+        "wooden" if finish.texture == "wood" else "",
     )
 
 

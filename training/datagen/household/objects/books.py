@@ -9,24 +9,37 @@ from training.datagen.household.object_mesh import ObjectMesh
 
 def book(rng: np.random.Generator) -> ObjectMesh:
     """Build a closed book that stands upright with its spine towards -y."""
-    height, deep, thick = rng.uniform(0.18, 0.27), rng.uniform(0.13, 0.18), rng.uniform(0.016, 0.045)
-    parts, colour = _book_parts(rng, height, deep, thick)
+    height, depth, thickness = rng.uniform(0.18, 0.27), rng.uniform(0.13, 0.18), rng.uniform(0.016, 0.045)
+    parts, colour = _book_parts(rng, height, depth, thickness)
     return ObjectMesh("book", tuple(parts), colour)
 
 
-def _book_parts(rng: np.random.Generator, height: float, deep: float, thick: float) -> tuple[list[MeshPart], str]:
+def _book_parts(rng: np.random.Generator, height: float, depth: float, thickness: float) -> tuple[list[MeshPart], str]:
     """Build the parts of an upright closed book, ``thick`` along x; return them with the name of its colour."""
     colour, rgb = m.random_colour(rng, "red", "blue", "green", "black", "white", "yellow", "brown", "orange", "gray")
     cover = m.plain(rng, rgb, roughness=0.45)
     paper = m.patterned(rng, "stripes", (0.88, 0.85, 0.76), (0.78, 0.74, 0.64), roughness=0.9, scale=0.02)
     title = m.plain(rng, m.random_colour(rng, "white", "yellow", "black")[1])
-    c = 0.0025
+    cover_thickness = 0.0025
     parts = [
-        box([thick - 2 * c, deep - 0.006, height - 0.006], [0, 0, height / 2], paper, bevel=0),
-        *[box([c, deep, height], [sx * (thick - c) / 2, 0, height / 2], cover, bevel=0.0008) for sx in (-1, 1)],
-        box([thick, c, height], [0, -deep / 2, height / 2], cover, bevel=0.001),
-        box([thick * 0.45, 0.001, height * 0.4], [0, -deep / 2 - c / 2, height * 0.6], title, bevel=0),
-        *[box([0.001, deep * 0.6, height * 0.16], [sx * thick / 2, 0, height * 0.7], title, bevel=0) for sx in (-1, 1)],
+        box([thickness - 2 * cover_thickness, depth - 0.006, height - 0.006], [0, 0, height / 2], paper, bevel=0),
+        *[
+            box(
+                [cover_thickness, depth, height],
+                [sx * (thickness - cover_thickness) / 2, 0, height / 2],
+                cover,
+                bevel=0.0008,
+            )
+            for sx in (-1, 1)
+        ],
+        box([thickness, cover_thickness, height], [0, -depth / 2, height / 2], cover, bevel=0.001),
+        box(
+            [thickness * 0.45, 0.001, height * 0.4], [0, -depth / 2 - cover_thickness / 2, height * 0.6], title, bevel=0
+        ),
+        *[
+            box([0.001, depth * 0.6, height * 0.16], [sx * thickness / 2, 0, height * 0.7], title, bevel=0)
+            for sx in (-1, 1)
+        ],
     ]
     return parts, colour
 
@@ -38,11 +51,11 @@ def lying_book(rng: np.random.Generator) -> ObjectMesh:
 
 def closed_lying_book(rng: np.random.Generator) -> ObjectMesh:
     """Build a closed book that lies flat."""
-    height, deep, thick = rng.uniform(0.19, 0.27), rng.uniform(0.14, 0.19), rng.uniform(0.016, 0.04)
-    parts, colour = _book_parts(rng, height, deep, thick)
+    height, depth, thickness = rng.uniform(0.19, 0.27), rng.uniform(0.14, 0.19), rng.uniform(0.016, 0.04)
+    parts, colour = _book_parts(rng, height, depth, thickness)
     # Permuting the axes turns the cover upwards.
     lying = [
-        MeshPart(p.vertices[:, [1, 2, 0]] + [0, -height / 2, thick / 2], p.faces, p.material, p.smooth, p.bevel)
+        MeshPart(p.vertices[:, [1, 2, 0]] + [0, -height / 2, thickness / 2], p.faces, p.material, p.smooth, p.bevel)
         for p in parts
     ]
     return ObjectMesh("book", tuple(lying), colour)
@@ -50,18 +63,18 @@ def closed_lying_book(rng: np.random.Generator) -> ObjectMesh:
 
 def _open_book(rng: np.random.Generator) -> ObjectMesh:
     """Build an open book with lines of text."""
-    height, deep = rng.uniform(0.2, 0.26), rng.uniform(0.14, 0.18)
+    height, depth = rng.uniform(0.2, 0.26), rng.uniform(0.14, 0.18)
     paper = m.plain(rng, (0.90, 0.88, 0.82), roughness=0.9)
     ink = m.plain(rng, (0.35, 0.35, 0.35), roughness=0.9)
     rgb = m.random_colour(rng, "red", "blue", "green", "black", "brown")[1]
-    parts = [box([2 * deep + 0.006, height + 0.006, 0.002], [0, 0, 0.001], m.plain(rng, rgb), bevel=0)]
+    parts = [box([2 * depth + 0.006, height + 0.006, 0.002], [0, 0, 0.001], m.plain(rng, rgb), bevel=0)]
     u = np.linspace(0, 1, 9)
     lines = []
     for side in (-1, 1):
         bulge = 0.006 + 0.014 * np.sin(np.pi * np.clip(u * 0.9 + 0.03, 0, 1)) ** 0.8
         grid = np.stack(
             [
-                np.stack([side * u * deep, np.full(9, y), bulge], axis=1)
+                np.stack([side * u * depth, np.full(9, y), bulge], axis=1)
                 for y in np.linspace(-height / 2, height / 2, 2)
             ],
             axis=1,
@@ -69,8 +82,8 @@ def _open_book(rng: np.random.Generator) -> ObjectMesh:
         parts.append(sheet(grid if side < 0 else grid[:, ::-1], paper))
         for row in range(12):
             y = height * (0.4 - 0.07 * row)
-            long = deep * (0.7 if rng.random() < 0.85 else 0.4)
-            lines.append(box([long, 0.004, 0.0006], [side * deep * 0.5, y, 0.0206], ink, bevel=0))
+            length = depth * (0.7 if rng.random() < 0.85 else 0.4)
+            lines.append(box([length, 0.004, 0.0006], [side * depth * 0.5, y, 0.0206], ink, bevel=0))
     parts.append(join(lines))
     return ObjectMesh("book", tuple(parts), "open")
 

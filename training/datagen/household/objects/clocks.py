@@ -54,9 +54,9 @@ def _clock(rng: np.random.Generator, radius: float, depth: float) -> ObjectMesh:
         marks.append(box(size, [0, 0, 0], ink, bevel=0).transformed(centre, turn=angle))
     parts.append(facing(join(marks), front))
     minute, hour_angle = rng.uniform(0, 2 * np.pi, 2)
-    for angle, long, wide, lift in ((minute, 0.72, 0.03, 0.002), (hour_angle, 0.48, 0.05, 0.004)):
-        hand = box([radius * wide, radius * long, 0.001], [0, radius * long * 0.42, lift], ink, bevel=0).transformed(
-            turn=angle
-        )
+    for angle, length, width, height in ((minute, 0.72, 0.03, 0.002), (hour_angle, 0.48, 0.05, 0.004)):
+        hand = box(
+            [radius * width, radius * length, 0.001], [0, radius * length * 0.42, height], ink, bevel=0
+        ).transformed(turn=angle)
         parts.append(facing(hand, front))
     return ObjectMesh("clock", tuple(parts), colour)

@@ -92,21 +92,21 @@ def laptop(rng: np.random.Generator) -> ObjectMesh:
         else m.plain(rng, rgb, roughness=0.4)
     )
     black = m.plain(rng, (0.03, 0.03, 0.032), roughness=0.4)
-    width, depth, thick = rng.uniform(0.31, 0.37), rng.uniform(0.215, 0.25), 0.015
-    parts = [box([width, depth, thick], [0, 0, thick / 2 + 0.002], case, bevel=0.004)]
-    parts.append(box([width * 0.86, depth * 0.46, 0.001], [0, depth * 0.16, thick + 0.0022], black, bevel=0))
+    width, depth, thickness = rng.uniform(0.31, 0.37), rng.uniform(0.215, 0.25), 0.015
+    parts = [box([width, depth, thickness], [0, 0, thickness / 2 + 0.002], case, bevel=0.004)]
+    parts.append(box([width * 0.86, depth * 0.46, 0.001], [0, depth * 0.16, thickness + 0.0022], black, bevel=0))
     parts.append(
         _keys(
             width * 0.85,
             depth * 0.44,
-            thick + 0.003,
+            thickness + 0.003,
             black if colour != "black" else m.plain(rng, (0.09, 0.09, 0.09)),
         ).transformed([0, depth * 0.16, 0])
     )
     parts.append(
         box(
             [width * 0.3, depth * 0.27, 0.001],
-            [0, -depth * 0.3, thick + 0.0022],
+            [0, -depth * 0.3, thickness + 0.0022],
             m.plain(rng, (rgb[0] * 0.8, rgb[1] * 0.8, rgb[2] * 0.8)),
             bevel=0,
         )
@@ -123,7 +123,7 @@ def laptop(rng: np.random.Generator) -> ObjectMesh:
             bevel=0,
         ),
     ]
-    parts += [part.transformed([0, depth / 2 - 0.006, thick + 0.004], tilt=tilt) for part in lid]
+    parts += [part.transformed([0, depth / 2 - 0.006, thickness + 0.004], tilt=tilt) for part in lid]
     return ObjectMesh("laptop", tuple(parts), colour)
 
 

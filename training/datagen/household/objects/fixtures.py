@@ -50,10 +50,10 @@ def curtain(rng: np.random.Generator, width: float, height: float, cloth: m.Mate
 def door(rng: np.random.Generator, width: float = 0.86, height: float = 2.02) -> ObjectMesh:
     """Build a closed door with its frame, in front of the wall's inner face at y = 0; sizes in metres."""
     wooden = rng.random() < 0.45
-    skin = m.wood(rng) if wooden else m.plain(rng, m.jitter(rng, m.COLOURS["white"], 0.01), roughness=0.35)
-    trim = skin if rng.random() < 0.6 else m.plain(rng, m.jitter(rng, m.COLOURS["white"], 0.01), roughness=0.35)
+    finish = m.wood(rng) if wooden else m.plain(rng, m.jitter(rng, m.COLOURS["white"], 0.01), roughness=0.35)
+    trim = finish if rng.random() < 0.6 else m.plain(rng, m.jitter(rng, m.COLOURS["white"], 0.01), roughness=0.35)
     y = -0.012
-    parts = [box([width, 0.024, height], [0, y, height / 2], skin, bevel=0.002)]
+    parts = [box([width, 0.024, height], [0, y, height / 2], finish, bevel=0.002)]
     parts += [
         box([0.075, 0.045, height + 0.07], [sx * (width / 2 + 0.037), -0.02, (height + 0.07) / 2], trim)
         for sx in (-1, 1)
@@ -61,7 +61,7 @@ def door(rng: np.random.Generator, width: float = 0.86, height: float = 2.02) ->
     parts.append(box([width, 0.045, 0.075], [0, -0.02, height + 0.037], trim))
     if rng.random() < 0.6:
         for low, high in ((0.12, 0.9), (1.05, height - 0.12)):
-            parts.append(box([width - 0.26, 0.008, high - low], [0, y - 0.013, (low + high) / 2], skin, bevel=0.003))
+            parts.append(box([width - 0.26, 0.008, high - low], [0, y - 0.013, (low + high) / 2], finish, bevel=0.003))
     steel, side = m.metal(rng), 1 if rng.random() < 0.5 else -1
     x = side * (width / 2 - 0.07)
     parts.append(

@@ -93,13 +93,13 @@ def cake(rng: np.random.Generator) -> ObjectMesh:
     stand = MeshPart(
         dish.parts[0].vertices * [scale, scale, 1], dish.parts[0].faces, dish.parts[0].material, smooth=True
     )
-    gone = rng.uniform(0.5, 1.3) if rng.random() < 0.55 else 0.0
-    angles = np.linspace(gone, 2 * np.pi, 48, endpoint=gone > 0)
+    missing_angle = rng.uniform(0.5, 1.3) if rng.random() < 0.55 else 0.0
+    angles = np.linspace(missing_angle, 2 * np.pi, 48, endpoint=missing_angle > 0)
     rim = np.column_stack([np.cos(angles), np.sin(angles)])
     centre = np.zeros((1, 2))
 
     def slab(r: float, low: float, high: float, material: m.Material) -> MeshPart:
-        outline = np.concatenate([rim * r, centre]) if gone else rim * r
+        outline = np.concatenate([rim * r, centre]) if missing_angle else rim * r
         return prism(outline, high - low, material, bevel=0.002).transformed([0, 0, low])
 
     base = 0.0085
@@ -107,15 +107,15 @@ def cake(rng: np.random.Generator) -> ObjectMesh:
     parts = [stand]
     for i in range(layers):
         low = base + height * i / layers
-        parts.append(slab(radius - 0.002, low, low + height / layers * 0.8, crumb if gone else icing))
+        parts.append(slab(radius - 0.002, low, low + height / layers * 0.8, crumb if missing_angle else icing))
         parts.append(slab(radius - 0.003, low + height / layers * 0.8, low + height / layers, icing))
     parts.append(slab(radius, base + height, base + height + 0.007, icing))
     shell_path = np.column_stack([rim * (radius - 0.0005), np.full(len(rim), base + 0.002)])
-    parts.append(_wall(shell_path, height, icing, closed=not gone))
+    parts.append(_wall(shell_path, height, icing, closed=not missing_angle))
     berry = m.plain(rng, (0.62, 0.03, 0.05), roughness=0.2)
     top = base + height + 0.007
     decoration = rng.choice(["berries", "candles", "none"], p=[0.55, 0.25, 0.2])
-    places = np.linspace(gone + 0.2, 2 * np.pi - 0.2, 9)
+    places = np.linspace(missing_angle + 0.2, 2 * np.pi - 0.2, 9)
     for a in places if decoration == "berries" else ():
         x, y = radius * 0.78 * np.cos(a), radius * 0.78 * np.sin(a)
         parts.append(ellipsoid([0.011, 0.011, 0.012], [x, y, top + 0.009], berry, segments=12))
@@ -129,7 +129,7 @@ def cake(rng: np.random.Generator) -> ObjectMesh:
             ),
         ]
     for _ in range(8 if decoration == "none" else 0):
-        a, r = rng.uniform(gone + 0.2, 2 * np.pi - 0.2), radius * rng.uniform(0.2, 0.85)
+        a, r = rng.uniform(missing_angle + 0.2, 2 * np.pi - 0.2), radius * rng.uniform(0.2, 0.85)
         parts.append(
             lathe([(0.009, 0), (0.007, 0.006), (0, 0.013)], icing, segments=10).transformed(
                 [r * np.cos(a), r * np.sin(a), top]

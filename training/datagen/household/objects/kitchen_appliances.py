@@ -14,7 +14,7 @@ def refrigerator(rng: np.random.Generator) -> ObjectMesh:
         m.random_colour(rng, "white", "silver", "black") if rng.random() < 0.9 else m.random_colour(rng, "red", "beige")
     )
     steel = colour == "silver"
-    skin = m.metal(rng, brushed=True) if steel else m.plain(rng, rgb, roughness=0.28)
+    casing = m.metal(rng, brushed=True) if steel else m.plain(rng, rgb, roughness=0.28)
     dark, bar = m.plain(rng, (0.08, 0.08, 0.08)), m.metal(rng)
     double = rng.random() < 0.25
     width, depth, height = (
@@ -23,7 +23,7 @@ def refrigerator(rng: np.random.Generator) -> ObjectMesh:
         rng.uniform(1.65, 1.9),
     )
     parts = [
-        box([width, depth - 0.07, height - 0.03], [0, 0.035, height / 2 + 0.015], skin, bevel=0.008),
+        box([width, depth - 0.07, height - 0.03], [0, 0.035, height / 2 + 0.015], casing, bevel=0.008),
         box([width - 0.04, depth - 0.12, 0.03], [0, 0.02, 0.015], dark),
         box([width - 0.02, 0.012, height - 0.06], [0, -depth / 2 + 0.066, height / 2 + 0.02], dark),
     ]
@@ -34,7 +34,7 @@ def refrigerator(rng: np.random.Generator) -> ObjectMesh:
                 box(
                     [width / 2 - 0.004, 0.06, height - 0.05],
                     [sx * width / 4, face + 0.03, height / 2 + 0.022],
-                    skin,
+                    casing,
                     bevel=0.014,
                 )
             )
@@ -43,10 +43,10 @@ def refrigerator(rng: np.random.Generator) -> ObjectMesh:
         split = height * (rng.uniform(0.34, 0.42) if rng.random() < 0.6 else rng.uniform(0.66, 0.72))
         side = -1 if rng.random() < 0.5 else 1
         for low, high in ((0.05, split - 0.004), (split + 0.004, height - 0.003)):
-            parts.append(box([width, 0.06, high - low], [0, face + 0.03, (low + high) / 2], skin, bevel=0.014))
-            long = min(0.45, (high - low) * 0.6)
-            near = high - long / 2 - 0.06 if low < 0.1 else low + long / 2 + 0.06
-            parts += door_handle(long, side * (width / 2 - 0.06), face, near, bar, upright=True)
+            parts.append(box([width, 0.06, high - low], [0, face + 0.03, (low + high) / 2], casing, bevel=0.014))
+            handle_length = min(0.45, (high - low) * 0.6)
+            handle_height = high - handle_length / 2 - 0.06 if low < 0.1 else low + handle_length / 2 + 0.06
+            parts += door_handle(handle_length, side * (width / 2 - 0.06), face, handle_height, bar, upright=True)
         if rng.random() < 0.4:
             for _ in range(int(rng.integers(2, 5))):
                 paper = m.plain(rng, m.random_colour(rng, "white", "yellow", "pink", "blue")[1], roughness=0.8)
@@ -64,7 +64,7 @@ def refrigerator(rng: np.random.Generator) -> ObjectMesh:
 def oven(rng: np.random.Generator) -> ObjectMesh:
     """Build a range: an oven with a glass door, knobs and a gas or electric hob."""
     colour, rgb = m.random_colour(rng, "white", "black", "silver")
-    skin = m.metal(rng, brushed=True) if colour == "silver" else m.plain(rng, rgb, roughness=0.25)
+    casing = m.metal(rng, brushed=True) if colour == "silver" else m.plain(rng, rgb, roughness=0.25)
     black, window, bar = (
         m.plain(rng, (0.03, 0.03, 0.03), roughness=0.3),
         m.plain(rng, (0.015, 0.015, 0.018), roughness=0.06),
@@ -73,13 +73,13 @@ def oven(rng: np.random.Generator) -> ObjectMesh:
     width, depth, height = 0.597, COUNTER_DEPTH + 0.01, COUNTER_HEIGHT
     face = -depth / 2
     parts = [
-        box([width, depth - 0.05, height - 0.11], [0, 0.025, height / 2 + 0.04], skin),
-        box([width, 0.04, 0.10], [0, face + 0.03, 0.14], skin),
+        box([width, depth - 0.05, height - 0.11], [0, 0.025, height / 2 + 0.04], casing),
+        box([width, 0.04, 0.10], [0, face + 0.03, 0.14], casing),
         box([width - 0.05, depth - 0.1, 0.09], [0, 0.03, 0.045], black),
-        box([width - 0.006, 0.045, 0.50], [0, face + 0.022, 0.46], skin, bevel=0.006),
+        box([width - 0.006, 0.045, 0.50], [0, face + 0.022, 0.46], casing, bevel=0.006),
         box([width - 0.13, 0.008, 0.29], [0, face - 0.001, 0.45], window),
-        box([width, 0.05, 0.12], [0, face + 0.025, 0.79], skin if rng.random() < 0.6 else black, bevel=0.006),
-        box([width, depth - 0.004, 0.012], [0, 0, height - 0.004], black if rng.random() < 0.7 else skin),
+        box([width, 0.05, 0.12], [0, face + 0.025, 0.79], casing if rng.random() < 0.6 else black, bevel=0.006),
+        box([width, depth - 0.004, 0.012], [0, 0, height - 0.004], black if rng.random() < 0.7 else casing),
         *door_handle(0.46, 0, face - 0.001, 0.67, bar),
     ]
     knob = bar if rng.random() < 0.5 else black
@@ -109,25 +109,25 @@ def oven(rng: np.random.Generator) -> ObjectMesh:
 def microwave(rng: np.random.Generator) -> ObjectMesh:
     """Build a microwave oven with a door, a display and keys."""
     colour, rgb = m.random_colour(rng, "white", "black", "silver")
-    skin = m.metal(rng, brushed=True) if colour == "silver" else m.plain(rng, rgb, roughness=0.3)
+    casing = m.metal(rng, brushed=True) if colour == "silver" else m.plain(rng, rgb, roughness=0.3)
     width, depth, height = rng.uniform(0.45, 0.53), rng.uniform(0.34, 0.40), rng.uniform(0.26, 0.30)
     face, panel = -depth / 2, 0.11
     door = width - panel - 0.01
     window, dark = m.plain(rng, (0.02, 0.02, 0.022), roughness=0.08), m.plain(rng, (0.06, 0.06, 0.065))
     grey = m.plain(rng, (0.7, 0.7, 0.7) if colour == "black" else (0.25, 0.25, 0.26))
     parts = [
-        box([width, depth - 0.02, height - 0.012], [0, 0.01, height / 2 + 0.006], skin, bevel=0.006),
+        box([width, depth - 0.02, height - 0.012], [0, 0.01, height / 2 + 0.006], casing, bevel=0.006),
         box(
             [door, 0.02, height - 0.022],
             [-width / 2 + door / 2 + 0.004, face + 0.01, height / 2 + 0.006],
-            skin if rng.random() < 0.5 else dark,
+            casing if rng.random() < 0.5 else dark,
             bevel=0.004,
         ),
         box([door - 0.09, 0.004, height - 0.1], [-width / 2 + door / 2, face - 0.001, height / 2 + 0.006], window),
         box(
             [panel, 0.02, height - 0.022],
             [width / 2 - panel / 2 - 0.003, face + 0.01, height / 2 + 0.006],
-            dark if colour != "white" or rng.random() < 0.4 else skin,
+            dark if colour != "white" or rng.random() < 0.4 else casing,
         ),
         box(
             [panel - 0.03, 0.003, 0.03],
@@ -152,11 +152,11 @@ def microwave(rng: np.random.Generator) -> ObjectMesh:
 def toaster(rng: np.random.Generator) -> ObjectMesh:
     """Build a toaster with two slots, in half of the cases with toast in them."""
     colour, rgb = m.random_colour(rng, "silver", "silver", "white", "black", "red")
-    skin = m.metal(rng) if colour == "silver" else m.plain(rng, rgb, roughness=0.2)
+    casing = m.metal(rng) if colour == "silver" else m.plain(rng, rgb, roughness=0.2)
     dark = m.plain(rng, (0.03, 0.03, 0.03))
     width, depth, height = rng.uniform(0.26, 0.31), rng.uniform(0.16, 0.19), rng.uniform(0.17, 0.2)
     parts = [
-        box([width, depth, height - 0.012], [0, 0, height / 2 + 0.006], skin, bevel=0.035),
+        box([width, depth, height - 0.012], [0, 0, height / 2 + 0.006], casing, bevel=0.035),
         box([width - 0.03, depth - 0.03, 0.016], [0, 0, 0.008], dark),
         *[
             box([width * 0.7, 0.026, 0.006], [0, sy * depth * 0.18, height - 0.001], dark, bevel=0.001)

@@ -34,17 +34,19 @@ def door_handle(
 
 
 def _front(
-    rng: np.random.Generator, width: float, low: float, high: float, face: float, skin: m.Material, bar: m.Material
+    rng: np.random.Generator, width: float, low: float, high: float, face: float, front: m.Material, bar: m.Material
 ) -> list[MeshPart]:
     """Build a door or drawers between ``low`` and ``high`` above the floor, in front of the plane y = ``face``."""
     parts = []
     if rng.random() < 0.35:
         for z in np.linspace(low, high, 4)[:-1]:
-            tall = (high - low) / 3
-            parts.append(box([width - 0.006, 0.02, tall - 0.006], [0, face + 0.01, z + tall / 2], skin))
-            parts += door_handle(width * 0.3, 0, face, z + tall * 0.75, bar)
+            drawer_height = (high - low) / 3
+            parts.append(
+                box([width - 0.006, 0.02, drawer_height - 0.006], [0, face + 0.01, z + drawer_height / 2], front)
+            )
+            parts += door_handle(width * 0.3, 0, face, z + drawer_height * 0.75, bar)
     else:
-        parts.append(box([width - 0.006, 0.02, high - low - 0.006], [0, face + 0.01, (low + high) / 2], skin))
+        parts.append(box([width - 0.006, 0.02, high - low - 0.006], [0, face + 0.01, (low + high) / 2], front))
         parts += door_handle(0.14, width / 2 - 0.06, face, high - 0.12, bar, upright=True)
     return parts
 

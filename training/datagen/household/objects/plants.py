@@ -61,9 +61,9 @@ def _plant(rng: np.random.Generator, radius: float, spread: float) -> ObjectMesh
     leaves = []
     if style == "blades":
         for _ in range(int(rng.integers(14, 26))):
-            lean, long = rng.uniform(0.1, 0.55), size * rng.uniform(0.7, 1.25)
+            lean, length = rng.uniform(0.1, 0.55), size * rng.uniform(0.7, 1.25)
             leaves.append(
-                _leaf(long, long * 0.07 + 0.006, 0.4 + lean, green, upright=True).transformed(
+                _leaf(length, length * 0.07 + 0.006, 0.4 + lean, green, upright=True).transformed(
                     [0, 0, base], turn=rng.uniform(0, 6.28)
                 )
             )
@@ -71,19 +71,20 @@ def _plant(rng: np.random.Generator, radius: float, spread: float) -> ObjectMesh
         stems = int(rng.integers(9, 15)) if style == "bush" else int(rng.integers(6, 10))
         stalks = []
         for _ in range(stems):
-            turn, out = rng.uniform(0, 6.28), rng.uniform(0.1, 0.65)
-            long = size * rng.uniform(0.4, 0.95)
-            tip = np.array([np.cos(turn) * np.sin(out), np.sin(turn) * np.sin(out), np.cos(out)]) * long + [0, 0, base]
-            mid = np.array([0, 0, base]) * 0.45 + tip * 0.55 + [0, 0, long * 0.08]
-            stalks.append(tube(np.stack([[0, 0, base], mid, tip]), radius * 0.03 + 0.0012, green, segments=5))
-            places = np.linspace(0.35, 1.0, int(rng.integers(5, 8))) if style == "bush" else [1.0]
-            for t in places:
-                at = np.array([0, 0, base]) * (1 - t) + tip * t
-                leaf_long = size * (rng.uniform(0.2, 0.32) if style == "bush" else rng.uniform(0.45, 0.65))
-                wide = leaf_long * (0.42 if style == "bush" else 0.5)
+            turn, tilt = rng.uniform(0, 6.28), rng.uniform(0.1, 0.65)
+            length = size * rng.uniform(0.4, 0.95)
+            direction = np.array([np.cos(turn) * np.sin(tilt), np.sin(turn) * np.sin(tilt), np.cos(tilt)])
+            tip = direction * length + [0, 0, base]
+            middle = np.array([0, 0, base]) * 0.45 + tip * 0.55 + [0, 0, length * 0.08]
+            stalks.append(tube(np.stack([[0, 0, base], middle, tip]), radius * 0.03 + 0.0012, green, segments=5))
+            fractions = np.linspace(0.35, 1.0, int(rng.integers(5, 8))) if style == "bush" else [1.0]
+            for t in fractions:
+                position = np.array([0, 0, base]) * (1 - t) + tip * t
+                leaf_length = size * (rng.uniform(0.2, 0.32) if style == "bush" else rng.uniform(0.45, 0.65))
+                leaf_width = leaf_length * (0.42 if style == "bush" else 0.5)
                 leaves.append(
-                    _leaf(leaf_long, wide, rng.uniform(0.3, 1.2), green).transformed(
-                        at, turn=turn + rng.normal(0, 1.1 if style == "bush" else 0.4)
+                    _leaf(leaf_length, leaf_width, rng.uniform(0.3, 1.2), green).transformed(
+                        position, turn=turn + rng.normal(0, 1.1 if style == "bush" else 0.4)
                     )
                 )
         parts.append(join(stalks))

@@ -19,7 +19,7 @@ def _random_finish(rng: np.random.Generator) -> tuple[m.Material, str, str]:
 def dining_table(rng: np.random.Generator) -> ObjectMesh:
     """Build a rectangular table on four legs or a round one on a pedestal."""
     top, colour, material = _random_finish(rng)
-    height, thick = rng.uniform(0.72, 0.77), rng.uniform(0.022, 0.045)
+    height, thickness = rng.uniform(0.72, 0.77), rng.uniform(0.022, 0.045)
     if rng.random() < 0.25:
         radius = rng.uniform(0.48, 0.65)
         foot = m.metal(rng) if rng.random() < 0.5 else top
@@ -29,23 +29,23 @@ def dining_table(rng: np.random.Generator) -> ObjectMesh:
                 (radius * 0.5, 0.02),
                 (0.05, 0.06),
                 (0.04, 0.3),
-                (0.04, height - thick - 0.02),
-                (0.12, height - thick),
+                (0.04, height - thickness - 0.02),
+                (0.12, height - thickness),
             ],
             foot,
         )
-        parts = [cylinder(radius, thick, [0, 0, height - thick], top), column]
+        parts = [cylinder(radius, thickness, [0, 0, height - thickness], top), column]
         half = radius * 0.66
         return ObjectMesh("dining table", tuple(parts), colour, material, (SupportSurface(0, 0, half, half, height),))
     width, depth = rng.uniform(1.15, 1.8), rng.uniform(0.75, 0.95)
     legs = top if rng.random() < 0.7 else m.metal(rng)
     parts = [
-        box([width, depth, thick], [0, 0, height - thick / 2], top, bevel=0.006),
-        *_legs(rng, width, depth, height - thick, legs),
+        box([width, depth, thickness], [0, 0, height - thickness / 2], top, bevel=0.006),
+        *_legs(rng, width, depth, height - thickness, legs),
     ]
     if rng.random() < 0.7:
         for sy in (-1, 1):
-            parts.append(box([width - 0.2, 0.02, 0.07], [0, sy * (depth / 2 - 0.09), height - thick - 0.036], legs))
+            parts.append(box([width - 0.2, 0.02, 0.07], [0, sy * (depth / 2 - 0.09), height - thickness - 0.036], legs))
     return ObjectMesh(
         "dining table",
         tuple(parts),
@@ -95,7 +95,7 @@ def desk(rng: np.random.Generator) -> ObjectMesh:
     metal = m.metal(rng)
     legs = top if rng.random() < 0.5 else m.plain(rng, m.random_colour(rng, "black", "white", "gray")[1])
     parts = [box([width, depth, 0.028], [0, 0, height - 0.014], top, bevel=0.004)]
-    side, drawers = (1 if rng.random() < 0.5 else -1), 0.4
+    side, block_width = (1 if rng.random() < 0.5 else -1), 0.4
     for sy in (-1, 1):
         parts.append(
             box(
@@ -104,16 +104,20 @@ def desk(rng: np.random.Generator) -> ObjectMesh:
                 legs,
             )
         )
-    x = side * (width / 2 - drawers / 2 - 0.01)
-    parts.append(box([drawers, depth - 0.06, height - 0.05], [x, 0, (height - 0.05) / 2 + 0.01], legs))
+    x = side * (width / 2 - block_width / 2 - 0.01)
+    parts.append(box([block_width, depth - 0.06, height - 0.05], [x, 0, (height - 0.05) / 2 + 0.01], legs))
     count = int(rng.integers(2, 4))
     for i in range(count):
-        tall = (height - 0.1) / count
-        z = 0.05 + tall * (i + 0.5)
+        drawer_height = (height - 0.1) / count
+        z = 0.05 + drawer_height * (i + 0.5)
         parts.append(
-            box([drawers - 0.02, 0.018, tall - 0.012], [x, -depth / 2 + 0.022, z], top if rng.random() < 0.5 else legs)
+            box(
+                [block_width - 0.02, 0.018, drawer_height - 0.012],
+                [x, -depth / 2 + 0.022, z],
+                top if rng.random() < 0.5 else legs,
+            )
         )
-        parts.append(box([0.12, 0.018, 0.012], [x, -depth / 2 + 0.008, z + tall * 0.25], metal))
+        parts.append(box([0.12, 0.018, 0.012], [x, -depth / 2 + 0.008, z + drawer_height * 0.25], metal))
     return ObjectMesh(
         "desk", tuple(parts), colour, material, (SupportSurface(0, 0, width / 2 - 0.03, depth / 2 - 0.03, height),)
     )

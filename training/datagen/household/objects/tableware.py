@@ -234,10 +234,12 @@ def knife(rng: np.random.Generator) -> ObjectMesh:
     """Build a table knife of steel or a kitchen knife with a black or wooden handle."""
     steel = m.metal(rng)
     kitchen = rng.random() < 0.5
-    long, wide = (rng.uniform(0.16, 0.2), 0.034) if kitchen else (rng.uniform(0.10, 0.115), 0.019)
+    blade_length, blade_width = (rng.uniform(0.16, 0.2), 0.034) if kitchen else (rng.uniform(0.10, 0.115), 0.019)
     u = np.linspace(0, 1, 8)
-    edge = np.column_stack([wide / 2 - wide * 0.9 * np.clip((u - 0.45) / 0.55, 0, 1) ** 2.2, long * u])
-    outline = np.concatenate([[[-wide / 2, 0]], edge, [[-wide / 2, long * 0.97]]])
+    edge = np.column_stack(
+        [blade_width / 2 - blade_width * 0.9 * np.clip((u - 0.45) / 0.55, 0, 1) ** 2.2, blade_length * u]
+    )
+    outline = np.concatenate([[[-blade_width / 2, 0]], edge, [[-blade_width / 2, blade_length * 0.97]]])
     blade = prism(outline, 0.0018, steel, bevel=0).transformed([0, 0, 0.004])
     handle_material = (m.plain(rng, (0.04, 0.04, 0.04)) if rng.random() < 0.6 else m.wood(rng)) if kitchen else steel
     length = 0.12 if kitchen else 0.1
