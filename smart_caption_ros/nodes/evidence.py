@@ -106,7 +106,7 @@ def clip_to_image(objects: Sequence[DetectedObject], width: int, height: int) ->
         height: height of the image in pixels.
     """
     boxes = clip_boxes(np.array([each.box_xyxy for each in objects], np.float64).reshape(-1, 4), width, height)
-    inside = (boxes[:, 2:] > boxes[:, :2]).all(axis=1)
+    inside = np.all(boxes[:, 2:] > boxes[:, :2], axis=1).tolist()
     return tuple(
         replace(each, box_xyxy=tuple(box))
         for each, box, kept in zip(objects, boxes.tolist(), inside, strict=True)
