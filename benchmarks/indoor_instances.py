@@ -1,39 +1,40 @@
-"""The photographs of COCO instance files that were taken indoors, as instance files of their own.
+"""Select the indoor photographs of COCO instance files.
 
     python -m benchmarks.indoor_instances instances_val2017.json ... -o FOLDER
 
-For noun coverage in a robot's world: ``smart-caption coverage coco FOLDER/*.json --images ...``. A photograph counts as
-taken indoors if something in it is of COCO's supercategories furniture, appliance, electronic, kitchen or indoor, and
-nothing of vehicle, outdoor, animal or sports.
+The result is for noun coverage in a robot's environment: ``smart-caption coverage coco FOLDER/*.json --images ...``. A
+photograph counts as indoor if it has an object of COCO's supercategories furniture, appliance, electronic, kitchen or
+indoor and none of vehicle, outdoor, animal or sports.
 """
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from smart_caption_ros.files import write_text_atomically
+from training.command_line import run_command
 from training.data.json_files import read_json
 from training.errors import DataError
 
-INDOORS = frozenset({"furniture", "appliance", "electronic", "kitchen", "indoor"})
-OUTDOORS = frozenset({"vehicle", "outdoor", "animal", "sports"})
+INDOOR = frozenset({"furniture", "appliance", "electronic", "kitchen", "indoor"})
+OUTDOOR = frozenset({"vehicle", "outdoor", "animal", "sports"})
+"""Supercategories of COCO."""
 
-main = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-
-def indoors(document: dict[str, Any]) -> dict[str, Any]:
-    """The same document with the photographs that were taken indoors, and what is annotated in them.
+def select_indoor(document: dict[str, Any]) -> dict[str, Any]:
+    """Return an instance file's content with its indoor photographs and their annotations alone.
 
     Raises:
-        KeyError: it is no instance file with supercategories.
+        KeyError, TypeError: the document is not the content of an instance file with supercategories.
     """
     supercategory = {category["id"]: category["supercategory"] for category in document["categories"]}
-    seen: dict[int, set[str]] = {}
+    supercategories: dict[int, set[str]] = {}
     for annotation in document["annotations"]:
-        seen.setdefault(annotation["image_id"], set()).add(supercategory[annotation["category_id"]])
-    kept = {image for image, kinds in seen.items() if kinds & INDOORS and not kinds & OUTDOORS}
+        supercategories.setdefault(annotation["image_id"], set()).add(supercategory[annotation["category_id"]])
+    kept = {image for image, found in supercategories.items() if found & INDOOR and not found & OUTDOOR}
     return {
         **document,
         "images": [image for image in document["images"] if image["id"] in kept],
@@ -41,23 +42,29 @@ def indoors(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@main.command(help=__doc__)
-def run(
-    instances: Annotated[list[Path], typer.Argument(help="instances_*.json")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="folder, made if need be")],
+def indoor_instances(
+    instances: Annotated[list[Path], typer.Argument(help="COCO's instances_*.json.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the selections go.")],
 ) -> None:
-    """Write the files."""
+    """Select the indoor photographs of COCO instance files.
+
+    A photograph counts as indoor if it has an object of COCO's supercategories furniture, appliance, electronic,
+    kitchen or indoor and none of vehicle, outdoor, animal or sports.
+    """
     output.mkdir(parents=True, exist_ok=True)
     for path in instances:
         try:
-            document = indoors(read_json(path))
-        except (DataError, KeyError, TypeError) as error:
-            reason = error if isinstance(error, DataError) else f"{path}: no instance file with supercategories"
-            typer.echo(f"error: {reason}", err=True)
-            raise typer.Exit(1) from None
+            document = select_indoor(read_json(path))
+        except (KeyError, TypeError):
+            raise DataError(f"{path}: no instance file with supercategories") from None
         write_text_atomically(output / path.name, json.dumps(document))
-        typer.echo(f"{output / path.name}: {len(document['images'])} photographs")
+        print(f"{output / path.name}: {len(document['images'])} photographs")
+
+
+def main() -> int:
+    """Run the command and return its exit status."""
+    return run_command(indoor_instances, "python -m benchmarks.indoor_instances", errors=(DataError,))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,12 +1,12 @@
-"""How long noun coverage takes for a caption, with everything loaded.
+"""Time the noun coverage of a caption.
 
     OMP_NUM_THREADS=1 python -m benchmarks.noun_coverage --json noun_coverage.json
 
-Scores the annotated captions of the tests against ten classes of objects each. Prints and writes milliseconds a caption
-(wall clock, and the process' own time, which other work on the machine does not lengthen) and the seconds that loading
-took.
+Scores the annotated captions of the tests against ten classes of objects each, after everything is loaded. The result
+has the milliseconds of a caption, in wall-clock time and in CPU time of the process, and the seconds of loading.
 """
 
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -16,17 +16,16 @@ import typer
 
 from benchmarks.environment import describe_environment, report
 from smart_caption_ros.grounding import NounCoverage
+from training.command_line import JsonOption, run_command
 
 CAPTIONS = Path(__file__).resolve().parents[1] / "tests" / "grounding" / "annotated_captions.txt"
 CLASSES = [
     "person", "dog", "couch", "dining table", "cup", "wine glass", "tv", "refrigerator", "potted plant", "giraffe",
 ]  # fmt: skip
 
-main = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
 
 def measure(repeats: int, pipeline: str | None) -> dict[str, object]:
-    """Times of scoring every caption ``repeats`` times."""
+    """Time the scoring of every caption ``repeats`` times by a spaCy pipeline, or by the one that ships if None."""
     lines = CAPTIONS.read_text(encoding="utf-8").splitlines()
     captions = [line.replace("*", "") for line in lines if not line.startswith("#")]
     started = time.perf_counter()
@@ -48,25 +47,29 @@ def measure(repeats: int, pipeline: str | None) -> dict[str, object]:
         "repeats": repeats,
         "classes": len(CLASSES),
         "load_s": round(load_s, 3),
-        **_summary("wall_ms", wall_ms),
-        **_summary("process_ms", process_ms),
+        **_percentiles("wall_ms", wall_ms),
+        **_percentiles("process_ms", process_ms),
         "environment": describe_environment(seed=0),
     }
 
 
-def _summary(name: str, values: list[float]) -> dict[str, float]:
-    return {f"{name}_p{share}": round(float(np.percentile(values, share)), 4) for share in (50, 95, 99)}
+def _percentiles(name: str, values: list[float]) -> dict[str, float]:
+    return {f"{name}_p{rank}": round(float(np.percentile(values, rank)), 4) for rank in (50, 95, 99)}
 
 
-@main.command()
-def command(
-    output: Annotated[Path | None, typer.Option("--json", help="The JSON file to write.")] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="How often every caption is scored.")] = 3,
-    pipeline: Annotated[str | None, typer.Option(help="A spaCy pipeline; the one shipped by default.")] = None,
+def noun_coverage(
+    output: JsonOption = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Times that every caption is scored.")] = 3,
+    pipeline: Annotated[str | None, typer.Option(help="spaCy pipeline (default: the one in the package).")] = None,
 ) -> None:
-    """Measure, print and write."""
+    """Time the noun coverage of a caption."""
     report(measure(repeats, pipeline), output)
 
 
+def main() -> int:
+    """Run the command and return its exit status."""
+    return run_command(noun_coverage, "python -m benchmarks.noun_coverage")
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,80 +1,46 @@
-"""CIDEr-D of 50 images with 5 beams: ours on word ids beside pycocoevalcap's, both with the corpus already counted.
+"""Time the CIDEr-D reward of self-critical training beside that of pycocoevalcap.
 
     python -m benchmarks.reward [--json FILE]
 
-Captions are drawn at random (lengths and word frequencies like Flickr8k's). The toolkit's time includes cutting
-sentences into n-grams, which it does anew for every reward.
+Both score 50 images with 5 beams each; the document frequencies are counted beforehand. Ours works on word ids.
+pycocoevalcap's time includes splitting the sentences into n-grams, which it repeats for every reward. The captions are
+random, with lengths and word frequencies as in Flickr8k.
 """
 
-import argparse
 import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from pycocoevalcap.cider.cider_scorer import CiderScorer
 
 from benchmarks.environment import describe_environment, report
+from training.command_line import JsonOption, run_command
 from training.evaluation.metrics.cider_d import CiderD
 
-IMAGES, BEAMS, CORPUS, CAPTIONS_AN_IMAGE, WORDS, MAX_WORDS = 50, 5, 3000, 5, 3000, 20
+IMAGES, BEAMS, MAX_WORDS = 50, 5, 20
+CORPUS_IMAGES, REFERENCES, VOCABULARY = 3000, 5, 3000
+"""Images of the corpus, reference captions of each, and number of words."""
 
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.reward", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
-    result = {**describe_environment(arguments.seed), **measure(arguments.rounds, arguments.seed)}
-    report(result, arguments.json)
-    return 0
+Caption = list[int]
 
 
 def measure(rounds: int, seed: int) -> dict[str, object]:
-    """Median CPU milliseconds of both, taking turns."""
-    random = np.random.default_rng(seed)
-    share = 1 / np.arange(1, WORDS + 1)
-    share /= share.sum()
-
-    def caption() -> list[int]:
-        return (random.choice(WORDS, p=share, size=random.integers(6, 18)) + 4).tolist()
-
-    corpus = [[caption() for _ in range(CAPTIONS_AN_IMAGE)] for _ in range(CORPUS)]
-    images = random.permutation(CORPUS)[:IMAGES]
-    words = np.zeros((IMAGES, BEAMS, MAX_WORDS), np.int64)
-    for row, image in enumerate(images):
-        for beam in range(BEAMS):
-            # The beginning of a human caption and other words behind it: some n-grams match, some do not.
-            spoken = (corpus[image][beam][: random.integers(3, 16)] + caption()[:3])[:MAX_WORDS]
-            words[row, beam, : len(spoken)] = spoken
+    """Compare the median CPU milliseconds of both implementations over ``rounds``, called in turn."""
+    corpus, images, words = _random_captions(np.random.default_rng(seed))
     ours = CiderD(corpus, end_token=False)
-    counted = CiderScorer()
-    for group in corpus:
-        counted.cook_append("", [_text(human) for human in group])
-    counted.compute_doc_freq()
-    references = [[_text(human) for human in corpus[image]] for image in images]
-    hypotheses = [[_text(row) for row in group] for group in words.tolist()]
-
-    def toolkit() -> None:
-        scorer = CiderScorer()
-        for sentences, group in zip(hypotheses, references, strict=True):
-            for sentence in sentences:
-                scorer.cook_append(sentence, group)
-        scorer.document_frequency = counted.document_frequency
-        scorer.compute_cider()
-
-    def ids() -> None:
-        ours.score(images, words)
-
-    seconds: dict[str, list[float]] = {"toolkit": [], "ids": []}
-    variants: dict[str, Callable[[], None]] = {"toolkit": toolkit, "ids": ids}
+    variants: dict[str, Callable[[], object]] = {
+        "toolkit": _toolkit_reward(corpus, images, words),
+        "ids": lambda: ours.score(images, words),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(rounds):
-        for name, run in variants.items():
+        for name, score in variants.items():
             started = time.process_time()
-            run()
+            score()
             seconds[name].append(time.process_time() - started)
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     return {
@@ -85,8 +51,64 @@ def measure(rounds: int, seed: int) -> dict[str, object]:
     }
 
 
-def _text(ids: list[int]) -> str:
+def _random_captions(random: np.random.Generator) -> tuple[list[list[Caption]], np.ndarray, np.ndarray]:
+    """Return the reference captions of the corpus, the scored images (IMAGES,) and their beams' words.
+
+    The words are ids (IMAGES, BEAMS, MAX_WORDS), padded with 0.
+    """
+    probabilities = 1 / np.arange(1, VOCABULARY + 1)
+    probabilities /= probabilities.sum()
+
+    def caption() -> Caption:
+        return (random.choice(VOCABULARY, p=probabilities, size=random.integers(6, 18)) + 4).tolist()
+
+    corpus = [[caption() for _ in range(REFERENCES)] for _ in range(CORPUS_IMAGES)]
+    images = random.permutation(CORPUS_IMAGES)[:IMAGES]
+    words = np.zeros((IMAGES, BEAMS, MAX_WORDS), np.int64)
+    for row, image in enumerate(images):
+        for beam in range(BEAMS):
+            # The beginning of a reference and other words after it, so that some n-grams match and some do not.
+            ids = (corpus[image][beam][: random.integers(3, 16)] + caption()[:3])[:MAX_WORDS]
+            words[row, beam, : len(ids)] = ids
+    return corpus, images, words
+
+
+def _toolkit_reward(corpus: list[list[Caption]], images: np.ndarray, words: np.ndarray) -> Callable[[], None]:
+    """Return a function that computes the reward by pycocoevalcap."""
+    counted = CiderScorer()
+    for captions in corpus:
+        counted.cook_append("", [_text(caption) for caption in captions])
+    counted.compute_doc_freq()
+    references = [[_text(caption) for caption in corpus[image]] for image in images]
+    hypotheses = [[_text(caption) for caption in beams] for beams in words.tolist()]
+
+    def score() -> None:
+        scorer = CiderScorer()
+        for sentences, texts in zip(hypotheses, references, strict=True):
+            for sentence in sentences:
+                scorer.cook_append(sentence, texts)
+        scorer.document_frequency = counted.document_frequency
+        scorer.compute_cider()
+
+    return score
+
+
+def _text(ids: Caption) -> str:
     return " ".join(str(index) for index in ids if index)
+
+
+def reward(
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds in which both are timed.")] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of the captions.")] = 0,
+    output: JsonOption = None,
+) -> None:
+    """Time the CIDEr-D reward of self-critical training beside that of pycocoevalcap."""
+    report({**describe_environment(seed), **measure(rounds, seed)}, output)
+
+
+def main() -> int:
+    """Run the command and return its exit status."""
+    return run_command(reward, "python -m benchmarks.reward")
 
 
 if __name__ == "__main__":

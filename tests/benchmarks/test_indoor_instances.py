@@ -1,9 +1,10 @@
-"""Which photographs count as taken indoors."""
+"""Selection of indoor photographs."""
 
 import json
+import sys
 from pathlib import Path
 
-from typer.testing import CliRunner
+import pytest
 
 from benchmarks.indoor_instances import main
 
@@ -25,20 +26,27 @@ def instances(path: Path, *photographs: list[str]) -> Path:
     return path
 
 
-def test_a_photograph_with_furniture_and_without_animals_is_indoors(tmp_path: Path) -> None:
+def run(monkeypatch: pytest.MonkeyPatch, path: Path, output: Path) -> int:
+    monkeypatch.setattr(sys, "argv", ["indoor_instances", str(path), "-o", str(output)])
+    return main()
+
+
+def test_photograph_with_furniture_and_without_animals_is_indoor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = instances(tmp_path / "i.json", ["furniture"], ["furniture", "animal"], ["person"], ["person", "kitchen"], [])
-    result = CliRunner().invoke(main, [str(path), "-o", str(tmp_path / "out")])
-    assert result.exit_code == 0, result.output
+    assert run(monkeypatch, path, tmp_path / "out") == 0
     kept = json.loads((tmp_path / "out" / "i.json").read_text())
     assert [image["id"] for image in kept["images"]] == [0, 3]
     assert {annotation["image_id"] for annotation in kept["annotations"]} == {0, 3}
     assert len(kept["categories"]) == len(KINDS)
 
 
-def test_another_file_is_refused_with_its_name(tmp_path: Path) -> None:
+def test_another_file_is_refused_with_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for content in ("[]", "{}", "no JSON"):
         (tmp_path / "other.json").write_text(content)
-        result = CliRunner().invoke(main, [str(tmp_path / "other.json"), "-o", str(tmp_path / "out")])
-        assert result.exit_code == 1
-        assert "other.json" in result.output
+        assert run(monkeypatch, tmp_path / "other.json", tmp_path / "out") == 1
+        assert "other.json" in capsys.readouterr().err
         assert not list((tmp_path / "out").iterdir())
