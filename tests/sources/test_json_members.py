@@ -20,7 +20,7 @@ VALUES = st.recursive(
 def test_members_are_those_that_the_library_finds(
     content: dict[str, Any], indent: int | None, ascii_only: bool
 ) -> None:
-    text = json.dumps(content, indent=indent, ensure_ascii=ascii)
+    text = json.dumps(content, indent=indent, ensure_ascii=ascii_only)
     found = list(members(f" {text}\n"))
     assert {key: value for key, _, value in found} == content
     assert [value_at(f" {text}\n", start) for _, start, _ in found] == list(content.values())
