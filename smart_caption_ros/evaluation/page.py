@@ -1,4 +1,4 @@
-"""A coverage benchmark as one HTML file: the table, a plot, the classes, and frames drawn as in SMArT's Fig. 2."""
+"""The HTML report of a coverage benchmark: table, plot, classes, and frames drawn as in SMArT's Fig. 2."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from smart_caption_ros.grounding.assignment import CoverageResult
 from smart_caption_ros.viewing import encode_picture
 
 PICTURE_WIDTH_PX = 560
-_LABEL_PX = 17  # on a picture as wide as that
+_LABEL_PX = 17  # height of the text in a picture of that width
 _JPEG_QUALITY = 80
 _CLASSES_SHOWN = 40
 _NEAR_MISSES_SHOWN = 15
-# Told apart by the colour-blind as well (Okabe and Ito, 2008), and seen on photographs.
+# Distinguishable with colour vision deficiency (Okabe and Ito, 2008) and on photographs.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#7a52cc", "#56b4e9", "#8c510a")
 _GREY = "#9aa0a8"
 
@@ -37,7 +37,7 @@ class BoxedObject(Protocol):
 
 @dataclass(frozen=True)
 class Drawing:
-    """A rectangle of the drawn frame, in its pixels."""
+    """A rectangle and its label, in pixels of the drawn frame."""
 
     x: float
     y: float
@@ -45,15 +45,15 @@ class Drawing:
     height: float
     colour: str
     label: str
-    """Empty where a larger object of the class has it."""
+    """Empty if a larger object of the class has the label."""
     label_x: float
     label_y: float
-    """Baseline."""
+    """Baseline of the text."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A piece of a caption; underlined where it has a colour."""
+    """A piece of a caption; underlined if it has a colour."""
 
     text: str
     colour: str = ""
@@ -78,13 +78,13 @@ class Picture:
 
 @dataclass(frozen=True)
 class Column:
-    """What one bundle, or one file of captions, came to."""
+    """The results of one bundle or one file of captions."""
 
     label: str
     facts: Mapping[str, Any]
     report: CoverageReport
     skipped: Sequence[str]
-    """Sentences."""
+    """One sentence for each kind of dataset issue."""
     best: Sequence[Picture]
     worst: Sequence[Picture]
 
@@ -96,14 +96,14 @@ def picture(
     caption: str,
     result: CoverageResult,
 ) -> Picture:
-    """A frame to show: objects whose class the caption names in colour, as the noun is, the others grey.
+    """Draw a frame: objects whose class the caption names in the colour of the noun, the others in grey.
 
     Args:
-        name: for people.
+        name: shown above the frame.
         image_bgr: uint8 HxWx3.
-        objects: with boxes in its pixels.
-        caption: what was scored.
-        result: its score against the classes of the objects.
+        objects: with boxes in pixels of the image.
+        caption: the scored caption.
+        result: the caption's score against the classes of the objects.
     """
     height, width = image_bgr.shape[:2]
     scale = min(1.0, PICTURE_WIDTH_PX / width)
@@ -112,8 +112,8 @@ def picture(
         image_bgr = cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
     jpeg = encode_picture(image_bgr, ".jpg", _JPEG_QUALITY)
     label_px = _LABEL_PX * size[0] / PICTURE_WIDTH_PX
-    named = [match for match in result.matches if match.class_name not in result.missed_classes]
-    colours = {match.class_name: _COLOURS[number % len(_COLOURS)] for number, match in enumerate(named)}
+    named = dict.fromkeys(match.class_name for match in result.support)
+    colours = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(named)}
     return Picture(
         name=name,
         data_uri="data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii"),
@@ -129,11 +129,11 @@ def picture(
 
 
 def coverage_page(title: str, facts: Mapping[str, str], columns: Sequence[Column]) -> str:
-    """The page, self-contained.
+    """Render the page, one file without references to others.
 
     Args:
-        title: its head.
-        facts: what the figures are about, a line each.
+        title: heading.
+        facts: descriptions of the data, one a line.
         columns: one or more.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -169,7 +169,7 @@ def _drawings(
     size: tuple[int, int],
     label_px: float,
 ) -> tuple[Drawing, ...]:
-    """Named objects over the others, and of these and those the smaller over the larger."""
+    """Lay out the rectangles: named objects over the others, then smaller ones over larger ones."""
 
     def area(each: BoxedObject) -> float:
         left, top, right, bottom = each.box_xyxy
@@ -182,7 +182,7 @@ def _drawings(
         left, top, right, bottom = (scale * value for value in each.box_xyxy)
         label = "" if each.class_name in labelled else each.class_name
         labelled.add(each.class_name)
-        # About as long as it will be: the reader's browser has the font.
+        # An estimate: the font is the browser's.
         length = 0.62 * label_px * len(label)
         x = max(min(left + label_px / 4, size[0] - length), 0.0)
         lines = [top - 0.3 * label_px, top + label_px, bottom - 0.35 * label_px, bottom + label_px]
@@ -205,8 +205,7 @@ def _drawings(
 
 def _spans(caption: str, result: CoverageResult, colours: Mapping[str, str]) -> tuple[Span, ...]:
     spans, at = [], 0
-    named = [match for match in result.matches if match.class_name in colours]
-    for match in sorted(named, key=lambda match: match.noun.start):
+    for match in sorted(result.support, key=lambda match: match.noun.start):
         spans.append(Span(caption[at : match.noun.start]))
         note = f"{match.class_name}, similarity {match.similarity:.2f}"
         spans.append(Span(caption[match.noun.start : match.noun.end], colours[match.class_name], note))
@@ -226,11 +225,11 @@ class _Plot:
     ticks_x: tuple[tuple[float, str], ...]
     ticks_y: tuple[tuple[float, str], ...]
     lines: tuple[tuple[tuple[float, float, str], ...], ...]
-    """For each column its points: x, y, the figure."""
+    """For each column its points: x, y, and the value as text."""
 
 
 def _plot(reports: Sequence[CoverageReport]) -> _Plot:
-    """Coverage (linear, tenths) against the threshold (linear) in the units of an SVG picture."""
+    """Lay out coverage (linear, ticks at tenths) against the area threshold (linear), in SVG units."""
     width, height, left, right, top, bottom = 640, 320, 52, 620, 16, 270
     values = [value for report in reports for value in report.overall.coverage.values() if value is not None]
     lowest = max(0, int(10 * min(values, default=0.0)) - 1)
@@ -267,11 +266,11 @@ class _ClassRow:
     name: str
     frames: int
     bars: tuple[tuple[str, float, float], ...]
-    """For each column that scored the class: colour, share of frames that name it, mean similarity."""
+    """For each column with the class: colour, share of the frames whose caption names it, mean similarity."""
 
 
 def _class_rows(columns: Sequence[Column], colours: Sequence[str]) -> list[_ClassRow]:
-    """The classes that are in the most frames first."""
+    """Rows of all classes, most frequent first."""
     bars: dict[str, list[tuple[str, float, float]]] = {}
     frames: dict[str, int] = {}
     for column, colour in zip(columns, colours, strict=True):

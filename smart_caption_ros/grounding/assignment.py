@@ -1,4 +1,4 @@
-"""The optimal assignment between the nouns of a caption and the classes of objects, and what follows from it."""
+"""Noun coverage (SMArT, Eq. 10): the optimal assignment between the nouns of a caption and the classes of objects."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -8,21 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.grounding.class_words import ClassWords
+from smart_caption_ros.grounding.naming import named_class
 from smart_caption_ros.grounding.nouns import Noun
 
 
 @dataclass(frozen=True)
 class CoverageOptions:
-    """How to score; the defaults are the SMArT paper's measure."""
+    """How to score; the defaults give the SMArT paper's measure."""
 
     minimum_similarity: float = 0.0
     """Similarities below this count as 0."""
     synonyms: bool = False
-    """A noun that the list of synonyms has under a class counts as the class: similarity 1."""
+    """A noun that the list of synonyms has under a class has similarity 1 with it."""
     class_counts: bool = False
-    """Every object and every noun counts by itself, also of the same class or lemma, instead of sets."""
+    """Count every object and every noun, instead of distinct classes and lemmas."""
     support_similarity: float = 0.65
-    """From here on, a noun counts as supported by a class and a class as named; no part of coverage."""
+    """The smallest similarity with which a noun names a class that the table of words does not decide."""
 
     def __post_init__(self) -> None:
         for name in ("minimum_similarity", "support_similarity"):
@@ -32,55 +34,58 @@ class CoverageOptions:
 
 @dataclass(frozen=True)
 class Match:
-    """A noun and the class that it was assigned to."""
+    """A noun and a class: the one it was assigned to, or the one it names."""
 
     noun: Noun
     class_name: str
-    """As it was given."""
+    """As given."""
     class_index: int
-    """Where in the given classes it stands (the first of several that are the same)."""
+    """Index in the given classes (the first of equal ones)."""
     similarity: float
-    """The profit, in (0, 1]."""
+    """In (0, 1] for an assigned pair; in [0, 1] for a named class."""
 
 
 @dataclass(frozen=True)
 class CoverageResult:
-    """What a caption names of the objects in front of the camera."""
+    """Coverage of a caption, and the classes that its nouns name."""
 
     coverage: float | None
-    """Sum of the profits / number of classes, in [0, 1]; None where there are no classes."""
+    """Sum of the profits / number of classes, in [0, 1]; None without classes."""
     noun_support: float | None
-    """Share of the caption's distinct nouns that a class supports, in [0, 1] (of all nouns with ``class_counts``);
-    None where there are no nouns."""
+    """Share of the caption's distinct nouns that name a class, in [0, 1] (of all nouns with ``class_counts``); None
+    without nouns."""
     matches: tuple[Match, ...]
-    """The optimal assignment in the order of the classes, without pairs of no profit."""
+    """The optimal assignment, in the order of the classes, without pairs of profit 0."""
     support: tuple[Match, ...]
-    """Every noun that a class supports with the class most similar to it, also where that is assigned to another."""
+    """Every noun that names a class, with that class; several nouns may name one class."""
     nouns: tuple[Noun, ...]
-    """All nouns of the caption in its order, repeated ones included."""
+    """All nouns of the caption, in order, repeated ones included."""
     classes: tuple[str, ...]
-    """What was counted: the given classes without repetition, or all of them with ``class_counts``."""
+    """The classes that count: the given ones without repetition, or all of them with ``class_counts``."""
     class_indices: tuple[int, ...]
-    """Where in the given classes those stand."""
+    """Their indices in the given classes."""
     missed_classes: tuple[str, ...]
-    """Classes with no noun assigned at ``support_similarity`` or above."""
+    """Classes that no noun names."""
     unsupported_nouns: tuple[str, ...]
-    """Lemmas of the nouns that no class supports."""
+    """Lemmas of the nouns that name no class."""
     out_of_vocabulary_nouns: tuple[str, ...]
-    """Lemmas without a word vector: they match by lemma alone."""
+    """Lemmas without a word vector; they match by lemma alone."""
     out_of_vocabulary_classes: tuple[str, ...]
-    """Classes without a word vector: they match by name alone."""
+    """Classes without a word vector; they match by name alone."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values: what `smart-caption coverage score --json` prints."""
+        """Convert to JSON values, as printed by ``smart-caption coverage score --json``."""
         return asdict(self)
 
 
 def best_assignment(profits: NDArray[np.floating]) -> list[tuple[int, int]]:
-    """Pairs (row, column) of the assignment with the highest sum of profits, without those of no profit.
+    """Find the assignment with the highest sum of profits.
 
     Args:
         profits: (R, C), 0 or more.
+
+    Returns:
+        Pairs (row, column), without those of profit 0.
     """
     if profits.size == 0:
         return []
@@ -99,44 +104,46 @@ def evaluate(
     unknown_nouns: Sequence[bool],
     unknown_classes: Sequence[bool],
     options: CoverageOptions,
+    words: ClassWords,
 ) -> CoverageResult:
-    """Assign nouns to classes, and judge the assignment.
+    """Assign nouns to classes, compute coverage, and decide which class each noun names.
 
     Args:
         nouns: all nouns of the caption.
-        counted_nouns: those that take part in the assignment, N of them.
-        classes: the classes that take part, K of them: place in the given list, and name.
+        counted_nouns: the N nouns that take part in the assignment.
+        classes: the K classes that take part: index in the given list, and name.
         similarities: (K, N), in [0, 1].
         unknown_nouns: which of the N have no word vector.
         unknown_classes: which of the K have none.
         options: how to score.
+        words: the table of words for :func:`smart_caption_ros.grounding.naming.named_class`.
     """
     names = [name for _, name in classes]
     profits = np.where(similarities >= options.minimum_similarity, similarities, 0)
-    matches, named = [], set()
-    for row, column in best_assignment(profits):
-        place, name = classes[row]
-        matches.append(Match(counted_nouns[column], name, place, float(profits[row, column])))
-        if profits[row, column] >= options.support_similarity:
-            named.add(row)
-    # One object may well bear several nouns (a man, a player), so support asks for a class, not for one of its own.
-    # Similarity 0 supports nothing, whatever the option says.
-    strongest = similarities.max(axis=0, initial=0.0)
-    supported = [bool(each > 0 and each >= options.support_similarity) for each in strongest]
-    support = []
-    for column, noun in compress(enumerate(counted_nouns), supported):
-        place, name = classes[int(similarities[:, column].argmax())]
-        support.append(Match(noun, name, place, float(strongest[column])))
+    pairs = best_assignment(profits)
+    assigned = {column: row for row, column in pairs}
+    matches = [
+        Match(counted_nouns[column], names[row], classes[row][0], float(profits[row, column])) for row, column in pairs
+    ]
+    named = [
+        named_class(noun, names, similarities[:, column], assigned.get(column), options.support_similarity, words)
+        for column, noun in enumerate(counted_nouns)
+    ]
+    support = [
+        Match(noun, names[row], classes[row][0], float(similarities[row, column]))
+        for column, (noun, row) in enumerate(zip(counted_nouns, named, strict=True))
+        if row is not None
+    ]
     return CoverageResult(
         coverage=min(1.0, sum(match.similarity for match in matches) / len(classes)) if classes else None,
-        noun_support=sum(supported) / len(supported) if supported else None,
+        noun_support=len(support) / len(named) if named else None,
         matches=tuple(matches),
         support=tuple(support),
         nouns=tuple(nouns),
         classes=tuple(names),
         class_indices=tuple(place for place, _ in classes),
         missed_classes=tuple(dict.fromkeys(name for row, name in enumerate(names) if row not in named)),
-        unsupported_nouns=_lemmas(counted_nouns, [not each for each in supported]),
+        unsupported_nouns=_lemmas(counted_nouns, [row is None for row in named]),
         out_of_vocabulary_nouns=_lemmas(counted_nouns, unknown_nouns),
         out_of_vocabulary_classes=tuple(dict.fromkeys(compress(names, unknown_classes))),
     )

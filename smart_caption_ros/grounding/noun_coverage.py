@@ -1,4 +1,4 @@
-"""The front of this package: a caption and classes in, a :class:`CoverageResult` out."""
+"""Score captions against the classes of objects: :class:`NounCoverage`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.grounding.assignment import CoverageOptions, CoverageResult, evaluate
+from smart_caption_ros.grounding.class_words import ClassWords
 from smart_caption_ros.grounding.compound_classes import COMPOUND_CLASSES, read_synonyms
 from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.nouns import Noun, NounFinder
@@ -20,13 +21,13 @@ _CACHED_WORDS = 20_000
 
 
 class NounCoverage:
-    """Scores captions against objects; made by :meth:`load`. One instance may not be used by several threads at once.
+    """Scores captions against classes of objects; made by :meth:`load`. It is not thread-safe.
 
     Args:
-        finder: finds the nouns.
-        vectors: says how similar words are.
+        finder: finds the nouns of a caption.
+        vectors: word vectors.
         options: how to score.
-        synonyms: for every word or phrase the classes that it stands for.
+        synonyms: classes by each of their synonyms.
     """
 
     def __init__(
@@ -54,20 +55,20 @@ class NounCoverage:
         class_list: Iterable[str] = COMPOUND_CLASSES,
         options: CoverageOptions | None = None,
     ) -> NounCoverage:
-        """Load all that scoring needs.
+        """Load the tagger, the word vectors and the synonyms.
 
         Args:
             pipeline: name or folder of a spaCy pipeline; the one that ships by default.
             word_vectors: a GloVe text file or a table; the table that ships by default.
             synonyms: a list as published with CHAIR, for ``options.synonyms``.
-            class_list: class names; those of several words count as one noun each. COCO's by default.
+            class_list: class names; a name of several words counts as one noun. COCO's by default.
             options: how to score; the SMArT paper's measure by default.
 
         Raises:
-            CoverageError: something is missing or malformed; one clear sentence.
+            CoverageError: something is missing or malformed; one sentence.
         """
         try:
-            import scipy.optimize  # noqa: F401  (slow: here, not at the first caption)
+            import scipy.optimize  # noqa: F401  (slow to import: not at the first caption)
         except ImportError as error:
             raise CoverageError(f"noun coverage needs SciPy ({error}): pip install scipy") from error
         coverage = cls(
@@ -80,12 +81,12 @@ class NounCoverage:
         return coverage
 
     def score(self, caption: str, classes: Sequence[str]) -> CoverageResult:
-        """Score a caption against the classes of the objects that are there.
+        """Score a caption against the classes of the objects in the image.
 
         Args:
             caption: one sentence; it may be empty.
-            classes: names of classes, in any of the usual spellings; repeated ones count once, or each with
-                ``options.class_counts``. Names that are empty are refused.
+            classes: class names in any of the usual spellings. Repeated ones count once, or each with
+                ``options.class_counts``.
 
         Raises:
             ValueError: a class name is empty.
@@ -93,7 +94,7 @@ class NounCoverage:
         return self.score_nouns(self.finder.nouns(caption), classes)
 
     def score_nouns(self, nouns: Sequence[Noun], classes: Sequence[str]) -> CoverageResult:
-        """As :meth:`score`, for the nouns of a caption that is scored more than once."""
+        """Score nouns that were found before, as :meth:`score`."""
         names = [normalise(name) for name in classes]
         if not all(names):
             raise ValueError(f"class {names.index('') + 1} of {len(names)} has an empty name")
@@ -107,26 +108,17 @@ class NounCoverage:
             unknown_nouns=[self._direction(self._word(noun)) is None for noun in counted],
             unknown_classes=[self._direction(names[place]) is None for place in places],
             options=self.options,
+            words=ClassWords.load(),
         )
 
-    def similarities(self, noun: Noun, classes: Sequence[str]) -> list[float]:
-        """How similar a noun is to each class, in [0, 1]: the profits that :meth:`score` assigns by.
-
-        Args:
-            noun: of a caption.
-            classes: names of classes, in any of the usual spellings.
-        """
-        column: list[float] = self._similarities([normalise(name) for name in classes], [noun])[:, 0].tolist()
-        return column
-
     def _similarities(self, classes: list[str], nouns: Sequence[Noun]) -> NDArray[np.float32]:
-        """(len(classes), len(nouns)): cosine clipped at 0; 1 for the same name, and for synonyms if they count."""
+        """Compute similarities, (len(classes), len(nouns)): cosine clipped at 0; 1 for equal names and, if on, synonyms."""
         similar = np.zeros((len(classes), len(nouns)), np.float32)
         if similar.size:
             similar = self._stack(classes) @ self._stack([self._word(noun) for noun in nouns]).T
             np.clip(similar, 0, 1, out=similar)
         for column, noun in enumerate(nouns):
-            # Some classes are plurals by name (skis), and some pipelines make up singulars (scissor).
+            # Some class names are plurals (skis), and some pipelines give wrong singulars (scissor).
             same = {noun.lemma, normalise(noun.text)}
             meant = set().union(*(self._synonyms.get(word, ()) for word in same)) if self.options.synonyms else set()
             for row, name in enumerate(classes):
@@ -135,7 +127,7 @@ class NounCoverage:
         return similar
 
     def _word(self, noun: Noun) -> str:
-        """By what a noun's vector is looked up: its lemma, unless only its form in the caption has one."""
+        """Choose the word whose vector stands for a noun: its lemma, or its form in the caption if only that has one."""
         form = normalise(noun.text)
         return form if self._direction(noun.lemma) is None and self._direction(form) is not None else noun.lemma
 
@@ -145,7 +137,7 @@ class NounCoverage:
         return np.stack([nothing if direction is None else direction for direction in directions])
 
     def _direction(self, name: str) -> NDArray[np.float32] | None:
-        """The vector of a word, or the mean of a phrase's, at length 1; None where no word is known."""
+        """Look up the unit vector of a word, or of the mean of a phrase; None if no word is known."""
         if name not in self._directions:
             if len(self._directions) >= _CACHED_WORDS:
                 self._directions.clear()

@@ -12,7 +12,7 @@ from std_msgs.msg import Header
 from smart_caption_ros.captioning import Caption, DetectedObject
 from smart_caption_ros.detection.boxes import clip_boxes
 from smart_caption_ros.grounding import NounCoverage
-from smart_caption_ros.grounding.named_objects import Grounding, ground
+from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer
 from smart_caption_ros.nodes.detection_messages import stamp_ns
 
@@ -71,7 +71,7 @@ class EvidenceCollector:
         if self.coverage is None:
             return evidence
         try:
-            return replace(evidence, grounding=ground(self.coverage, evidence.caption))
+            return replace(evidence, grounding=ground_caption(self.coverage, evidence.caption))
         except Exception as error:  # the caption is published without its coverage
             return replace(evidence, coverage_error=f"coverage failed: {type(error).__name__}: {error}")
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Caption, Captioner, EngineError
 from smart_caption_ros.grounding import NounCoverage
-from smart_caption_ros.grounding.named_objects import Grounding, ground
+from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
 from smart_caption_ros.sources import Frame, FrameSource, SkippedFrame, SourceError, open_source
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
 from smart_caption_ros.viewing import write_picture
@@ -110,7 +110,7 @@ def _describe_frame(
         caption = captioner.caption(frame.image_bgr)
     except (EngineError, ValueError) as error:
         return DescribedFrame(address, frame, error=f"cannot caption {address}: {error}")
-    return DescribedFrame(address, frame, caption, ground(coverage, caption) if coverage is not None else None)
+    return DescribedFrame(address, frame, caption, ground_caption(coverage, caption) if coverage is not None else None)
 
 
 def _unread(source: FrameSource, skipped: SkippedFrame) -> DescribedFrame:

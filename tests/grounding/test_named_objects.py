@@ -12,7 +12,7 @@ from smart_caption_ros.captioning import Caption, DetectedObject, Timing, Word
 from smart_caption_ros.captioning.vocabulary import join_words, word_starts
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
 from smart_caption_ros.grounding import CoverageOptions, NounCoverage
-from smart_caption_ros.grounding.named_objects import GroundedNoun, ground
+from smart_caption_ros.grounding.named_objects import GroundedNoun, ground_caption
 
 
 def caption(text: str, *objects: tuple[str, float], tokens: str | None = None) -> Caption:
@@ -32,12 +32,12 @@ def caption(text: str, *objects: tuple[str, float], tokens: str | None = None) -
 
 
 def named(coverage: NounCoverage, spoken: Caption) -> list[tuple[str, int, int | None]]:
-    return [(noun.text, noun.word_index, noun.object_index) for noun in ground(coverage, spoken).nouns]
+    return [(noun.text, noun.word_index, noun.object_index) for noun in ground_caption(coverage, spoken).nouns]
 
 
 def test_each_noun_names_the_object_of_its_class_and_other_nouns_name_none(coverage: NounCoverage) -> None:
     spoken = caption("a dog with wine glasses in the sunshine", ("wine glass", 0.5), ("oven", 0.9), ("dog", 0.7))
-    grounding = ground(coverage, spoken)
+    grounding = ground_caption(coverage, spoken)
     assert grounding.nouns == (
         GroundedNoun("dog", "dog", 1, 2, 1.0),
         GroundedNoun("wine glasses", "wine glass", 3, 0, 1.0),
@@ -55,7 +55,7 @@ def test_nouns_of_one_class_name_one_object_each_the_surest_first(coverage: Noun
 
 
 def test_two_words_for_one_object_both_name_it(coverage: NounCoverage) -> None:
-    sofa, couch = ground(coverage, caption("a sofa or a couch", ("couch", 0.9))).nouns
+    sofa, couch = ground_caption(coverage, caption("a sofa or a couch", ("couch", 0.9))).nouns
     assert (couch.object_index, couch.similarity) == (0, 1.0)
     assert sofa.object_index == 0
     assert 0.65 <= sofa.similarity < 1
@@ -68,14 +68,14 @@ def test_words_are_counted_as_the_caption_counts_them(coverage: NounCoverage) ->
 
 
 def test_without_objects_the_nouns_name_nothing_and_coverage_is_undefined(coverage: NounCoverage) -> None:
-    grounding = ground(coverage, caption("a dog on a couch"))
+    grounding = ground_caption(coverage, caption("a dog on a couch"))
     assert [noun.object_index for noun in grounding.nouns] == [None, None]
     assert grounding.coverage is None
     assert grounding.noun_support == 0
 
 
 def test_an_empty_caption_misses_every_class(coverage: NounCoverage) -> None:
-    grounding = ground(coverage, caption("", ("dog", 0.9), ("dog", 0.8), ("couch", 0.7)))
+    grounding = ground_caption(coverage, caption("", ("dog", 0.9), ("dog", 0.8), ("couch", 0.7)))
     assert grounding.nouns == ()
     assert (grounding.coverage, grounding.noun_support) == (0.0, None)
     assert grounding.missed_classes == ("dog", "couch")
@@ -83,7 +83,7 @@ def test_an_empty_caption_misses_every_class(coverage: NounCoverage) -> None:
 
 def test_five_hundred_objects_are_matched(coverage: NounCoverage) -> None:
     spoken = caption("a dog on a couch", *((COCO_CLASSES[i % 80], i / 1000) for i in range(500)))
-    grounding = ground(coverage, spoken)
+    grounding = ground_caption(coverage, spoken)
     assert [(noun.text, noun.object_index) for noun in grounding.nouns] == [("dog", 496), ("couch", 457)]
     assert 2 / 80 <= (grounding.coverage or 0) <= 1
 
@@ -133,7 +133,7 @@ def test_the_names_of_cocos_classes_are_in_the_one_spelling() -> None:
 def test_a_word_that_people_use_for_a_class_names_it(
     coverage: NounCoverage, text: str, noun: str, class_name: str
 ) -> None:
-    found = {each.text: each for each in ground(coverage, caption(text, (class_name, 0.9))).nouns}
+    found = {each.text: each for each in ground_caption(coverage, caption(text, (class_name, 0.9))).nouns}
     assert found[noun].object_index == 0
 
 
@@ -155,7 +155,7 @@ def test_a_word_that_people_use_for_a_class_names_it(
 def test_likeness_of_word_vectors_alone_names_no_object_of_another_kind(
     coverage: NounCoverage, text: str, class_name: str
 ) -> None:
-    grounding = ground(coverage, caption(text, (class_name, 0.9)))
+    grounding = ground_caption(coverage, caption(text, (class_name, 0.9)))
     assert [noun.object_index for noun in grounding.nouns] == [None] * len(grounding.nouns)
     assert grounding.missed_classes == (class_name,)
     assert grounding.noun_support == 0
@@ -163,8 +163,8 @@ def test_likeness_of_word_vectors_alone_names_no_object_of_another_kind(
 
 def test_the_measure_of_the_paper_does_not_know_the_table_of_words(coverage: NounCoverage) -> None:
     spoken = caption("two girls in a room", ("dog", 0.9), ("dining table", 0.8))
-    assert ground(coverage, spoken).coverage == coverage.score(spoken.text, ["dog", "dining table"]).coverage
-    assert (ground(coverage, spoken).coverage or 0) > 0.3
+    assert ground_caption(coverage, spoken).coverage == coverage.score(spoken.text, ["dog", "dining table"]).coverage
+    assert (ground_caption(coverage, spoken).coverage or 0) > 0.3
 
 
 def test_another_detectors_class_is_named_by_its_own_name_and_by_what_is_like_it(coverage: NounCoverage) -> None:
@@ -175,7 +175,7 @@ def test_another_detectors_class_is_named_by_its_own_name_and_by_what_is_like_it
 def test_of_two_classes_that_a_word_may_mean_it_names_the_likelier_and_misses_the_other(
     coverage: NounCoverage,
 ) -> None:
-    grounding = ground(coverage, caption("a kitten is a pet", ("horse", 0.9), ("cat", 0.5), ("dog", 0.4)))
+    grounding = ground_caption(coverage, caption("a kitten is a pet", ("horse", 0.9), ("cat", 0.5), ("dog", 0.4)))
     kitten, pet = grounding.nouns
     assert kitten.object_index == 1
     assert pet.object_index in (1, 2)

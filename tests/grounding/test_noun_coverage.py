@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from smart_caption_ros.captioning import Caption, DetectedObject, Timing
+from smart_caption_ros.evaluation.report import CoverageTally
 from smart_caption_ros.grounding import CoverageError, CoverageOptions, NounCoverage
+from smart_caption_ros.grounding.named_objects import ground_caption
+from smart_caption_ros.sources.source import GroundTruthObject
 from tests.grounding.conftest import EXAMPLE_VECTORS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -151,3 +155,31 @@ def test_scores_keep_to_their_ranges_and_add_up(coverage: NounCoverage, words: l
     if result.noun_support is not None:
         assert result.noun_support == pytest.approx(1 - len(result.unsupported_nouns) / len(distinct))
     json.dumps(result.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("caption", "classes"),
+    [
+        ("two girls in a room", ("dog", "dining table")),
+        ("a sofa or a couch near a fridge", ("couch", "refrigerator", "oven")),
+        ("a kitten is a pet", ("horse", "cat", "dog")),
+        ("a lamp in a room beside a shirt", ("room", "jacket", "lamp")),
+    ],
+)
+def test_node_command_line_and_benchmark_name_and_miss_the_same_classes(
+    coverage: NounCoverage, caption: str, classes: tuple[str, ...]
+) -> None:
+    box = (0.0, 0.0, 10.0, 10.0)
+    objects = tuple(DetectedObject(name, 0, 0.9, box) for name in classes)
+    spoken = Caption(caption, (), -1.0, 0.5, (), Timing(0, 0, 0, 0, 1), (10, 10), "m", "e", objects)
+    grounding, result = ground_caption(coverage, spoken), coverage.score(caption, classes)
+    sized = [GroundTruthObject(name, number, box, 0.5) for number, name in enumerate(classes)]
+    tally = CoverageTally(coverage)
+    tally.add("sequence", caption, sized)
+    report = tally.report()
+    assert grounding.missed_classes == result.missed_classes
+    assert {each.class_name for each in report.classes if each.missed} == set(result.missed_classes)
+    assert grounding.unsupported_nouns == result.unsupported_nouns
+    assert grounding.noun_support == result.noun_support == report.overall.noun_support
+    named = {classes[noun.object_index] for noun in grounding.nouns if noun.object_index is not None}
+    assert named == {match.class_name for match in result.support}
