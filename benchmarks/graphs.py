@@ -1,4 +1,4 @@
-"""The captioner's graphs of one model, written to a folder for measuring."""
+"""Export the graphs of a model that the benchmarks measure."""
 
 from pathlib import Path
 
@@ -14,26 +14,26 @@ FORCED, EARLY_EXIT = "", "_early_exit"
 
 
 def write_graphs(model: Smart, folder: Path, beam_size: int, max_words: int) -> dict[str, Path]:
-    """The Loop form in float32 and with every layer in 8 bits, decoding to the longest length and with early exit.
+    """Write the Loop form in float32 and with every layer in 8 bits, each with and without early exit.
 
     Returns:
-        The files by the names of the variants: ``onnx_fp32``, ``onnx_fp32_early_exit``, ``onnx_int8``,
-        ``onnx_int8_early_exit``.
+        Files by variant: ``onnx_fp32``, ``onnx_fp32_early_exit``, ``onnx_int8`` and ``onnx_int8_early_exit``. Those
+        without early exit always decode ``max_words`` words.
     """
     exact = export_pieces(model, beam_size)
     pieces = {"onnx_fp32": exact, "onnx_int8": to_int8(exact, layers_of(exact), "7bit")}
     files = {}
-    for precision, made in pieces.items():
+    for precision, exported in pieces.items():
         for ending in (FORCED, EARLY_EXIT):
-            graph = loop_form(made, max_words, early_exit=ending == EARLY_EXIT)
+            graph = loop_form(exported, max_words, early_exit=ending == EARLY_EXIT)
             files[precision + ending] = folder / f"{precision}{ending}.onnx"
-            # Weights outside the graph are mapped into memory, not copied through it.
+            # External weights are mapped into memory; those inside the graph would be copied.
             share_weights([graph], folder / f"{precision}{ending}.data")
             onnx.save(graph, files[precision + ending])
     return files
 
 
 def write_static_graph(model: Smart, path: Path, beam_size: int, max_words: int, tokens: int) -> Path:
-    """The static form in float32 for one image, for a GPU."""
+    """Write the static form in float32 for one image, as a GPU takes it."""
     onnx.save(static_form(export_pieces(model, beam_size), max_words, tokens), path)
     return path
