@@ -12,8 +12,8 @@ from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from smart_caption_ros.captioning.vision import Vision
 from smart_caption_ros.engines import create_engine
+from training.data.feature_extraction import VISION_GRAPH_TOKENS
 from training.engine.trained_captioner import TrainedCaptioner
-from training.features import VISION_GRAPH_TOKENS
 
 
 def lender_of_vision(trained: TrainedCaptioner, path: Path | None) -> Bundle | None:

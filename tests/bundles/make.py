@@ -20,8 +20,8 @@ from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH, V
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from smart_caption_ros.files import sha256_of
 from tests.tiny_model import tiny_smart
+from training.data.feature_extraction import VISION_GRAPH_TOKENS
 from training.engine.trained_captioner import TrainedCaptioner
-from training.features import VISION_GRAPH_TOKENS
 
 FOLDER = Path(__file__).resolve().parent
 SIDE, GRID, TOKEN_WIDTH = 224, 7, 8

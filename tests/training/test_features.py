@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import Bundle
-from smart_caption_ros.captioning.vision import Vision
+from smart_caption_ros.captioning.vision import Vision, grid_boxes
 from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.engines import create_engine
 from smart_caption_ros.files import sha256_of
 from tests.detection.tiny_detectors import COLOURS_BGR, GREEN, write_yolox
+from training.data.feature_extraction import Ids, find_photographs
 from training.data.feature_store import FeatureStore
-from training.features import find_photographs, main
+from training.features import main
 
 
 def photograph(path: Path, seed: int) -> np.ndarray:
@@ -65,7 +66,8 @@ def test_the_store_holds_what_the_robots_vision_graph_sees(
     for image, frame in images.items():
         read, expected = store.read(image), vision.tokens(vision.preprocess(frame))[0]
         np.testing.assert_allclose(read.features, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
-        np.testing.assert_allclose(read.boxes_xyxy, vision.boxes(frame.shape[1], 70), rtol=1e-6)
+        np.testing.assert_allclose(read.boxes_xyxy, grid_boxes(*bundle.grid), rtol=1e-6)
+        assert read.image_size == (frame.shape[1], 70)
 
 
 def test_with_a_detector_the_store_holds_a_token_for_the_photograph_and_one_for_each_object(
@@ -84,7 +86,7 @@ def test_with_a_detector_the_store_holds_a_token_for_the_photograph_and_one_for_
     tokens = vision.tokens(vision.preprocess(picture))[0]
     boxes = [(0, 0, 64, 64), *(thing.box_xyxy for thing in found)]
     assert len(found) > 0
-    np.testing.assert_allclose(read.boxes_xyxy, np.array(boxes[:50]), rtol=1e-6)
+    np.testing.assert_allclose(read.boxes_xyxy, np.array(boxes[:50]) / 64, rtol=1e-6)
     np.testing.assert_allclose(read.features[0], tokens.mean(axis=0), rtol=1e-2, atol=1e-3 * np.abs(tokens).max())
     assert len(store.read("nothing.png").features) == 1
     assert store.source["detector_sha256"] == sha256_of(tmp_path / "detector.onnx")
@@ -182,4 +184,4 @@ def test_image_ids_are_names_stems_or_numbers(tmp_path: Path) -> None:
     for ids, expected in (
         ("name", "COCO_train2014_000000000030.jpg"), ("stem", "COCO_train2014_000000000030"), ("number", "30"),
     ):  # fmt: skip
-        assert list(find_photographs(tmp_path, ids)) == [expected]
+        assert list(find_photographs(tmp_path, Ids(ids))) == [expected]

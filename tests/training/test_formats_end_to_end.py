@@ -15,6 +15,7 @@ from tests.training.small_coco import FORMATS, features_config, make_coco, write
 from tests.training.small_flickr8k import save_backbone
 from training import evaluate, features
 from training.configs.schema import load_config
+from training.data.feature_extraction import VISION_GRAPH_TOKENS
 from training.data.karpathy import Karpathy
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
@@ -177,7 +178,7 @@ def test_what_no_bundle_can_see_is_not_exported(
 
     trained = TrainedCaptioner.load(tiny_checkpoint)
     if facts is not None:
-        source = {"made_by": features.VISION_GRAPH_TOKENS, "bundle": "sister", "vision_sha256": "0" * 64}
+        source = {"made_by": VISION_GRAPH_TOKENS, "bundle": "sister", "vision_sha256": "0" * 64}
         trained.backbone = None
         trained.record["features"] = facts if isinstance(facts, dict) else {"kind": "store", "source": source}
     path = tmp_path / "best.safetensors"

@@ -25,6 +25,8 @@ class ChairData:
     objects: Mapping[str, Iterable[str]]
     """Class names of the annotated instances of each image."""
     synonyms: Synonyms
+    source: str = "the instances"
+    """Files of the instances, for error messages."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,148 @@
+"""Scoring the captions of several models side by side, and the outputs: table, JSON document, manifests."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import RenderableType
+from tqdm import tqdm
+
+from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.captioning.bundle import write_manifest
+from training.errors import DataError
+from training.evaluation.metrics.bootstrap import Bootstrap
+from training.evaluation.metrics.scoring import ChairData, Evaluation, score_models
+from training.evaluation.references import References
+from training.evaluation.report import as_document, as_table
+
+BATCH = 16
+"""Images that a bundle captions at once."""
+
+
+@dataclass(frozen=True)
+class ModelCaptions:
+    """Captions of a model and their origin."""
+
+    source: str
+    """File or folder."""
+    captions: Mapping[str, str]
+    """By image id."""
+    captioner: Captioner | None = None
+    """Captioner of a bundle; None for result files and checkpoints."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """JSON values: engine, beam size."""
+
+
+def caption_references(captioner: Captioner, references: References) -> ModelCaptions:
+    """Caption the images of the references with a bundle, as the robot does.
+
+    Raises:
+        DataError: an image is missing or broken.
+        EngineError: the engine failed.
+    """
+    assert references.read_image is not None
+    captions: dict[str, str] = {}
+    images = list(references.captions)
+    for start in tqdm(range(0, len(images), BATCH), desc=captioner.model, unit="batch"):
+        batch = images[start : start + BATCH]
+        frames = [references.read_image(image) for image in batch]
+        captions.update(zip(batch, captioner.caption_batch(frames), strict=True))
+    facts = {"engine": captioner.engine, "beam_size": captioner.bundle.beam_size}
+    return ModelCaptions(str(captioner.bundle.path), captions, captioner, facts)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Scores of several models on the images that all of them have captioned."""
+
+    references: References
+    models: Mapping[str, ModelCaptions]
+    captions: Mapping[str, Mapping[str, str]]
+    """For each model the captions that were scored, by image id."""
+    evaluation: Evaluation
+    left_out: Sequence[str]
+    """Captions and images that were not scored, one sentence each."""
+
+    @classmethod
+    def of(
+        cls, references: References, models: Mapping[str, ModelCaptions], chair_data: ChairData | None
+    ) -> "Comparison":
+        """Score the models.
+
+        Args:
+            references: human captions.
+            models: by name; the first is the baseline of differences.
+            chair_data: for CHAIR; None leaves it out.
+
+        Raises:
+            DataError: the models have no image in common, or an image has no annotated objects.
+        """
+        images = [image for image in references.captions if all(image in model.captions for model in models.values())]
+        if not images:
+            raise DataError(f"no image has a caption of {' and '.join(models)} and references in {references.name}")
+        if chair_data and (lacking := [image for image in images if image not in chair_data.objects]):
+            raise DataError(
+                f"{len(lacking)} of {len(images)} images are not in {chair_data.source}, for example {lacking[0]}"
+            )
+        captions = {name: {image: model.captions[image] for image in images} for name, model in models.items()}
+        scored = {image: references.captions[image] for image in images}
+        evaluation = score_models(captions, scored, references.frequency_captions, chair_data)
+        if chair_data is None:
+            why = "needs annotated objects; give COCO instances of the images with --instances"
+            evaluation.unavailable.update(chair_i=why, chair_s=why)
+        return cls(references, models, captions, evaluation, _left_out(references, models, images))
+
+    def bootstrap(self, resamples: int, seed: int) -> Bootstrap:
+        """Draw the resamples of the images for confidence intervals."""
+        return Bootstrap(len(self.evaluation.images), resamples, seed=seed)
+
+    def table(self, bootstrap: Bootstrap) -> RenderableType:
+        """Make the table for the terminal."""
+        return as_table(self.evaluation, bootstrap, f"{self.references.name}, {len(self.evaluation.images)} images")
+
+    def document(self, bootstrap: Bootstrap) -> dict[str, Any]:
+        """Make the JSON document: scores, intervals, captions and scores of each image."""
+        document: dict[str, Any] = {
+            "dataset": self.references.name,
+            "document_frequencies": self.references.frequencies_from,
+            "left_out": self.left_out,
+            **as_document(self.evaluation, bootstrap, self.captions),
+        }
+        for name, model in self.models.items():
+            document["models"][name].update(source=model.source, **model.facts)
+        return document
+
+    def record(self) -> None:
+        """Write the scores of each bundle into its manifest, where ``smart-caption bundle inspect`` shows them."""
+        for name, model in self.models.items():
+            if model.captioner:
+                self._record(name, model.captioner)
+
+    def _record(self, name: str, captioner: Captioner) -> None:
+        manifest = dict(captioner.bundle.manifest)
+        facts = {
+            "images": len(self.evaluation.images), "beam_size": captioner.bundle.beam_size,
+            "tokeniser": self.evaluation.tokeniser, "engine": captioner.engine, "date": time.strftime("%Y-%m-%d"),
+        }  # fmt: skip
+        values = {
+            metric.name: round(metric.value, 4)
+            for metric in self.evaluation.models[name].metrics.values()
+            if math.isfinite(metric.value)
+        }
+        manifest["scores"] = {**manifest.get("scores", {}), self.references.name: {**values, **facts}}
+        write_manifest(captioner.bundle.path, manifest)
+
+
+def _left_out(references: References, models: Mapping[str, ModelCaptions], images: Sequence[str]) -> list[str]:
+    sentences = []
+    for name, model in models.items():
+        if extra := len(model.captions.keys() - references.captions.keys()):
+            sentences.append(f"{extra} of {len(model.captions)} captions of {name} have no references")
+        if lacking := len(references.captions.keys() - model.captions.keys()):
+            total = len(references.captions)
+            sentences.append(f"{lacking} of {total} images with references have no caption of {name}")
+    if sentences:
+        sentences.append(f"scored on the {len(images)} images that have both")
+    return sentences
