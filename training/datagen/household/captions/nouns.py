@@ -55,7 +55,7 @@ NOUNS: dict[str, tuple[str, ...]] = {
 """Singular nouns for an object by ``ObjectMesh.noun``; the first is used twice as often as each other one."""
 
 ROOM_NOUNS: dict[str, tuple[str, ...]] = {"office": ("office", "home office", "study")}
-"""Nouns for a kind of room that has others than its own name."""
+"""Nouns for a kind of room that has further names."""
 
 TYPICAL_OBJECTS: dict[str, set[str]] = {
     "kitchen": {"refrigerator", "oven", "sink", "microwave", "counter"},
