@@ -1,15 +1,19 @@
-"""The reward's benchmark runs and reports both sides."""
+"""The benchmark of the reward runs and reports both implementations."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
-def test_both_implementations_are_timed_and_compared(tmp_path: Path) -> None:
+from benchmarks import reward
+
+
+def test_both_implementations_are_timed_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = tmp_path / "reward.json"
-    command = [sys.executable, "-m", "benchmarks.reward", "--rounds", "1", "--json", str(output)]
-    subprocess.run(command, check=True)
+    monkeypatch.setattr(reward, "CORPUS_IMAGES", 100)
+    monkeypatch.setattr(sys, "argv", ["reward", "--rounds", "1", "--json", str(output)])
+    assert reward.main() == 0
     result = json.loads(output.read_text())
     assert result["cpu_ms_median"].keys() == {"toolkit", "ids"}
     assert result["times_faster"] > 0

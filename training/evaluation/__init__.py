@@ -1,1 +1,1 @@
-"""Metrics, and reports that hold models side by side."""
+"""Metrics of captions, and reports that compare models."""

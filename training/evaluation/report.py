@@ -1,4 +1,4 @@
-"""An evaluation as a table for people and as JSON for machines."""
+"""Reports of an evaluation: a table for the terminal, and JSON."""
 
 import math
 from collections.abc import Mapping
@@ -21,7 +21,10 @@ LOW_IS_GOOD = ("chair_i", "chair_s")
 
 
 def as_table(evaluation: Evaluation, bootstrap: Bootstrap, title: str) -> RenderableType:
-    """Metrics down, models across, each value with its interval; later models with their distance to the first."""
+    """Build a table with a row per metric and a column per model.
+
+    Each value has its interval; from the second model on, a second line gives the difference to the first model.
+    """
     models = evaluation.models
     table = Table(title=title, title_justify="left", show_edge=False)
     table.add_column("")
@@ -65,12 +68,12 @@ def as_table(evaluation: Evaluation, bootstrap: Bootstrap, title: str) -> Render
 def as_document(
     evaluation: Evaluation, bootstrap: Bootstrap, captions: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Any]:
-    """The same, and every image's values, as JSON; a value that does not exist is null.
+    """Build a JSON document of the scores, intervals and values of every image; undefined values are null.
 
     Args:
-        evaluation: of some models.
-        bootstrap: with as many images.
-        captions: of each model, as written.
+        evaluation: the scores.
+        bootstrap: with the evaluation's number of images.
+        captions: by model and image, as written.
     """
     baseline = next(iter(evaluation.models))
     return {

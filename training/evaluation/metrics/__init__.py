@@ -1,1 +1,1 @@
-"""Caption metrics through the COCO toolkit."""
+"""Metrics of captions; those of the COCO toolkit are by pycocoevalcap."""

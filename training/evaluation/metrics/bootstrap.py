@@ -1,4 +1,4 @@
-"""Confidence intervals by resampling images, the same images for every model (Koehn 2004)."""
+"""Confidence intervals by the paired bootstrap over images (Koehn 2004)."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from training.evaluation.metrics.metric import Metric
 
 @dataclass(frozen=True)
 class Interval:
-    """Bounds between which the middle of the resampled values lies."""
+    """A confidence interval."""
 
     low: float
     high: float
@@ -18,31 +18,39 @@ class Interval:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far a model is from another one on the same images."""
+    """Difference between two models on the same images."""
 
     value: float
     interval: Interval
 
     @property
     def is_certain(self) -> bool:
-        """Whether the interval leaves zero out."""
+        """Whether the interval excludes zero."""
         return self.interval.low > 0 or self.interval.high < 0
 
 
 class Bootstrap:
-    """Resampled corpora of ``images`` images, drawn once; every metric of every model is computed on the same."""
+    """Resampled corpora, drawn once, so that every metric of every model is computed on the same ones."""
 
     def __init__(self, images: int, resamples: int = 1000, confidence: float = 0.95, seed: int = 0) -> None:
+        """Draw the corpora.
+
+        Args:
+            images: number of images.
+            resamples: number of corpora.
+            confidence: probability that an interval covers, in (0, 1).
+            seed: of the draw.
+        """
         self.images, self.resamples, self.confidence, self.seed = images, resamples, confidence, seed
         random = np.random.default_rng(seed)
         self._counts = random.multinomial(images, np.full(images, 1 / images), size=resamples).astype(np.float64)
 
     def interval(self, metric: Metric) -> Interval:
-        """Percentile interval of a metric."""
+        """Compute the percentile interval of a metric; NaN where it has no value."""
         return self._interval(metric.resample(self._counts))
 
     def difference(self, metric: Metric, baseline: Metric) -> Difference:
-        """A model's metric less the baseline's, with the interval of that difference, paired by image."""
+        """Subtract the baseline's metric from a model's; the interval is of the difference, paired by image."""
         resampled = metric.resample(self._counts) - baseline.resample(self._counts)
         return Difference(metric.value - baseline.value, self._interval(resampled))
 

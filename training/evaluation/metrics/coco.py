@@ -1,7 +1,4 @@
-"""BLEU-1..4, ROUGE-L and CIDEr by pycocoevalcap, on captions that are tokenised already: no Java is needed."""
-
-import contextlib
-import io
+"""BLEU-1..4, ROUGE-L and CIDEr by pycocoevalcap on tokenised captions, without Java."""
 
 import numpy as np
 from pycocoevalcap.bleu.bleu_scorer import BleuScorer
@@ -14,38 +11,37 @@ ORDERS = 4
 
 
 def score_captions(candidates: Captions, references: References) -> dict[str, float]:
-    """Corpus scores, quickly enough for every epoch of a training run.
+    """Compute corpus scores, fast enough for every epoch of a training run.
 
     Args:
-        candidates: a caption of space-joined tokens for each image.
-        references: the human captions of the same images, likewise.
+        candidates: for each image a caption, space-joined tokens.
+        references: for each image the human captions, space-joined tokens.
 
     Returns:
         ``bleu_1`` .. ``bleu_4``, ``rouge_l`` in [0, 1] and ``cider``.
 
     Raises:
-        ValueError: the two do not name the same images.
+        ValueError: candidates and references do not name the same images.
     """
     return {metric.name: metric.value for metric in coco_metrics(candidates, references)}
 
 
 def coco_metrics(candidates: Captions, references: References) -> list[Metric]:
-    """The same scores with a value for each image.
+    """Compute the scores of :func:`score_captions` with a value for each image.
 
     Raises:
-        ValueError: the two do not name the same images.
+        ValueError: candidates and references do not name the same images.
     """
     check_same_images(candidates, references)
     human = {image: list(references[image]) for image in candidates}
     generated = {image: [caption] for image, caption in candidates.items()}
-    with contextlib.redirect_stdout(io.StringIO()):
-        _, rouge = Rouge().compute_score(human, generated)
-        _, cider = Cider().compute_score(human, generated)
+    _, rouge = Rouge().compute_score(human, generated)
+    _, cider = Cider().compute_score(human, generated)
     return [*bleu(candidates, references), mean_metric("rouge_l", rouge), mean_metric("cider", cider)]
 
 
 def bleu(candidates: Captions, references: References) -> list[Metric]:
-    """BLEU-1..4 of the toolkit: its counts, so that resampled corpora get corpus scores as well."""
+    """Compute BLEU-1..4 from the toolkit's counts, so that resampled corpora have corpus scores too."""
     scorer = BleuScorer(n=ORDERS)
     for image, caption in candidates.items():
         scorer += (caption, list(references[image]))
@@ -60,12 +56,16 @@ def bleu(candidates: Captions, references: References) -> list[Metric]:
 
 
 def closest(lengths: list[int], length: int) -> int:
-    """The reference length that BLEU compares with: the nearest, and the shorter one of two."""
+    """Choose the reference length that BLEU compares with: the nearest, the shorter of two equally near ones."""
     return min((abs(candidate - length), candidate) for candidate in lengths)[1]
 
 
 def bleu_metrics(counts: np.ndarray) -> list[Metric]:
-    """BLEU-1..4 from an image's counts: (images, 10), matched 1- to 4-grams, all 1- to 4-grams, length, reference."""
+    """Build BLEU-1..4 from counts.
+
+    Args:
+        counts: (images, 10): matched 1- to 4-grams, all 1- to 4-grams, caption length, reference length.
+    """
     per_image = bleu_from_counts(counts)
     return [
         Metric(f"bleu_{n}", counts, lambda sums, n=n: bleu_from_counts(sums)[n - 1], per_image[n - 1])  # type: ignore[misc]
@@ -74,7 +74,7 @@ def bleu_metrics(counts: np.ndarray) -> list[Metric]:
 
 
 def bleu_from_counts(counts: np.ndarray) -> np.ndarray:
-    """The toolkit's formula with its two small constants, (R, 10) to (4, R)."""
+    """Apply the toolkit's formula, with its two small constants, to sums of counts: (R, 10) -> (4, R)."""
     tiny, small = 1e-15, 1e-9
     correct, guess, (length, reference) = counts[:, :ORDERS], counts[:, ORDERS : 2 * ORDERS], counts[:, -2:].T
     precisions = np.cumprod((correct + tiny) / (guess + small), axis=1) ** (1 / np.arange(1, ORDERS + 1))

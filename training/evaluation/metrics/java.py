@@ -1,4 +1,4 @@
-"""The COCO toolkit's Java programs, run so that none of them can hang an evaluation."""
+"""Run the COCO toolkit's Java programs so that none of them can hang an evaluation."""
 
 import os
 import shutil
@@ -11,11 +11,11 @@ HOW_TO_GET_JAVA = "install a Java runtime, e.g. `apt install default-jre-headles
 
 
 class JavaError(Exception):
-    """A Java program of the toolkit does not run here; the message says why."""
+    """A Java program of the toolkit cannot run here or failed; the message gives the reason."""
 
 
 def find_java() -> str | None:
-    """Path of the ``java`` command: of ``JAVA_HOME`` where that is set, else on the ``PATH``; None without one."""
+    """Find the ``java`` command, in ``JAVA_HOME`` if that is set, else on the ``PATH``; None if there is none."""
     home = os.environ.get("JAVA_HOME")
     if home and (command := shutil.which("java", path=str(Path(home) / "bin"))):
         return command
@@ -23,7 +23,7 @@ def find_java() -> str | None:
 
 
 def toolkit_folder(part: str) -> Path:
-    """Folder of a part of pycocoevalcap (``tokenizer``, ``meteor``, ``spice``), where its jar files are."""
+    """Return the folder of the jar files of a part of pycocoevalcap: ``tokenizer``, ``meteor`` or ``spice``."""
     found = find_spec("pycocoevalcap")
     assert found is not None
     assert found.submodule_search_locations is not None
@@ -31,18 +31,22 @@ def toolkit_folder(part: str) -> Path:
 
 
 def run_java(program: str, arguments: Sequence[str], folder: Path, lines: Sequence[str], limit_s: float) -> list[str]:
-    """Give a Java program lines and take the lines that it answers.
+    """Run a Java program on lines of text.
 
-    All input is written and all output read at once, so neither side ever waits for the other, and a program that
-    has not ended after ``limit_s`` seconds is killed.
+    All input is written and all output read at once, so that neither side waits for the other.
 
     Args:
-        program: what to call it in a complaint.
-        arguments: after ``java``.
-        folder: to run it in.
+        program: its name in error messages.
+        arguments: of the ``java`` command.
+        folder: working directory.
+        lines: standard input.
+        limit_s: seconds after which the program is killed.
+
+    Returns:
+        The lines of its standard output.
 
     Raises:
-        JavaError: no Java, the program failed, or it took too long.
+        JavaError: there is no Java, or the program failed or took too long.
     """
     java = find_java()
     if java is None:

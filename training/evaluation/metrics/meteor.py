@@ -1,8 +1,8 @@
 """METEOR 1.5 by the COCO toolkit's jar; needs Java.
 
-The toolkit talks with its METEOR process line by line under a lock, and hangs for ever when one answer is missing.
-Here the process gets all captions at once, answers with the counts of each alignment, and ends; the score follows
-from the counts by METEOR's own formula (Denkowski and Lavie 2014), so that resampled corpora need no Java again.
+The toolkit exchanges single lines with its METEOR process and hangs when an answer is missing. This module sends all
+captions at once and receives the counts of each alignment; the score is computed from the counts by METEOR's formula
+(Denkowski and Lavie 2014), so that resampled corpora need no further run of Java.
 """
 
 from collections.abc import Sequence
@@ -13,22 +13,23 @@ from training.evaluation.metrics.java import JavaError, run_java, toolkit_folder
 from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images
 
 LIMIT_S, LIMIT_PER_CAPTION_S = 300.0, 0.2
-# Parameters of METEOR 1.5 for English: recall's weight, fragmentation's exponent and weight, content words' weight.
+# Parameters of METEOR 1.5 for English: weight of recall, exponent and weight of fragmentation, weight of content words.
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 STAGE_WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])
-"""Of exact, stem, synonym and paraphrase matches."""
+"""Weights of exact, stem, synonym and paraphrase matches."""
 COUNTS = 4 + 4 * len(STAGE_WEIGHTS) + 3
+"""Numbers per alignment; see :func:`meteor_from_counts`."""
 
 
 def meteor(models: Sequence[Captions], references: References) -> list[Metric]:
-    """METEOR of each model's captions, by one process for all of them.
+    """Compute METEOR of several models' captions with one process.
 
     Args:
-        models: captions of space-joined tokens by the PTB tokeniser.
-        references: the human captions of the same images, likewise.
+        models: for each model and image a caption, space-joined tokens of the PTB tokeniser.
+        references: for each image the human captions, likewise.
 
     Raises:
-        JavaError: no Java, or METEOR failed or took too long.
+        JavaError: there is no Java, or METEOR failed or took too long.
         ValueError: captions and references do not name the same images.
     """
     questions = []
@@ -53,7 +54,7 @@ def meteor(models: Sequence[Captions], references: References) -> list[Metric]:
         raise JavaError("METEOR answered something else than counts") from None
     if counts.shape != (len(questions), COUNTS):
         raise JavaError(f"METEOR answered counts of the shape {counts.shape}")
-    # A caption in one chunk, all words of both sides matched, is not fragmented; so METEOR counts it in a corpus too.
+    # METEOR counts no chunks where all words of caption and reference match in one chunk.
     whole = (counts[:, -2:] == counts[:, :2]).all(axis=1) & (counts[:, -3] == 1)
     counts[whole, -3] = 0
     return [
@@ -62,11 +63,12 @@ def meteor(models: Sequence[Captions], references: References) -> list[Metric]:
 
 
 def meteor_from_counts(counts: np.ndarray) -> np.ndarray:
-    """METEOR from alignment counts, (R, 23) to (R,).
+    """Compute METEOR from alignment counts, (R, 23) -> (R,).
 
-    The columns: length of the caption and of the reference, function words in each, then for each of the four
-    stages the matched content words of caption and reference and the matched function words of both, then chunks
-    (0 for a caption that is its reference) and matched words of caption and reference.
+    Args:
+        counts: the columns are the lengths of caption and reference, the function words in each, then for each of the
+            four stages the matched content words of caption and reference and the matched function words of both, then
+            the chunks (0 for a caption that equals its reference) and the matched words of caption and reference.
     """
     lengths, functions = counts[:, 0:2], counts[:, 2:4]
     stages = counts[:, 4:-3].reshape(len(counts), len(STAGE_WEIGHTS), 4)
@@ -83,5 +85,5 @@ def meteor_from_counts(counts: np.ndarray) -> np.ndarray:
 
 
 def _clean(caption: str) -> str:
-    """What cannot be mistaken for the protocol's separator or for the end of a line."""
+    """Remove the protocol's separator and line ends from a caption."""
     return " ".join(caption.replace("|||", " ").split())

@@ -1,4 +1,4 @@
-"""What every metric gives: a corpus value, a value for each image, and the means to resample the images."""
+"""The result of every metric: a corpus value, values of the images, and statistics for resampling the images."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,33 +7,33 @@ from functools import cached_property
 import numpy as np
 
 Captions = Mapping[str, str]
-"""A caption of space-joined tokens for each image."""
+"""Image id to a caption, space-joined tokens."""
 References = Mapping[str, Sequence[str]]
-"""The human captions of the same images, likewise."""
+"""Image id to its human captions, space-joined tokens."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric that depends on an image's caption through ``statistics`` alone, added up over the images."""
+    """A metric whose corpus value is a function of statistics summed over the images."""
 
     name: str
     statistics: np.ndarray
     """(images, S) float64, in the order of the captions."""
     combine: Callable[[np.ndarray], np.ndarray]
-    """Sums of statistics, (R, S), to values, (R,)."""
+    """Function from sums of statistics, (R, S), to values, (R,)."""
     per_image: np.ndarray
     """(images,) float64; NaN where an image has no value of its own."""
 
     @cached_property
     def value(self) -> float:
-        """The value over all images."""
+        """Value over all images."""
         return float(self.combine(self.statistics.sum(axis=0, keepdims=True))[0])
 
     def resample(self, counts: np.ndarray) -> np.ndarray:
-        """Values over resampled corpora.
+        """Compute the values over resampled corpora.
 
         Args:
-            counts: (R, images), how often each image is drawn.
+            counts: (R, images), how often each corpus contains each image.
 
         Returns:
             (R,) float64.
@@ -42,20 +42,26 @@ class Metric:
 
 
 def ratio(sums: np.ndarray) -> np.ndarray:
-    """First column over second; NaN where the second is 0."""
+    """Divide the first column by the second, (R, 2) -> (R,); NaN where the second is 0."""
     return np.divide(sums[:, 0], sums[:, 1], out=np.full(len(sums), np.nan), where=sums[:, 1] != 0)
 
 
 def mean_metric(name: str, per_image: Sequence[float] | np.ndarray) -> Metric:
-    """The metric that is the mean of its values for the images."""
+    """Build a metric whose corpus value is the mean of the images' values.
+
+    Args:
+        name: of the metric.
+        per_image: (images,).
+    """
     values = np.asarray(per_image, dtype=np.float64)
     return Metric(name, np.stack([values, np.ones_like(values)], axis=1), ratio, values)
 
 
 def check_same_images(candidates: Captions, references: References) -> None:
-    """
+    """Check that captions can be scored.
+
     Raises:
-        ValueError: the two do not name the same images, none at all, or an image without references.
+        ValueError: candidates and references do not name the same images, or none, or an image has no references.
     """
     if candidates.keys() != references.keys():
         raise ValueError("candidates and references must name the same images")

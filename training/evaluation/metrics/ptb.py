@@ -1,4 +1,4 @@
-"""The Penn Treebank tokeniser of Stanford CoreNLP, as the COCO toolkit runs it; needs Java."""
+"""Penn Treebank tokeniser of Stanford CoreNLP with the COCO toolkit's settings; needs Java."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ LIMIT_S, LIMIT_PER_CAPTION_S = 300.0, 0.01
 
 
 def ptb_tokenize(captions: Sequence[str]) -> list[str]:
-    """Captions as space-joined, lower-cased tokens without punctuation, equal to the toolkit's ``PTBTokenizer``.
+    """Tokenise captions to space-joined, lower-cased tokens without punctuation, as the toolkit's ``PTBTokenizer``.
 
     Raises:
-        JavaError: no Java, or the tokeniser failed or took too long.
+        JavaError: there is no Java, or the tokeniser failed or took too long.
     """
-    # The tokeniser answers line by line; anything that might end a line within a caption becomes a space.
+    # The tokeniser answers line by line: characters that end a line within a caption become spaces.
     lines = [" ".join(caption.split()) for caption in captions]
     tokenised = run_java(
         "the PTB tokeniser",

@@ -1,4 +1,4 @@
-"""All metrics for one or several models' captions of the same images."""
+"""All metrics of one or several models' captions of the same images."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ OWN_TOKENISER = "spaCy English tokeniser, lower case, without punctuation (refer
 
 @dataclass(frozen=True)
 class ChairData:
-    """What CHAIR needs beside captions."""
+    """Inputs of CHAIR beside the captions."""
 
     objects: Mapping[str, Iterable[str]]
-    """Class names of the annotated instances of each image."""
+    """Image id to the class names of its annotated instances."""
     synonyms: Synonyms
     source: str = "the instances"
     """Files of the instances, for error messages."""
@@ -31,25 +31,31 @@ class ChairData:
 
 @dataclass(frozen=True)
 class ModelScores:
-    """One model's captions and what they are worth."""
+    """Scores of one model."""
 
     tokenised: Captions
     metrics: dict[str, Metric]
+    """By name."""
     vocabulary_size: int
+    """Distinct words of all captions."""
     mean_words: float
+    """Mean caption length in words."""
     self_bleu: float | None
     """None for a single caption."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Several models on the same images."""
+    """Scores of several models on the same images."""
 
     images: list[str]
+    """Image ids, in the order of the metrics' values."""
     tokeniser: str
+    """Name of the tokeniser."""
     models: dict[str, ModelScores]
+    """By name; the first is the baseline."""
     unavailable: dict[str, str]
-    """Metrics (and the PTB tokeniser) that could not be had, and why and what to do."""
+    """Metrics (and the PTB tokeniser) that could not run, with the reason and the remedy."""
 
 
 def score_models(
@@ -58,14 +64,14 @@ def score_models(
     frequency_captions: Iterable[Sequence[str]] | None = None,
     chair_data: ChairData | None = None,
 ) -> Evaluation:
-    """Score models side by side.
+    """Score several models.
 
     Args:
-        models: each model's name and its captions, as written, one for every image of ``references``.
-        references: the human captions of each image, as written.
-        frequency_captions: the captions of each image of the corpus that CIDEr-D takes its document frequencies
-            from; None takes ``references``.
-        chair_data: for CHAIR.
+        models: by name of the model, for each image of ``references`` a caption as written.
+        references: for each image the human captions as written.
+        frequency_captions: for each image of a corpus its captions as written, for the document frequencies of CIDEr-D;
+            None takes ``references``.
+        chair_data: inputs of CHAIR; None leaves CHAIR out.
 
     Raises:
         ValueError: a model and the references do not name the same images, or the objects of an image are missing.
@@ -122,7 +128,7 @@ def score_models(
 
 
 def _tokenise(corpora: Sequence[Sequence[Sequence[str]]], by_ptb: bool) -> list[list[list[str]]]:
-    """Space-joined tokens of every caption of every image of every corpus; PTB's process starts once."""
+    """Tokenise every caption of every image of every corpus; one process of the PTB tokeniser serves all."""
     flat = [caption for corpus in corpora for group in corpus for caption in group]
     tokenised = iter(ptb_tokenize(flat) if by_ptb else [" ".join(tokenize(caption)) for caption in flat])
     return [[[next(tokenised) for _ in group] for group in corpus] for corpus in corpora]

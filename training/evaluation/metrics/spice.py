@@ -1,4 +1,4 @@
-"""SPICE 1.0 by the COCO toolkit's jar; needs Java and the Stanford CoreNLP models, which the toolkit lacks."""
+"""SPICE 1.0 by the COCO toolkit's jar; needs Java and the Stanford CoreNLP models, which the toolkit does not include."""
 
 import json
 import tempfile
@@ -15,7 +15,7 @@ LIMIT_S, LIMIT_PER_CAPTION_S = 900.0, 1.0
 
 
 def missing_models() -> str | None:
-    """Why SPICE cannot run and how to get what it lacks; None where it can."""
+    """Say why SPICE cannot run and how to get its models; None if they are installed."""
     library = toolkit_folder("spice") / "lib"
     if all((library / name).is_file() for name in MODELS):
         return None
@@ -27,10 +27,14 @@ def missing_models() -> str | None:
 
 
 def spice(models: Sequence[Captions], references: References) -> list[Metric]:
-    """SPICE of each model's captions, by one process for all of them: parsing the references takes the time.
+    """Compute SPICE of several models' captions with one process, because parsing the references takes most time.
+
+    Args:
+        models: for each model and image a caption, space-joined tokens.
+        references: for each image the human captions, space-joined tokens.
 
     Raises:
-        JavaError: no Java, no models, or SPICE failed or took too long.
+        JavaError: there is no Java, the models are missing, or SPICE failed or took too long.
         ValueError: captions and references do not name the same images.
     """
     if reason := missing_models():
