@@ -1,4 +1,4 @@
-"""SPICE 1.0 by the COCO toolkit's jar; needs Java and the Stanford CoreNLP models, which the toolkit does not include."""
+"""SPICE 1.0 by the COCO toolkit's jar; needs Java and the Stanford CoreNLP models, which are not in the toolkit."""
 
 import json
 import tempfile
