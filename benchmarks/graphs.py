@@ -4,26 +4,27 @@ from pathlib import Path
 
 import onnx
 
-from export.captioner import loop_form, static_form
+from export.loop_form import loop_form
+from export.static_form import static_form
 from export.passes.int8 import layers_of, to_int8
 from export.storage import share_weights
-from export.trace import export_pieces
-from training.models.smart import Smart
+from export.trace import trace_captioner
+from training.models.captioner import Captioner
 
 FORCED, EARLY_EXIT = "", "_early_exit"
 
 
-def write_graphs(model: Smart, folder: Path, beam_size: int, max_words: int) -> dict[str, Path]:
+def write_graphs(captioner: Captioner, folder: Path, beam_size: int, max_words: int) -> dict[str, Path]:
     """Write the Loop form in float32 and with every layer in 8 bits, each with and without early exit.
 
     Returns:
         Files by variant: ``onnx_fp32``, ``onnx_fp32_early_exit``, ``onnx_int8`` and ``onnx_int8_early_exit``. Those
         without early exit always decode ``max_words`` words.
     """
-    exact = export_pieces(model, beam_size)
-    pieces = {"onnx_fp32": exact, "onnx_int8": to_int8(exact, layers_of(exact), "7bit")}
+    exact = trace_captioner(captioner, beam_size)
+    traced = {"onnx_fp32": exact, "onnx_int8": to_int8(exact, layers_of(exact), "7bit")}
     files = {}
-    for precision, exported in pieces.items():
+    for precision, exported in traced.items():
         for ending in (FORCED, EARLY_EXIT):
             graph = loop_form(exported, max_words, early_exit=ending == EARLY_EXIT)
             files[precision + ending] = folder / f"{precision}{ending}.onnx"
@@ -33,7 +34,7 @@ def write_graphs(model: Smart, folder: Path, beam_size: int, max_words: int) -> 
     return files
 
 
-def write_static_graph(model: Smart, path: Path, beam_size: int, max_words: int, tokens: int) -> Path:
+def write_static_graph(captioner: Captioner, path: Path, beam_size: int, max_words: int, tokens: int) -> Path:
     """Write the static form in float32 for one image, as a GPU takes it."""
-    onnx.save(static_form(export_pieces(model, beam_size), max_words, tokens), path)
+    onnx.save(static_form(trace_captioner(captioner, beam_size), max_words, tokens), path)
     return path

@@ -15,12 +15,13 @@ from onnx import TensorProto
 
 from export.borrowed_vision import lender_of_vision, tokens_of
 from export.bundle import ExportError, exporting_commit, write_bundle
-from export.captioner import loop_form, static_form
-from export.passes.float16 import pieces_in_float16, write_float16
+from export.loop_form import loop_form
+from export.static_form import static_form
+from export.passes.float16 import to_float16, write_float16
 from export.passes.int8 import IDENTICAL, WEIGHTS, Choice, choose
 from export.quality import DevSplit
 from export.storage import round_to_float16, round_to_int8, store_as_float16, store_as_int8
-from export.trace import Pieces, export_pieces
+from export.trace import TracedCaptioner, trace_captioner
 from export.verify import compare, compare_detections, compare_forms, synthetic_images, unsupported_by_tensorrt
 from export.vision import GRID, IMAGE_SIZE, export_vision
 from smart_caption_ros import __version__
@@ -116,12 +117,12 @@ def run(arguments: argparse.Namespace) -> None:
     vision = vision_of(trained, lender, detects)
     dev = dev_split(trained, vision) if arguments.precision == "int8" else None
     assert isinstance(trained.captioner, Smart)
-    pieces = export_pieces(trained.captioner, arguments.beam_size)
+    pieces = trace_captioner(trained.captioner, arguments.beam_size)
     choice = None
     if arguments.precision == "float16":
         if lender is None:
             vision, _ = write_float16(vision)
-        pieces = pieces_in_float16(pieces)
+        pieces = to_float16(pieces)
     elif dev is not None:
         choice = choose_layers(pieces, dev, max_words, arguments.int8_weights)
         pieces = choice.pieces
@@ -211,7 +212,7 @@ def dev_split(trained: TrainedCaptioner, vision: onnx.ModelProto) -> DevSplit:
         raise ExportError(f"int8 layers are chosen on Flickr8k's dev split: {error}") from None
 
 
-def choose_layers(pieces: Pieces, dev: DevSplit, max_words: int, weights: str) -> Choice:
+def choose_layers(pieces: TracedCaptioner, dev: DevSplit, max_words: int, weights: str) -> Choice:
     """The layers that bear 8 bits, by what they do to captions of the dev split.
 
     Raises:

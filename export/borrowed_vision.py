@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from export.bundle import ExportError
+from export.metadata import EARLIER_SHA256
 from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from smart_caption_ros.captioning.vision import Vision
@@ -43,8 +44,9 @@ def lender_of_vision(trained: TrainedCaptioner, path: Path | None) -> Bundle | N
             f"this captioner was trained on tokens of the bundle {source['bundle']}; give it with --vision-from"
         )
     bundle = Bundle.load(path)
-    digest = bundle.manifest["files"][VISION_GRAPH]["sha256"]
-    if digest != source["vision_sha256"] or bundle.token_width != trained.captioner.config.token_width:
+    file = bundle.manifest["files"][VISION_GRAPH]
+    digest = file["sha256"]
+    if source["vision_sha256"] not in (digest, *file.get(EARLIER_SHA256, ())) or bundle.token_width != trained.captioner.config.token_width:
         raise ExportError(
             f"{path}: its vision graph (sha256 {digest[:12]}, tokens {bundle.token_width} wide) did not make the "
             f"features of this captioner (sha256 {source['vision_sha256'][:12]}, "

@@ -4,11 +4,16 @@ import contextlib
 import io
 import logging
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import onnx
 import torch
 from torch import Tensor, nn
+from torch.export import Dim
+
+from export.metadata import clear_metadata
+from export.shapes import Size, TensorSpec
 
 OPSET = 18
 
@@ -24,30 +29,37 @@ class _Named(nn.Module):
         return self.module(**dict(zip(self.names, inputs, strict=True)))
 
 
-def to_onnx(
-    module: nn.Module, inputs: dict[str, Tensor], outputs: list[str], dynamic: dict[str, dict[int, Any]]
-) -> onnx.ModelProto:
-    """Export ``module``.
+def to_onnx(module: nn.Module, inputs: Mapping[str, TensorSpec], outputs: list[str]) -> onnx.ModelProto:
+    """Export a module.
 
     Args:
-        inputs: example tensors by name. Sizes of dynamic axes should not be 0 or 1, nor equal to a fixed one.
+        inputs: the module's keyword arguments. No example size of a dynamic axis should equal a fixed size.
         outputs: names of the (flat) outputs.
-        dynamic: for each input, its dynamic axes as :class:`torch.export.Dim`.
 
     Returns:
-        The graph with its weights inside.
+        The graph with its weights inside, without metadata.
     """
     names = list(inputs)
+    dims = {axis.symbol: Dim(axis.symbol) for spec in inputs.values() for axis in spec.shape if isinstance(axis, Size)}
+    dynamic = [
+        {
+            index: axis.factor * dims[axis.symbol] + axis.offset if axis.factor != 1 or axis.offset else dims[axis.symbol]
+            for index, axis in enumerate(spec.shape)
+            if isinstance(axis, Size)
+        }
+        for spec in inputs.values()
+    ]
     for logger in ("onnx_ir", "onnxscript", "torch.onnx"):
         logging.getLogger(logger).setLevel(logging.ERROR)
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), torch.no_grad():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
-            _Named(module.eval(), names), args=(list(inputs.values()),), input_names=names, output_names=outputs,
-            dynamic_shapes=([dynamic.get(name, {}) for name in names],), opset_version=OPSET, dynamo=True,
-            optimize=True, verbose=False,
+            _Named(module.eval(), names), args=([spec.example() for spec in inputs.values()],), input_names=names,
+            output_names=outputs, dynamic_shapes=(dynamic,), opset_version=OPSET, dynamo=True, optimize=True,
+            verbose=False,
         )  # fmt: skip
     assert program is not None
     model = program.model_proto
+    clear_metadata(model)  # the exporter writes stack traces
     onnx.checker.check_model(model)
     return model

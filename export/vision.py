@@ -5,8 +5,8 @@ import copy
 import onnx
 import torch
 from torch import Tensor, nn
-from torch.export import Dim
 
+from export.shapes import BATCH, Size, TensorSpec
 from export.torch_to_onnx import to_onnx
 from training.vision.backbone import Backbone
 
@@ -42,7 +42,6 @@ def export_vision(backbone: Backbone, *, detects: bool = True) -> onnx.ModelProt
     """
     return to_onnx(
         _Vision(backbone, detects),
-        {"image_bgr": torch.zeros(2, IMAGE_SIZE, IMAGE_SIZE, 3, dtype=torch.uint8)},
+        {"image_bgr": TensorSpec(torch.uint8, (Size(BATCH), IMAGE_SIZE, IMAGE_SIZE, 3))},
         [TOKENS, BOXES, CLASS_SCORES] if detects and backbone.class_names else [TOKENS],
-        {"image_bgr": {0: Dim("batch")}},
     )

@@ -12,7 +12,7 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
-from export.trace import Pieces
+from export.trace import TracedCaptioner
 
 _LAYERS = ("Conv", "Gemm", "MatMul")
 _MOVES = ("Concat", "Expand", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze")
@@ -20,12 +20,12 @@ _FOLLOWERS = ("Add", "Clip", "Mul", "Relu")  # in float16 when all that they tak
 _LARGEST = float(np.finfo(np.float16).max)
 
 
-def pieces_in_float16(pieces: Pieces) -> Pieces:
-    """The pieces of a captioner with layers, keys and values in float16."""
-    start, halves = write_float16(pieces.start, keep_outputs=True)
+def to_float16(traced: TracedCaptioner) -> TracedCaptioner:
+    """The traced of a captioner with layers, keys and values in float16."""
+    start, halves = write_float16(traced.start, keep_outputs=True)
     given = {name.removeprefix("first_") for name in halves}
-    step, _ = write_float16(pieces.step, half_inputs=given, keep_outputs=True)
-    return replace(pieces, start=start, step=step)
+    step, _ = write_float16(traced.step, half_inputs=given, keep_outputs=True)
+    return replace(traced, start=start, step=step)
 
 
 def write_float16(

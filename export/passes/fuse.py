@@ -15,6 +15,9 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
+from export.passes.constants import constant_of, new_constant
+from export.passes.simplify import split_gemms
+
 _MOVES = ("Reshape", "Transpose")  # what may lie between a layer and the factor that scales it
 
 
@@ -34,7 +37,7 @@ class _Linear:
 
 def fuse_linears(model: onnx.ModelProto) -> onnx.ModelProto:
     """Fold constant factors into the layers that they scale, then put layers that share an input together."""
-    converted = ir.from_proto(model)
+    converted = ir.from_proto(split_gemms(model))
     _fold_factors(converted.graph)
     _fold_additions(converted.graph)
     _merge(converted.graph)
@@ -52,7 +55,7 @@ def _fold_factors(graph: ir.Graph) -> None:
         if node.op_type != "Mul":
             continue
         for scaled, other in (node.inputs, reversed(node.inputs)):
-            factor = _constant(other)
+            factor = constant_of(other)
             linear = _linear_behind(scaled) if scaled is not None else None
             if scaled is None or linear is None or factor is None or not _is_power_of_two(factor):
                 continue
@@ -67,7 +70,7 @@ def _fold_factors(graph: ir.Graph) -> None:
 def _fold_additions(graph: ir.Graph) -> None:
     """``(x + b) + c`` becomes ``x + (b + c)``: a bias, and what keeps words from being chosen."""
     for outer in list(graph):
-        added = _constant(outer.inputs[_bias_index(outer)]) if outer.op_type == "Add" else None
+        added = constant_of(outer.inputs[_bias_index(outer)]) if outer.op_type == "Add" else None
         inner = outer.inputs[1 - _bias_index(outer)] if added is not None else None
         linear = _linear_behind(inner) if inner is not None else None
         if added is None or linear is None or linear.add is None or linear.output is not inner:
@@ -92,10 +95,10 @@ def _merge(graph: ir.Graph) -> None:
 def _put_together(graph: ir.Graph, source: ir.Value, linears: list[_Linear]) -> None:
     name = "_and_".join(linear.output.name or "" for linear in linears)
     weight = np.concatenate([linear.weight for linear in linears], axis=1)
-    nodes = [ir.node("MatMul", [source, _new_constant(graph, f"{name}/weight", weight)])]
+    nodes = [ir.node("MatMul", [source, new_constant(graph, f"{name}/weight", weight)])]
     biases = [linear.bias for linear in linears if linear.bias is not None]
     if biases:
-        bias = _new_constant(graph, f"{name}/bias", np.concatenate(biases))
+        bias = new_constant(graph, f"{name}/bias", np.concatenate(biases))
         nodes.append(ir.node("Add", [nodes[-1].outputs[0], bias]))
     for node in nodes:
         node.outputs[0].type, node.outputs[0].shape = (
@@ -108,7 +111,7 @@ def _put_together(graph: ir.Graph, source: ir.Value, linears: list[_Linear]) -> 
     ):
         counts = [each.count for each in heads if each is not None]
         # -1 for the one size that is not known beforehand, the batch.
-        shape = _new_constant(graph, f"{name}/shape", np.array([*first.outer, sum(counts), first.width]))
+        shape = new_constant(graph, f"{name}/shape", np.array([*first.outer, sum(counts), first.width]))
         nodes.append(ir.node("Reshape", [nodes[-1].outputs[0], shape]))
         nodes.append(ir.node("Transpose", [nodes[-1].outputs[0]], {"perm": first.order}))
         axis, sizes = first.order.index(len(first.order) - 2), counts
@@ -117,7 +120,7 @@ def _put_together(graph: ir.Graph, source: ir.Value, linears: list[_Linear]) -> 
     else:
         axis, sizes = -1, [linear.weight.shape[1] for linear in linears]
         outputs, unused = [linear.output for linear in linears], []
-    split_sizes = _new_constant(graph, f"{name}/sizes", np.array(sizes))
+    split_sizes = new_constant(graph, f"{name}/sizes", np.array(sizes))
     split = ir.node("Split", [nodes[-1].outputs[0], split_sizes], {"axis": axis}, num_outputs=len(linears))
     graph.insert_before(linears[0].multiply, [*nodes, split])
     for output, part in zip(outputs, split.outputs, strict=True):
@@ -158,20 +161,20 @@ def _heads(output: ir.Value) -> _Heads | None:
         chain.append(node)
         output = node.outputs[0]
     reshape, transpose = chain
-    shape, order = _constant(reshape.inputs[1]), transpose.attributes.get_ints("perm")
+    shape, order = constant_of(reshape.inputs[1]), transpose.attributes.get_ints("perm")
     if shape is None or shape.size < 3 or -1 in shape[-2:]:
         return None
     return _Heads(reshape, transpose, tuple(shape[:-2].tolist()), int(shape[-2]), int(shape[-1]), tuple(order))
 
 
 def _linear(multiply: ir.Node) -> _Linear | None:
-    weight = _constant(multiply.inputs[1])
+    weight = constant_of(multiply.inputs[1])
     if weight is None or weight.ndim != 2:
         return None
     product = multiply.outputs[0]
     if _only_use(product):
         ((add, _),) = product.uses()
-        if add.op_type == "Add" and (bias := _constant(add.inputs[_bias_index(add)])) is not None and bias.ndim == 1:
+        if add.op_type == "Add" and (bias := constant_of(add.inputs[_bias_index(add)])) is not None and bias.ndim == 1:
             return _Linear(multiply, add, weight, bias)
     return _Linear(multiply, None, weight, None)
 
@@ -195,26 +198,13 @@ def _is_power_of_two(factor: np.ndarray) -> bool:
 
 
 def _bias_index(add: ir.Node) -> int:
-    return 0 if _constant(add.inputs[0]) is not None else 1
+    return 0 if constant_of(add.inputs[0]) is not None else 1
 
 
 def _only_use(value: ir.Value) -> bool:
     return len(value.uses()) == 1 and not value.is_graph_output()
 
 
-def _constant(value: ir.Value | None) -> np.ndarray | None:
-    if value is None or value.producer() is not None or value.const_value is None:
-        return None
-    return value.const_value.numpy()
-
-
-def _new_constant(graph: ir.Graph, name: str, values: np.ndarray) -> ir.Value:
-    tensor = ir.tensor(values, name=name)
-    value = ir.Value(name=name, const_value=tensor, shape=ir.Shape(values.shape), type=ir.TensorType(tensor.dtype))
-    graph.register_initializer(value)
-    return value
-
-
 def _replace_constant(graph: ir.Graph, node: ir.Node, index: int, values: np.ndarray) -> None:
     name = f"{node.outputs[0].name}/scaled_{index}"
-    node.replace_input_with(index, _new_constant(graph, name, values.astype(np.float32)))
+    node.replace_input_with(index, new_constant(graph, name, values.astype(np.float32)))

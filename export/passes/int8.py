@@ -19,7 +19,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from tqdm import tqdm
 
 from export.passes.shortlist import projection_of, with_shortlist
-from export.trace import Pieces
+from export.trace import TracedCaptioner
 
 WEIGHTS = {"u8": (QuantType.QUInt8, False), "7bit": (QuantType.QInt8, True), "s8": (QuantType.QInt8, False)}
 """Kinds of weights. Signed ones run fastest; all 8 bits of them saturate in the additions of CPUs with AVX2 but not
@@ -30,8 +30,8 @@ IDENTICAL, CIDER_LOSS = 0.99, 0.005
 
 Captions = Sequence[tuple[list[int], float]]
 """Ids of each image's best caption, and its score."""
-Describe = Callable[[Pieces], Iterable[tuple[list[int], float]]]
-"""What pieces say of images, one after the other; it need not be asked to the end."""
+Describe = Callable[[TracedCaptioner], Iterable[tuple[list[int], float]]]
+"""What traced say of images, one after the other; it need not be asked to the end."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Trial:
 class Choice:
     """The layers that were put in 8 bits, and all that was measured on the way."""
 
-    pieces: Pieces
+    traced: TracedCaptioner
     weights: str
     chosen: Trial
     trials: Sequence[Trial]
@@ -89,28 +89,28 @@ class Choice:
         }  # fmt: skip
 
 
-def layers_of(pieces: Pieces) -> dict[str, int]:
+def layers_of(traced: TracedCaptioner) -> dict[str, int]:
     """Layers that can be quantised and how many weights they have, in the order of computing.
 
     A name says the piece, the place in it and the shape: ``step/3 512x2048``.
     """
     return {
         f"{piece} {'x'.join(map(str, shape))}": int(np.prod(shape))
-        for piece, (_, shape) in {**_layers(pieces.start, "start"), **_layers(pieces.step, "step")}.items()
+        for piece, (_, shape) in {**_layers(traced.start, "start"), **_layers(traced.step, "step")}.items()
     }
 
 
-def to_int8(pieces: Pieces, layers: Collection[str], weights: str) -> Pieces:
-    """The pieces with ``layers`` in 8 bits; ``weights`` is one of :data:`WEIGHTS`."""
+def to_int8(traced: TracedCaptioner, layers: Collection[str], weights: str) -> TracedCaptioner:
+    """The traced with ``layers`` in 8 bits; ``weights`` is one of :data:`WEIGHTS`."""
     return replace(
-        pieces,
-        start=_quantise(pieces.start, "start", layers, weights),
-        step=_quantise(pieces.step, "step", layers, weights),
+        traced,
+        start=_quantise(traced.start, "start", layers, weights),
+        step=_quantise(traced.step, "step", layers, weights),
     )
 
 
 def choose(
-    pieces: Pieces,
+    traced: TracedCaptioner,
     weights: str,
     describe: Describe,
     describe_some: Describe,
@@ -126,19 +126,19 @@ def choose(
         describe_some: captions of a few, for trying layers one by one.
         cider: CIDEr-D of captions of all images.
     """
-    sizes = layers_of(pieces)
-    few = list(describe_some(pieces))
+    sizes = layers_of(traced)
+    few = list(describe_some(traced))
     damage = {
-        name: _mean_change(few, list(describe_some(to_int8(pieces, [name], weights))))
+        name: _mean_change(few, list(describe_some(to_int8(traced, [name], weights))))
         for name in tqdm(sizes, desc="layers alone", unit="layer")
     }
     order = sorted(sizes, key=lambda name: damage[name] / sizes[name])
-    exact = list(describe(pieces))
+    exact = list(describe(traced))
     exact_cider = cider(exact)
     trials: list[Trial] = []
 
     def trial(count: int) -> Trial:
-        candidate = to_int8(pieces, order[:count], weights)
+        candidate = to_int8(traced, order[:count], weights)
         said: list[tuple[list[int], float]] = []
         changed = 0
         for caption, (expected, _) in zip(describe(candidate), exact, strict=True):
@@ -159,7 +159,7 @@ def choose(
             best, low = trials[-1], (low + high) // 2
         else:
             high = (low + high) // 2
-    return Choice(to_int8(pieces, best.layers, weights), weights, best, trials, damage)
+    return Choice(to_int8(traced, best.layers, weights), weights, best, trials, damage)
 
 
 def _mean_change(exact: Captions, said: Captions) -> float:

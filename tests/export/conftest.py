@@ -1,4 +1,4 @@
-"""Pieces of tiny captioners, traced once and joined in many ways, and an exported bundle."""
+"""TracedCaptioner of tiny captioners, traced once and joined in many ways, and an exported bundle."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from export.storage import round_to_float16
-from export.trace import Pieces, export_pieces
+from export.trace import TracedCaptioner, trace_captioner
 from export.vision import export_vision
 from tests.conftest import ROOT
 from tests.tiny_model import tiny_smart, tiny_trained
@@ -17,19 +17,19 @@ from training.models.smart import Smart
 
 
 @pytest.fixture(scope="session", params=[(5, 2), (1, 1), (3, 1), (10, 1)], ids=lambda p: f"beam{p[0]}-layers{p[1]}")
-def traced(request: pytest.FixtureRequest) -> tuple[Smart, Pieces]:
-    """A model and its pieces, with several sizes of the beam."""
+def traced_model(request: pytest.FixtureRequest) -> tuple[Smart, TracedCaptioner]:
+    """A model and its traced, with several sizes of the beam."""
     beam_size, layers = request.param
     model = tiny_smart(encoder_layers=layers, decoder_layers=layers)
-    return model, export_pieces(model, beam_size)
+    return model, trace_captioner(model, beam_size)
 
 
 @pytest.fixture(scope="session")
-def pieces() -> Pieces:
+def traced() -> TracedCaptioner:
     """Of a model with three beams and weights that are worth halving, and lose nothing by it."""
     model = tiny_smart(vocabulary_size=200, d_model=64, d_ff=256, encoder_layers=1, decoder_layers=1)
     round_to_float16(model)
-    return export_pieces(model, 3)
+    return trace_captioner(model, 3)
 
 
 @pytest.fixture(scope="session")

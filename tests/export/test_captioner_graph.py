@@ -7,8 +7,9 @@ import onnx
 import onnxruntime
 import pytest
 
-from export.captioner import loop_form, static_form
-from export.trace import Pieces
+from export.loop_form import loop_form
+from export.static_form import static_form
+from export.trace import TracedCaptioner
 from tests.export.graphs import MAX_WORDS, assert_equal_to_plain_search, ragged, run, session_of
 from training.models.smart import Smart
 
@@ -16,9 +17,9 @@ Loop = tuple[Smart, onnxruntime.InferenceSession]
 
 
 @pytest.fixture(scope="module")
-def looping(traced: tuple[Smart, Pieces]) -> Loop:
-    model, pieces = traced
-    return model, session_of(loop_form(pieces, MAX_WORDS))
+def looping(traced_model: tuple[Smart, TracedCaptioner]) -> Loop:
+    model, traced = traced_model
+    return model, session_of(loop_form(traced, MAX_WORDS))
 
 
 @pytest.mark.parametrize("batch", [1, 7])
@@ -46,72 +47,72 @@ def test_attention_is_a_distribution_over_the_tokens_that_are_there(looping: Loo
 
 
 @pytest.mark.parametrize("batch", [1, 7])
-def test_all_beams_of_the_static_form_equal_a_plain_beam_searchs(traced: tuple[Smart, Pieces], batch: int) -> None:
-    model, pieces = traced
-    session = session_of(static_form(pieces, MAX_WORDS, tokens=9, batch=batch))
+def test_all_beams_of_the_static_form_equal_a_plain_beam_searchs(traced_model: tuple[Smart, TracedCaptioner], batch: int) -> None:
+    model, traced = traced_model
+    session = session_of(static_form(traced, MAX_WORDS, tokens=9, batch=batch))
     lengths = []
     for seed in (0, 5, 8, 50) if batch == 1 else (0,):
         tokens, mask = ragged(batch, seed)
         found = run(session, tokens, mask)
-        assert found["words"].shape == (batch, pieces.beam_size, MAX_WORDS)
-        assert found["attention"].shape == (batch, pieces.beam_size, MAX_WORDS, 9)
-        lengths += assert_equal_to_plain_search(model, found, tokens, mask, beams=pieces.beam_size)
+        assert found["words"].shape == (batch, traced.beam_size, MAX_WORDS)
+        assert found["attention"].shape == (batch, traced.beam_size, MAX_WORDS, 9)
+        lengths += assert_equal_to_plain_search(model, found, tokens, mask, beams=traced.beam_size)
     if batch == 1:  # images are among them whose beams all end at different steps (of ten beams, seven)
-        assert max(len(set(of_image)) for of_image in lengths) >= min(pieces.beam_size, 7)
+        assert max(len(set(of_image)) for of_image in lengths) >= min(traced.beam_size, 7)
 
 
-def test_without_early_exit_all_beams_of_the_loop_form_are_finished(traced: tuple[Smart, Pieces]) -> None:
-    model, pieces = traced
-    session = session_of(loop_form(pieces, MAX_WORDS, early_exit=False))
+def test_without_early_exit_all_beams_of_the_loop_form_are_finished(traced_model: tuple[Smart, TracedCaptioner]) -> None:
+    model, traced = traced_model
+    session = session_of(loop_form(traced, MAX_WORDS, early_exit=False))
     tokens, mask = ragged(2, 3)
     found = run(session, tokens, mask)
     assert found["words"].shape[2] == MAX_WORDS
-    assert_equal_to_plain_search(model, found, tokens, mask, beams=pieces.beam_size)
+    assert_equal_to_plain_search(model, found, tokens, mask, beams=traced.beam_size)
 
 
-def test_the_longest_caption_is_an_option(pieces: Pieces) -> None:
-    found = run(session_of(static_form(pieces, 4, tokens=9)), *ragged(1, 0))
+def test_the_longest_caption_is_an_option(traced: TracedCaptioner) -> None:
+    found = run(session_of(static_form(traced, 4, tokens=9)), *ragged(1, 0))
     assert found["words"].shape == (1, 3, 4)
-    assert run(session_of(loop_form(pieces, 4, early_exit=False)), *ragged(1, 0))["words"].shape == (1, 3, 4)
+    assert run(session_of(loop_form(traced, 4, early_exit=False)), *ragged(1, 0))["words"].shape == (1, 3, 4)
 
 
 @pytest.mark.parametrize("form", [lambda p: loop_form(p, MAX_WORDS), lambda p: static_form(p, MAX_WORDS, 9)])
-def test_a_graph_uses_standard_operators_alone(pieces: Pieces, form: object) -> None:
-    graph = form(pieces)  # type: ignore[operator]
+def test_a_graph_uses_standard_operators_alone(traced: TracedCaptioner, form: object) -> None:
+    graph = form(traced)  # type: ignore[operator]
     assert {opset.domain for opset in graph.opset_import} == {""}
     onnx.checker.check_model(graph, full_check=True)
 
 
-def test_layers_that_share_an_input_are_one(pieces: Pieces) -> None:
+def test_layers_that_share_an_input_are_one(traced: TracedCaptioner) -> None:
     def widths(piece: onnx.ModelProto) -> list[int]:
         shapes = {tensor.name: tensor.dims for tensor in piece.graph.initializer}
         products = [node for node in piece.graph.node if node.op_type == "MatMul" and node.input[1] in shapes]
         return [shapes[node.input[1]][1] for node in products]
 
     # queries, keys and values; output; queries; output; the two of the feed-forward part; words
-    assert widths(pieces.step) == [192, 64, 64, 64, 256, 64, 200]
+    assert widths(traced.step) == [192, 64, 64, 64, 256, 64, 200]
     # tokens; queries, keys and values; output; feed-forward; keys and values of the decoder's layer
-    assert widths(pieces.start) == [64, 192, 64, 256, 64, 128]
-    kinds = [node.op_type for node in pieces.step.graph.node]
+    assert widths(traced.start) == [64, 192, 64, 256, 64, 128]
+    kinds = [node.op_type for node in traced.step.graph.node]
     assert "Mul" not in kinds
     # queries, keys and values are split into heads together; the query of the image by itself
     assert kinds.count("Split") == 1
     assert kinds.count("Reshape") < 12
 
 
-def test_what_keeps_words_from_being_chosen_is_part_of_the_last_bias(pieces: Pieces) -> None:
+def test_what_keeps_words_from_being_chosen_is_part_of_the_last_bias(traced: TracedCaptioner) -> None:
     # of the tiny model: words that are never said are -1e9, and nothing is added to the 200 logits after that
-    biases = [onnx.numpy_helper.to_array(each) for each in pieces.step.graph.initializer if list(each.dims) == [200]]
+    biases = [onnx.numpy_helper.to_array(each) for each in traced.step.graph.initializer if list(each.dims) == [200]]
     assert len(biases) == 1
     assert biases[0].min() < -1e8
 
 
-def test_onnx_runtime_adds_biases_within_the_products_of_a_word(pieces: Pieces, tmp_path: Path) -> None:
+def test_onnx_runtime_adds_biases_within_the_products_of_a_word(traced: TracedCaptioner, tmp_path: Path) -> None:
     optimised = tmp_path / "optimised.onnx"
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(optimised)
     options.log_severity_level = 3
-    graph = loop_form(pieces, MAX_WORDS).SerializeToString()
+    graph = loop_form(traced, MAX_WORDS).SerializeToString()
     onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     (loop,) = (node for node in onnx.load(optimised).graph.node if node.op_type == "Loop")
     (body,) = (attribute.g for attribute in loop.attribute if attribute.name == "body")

@@ -4,9 +4,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from export.captioner import loop_form, static_form
-from export.passes.float16 import pieces_in_float16
-from export.trace import Pieces
+from export.loop_form import loop_form
+from export.static_form import static_form
+from export.passes.float16 import to_float16
+from export.trace import TracedCaptioner
 from export.verify import unsupported_by_tensorrt
 
 
@@ -18,17 +19,17 @@ def graph_of(node: onnx.NodeProto, kind: int = TensorProto.FLOAT, size: int | st
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
 
 
-@pytest.mark.parametrize("precision", [lambda pieces: pieces, pieces_in_float16], ids=["float32", "float16"])
-def test_the_static_form_is_on_the_list_whole(pieces: Pieces, precision: object) -> None:
-    assert unsupported_by_tensorrt(static_form(precision(pieces), 6, 9)) == []  # type: ignore[operator]
+@pytest.mark.parametrize("precision", [lambda traced: traced, to_float16], ids=["float32", "float16"])
+def test_the_static_form_is_on_the_list_whole(traced: TracedCaptioner, precision: object) -> None:
+    assert unsupported_by_tensorrt(static_form(precision(traced), 6, 9)) == []  # type: ignore[operator]
 
 
 def test_the_vision_graph_is_on_the_list_with_any_batch(vision_graph: onnx.ModelProto) -> None:
     assert unsupported_by_tensorrt(vision_graph, static=False) == []
 
 
-def test_a_graph_with_a_loop_is_not_static(pieces: Pieces) -> None:
-    reasons = unsupported_by_tensorrt(loop_form(pieces, 6))
+def test_a_graph_with_a_loop_is_not_static(traced: TracedCaptioner) -> None:
+    reasons = unsupported_by_tensorrt(loop_form(traced, 6))
     assert any(reason.startswith("Loop") for reason in reasons)
 
 

@@ -8,9 +8,10 @@ import onnxruntime
 import pytest
 import torch
 
-from export.captioner import loop_form, static_form
+from export.loop_form import loop_form
+from export.static_form import static_form
 from export.storage import round_to_float16, round_to_int8, share_weights, store_as_float16, store_as_int8
-from export.trace import Pieces
+from export.trace import TracedCaptioner
 from export.verify import synthetic_images
 from export.vision import export_vision
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
@@ -18,8 +19,8 @@ from tests.tiny_model import tiny_trained
 from training.vision.mobilenet_v2 import MobileNetV2
 
 
-def test_rounded_weights_stored_in_16_bit_lose_nothing(pieces: Pieces) -> None:
-    graph = loop_form(pieces, MAX_WORDS)
+def test_rounded_weights_stored_in_16_bit_lose_nothing(traced: TracedCaptioner) -> None:
+    graph = loop_form(traced, MAX_WORDS)
     whole = run(session_of(graph), *ragged(7, 0))
     size = len(graph.SerializeToString())
     store_as_float16(graph)
@@ -60,9 +61,9 @@ def test_convolutions_that_were_not_rounded_are_not_stored_in_8_bit() -> None:
 
 
 @pytest.fixture
-def shared(pieces: Pieces, tmp_path: Path) -> list[Path]:
+def shared(traced: TracedCaptioner, tmp_path: Path) -> list[Path]:
     """Both forms, each alone and then with their weights in one file."""
-    graphs = [loop_form(pieces, MAX_WORDS), static_form(pieces, MAX_WORDS, 9)]
+    graphs = [loop_form(traced, MAX_WORDS), static_form(traced, MAX_WORDS, 9)]
     for name, graph in zip(("loop", "static"), graphs, strict=True):
         onnx.save(graph, str(tmp_path / f"{name}_alone.onnx"))
     share_weights(graphs, tmp_path / "weights")

@@ -9,10 +9,11 @@ import onnx
 import pytest
 from onnx import TensorProto, numpy_helper
 
-from export.captioner import loop_form, static_form
-from export.passes.float16 import pieces_in_float16, write_float16
+from export.loop_form import loop_form
+from export.static_form import static_form
+from export.passes.float16 import to_float16, write_float16
 from export.passes.int8 import WEIGHTS, apart_from_tables, choose, layers_of, to_int8
-from export.trace import Pieces
+from export.trace import TracedCaptioner
 from export.verify import synthetic_images
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
 
@@ -30,8 +31,8 @@ def input_types(graph: onnx.GraphProto) -> dict[str, set[int]]:
     return found
 
 
-def test_in_float16_layers_are_halves_and_what_needs_range_is_not(pieces: Pieces) -> None:
-    halved = pieces_in_float16(pieces)
+def test_in_float16_layers_are_halves_and_what_needs_range_is_not(traced: TracedCaptioner) -> None:
+    halved = to_float16(traced)
     for piece in (halved.start, halved.step):
         types = input_types(piece.graph)
         assert types["MatMul"] == {TensorProto.FLOAT16}
@@ -42,10 +43,10 @@ def test_in_float16_layers_are_halves_and_what_needs_range_is_not(pieces: Pieces
     assert cache["scores"] == TensorProto.FLOAT
 
 
-def test_float16_says_what_float32_says_in_both_forms(pieces: Pieces) -> None:
+def test_float16_says_what_float32_says_in_both_forms(traced: TracedCaptioner) -> None:
     tokens, mask = ragged(1, 1)
-    halved = pieces_in_float16(pieces)
-    expected = run(session_of(static_form(pieces, MAX_WORDS, 9)), tokens, mask)
+    halved = to_float16(traced)
+    expected = run(session_of(static_form(traced, MAX_WORDS, 9)), tokens, mask)
     for graph in (loop_form(halved, MAX_WORDS), static_form(halved, MAX_WORDS, 9)):
         found = run(session_of(graph), tokens, mask)
         steps = found["words"].shape[2]
@@ -65,65 +66,65 @@ def test_the_vision_graph_in_float16_takes_and_gives_what_the_other_does(vision_
 
 
 @pytest.mark.parametrize("weights", list(WEIGHTS))
-def test_8_bit_layers_come_close_to_float32(pieces: Pieces, weights: str) -> None:
+def test_8_bit_layers_come_close_to_float32(traced: TracedCaptioner, weights: str) -> None:
     tokens, mask = ragged(1, 1)
-    quantised = to_int8(pieces, list(layers_of(pieces)), weights)
+    quantised = to_int8(traced, list(layers_of(traced)), weights)
     kept = [tensor for piece in (quantised.start, quantised.step) for tensor in piece.graph.initializer]
     small = [
         numpy_helper.to_array(tensor)
         for tensor in kept
         if tensor.data_type in (TensorProto.INT8, TensorProto.UINT8) and len(tensor.dims) == 2
     ]
-    assert len(small) == len(layers_of(pieces))
+    assert len(small) == len(layers_of(traced))
     if weights == "7bit":  # two products of an 8-bit input and a weight must fit 16 bits with a sign
         assert all(values.dtype == np.int8 and np.abs(values.astype(int)).max() <= 64 for values in small)
-    expected = run(session_of(loop_form(pieces, MAX_WORDS)), tokens, mask)
+    expected = run(session_of(loop_form(traced, MAX_WORDS)), tokens, mask)
     found = run(session_of(loop_form(quantised, MAX_WORDS)), tokens, mask)
     np.testing.assert_allclose(found["log_probabilities"][0, 0, 0], expected["log_probabilities"][0, 0, 0], atol=0.3)
 
 
-def test_a_products_table_of_positions_can_be_multiplied_beforehand(pieces: Pieces) -> None:
-    names = [node.name for node in pieces.step.graph.node if node.op_type == "MatMul"]
-    apart = replace(pieces, step=apart_from_tables(pieces.step, names))
-    (added,) = {t.name for t in apart.step.graph.initializer} - {t.name for t in pieces.step.graph.initializer}
+def test_a_products_table_of_positions_can_be_multiplied_beforehand(traced: TracedCaptioner) -> None:
+    names = [node.name for node in traced.step.graph.node if node.op_type == "MatMul"]
+    apart = replace(traced, step=apart_from_tables(traced.step, names))
+    (added,) = {t.name for t in apart.step.graph.initializer} - {t.name for t in traced.step.graph.initializer}
     assert [list(t.dims) for t in apart.step.graph.initializer if t.name == added] == [[54, 192]]
     tokens, mask = ragged(2, 1)
-    expected = run(session_of(loop_form(pieces, MAX_WORDS)), tokens, mask)
+    expected = run(session_of(loop_form(traced, MAX_WORDS)), tokens, mask)
     found = run(session_of(loop_form(apart, MAX_WORDS)), tokens, mask)
     np.testing.assert_array_equal(found["words"], expected["words"])
     np.testing.assert_allclose(found["log_probabilities"], expected["log_probabilities"], atol=1e-4)
 
 
-def test_only_the_layers_that_were_named_are_in_8_bits(pieces: Pieces) -> None:
-    first, *others = layers_of(pieces)
+def test_only_the_layers_that_were_named_are_in_8_bits(traced: TracedCaptioner) -> None:
+    first, *others = layers_of(traced)
     assert first.startswith("start/0 ")
-    quantised = to_int8(pieces, [first], "u8")
+    quantised = to_int8(traced, [first], "u8")
     assert Counter(node.op_type for node in quantised.start.graph.node)["MatMulInteger"] == 1
-    assert quantised.step is pieces.step
+    assert quantised.step is traced.step
     assert len(others) == 12
 
 
-def quantised_layers(pieces: Pieces) -> int:
-    nodes = [node.op_type for piece in (pieces.start, pieces.step) for node in piece.graph.node]
+def quantised_layers(traced: TracedCaptioner) -> int:
+    nodes = [node.op_type for piece in (traced.start, traced.step) for node in piece.graph.node]
     return nodes.count("MatMulInteger")
 
 
 @pytest.mark.parametrize(("bearable", "chosen"), [(13, 13), (5, 5), (0, 0)])
-def test_as_many_layers_are_chosen_as_the_bar_allows(pieces: Pieces, bearable: int, chosen: int) -> None:
-    def describe(candidate: Pieces) -> Sequence[tuple[list[int], float]]:
+def test_as_many_layers_are_chosen_as_the_bar_allows(traced: TracedCaptioner, bearable: int, chosen: int) -> None:
+    def describe(candidate: TracedCaptioner) -> Sequence[tuple[list[int], float]]:
         changed = quantised_layers(candidate) > bearable
         return [([4, 5, 2 + changed], -1.0)] * 10
 
-    choice = choose(pieces, "u8", describe, describe, lambda captions: 0.5)
-    assert len(choice.chosen.layers) == quantised_layers(choice.pieces) == chosen
+    choice = choose(traced, "u8", describe, describe, lambda captions: 0.5)
+    assert len(choice.chosen.layers) == quantised_layers(choice.traced) == chosen
     assert choice.chosen.identical == 1
     report = choice.report()
     assert report["layers"] == chosen
     assert len(report["damage_of_each_layer"]) == 13
 
 
-def test_layers_are_refused_where_captions_stay_the_same_but_for_their_worth(pieces: Pieces) -> None:
+def test_layers_are_refused_where_captions_stay_the_same_but_for_their_worth(traced: TracedCaptioner) -> None:
     same = [([4, 2], -1.0)] * 10
     worth = iter([0.5, *[0.4] * 20])
-    choice = choose(pieces, "u8", lambda _: same, lambda _: same, lambda _: next(worth))
+    choice = choose(traced, "u8", lambda _: same, lambda _: same, lambda _: next(worth))
     assert choice.chosen.layers == ()

@@ -7,10 +7,10 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from export.captioner import loop_form
+from export.loop_form import loop_form
 from export.passes.int8 import layers_of, to_int8
 from export.passes.shortlist import WORDS_A_BEAM, projection_of, with_shortlist
-from export.trace import Pieces
+from export.trace import TracedCaptioner
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
 from training.models.smart import Smart
 
@@ -25,18 +25,18 @@ def rounded_projection(step: onnx.ModelProto, digits: int) -> onnx.ModelProto:
     return rough
 
 
-def test_with_an_exact_projection_nothing_changes(pieces: Pieces) -> None:
-    listed = replace(pieces, step=with_shortlist(pieces.step))
+def test_with_an_exact_projection_nothing_changes(traced: TracedCaptioner) -> None:
+    listed = replace(traced, step=with_shortlist(traced.step))
     tokens, mask = ragged(3, 1)
-    expected = run(session_of(loop_form(pieces, MAX_WORDS)), tokens, mask)
+    expected = run(session_of(loop_form(traced, MAX_WORDS)), tokens, mask)
     found = run(session_of(loop_form(listed, MAX_WORDS)), tokens, mask)
     np.testing.assert_array_equal(found["words"], expected["words"])
     np.testing.assert_allclose(found["scores"], expected["scores"], atol=1e-4)
 
 
-def test_a_rough_projection_changes_fewer_captions_with_a_shortlist(pieces: Pieces) -> None:
+def test_a_rough_projection_changes_fewer_captions_with_a_shortlist(traced: TracedCaptioner) -> None:
     def changed(step: onnx.ModelProto) -> tuple[int, float]:
-        session = session_of(loop_form(replace(pieces, step=step), MAX_WORDS, early_exit=False))
+        session = session_of(loop_form(replace(traced, step=step), MAX_WORDS, early_exit=False))
         captions, difference = 0, 0.0
         for seed in range(6):
             tokens, mask = ragged(4, seed)
@@ -45,34 +45,34 @@ def test_a_rough_projection_changes_fewer_captions_with_a_shortlist(pieces: Piec
             difference = max(difference, float(np.abs(expected["scores"][:, 0] - found["scores"][:, 0]).max()))
         return captions, difference
 
-    exact = session_of(loop_form(pieces, MAX_WORDS, early_exit=False))
-    without, rounding = changed(rounded_projection(pieces.step, 2))
-    listed, rest = changed(rounded_projection(with_shortlist(pieces.step), 2))
+    exact = session_of(loop_form(traced, MAX_WORDS, early_exit=False))
+    without, rounding = changed(rounded_projection(traced.step, 2))
+    listed, rest = changed(rounded_projection(with_shortlist(traced.step), 2))
     assert without > 3  # of 24 captions of a tiny model whose words are near ties
     assert listed < without / 3
     assert rest < rounding
 
 
-def test_the_shortlist_is_two_words_a_beam_or_the_whole_vocabulary(traced: tuple[Smart, Pieces]) -> None:
-    model, pieces = traced
+def test_the_shortlist_is_two_words_a_beam_or_the_whole_vocabulary(traced_model: tuple[Smart, TracedCaptioner]) -> None:
+    model, traced = traced_model
     counts = [
         numpy_helper.to_array(tensor).tolist()
-        for tensor in with_shortlist(pieces.step).graph.initializer
+        for tensor in with_shortlist(traced.step).graph.initializer
         if tensor.name.endswith("/count")
     ]
-    assert counts == [[min(WORDS_A_BEAM * pieces.beam_size, model.config.vocabulary_size)]]
+    assert counts == [[min(WORDS_A_BEAM * traced.beam_size, model.config.vocabulary_size)]]
 
 
-def test_the_projection_in_8_bits_has_a_shortlist_and_other_layers_need_none(pieces: Pieces) -> None:
+def test_the_projection_in_8_bits_has_a_shortlist_and_other_layers_need_none(traced: TracedCaptioner) -> None:
     def shortlists(layers: list[str]) -> int:
-        step = to_int8(pieces, layers, "u8").step
+        step = to_int8(traced, layers, "u8").step
         return sum(node.op_type == "ScatterElements" for node in step.graph.node)
 
-    *others, projection = layers_of(pieces)
+    *others, projection = layers_of(traced)
     assert shortlists(others) == 0
     assert shortlists([projection]) == 1
 
 
-def test_a_graph_that_chooses_nothing_is_refused(pieces: Pieces) -> None:
+def test_a_graph_that_chooses_nothing_is_refused(traced: TracedCaptioner) -> None:
     with pytest.raises(ValueError, match="TopK"):
-        with_shortlist(pieces.start)
+        with_shortlist(traced.start)

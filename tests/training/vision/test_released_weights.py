@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from export.storage import round_to_int8, store_as_int8
+from export.shapes import TensorSpec
 from export.torch_to_onnx import to_onnx
 from export.verify import synthetic_images
 from tests.tiny_model import tiny_trained
@@ -131,7 +132,7 @@ def test_the_early_layers_are_those_up_to_the_map_of_stride_8() -> None:
 
 def test_an_onnx_file_of_the_network_is_read_back_exactly(tmp_path: Path) -> None:
     backbone = tiny_trained().backbone
-    graph = to_onnx(backbone.layers, {"input": torch.zeros(2, 3, 224, 224)}, ["grid"], {})
+    graph = to_onnx(backbone.layers, {"input": TensorSpec(torch.float32, (2, 3, 224, 224))}, ["grid"])
     onnx.save(graph, str(tmp_path / "backbone.onnx"))
     images = torch.from_numpy(synthetic_images(2, 224))
     with torch.inference_mode():
@@ -141,7 +142,7 @@ def test_an_onnx_file_of_the_network_is_read_back_exactly(tmp_path: Path) -> Non
 def test_an_onnx_file_whose_weights_are_stored_in_8_bits_is_read_back_exactly(tmp_path: Path) -> None:
     backbone = tiny_trained().backbone
     round_to_int8(backbone)
-    graph = to_onnx(backbone.layers, {"input": torch.zeros(2, 3, 224, 224)}, ["grid"], {})
+    graph = to_onnx(backbone.layers, {"input": TensorSpec(torch.float32, (2, 3, 224, 224))}, ["grid"])
     store_as_int8(graph)
     assert any(node.op_type == "DequantizeLinear" for node in graph.graph.node)
     onnx.save(graph, str(tmp_path / "backbone.onnx"))
@@ -151,7 +152,7 @@ def test_an_onnx_file_whose_weights_are_stored_in_8_bits_is_read_back_exactly(tm
 
 
 def test_another_network_is_refused_with_the_first_difference(tmp_path: Path) -> None:
-    graph = to_onnx(torch.nn.Conv2d(3, 8, 3), {"input": torch.zeros(2, 3, 8, 8)}, ["output"], {})
+    graph = to_onnx(torch.nn.Conv2d(3, 8, 3), {"input": TensorSpec(torch.float32, (2, 3, 8, 8))}, ["output"])
     onnx.save(graph, str(tmp_path / "other.onnx"))
     with pytest.raises(BackboneError, match="1 convolutions, MobileNetV2 has 52"):
         load_backbone(tmp_path / "other.onnx")

@@ -6,6 +6,7 @@ import onnx
 import pytest
 import torch
 
+from export.shapes import TensorSpec
 from export.torch_to_onnx import to_onnx
 from training.checkpoint import save_checkpoint
 from training.errors import BackboneError, CheckpointError
@@ -39,7 +40,7 @@ def test_other_classes_keep_the_scores_of_those_that_were_known() -> None:
 
 
 def test_another_network_is_refused_with_the_first_difference(tmp_path: Path) -> None:
-    graph = to_onnx(torch.nn.Conv2d(3, 8, 3), {"input": torch.zeros(2, 3, 8, 8)}, ["output"], {})
+    graph = to_onnx(torch.nn.Conv2d(3, 8, 3), {"input": TensorSpec(torch.float32, (2, 3, 8, 8))}, ["output"])
     onnx.save(graph, str(tmp_path / "other.onnx"))
     with pytest.raises(BackboneError, match="1 convolutions, YOLOX-nano has 113"):
         TrainedDetector.load(tmp_path / "other.onnx")

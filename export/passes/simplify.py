@@ -1,0 +1,105 @@
+"""Remove what tracing leaves behind, so that the other passes find the layers: each is exact."""
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+from onnx_ir.passes.common import (
+    CommonSubexpressionEliminationPass,
+    DeduplicateInitializersPass,
+    RemoveUnusedNodesPass,
+)
+
+from export.passes.constants import constant_of, new_constant
+
+
+def simplify(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Split Gemm, cancel axes that are added and removed, and compute equal expressions once."""
+    converted = ir.from_proto(model)
+    for node in list(converted.graph):
+        if node.op_type == "Gemm":
+            _split_gemm(converted.graph, node)
+        elif node.op_type == "Squeeze":
+            _cancel_axes(node)
+        elif node.op_type == "Gather":
+            _index_by_scalar(node)
+    DeduplicateInitializersPass()(converted)
+    CommonSubexpressionEliminationPass()(converted)
+    RemoveUnusedNodesPass()(converted)
+    return ir.to_proto(converted)
+
+
+def split_gemms(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Write every Gemm with constant weights as MatMul and Add, as other linear layers are; ONNX Runtime joins them
+    again.
+    """
+    converted = ir.from_proto(model)
+    for node in list(converted.graph):
+        if node.op_type == "Gemm":
+            _split_gemm(converted.graph, node)
+    RemoveUnusedNodesPass()(converted)
+    return ir.to_proto(converted)
+
+
+def _split_gemm(graph: ir.Graph, gemm: ir.Node) -> None:
+    """``alpha * a @ b + beta * c`` becomes MatMul and Add, where ``b`` and ``c`` are constants."""
+    a, b, c = (*gemm.inputs, None)[:3]
+    weight, bias = constant_of(b), constant_of(c)
+    alpha, beta = gemm.attributes.get_float("alpha", 1.0), gemm.attributes.get_float("beta", 1.0)
+    if a is None or weight is None or gemm.attributes.get_int("transA", 0):
+        return
+    if gemm.attributes.get_int("transB", 0):
+        weight = weight.T
+    if c is not None and (bias is None or bias.size not in (1, weight.shape[1])):
+        return
+    (output,) = gemm.outputs
+    weight = weight * np.asarray(alpha, weight.dtype)
+    name = output.name
+    nodes = [ir.node("MatMul", [a, new_constant(graph, f"{name}/weight", np.ascontiguousarray(weight))])]
+    if bias is not None:
+        scaled = (bias * np.asarray(beta, bias.dtype)).reshape(-1)
+        nodes.append(ir.node("Add", [nodes[0].outputs[0], new_constant(graph, f"{name}/bias", scaled)]))
+    for node in nodes:
+        node.outputs[0].type, node.outputs[0].shape = output.type, output.shape
+        node.outputs[0].name = name if node is nodes[-1] else f"{name}/product"
+        node.name = f"{gemm.name}/{node.op_type}"
+    graph.insert_before(gemm, nodes)
+    ir.convenience.replace_all_uses_with(output, nodes[-1].outputs[0], replace_graph_outputs=True)
+    graph.remove(gemm, safe=True)
+
+
+def _cancel_axes(squeeze: ir.Node) -> None:
+    """``Squeeze(Unsqueeze(x, axes), axes)`` is ``x``."""
+    value = squeeze.inputs[0]
+    unsqueeze = None if value is None else value.producer()
+    if unsqueeze is None or unsqueeze.op_type != "Unsqueeze":
+        return
+    removed, added = (constant_of(node.inputs[1]) if len(node.inputs) > 1 else None for node in (squeeze, unsqueeze))
+    source = unsqueeze.inputs[0]
+    if removed is None or added is None or source is None or removed.tolist() != added.tolist():
+        return
+    (result,) = squeeze.outputs
+    if result.is_graph_output():
+        if source.producer() is None or source.is_graph_output():
+            return
+        result.name, source.name = source.name, result.name
+    ir.convenience.replace_all_uses_with(result, source, replace_graph_outputs=True)
+
+
+def _index_by_scalar(gather: ir.Node) -> None:
+    """The row ``table[scalar + [0]]``, (1, d), that is only added to larger tensors is ``table[scalar]``, (d)."""
+    index, (row,) = gather.inputs[1], gather.outputs
+    add = None if index is None else index.producer()
+    if add is None or add.op_type != "Add" or gather.attributes.get_int("axis", 0) or row.is_graph_output():
+        return
+    for scalar, other in (add.inputs, reversed(add.inputs)):
+        zero = constant_of(other)
+        if zero is None or zero.tolist() != [0] or scalar is None or scalar.shape is None or len(scalar.shape):
+            continue
+        others = [value for user, _ in row.uses() for value in user.inputs if value is not None and value is not row]
+        if all(user.op_type == "Add" for user, _ in row.uses()) and all(
+            value.shape is not None and len(value.shape) > 1 for value in others
+        ):
+            gather.replace_input_with(1, scalar)
+            if row.shape is not None:
+                row.shape = ir.Shape(row.shape[1:])
+        return

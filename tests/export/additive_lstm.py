@@ -1,0 +1,131 @@
+"""Captioners of another shape than SMArT's: an LSTM with additive attention, whose state is Rows alone.
+
+:class:`PlacedLstm` reads boxes and the image's size as well. :class:`TwoAxes` has Slots whose slot axis is the last.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.models.captioner import Captioner, CaptionerConfig, Rows, Slots, Step, Visual, visible_slots
+
+WIDTH = 32
+
+
+class LstmState(NamedTuple):
+    hidden: Rows
+    """(B, G, d)"""
+    cell: Rows
+    """(B, G, d)"""
+
+
+class AdditiveLstm(Captioner):
+    """Attention from the hidden state before the word, then one LSTM cell (Xu et al., 2015)."""
+
+    def __init__(self, config: CaptionerConfig) -> None:
+        super().__init__(config)
+        self.token_projection = nn.Linear(config.token_width, WIDTH)
+        self.hidden_projection = nn.Linear(WIDTH, WIDTH)
+        self.attention_score = nn.Linear(WIDTH, 1, bias=False)
+        self.word_embedding = nn.Embedding(config.vocabulary_size, WIDTH)
+        self.cell = nn.LSTMCell(WIDTH + config.token_width, WIDTH)
+        self.word_projection = nn.Linear(WIDTH, config.vocabulary_size)
+
+    def encode(self, visual: Visual) -> dict[str, Any]:
+        return {"tokens": visual.tokens, "projected": self.token_projection(visual.tokens), "mask": visual.mask}
+
+    def initial_state(self, encoded: dict[str, Any], sequences: int) -> LstmState:
+        start = encoded["projected"].mean(dim=1, keepdim=True).expand(-1, sequences, -1).tanh()
+        return LstmState(Rows(start), Rows(torch.zeros_like(start)))
+
+    def decode(
+        self, words: Tensor, position: Tensor | int, past: Tensor, state: LstmState, encoded: dict[str, Any]
+    ) -> Step:
+        hidden, cell = state.hidden.values.flatten(0, 1), state.cell.values.flatten(0, 1)
+        batch, group, length = words.shape
+        logits, attentions = [], []
+        for place in range(length):
+            query = self.hidden_projection(hidden).unflatten(0, (batch, group))
+            scores = self.attention_score((query[:, :, None] + encoded["projected"][:, None]).tanh()).squeeze(-1)
+            if encoded["mask"] is not None:
+                scores = scores.masked_fill(~encoded["mask"][:, None], -1e9)
+            attention = scores.softmax(dim=-1)
+            context = attention @ encoded["tokens"]
+            inputs = torch.cat([self.word_embedding(words[:, :, place]), context], dim=-1).flatten(0, 1)
+            hidden, cell = self.cell(inputs, (hidden, cell))
+            logits.append(self.word_projection(hidden).unflatten(0, (batch, group)))
+            attentions.append(attention)
+        return Step(
+            torch.stack(logits, dim=2),
+            torch.stack(attentions, dim=2),
+            LstmState(Rows(hidden.unflatten(0, (batch, group))), Rows(cell.unflatten(0, (batch, group)))),
+        )
+
+
+class PlacedLstm(AdditiveLstm):
+    """The same with the place and size of every token, in pixels, beside its features."""
+
+    needs_boxes = True
+    needs_image_size = True
+
+    def __init__(self, config: CaptionerConfig) -> None:
+        super().__init__(config)
+        self.place_projection = nn.Linear(4, config.token_width)
+
+    def encode(self, visual: Visual) -> dict[str, Any]:
+        assert visual.boxes_xyxy is not None
+        assert visual.image_size is not None
+        pixels = visual.boxes_xyxy * visual.image_size.repeat(1, 2)[:, None]
+        return super().encode(visual._replace(tokens=visual.tokens + self.place_projection(pixels / 100)))
+
+
+class TwoAxes(Captioner):
+    """Self-attention with keys as (B, d, S) and values as (B, S, d), in one dict; the image adds a bias."""
+
+    def __init__(self, config: CaptionerConfig) -> None:
+        super().__init__(config)
+        self.word_embedding = nn.Embedding(config.vocabulary_size, WIDTH)
+        self.query, self.key, self.value = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
+        self.image_key = nn.Linear(config.token_width, WIDTH)
+        self.word_projection = nn.Linear(WIDTH, config.vocabulary_size)
+
+    def encode(self, visual: Visual) -> tuple[Tensor, Tensor | None]:
+        return self.image_key(visual.tokens), visual.mask
+
+    def initial_state(self, encoded: tuple[Tensor, Tensor | None], sequences: int) -> dict[str, Slots | None]:
+        tokens = encoded[0]
+        return {"keys": Slots(tokens[:, :0].transpose(1, 2)), "nothing": None, "values": Slots(tokens[:, :0])}
+
+    def decode(
+        self, words: Tensor, position: Tensor | int, past: Tensor, state: dict[str, Any], encoded: tuple[Tensor, Any]
+    ) -> Step:
+        (batch, group, length), (tokens, mask) = words.shape, encoded
+        x = self.word_embedding(words).flatten(1, 2)  # (B, G * T, d)
+        keys = torch.cat([state["keys"].values, self.key(x).transpose(1, 2)], dim=2)
+        values = torch.cat([state["values"].values, self.value(x)], dim=1)
+        visible = visible_slots(past, length)
+        weights = (self.query(x) @ keys).masked_fill(~visible, -1e9).softmax(dim=-1)
+        x = x + weights @ values
+        scores = x @ tokens.transpose(1, 2)
+        if mask is not None:
+            scores = scores.masked_fill(~mask[:, None], -1e9)
+        attention = scores.softmax(dim=-1)
+        logits = self.word_projection(x + attention @ tokens)
+        return Step(
+            logits.unflatten(1, (group, length)),
+            attention.unflatten(1, (group, length)),
+            {"keys": Slots(keys), "nothing": None, "values": Slots(values)},
+        )
+
+
+def tiny_captioner(family: type[Captioner], token_width: int = 24, vocabulary_size: int = 60, seed: int = 0) -> Captioner:
+    """A random captioner whose captions end at different lengths."""
+    torch.manual_seed(seed)
+    captioner: Any = family(CaptionerConfig(vocabulary_size, token_width)).eval()
+    with torch.no_grad():
+        captioner.word_embedding.weight *= 3
+        captioner.word_projection.weight *= 8
+        captioner.word_projection.weight[Vocabulary.end_id] *= 1.2
+    return captioner
