@@ -5,8 +5,8 @@ from pathlib import Path
 import onnx
 
 from export.loop_form import loop_form
-from export.static_form import static_form
 from export.passes.int8 import layers_of, to_int8
+from export.static_form import static_form
 from export.storage import share_weights
 from export.trace import trace_captioner
 from training.models.captioner import Captioner

@@ -1,30 +1,31 @@
-"""The vision graph of a captioner that was trained on stored features: that of the bundle which made them."""
+"""The vision graph of a captioner that was trained on stored features: that of the bundle which computed them."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from export.bundle import ExportError
 from export.metadata import EARLIER_SHA256
 from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
-from smart_caption_ros.captioning.vision import Vision
+from smart_caption_ros.captioning.vision import Vision, grid_boxes
 from smart_caption_ros.engines import create_engine
 from training.data.feature_extraction import VISION_GRAPH_TOKENS
 from training.engine.trained_captioner import TrainedCaptioner
+from training.models.captioner import Visual
 
 
 def lender_of_vision(trained: TrainedCaptioner, path: Path | None) -> Bundle | None:
-    """The bundle whose vision graph belongs to a captioner; None for a captioner with a backbone of its own.
+    """Read the bundle whose vision graph belongs to a captioner; None for a captioner with a backbone.
 
     Args:
+        trained: the captioner.
         path: of the bundle that was given for it, if any.
 
     Raises:
-        ExportError: the features came from something that no bundle carries, or ``path`` is not where they came from.
+        ExportError: the features came from something that no bundle contains, or not from ``path``.
         BundleError: the bundle is missing or wrong.
     """
     if trained.backbone is not None:
@@ -46,7 +47,10 @@ def lender_of_vision(trained: TrainedCaptioner, path: Path | None) -> Bundle | N
     bundle = Bundle.load(path)
     file = bundle.manifest["files"][VISION_GRAPH]
     digest = file["sha256"]
-    if source["vision_sha256"] not in (digest, *file.get(EARLIER_SHA256, ())) or bundle.token_width != trained.captioner.config.token_width:
+    if (
+        source["vision_sha256"] not in (digest, *file.get(EARLIER_SHA256, ()))
+        or bundle.token_width != trained.captioner.config.token_width
+    ):
         raise ExportError(
             f"{path}: its vision graph (sha256 {digest[:12]}, tokens {bundle.token_width} wide) did not make the "
             f"features of this captioner (sha256 {source['vision_sha256'][:12]}, "
@@ -55,7 +59,15 @@ def lender_of_vision(trained: TrainedCaptioner, path: Path | None) -> Bundle | N
     return bundle
 
 
-def tokens_of(bundle: Bundle) -> Callable[[np.ndarray], Tensor]:
-    """What a bundle's vision graph makes of frames, (B, 224, 224, 3) uint8 BGR -> (B, N, width)."""
+def visual_by(bundle: Bundle) -> Callable[[np.ndarray], Visual]:
+    """Return a function that computes what a captioner sees of frames (B, 224, 224, 3) uint8 BGR, by the vision graph
+    of a bundle.
+    """
     vision = Vision(bundle, create_engine())
-    return lambda images_bgr: torch.from_numpy(vision.tokens(images_bgr))
+
+    def visual(images_bgr: np.ndarray) -> Visual:
+        tokens = vision.tokens(images_bgr)
+        boxes, sizes = np.tile(grid_boxes(*bundle.grid), (len(tokens), 1, 1)), [images_bgr.shape[2:0:-1]] * len(tokens)
+        return Visual(torch.from_numpy(tokens), None, torch.from_numpy(boxes), torch.tensor(sizes, dtype=torch.float32))
+
+    return visual

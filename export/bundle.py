@@ -1,4 +1,4 @@
-"""Write a bundle: all of it or none of it."""
+"""Write a bundle folder, whole or not at all."""
 
 import dataclasses
 import os
@@ -28,6 +28,20 @@ class ExportError(Exception):
     """A bundle cannot be written; the message says why and what to do."""
 
 
+def check_destination(folder: Path, *, replace: bool) -> None:
+    """Check that a bundle may be written to ``folder``.
+
+    Raises:
+        ExportError: ``folder`` exists and ``replace`` is False, or it is not a bundle.
+    """
+    if not folder.exists():
+        return
+    if not replace:
+        raise ExportError(f"{folder} exists; give --replace to write over it")
+    if not (folder / MANIFEST).is_file():
+        raise ExportError(f"{folder} exists and is not a bundle; it is left alone")
+
+
 def write_bundle(
     folder: Path,
     graphs: Mapping[str, onnx.ModelProto],
@@ -37,23 +51,21 @@ def write_bundle(
     check: Callable[[Bundle], None],
     replace: bool = False,
 ) -> Bundle:
-    """Write under a temporary name, check, rename.
+    """Write a bundle under a temporary name, check it, rename it.
 
     Args:
-        graphs: by their file names. The captioner's share one file of weights, which are moved out of them.
-        facts: the manifest without ``files``; with ``detector`` and ``class_names`` where there is a detector's graph.
-        check: is shown the bundle under its temporary name; whatever it raises leaves ``folder`` as it was.
-        replace: an existing bundle at ``folder`` gives way, once the new one has passed.
+        folder: where the bundle is written.
+        graphs: by file name. The captioner's share one file of weights, which are moved out of them.
+        vocabulary: of the captioner.
+        facts: the manifest without ``files``; with ``detector`` and ``class_names`` if there is a detector's graph.
+        check: called with the bundle under its temporary name; if it raises, ``folder`` stays as it was.
+        replace: an existing bundle at ``folder`` is replaced once the new one has passed.
 
     Raises:
-        ExportError: ``folder`` exists and ``replace`` is False, or it holds something that is no bundle.
+        ExportError: ``folder`` exists and ``replace`` is False, or it is not a bundle.
         BundleError: ``facts`` lack something that a bundle needs.
     """
-    if folder.exists():
-        if not replace:
-            raise ExportError(f"{folder} exists; give --replace to write over it")
-        if not (folder / MANIFEST).is_file():
-            raise ExportError(f"{folder} exists and is not a bundle; it is left alone")
+    check_destination(folder, replace=replace)
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = folder.with_name(f"{folder.name}.{os.getpid()}.unfinished")
     unfinished.mkdir()
@@ -81,7 +93,7 @@ def write_bundle(
 
 
 def exporting_commit() -> str:
-    """The checkout's commit, with ``+`` where it has uncommitted changes; empty outside a checkout."""
+    """Return the checkout's commit, with ``+`` if it has uncommitted changes; empty outside a checkout."""
     here = Path(__file__).resolve().parent
 
     def git(*arguments: str) -> str:

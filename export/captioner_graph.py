@@ -2,9 +2,9 @@
 
 The captioner graph has the captioner and the whole beam search in one ONNX graph of standard operators. The *Loop form*
 (:mod:`export.loop_form`) takes any number of images and tokens and ends as soon as every image's best beam has ended,
-which is exact: scores only fall. The *static form* (:mod:`export.static_form`) has fixed shapes and no control flow, for
-TensorRT and CUDA graphs, which support neither; it decodes to the longest length. Both are joined from the graphs of
-:mod:`export.trace`.
+which is exact: scores only fall. The *static form* (:mod:`export.static_form`) has fixed shapes and no control flow,
+because TensorRT and CUDA graphs support nothing else; it decodes to the longest length. Both are joined from the graphs
+of :mod:`export.trace`.
 """
 
 import onnx

@@ -14,10 +14,11 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from export.shapes import BATCH, SLOTS, STEPS, TOKENS, Size, TensorSpec
+from smart_caption_ros.captioning.bundle import CAPTIONER_INPUTS
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.models.captioner import Captioner, Rows, Slots, Visual
 
-IMAGE_TOKENS, TOKEN_MASK, TOKEN_BOXES, FRAME_SIZE = "tokens", "token_mask", "token_boxes", "image_size"
+IMAGE_TOKENS, TOKEN_MASK, TOKEN_BOXES, FRAME_SIZE = CAPTIONER_INPUTS
 """Inputs of a captioner graph: the fields of :class:`Visual`."""
 
 
@@ -129,9 +130,7 @@ def measure(captioner: Captioner, beam_size: int) -> ContractShapes:
         ValueError: the captioner breaks the contract; the message says how.
     """
     encoded, state, shapes, dtypes = _run(captioner, beam_size, _BASE)
-    changes = {
-        symbol: _run(captioner, beam_size, {**_BASE, symbol: size + 2})[2] for symbol, size in _BASE.items()
-    }
+    changes = {symbol: _run(captioner, beam_size, {**_BASE, symbol: size + 2})[2] for symbol, size in _BASE.items()}
     specs = {
         name: TensorSpec(
             dtypes[name],

@@ -1,6 +1,6 @@
-"""What a change of precision does to captions: Flickr8k's dev split as the captioner graph sees it."""
+"""Effect of a change of precision on captions, measured on Flickr8k's dev split."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,24 +17,40 @@ from training.paths import data_folder
 _BATCH = 50
 
 
+def find_dev_split() -> Flickr8k:
+    """Open the data set.
+
+    Raises:
+        DataError: it is missing.
+    """
+    return Flickr8k(data_folder() / "flickr8k")
+
+
 @dataclass(frozen=True)
 class DevSplit:
-    """Visual tokens of the dev photographs, computed once, and what people said of them."""
+    """Inputs of a captioner graph for the dev photographs, computed once, and their reference captions."""
 
     vocabulary: Vocabulary
-    tokens: np.ndarray
-    """(images, N, token_width) float32."""
+    inputs: dict[str, np.ndarray]
+    """By name; the images are the first axis."""
     images: list[str]
     scorer: TextCiderD
 
     @classmethod
-    def load(cls, vocabulary: Vocabulary, vision: onnx.ModelProto) -> "DevSplit":
+    def load(
+        cls, vocabulary: Vocabulary, vision: onnx.ModelProto, inputs_of: Callable[[np.ndarray], dict[str, np.ndarray]]
+    ) -> "DevSplit":
         """Read the photographs and run the vision graph on them.
 
+        Args:
+            vocabulary: of the captioner.
+            vision: the vision graph.
+            inputs_of: the inputs of the captioner graph for tokens (B, N, token_width).
+
         Raises:
-            DataError: the data set is not there.
+            DataError: the data set is missing.
         """
-        dataset = Flickr8k(data_folder() / "flickr8k")
+        dataset = find_dev_split()
         images = dataset.split("dev")
         session = _session(vision)
         tokens = np.concatenate([
@@ -47,15 +63,17 @@ class DevSplit:
 
         references = {image: tokenised(image) for image in images}
         scorer = TextCiderD(references, [tokenised(image) for image in dataset.split("train")])
-        return cls(vocabulary, tokens, images, scorer)
+        return cls(vocabulary, inputs_of(tokens), images, scorer)
 
     def captions(self, graph: onnx.ModelProto, count: int | None = None) -> Iterator[tuple[list[int], float]]:
-        """Best caption and its score of the first ``count`` images (default: all), one by one as a robot sees them."""
+        """Decode the best caption of the first ``count`` images (default: all) and its score, one image at a time as
+        a robot does.
+        """
         session = _session(graph)
-        mask = np.ones((1, self.tokens.shape[1]), dtype=bool)
-        for tokens in self.tokens[:count]:
-            words, scores = session.run(["words", "scores"], {"tokens": tokens[None], "token_mask": mask})
-            # Padding says how long the search took, not what was said.
+        for place in range(len(self.images[:count])):
+            inputs = {name: values[place : place + 1] for name, values in self.inputs.items()}
+            words, scores = session.run(["words", "scores"], inputs)
+            # The number of padding words depends on when the search ended, not on the caption.
             yield [word for word in words[0, 0].tolist() if word != self.vocabulary.padding_id], float(scores[0, 0])
 
     def cider_d(self, captions: Captions) -> float:

@@ -43,7 +43,9 @@ def to_onnx(module: nn.Module, inputs: Mapping[str, TensorSpec], outputs: list[s
     dims = {axis.symbol: Dim(axis.symbol) for spec in inputs.values() for axis in spec.shape if isinstance(axis, Size)}
     dynamic = [
         {
-            index: axis.factor * dims[axis.symbol] + axis.offset if axis.factor != 1 or axis.offset else dims[axis.symbol]
+            index: axis.factor * dims[axis.symbol] + axis.offset
+            if axis.factor != 1 or axis.offset
+            else dims[axis.symbol]
             for index, axis in enumerate(spec.shape)
             if isinstance(axis, Size)
         }

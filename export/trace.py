@@ -33,6 +33,7 @@ PAST = "past"
 _SEARCH = ("words", "scores", "ended", PAST)
 """What the search itself carries from word to word."""
 
+
 @dataclass(frozen=True)
 class TracedCaptioner:
     """Graphs that share names: an output of one is an input of the next under the same name."""
@@ -147,9 +148,7 @@ class _Step(nn.Module):
     def __init__(self, captioner: Captioner, found: ContractShapes) -> None:
         super().__init__()
         self.captioner, self.found = captioner, found
-        self.register_buffer(
-            "excluded", excluded_words(captioner.config.vocabulary_size, SearchSettings().forbidden)
-        )
+        self.register_buffer("excluded", excluded_words(captioner.config.vocabulary_size, SearchSettings().forbidden))
 
     def forward(
         self, position: Tensor, words: Tensor, scores: Tensor, ended: Tensor, past: Tensor, **tensors: Tensor
@@ -193,4 +192,3 @@ def _gathered(rows: Tensor, parents: Tensor) -> Tensor:
     return torch.onnx.ops.symbolic(
         "GatherND", [rows, parents[..., None]], {"batch_dims": 1}, dtype=rows.dtype, shape=rows.shape
     )
-

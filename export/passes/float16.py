@@ -1,10 +1,10 @@
-"""Write half precision into a graph, for engines that compute as the graph says (TensorRT, CUDA).
+"""Write float16 into a graph, for engines that compute in the types of the graph (TensorRT, CUDA).
 
-Layers (products with their biases and activations) and what only moves their results are in float16. Everything else
-stays in float32: LayerNorm, softmax, sums of scores, top-k, and any constant that float16 cannot hold.
+Layers (products with their biases and activations) and operators that only move their results are in float16.
+Everything else stays in float32: LayerNorm, softmax, sums of scores, top-k, and any constant that float16 cannot hold.
 """
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 
 import numpy as np
@@ -16,26 +16,34 @@ from export.trace import TracedCaptioner
 
 _LAYERS = ("Conv", "Gemm", "MatMul")
 _MOVES = ("Concat", "Expand", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze")
-_FOLLOWERS = ("Add", "Clip", "Mul", "Relu")  # in float16 when all that they take is
+_FOLLOWERS = ("Add", "Clip", "Mul", "Relu")  # in float16 when all their inputs are
 _LARGEST = float(np.finfo(np.float16).max)
 
 
 def to_float16(traced: TracedCaptioner) -> TracedCaptioner:
-    """The traced of a captioner with layers, keys and values in float16."""
+    """Put the layers of a captioner in float16, and what it encodes and carries of their results."""
     start, halves = write_float16(traced.start, keep_outputs=True)
-    given = {name.removeprefix("first_") for name in halves}
-    step, _ = write_float16(traced.step, half_inputs=given, keep_outputs=True)
+    inputs = {name.removeprefix("first_") for name in halves}
+    carried = {f"next_{name}": name in inputs for name in traced.carried}
+    step, _ = write_float16(traced.step, half_inputs=inputs, half_outputs=carried)
     return replace(traced, start=start, step=step)
 
 
 def write_float16(
-    model: onnx.ModelProto, *, half_inputs: Set[str] = frozenset(), keep_outputs: bool = False
+    model: onnx.ModelProto,
+    *,
+    half_inputs: Set[str] = frozenset(),
+    half_outputs: Mapping[str, bool] | None = None,
+    keep_outputs: bool = False,
 ) -> tuple[onnx.ModelProto, set[str]]:
-    """A copy of ``model`` with its layers in float16.
+    """Copy a graph with its layers in float16.
 
     Args:
-        half_inputs: inputs that shall be float16 themselves.
-        keep_outputs: leave an output that is computed in float16 as it is, instead of casting it to float32.
+        model: the graph, in float32.
+        half_inputs: inputs that become float16.
+        half_outputs: outputs that become float16 (True) or stay float32 (False), whatever they are computed in; others
+            are cast to float32.
+        keep_outputs: leave outputs that are computed in float16 as they are, instead of casting them to float32.
 
     Returns:
         The graph, and the names of its float16 outputs.
@@ -49,21 +57,24 @@ def write_float16(
         writer.convert(node)
     halves = set()
     for index, value in enumerate(converted.graph.outputs):
-        if value.dtype != ir.DataType.FLOAT16:
+        name = str(value.name)
+        if not _is_float(value):
             continue
-        if keep_outputs:
-            halves.add(str(value.name))
-            continue
-        cast = writer.cast(value, ir.DataType.FLOAT)
-        value.name, cast.name = f"{value.name}/float16", value.name
-        converted.graph.outputs[index] = cast
+        half = (half_outputs or {}).get(name, keep_outputs and value.dtype == ir.DataType.FLOAT16)
+        wanted = ir.DataType.FLOAT16 if half else ir.DataType.FLOAT
+        if half:
+            halves.add(name)
+        if value.dtype != wanted:
+            cast = writer.cast(value, wanted)
+            value.name, cast.name = f"{name}/{value.dtype.name.lower() if value.dtype else ''}", name
+            converted.graph.outputs[index] = cast
     converted.graph.sort()
     RemoveUnusedNodesPass()(converted)
     return ir.to_proto(converted), halves
 
 
 class _Writer:
-    """Changes the types of one graph, a node at a time in the order of computing."""
+    """Changes the types of one graph, node by node in topological order."""
 
     def __init__(self, graph: ir.Graph) -> None:
         self._graph = graph
@@ -88,7 +99,7 @@ class _Writer:
                 output.type = ir.TensorType(wanted)
 
     def cast(self, value: ir.Value, wanted: ir.DataType) -> ir.Value:
-        """``value`` in another precision, made once for all its uses; a constant is converted here and now."""
+        """Convert ``value`` to another precision, once for all its uses; a constant is converted at once."""
         if (value, wanted) not in self._casts:
             self._casts[value, wanted] = self._new_cast(value, wanted)
         return self._casts[value, wanted]

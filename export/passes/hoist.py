@@ -39,7 +39,11 @@ def hoist(
     moved, kept = [], []
     for node in graph.node:
         inputs = [name for name in node.input if name]
-        once = node.op_type not in _STAYING and bool(inputs) and all(name in available or name in constants for name in inputs)
+        once = (
+            node.op_type not in _STAYING
+            and bool(inputs)
+            and all(name in available or name in constants for name in inputs)
+        )
         if once and not outputs & set(node.output) and all(name in values for name in node.output):
             available |= set(node.output)
             moved.append(node)

@@ -19,6 +19,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from tqdm import tqdm
 
 from export.passes.shortlist import projection_of, with_shortlist
+from export.passes.simplify import split_gemms
 from export.trace import TracedCaptioner
 
 WEIGHTS = {"u8": (QuantType.QUInt8, False), "7bit": (QuantType.QInt8, True), "s8": (QuantType.QInt8, False)}
@@ -94,10 +95,8 @@ def layers_of(traced: TracedCaptioner) -> dict[str, int]:
 
     A name says the piece, the place in it and the shape: ``step/3 512x2048``.
     """
-    return {
-        f"{piece} {'x'.join(map(str, shape))}": int(np.prod(shape))
-        for piece, (_, shape) in {**_layers(traced.start, "start"), **_layers(traced.step, "step")}.items()
-    }
+    layers = {**_layers(split_gemms(traced.start), "start"), **_layers(split_gemms(traced.step), "step")}
+    return {f"{place} {'x'.join(map(str, shape))}": int(np.prod(shape)) for place, (_, shape) in layers.items()}
 
 
 def to_int8(traced: TracedCaptioner, layers: Collection[str], weights: str) -> TracedCaptioner:
@@ -167,7 +166,7 @@ def _mean_change(exact: Captions, said: Captions) -> float:
 
 
 def _layers(piece: onnx.ModelProto, prefix: str) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Node name and weight shape of each layer."""
+    """Return the node name and weight shape of each layer, by its place; ``piece`` has no Gemm."""
     shapes = {tensor.name: tuple(tensor.dims) for tensor in piece.graph.initializer}
     layers = [
         (node.name, shapes[node.input[1]])
@@ -178,13 +177,15 @@ def _layers(piece: onnx.ModelProto, prefix: str) -> dict[str, tuple[str, tuple[i
 
 
 def _quantise(piece: onnx.ModelProto, prefix: str, layers: Collection[str], weights: str) -> onnx.ModelProto:
+    split = split_gemms(piece)
     nodes = {
         node
-        for place, (node, shape) in _layers(piece, prefix).items()
+        for place, (node, shape) in _layers(split, prefix).items()
         if f"{place} {'x'.join(map(str, shape))}" in layers
     }
     if not nodes:
         return piece
+    piece = split
     if projection_of(piece) in nodes:
         piece = with_shortlist(piece)
     piece = apart_from_tables(piece, nodes)

@@ -101,7 +101,7 @@ class TwoAxes(Captioner):
     def decode(
         self, words: Tensor, position: Tensor | int, past: Tensor, state: dict[str, Any], encoded: tuple[Tensor, Any]
     ) -> Step:
-        (batch, group, length), (tokens, mask) = words.shape, encoded
+        (_, group, length), (tokens, mask) = words.shape, encoded
         x = self.word_embedding(words).flatten(1, 2)  # (B, G * T, d)
         keys = torch.cat([state["keys"].values, self.key(x).transpose(1, 2)], dim=2)
         values = torch.cat([state["values"].values, self.value(x)], dim=1)
@@ -120,7 +120,9 @@ class TwoAxes(Captioner):
         )
 
 
-def tiny_captioner(family: type[Captioner], token_width: int = 24, vocabulary_size: int = 60, seed: int = 0) -> Captioner:
+def tiny_captioner(
+    family: type[Captioner], token_width: int = 24, vocabulary_size: int = 60, seed: int = 0
+) -> Captioner:
     """A random captioner whose captions end at different lengths."""
     torch.manual_seed(seed)
     captioner: Any = family(CaptionerConfig(vocabulary_size, token_width)).eval()

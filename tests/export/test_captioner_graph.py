@@ -47,7 +47,9 @@ def test_attention_is_a_distribution_over_the_tokens_that_are_there(looping: Loo
 
 
 @pytest.mark.parametrize("batch", [1, 7])
-def test_all_beams_of_the_static_form_equal_a_plain_beam_searchs(traced_model: tuple[Smart, TracedCaptioner], batch: int) -> None:
+def test_all_beams_of_the_static_form_equal_a_plain_beam_searchs(
+    traced_model: tuple[Smart, TracedCaptioner], batch: int
+) -> None:
     model, traced = traced_model
     session = session_of(static_form(traced, MAX_WORDS, tokens=9, batch=batch))
     lengths = []
@@ -61,7 +63,9 @@ def test_all_beams_of_the_static_form_equal_a_plain_beam_searchs(traced_model: t
         assert max(len(set(of_image)) for of_image in lengths) >= min(traced.beam_size, 7)
 
 
-def test_without_early_exit_all_beams_of_the_loop_form_are_finished(traced_model: tuple[Smart, TracedCaptioner]) -> None:
+def test_without_early_exit_all_beams_of_the_loop_form_are_finished(
+    traced_model: tuple[Smart, TracedCaptioner],
+) -> None:
     model, traced = traced_model
     session = session_of(loop_form(traced, MAX_WORDS, early_exit=False))
     tokens, mask = ragged(2, 3)

@@ -5,8 +5,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from export.loop_form import loop_form
-from export.static_form import static_form
 from export.passes.float16 import to_float16
+from export.static_form import static_form
 from export.trace import TracedCaptioner
 from export.verify import unsupported_by_tensorrt
 

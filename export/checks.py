@@ -1,0 +1,80 @@
+"""Checks of a written bundle before it gets its name: captions and objects as torch gives them, both forms alike."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from export.bundle import ExportError
+from export.options import ExportOptions
+from export.source import Source
+from export.verify import compare, compare_detections, compare_forms, synthetic_images
+from export.vision import IMAGE_SIZE
+from smart_caption_ros.captioning import Bundle, Captioner
+from smart_caption_ros.captioning.bundle import VISION_GRAPH
+from smart_caption_ros.engines import create_engine
+from training.data.flickr8k import Flickr8k
+from training.errors import DataError
+from training.paths import data_folder
+
+CPU = "onnxruntime-cpu"
+MINIMUM_AGREEMENT = {"float32": 0.99, "float16": 0.9, "int8": 0.95}
+"""Share of captions that must be torch's, by precision. A tie between two beams may fall either way. In float16 the
+visual tokens differ as well; int8 has passed a bar of its own (:mod:`export.passes.int8`) on many more images."""
+DETECTION_TOLERANCE = {"float32": 0.005, "float16": 0.05, "int8": 0.005}
+"""Largest difference of class scores and of box edges (fractions of the frame) from torch's, by precision."""
+_STATIC_IMAGES = 10  # to compare the two forms on; the static one decodes each to the longest length
+
+
+def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]:
+    """Return the check that :func:`export.bundle.write_bundle` calls with the unfinished bundle; it prints what it
+    finds and raises ExportError if the bundle disagrees with torch.
+    """
+    images, description = _images(options.check_images)
+    minimum = MINIMUM_AGREEMENT[options.precision]
+
+    def check_captions(bundle: Bundle) -> None:
+        robot = Captioner(bundle, create_engine(CPU))
+        captions = [robot.caption(image) for image in images]
+        agreement = compare(source.trained, images, captions, bundle.beam_size, bundle.max_words, source.visual)
+        print(
+            f"torch and {robot.engine}: {agreement.identical_captions} of {agreement.images} captions of {description} "
+            f"identical, log probabilities within {agreement.largest_log_probability_difference:.1e}"
+        )
+        if options.rounded:
+            unrounded = compare(source.unrounded, images, captions, bundle.beam_size, bundle.max_words, source.visual)
+            print(f"unrounded weights give {unrounded.identical_captions} of {unrounded.images} of the same captions")
+        if agreement.identical_captions < minimum * agreement.images:
+            raise ExportError("the exported graphs do not say what torch says; no bundle was written")
+
+    def check_objects(bundle: Bundle) -> None:
+        difference = compare_detections(source.trained, create_engine(CPU).load(bundle.path / VISION_GRAPH), images)
+        print(f"objects: class scores within {difference.score:.1e} of torch's, boxes within {difference.box:.1e}")
+        if max(difference) > DETECTION_TOLERANCE[options.precision]:
+            raise ExportError("the exported graph does not find what torch finds; no bundle was written")
+
+    def check_forms(bundle: Bundle) -> None:
+        forms = compare_forms(bundle, create_engine(CPU), images[:_STATIC_IMAGES])
+        print(
+            f"static and Loop form: {forms.identical_captions} of {forms.images} captions identical, "
+            f"log probabilities within {forms.largest_log_probability_difference:.1e}"
+        )
+        if forms.identical_captions < minimum * forms.images:
+            raise ExportError("the static form does not say what the Loop form says; no bundle was written")
+
+    def check(bundle: Bundle) -> None:
+        check_captions(bundle)
+        if source.detects:
+            check_objects(bundle)
+        if bundle.static_graph is not None:
+            check_forms(bundle)
+
+    return check
+
+
+def _images(count: int) -> tuple[np.ndarray, str]:
+    """Frames to compare on, (count, 224, 224, 3) uint8, and what they are."""
+    try:
+        dataset = Flickr8k(data_folder() / "flickr8k")
+        return dataset.read_images(dataset.split("dev")[:count]), "dev photographs"
+    except DataError:
+        return synthetic_images(count, IMAGE_SIZE), "synthetic images"

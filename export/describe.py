@@ -1,0 +1,105 @@
+"""The manifest of a bundle (docs/bundles.md), without its files."""
+
+import math
+import time
+from dataclasses import asdict
+from typing import Any
+
+import onnx
+from onnx import TensorProto
+
+from export.bundle import exporting_commit
+from export.graphs import BundleGraphs
+from export.options import ExportOptions
+from export.source import Source
+from export.vision import IMAGE_SIZE
+from smart_caption_ros import __version__
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT
+from training.datagen.teachers.boxes import PROVENANCE as TEACHERS
+
+FORMATS = {False: 1, True: 2}
+"""Format version by whether the vision graph has a detector, which packages that read format 1 alone do not know."""
+
+
+def describe(source: Source, options: ExportOptions, made: BundleGraphs) -> dict[str, Any]:
+    """Describe a bundle for its manifest."""
+    trained = source.trained
+    scores = "averaged" if "averaged" in trained.record else "dev"
+    precision: dict[str, Any] = {
+        "stored": "float16" if options.precision == "float16" else options.storage,
+        "computed": options.precision,
+    }
+    if made.int8 is not None:
+        precision["int8"] = made.int8.report()
+    vision = made.graphs[VISION_GRAPH]
+    return {
+        "name": options.name or trained.record["name"],
+        "created": time.strftime("%Y-%m-%d"),
+        "exported_by": {"package": __version__, "commit": exporting_commit(), "onnx": onnx.__version__},
+        "architecture": {
+            "family": trained.family, **asdict(trained.captioner.config), "backbone": _backbone(source),
+            "parameters": _parameters(source, vision),
+        },
+        "training": {"experiment": trained.record["experiment"], scores: trained.record.get(scores, {})},
+        "decoding": {"beam_size": options.beam_size, "max_words": source.max_words},
+        "precision": precision,
+        "scores": {},
+        "captioner_inputs": list(made.captioner_inputs),
+        **_vision_facts(source),
+        **_detector_facts(source, options.detector_score),
+    }  # fmt: skip
+
+
+def _backbone(source: Source) -> str:
+    if source.lender is not None:
+        return str(source.lender.manifest["architecture"].get("backbone", "unknown"))
+    assert source.trained.backbone is not None
+    return source.trained.backbone.description
+
+
+def _parameters(source: Source, vision: onnx.ModelProto) -> int:
+    """The number of parameters of the captioner and its backbone, which is known by its graph if it is a lender's."""
+    captioner = sum(parameter.numel() for parameter in source.trained.captioner.parameters())
+    if source.trained.backbone is not None:
+        return captioner + sum(parameter.numel() for parameter in source.trained.backbone.parameters())
+    floats = (TensorProto.FLOAT, TensorProto.FLOAT16)
+    return captioner + sum(math.prod(w.dims) for w in vision.graph.initializer if w.data_type in floats)
+
+
+def _vision_facts(source: Source) -> dict[str, Any]:
+    """Data, preprocessing and tokens; those of a lender are taken from its manifest."""
+    data = source.trained.caption_provenance
+    if source.lender is not None:
+        theirs = source.lender.manifest
+        return {
+            "trained_on": [*data, *(entry for entry in theirs["trained_on"] if entry not in data)],
+            "preprocessing": theirs["preprocessing"],
+            "tokens": theirs["tokens"],
+        }
+    backbone = source.trained.backbone
+    assert backbone is not None
+    rows, columns = source.grid
+    theirs = source.trained.record["backbone_trained_on"]
+    return {
+        "trained_on": [*data, *(entry for entry in theirs if entry not in data)],
+        "preprocessing": {
+            "width": IMAGE_SIZE, "height": IMAGE_SIZE, "channels": "bgr", "dtype": "uint8", "resize": "squash",
+            "interpolation": "area where the frame shrinks, linear where it grows",
+        },
+        "tokens": {"rows": rows, "columns": columns, "width": backbone.token_width},
+    }  # fmt: skip
+
+
+def _detector_facts(source: Source, minimum_score: float) -> dict[str, Any]:
+    """The detector in the vision graph and the format version, which depends on whether there is one."""
+    facts: dict[str, Any] = {"class_names": []}
+    lender = source.lender
+    if source.detects:
+        assert source.trained.backbone is not None
+        facts["class_names"] = list(source.trained.backbone.class_names)
+        facts["detector"] = {"layout": VISION_LAYOUT, "minimum_score": minimum_score}
+        if teachers := source.trained.record["detector"].get("boxes_by"):
+            facts["detector"]["boxes_by"] = [TEACHERS.get(name, {"name": name}) for name in teachers]
+    elif lender is not None and lender.detector is not None and lender.detector.layout == VISION_LAYOUT:
+        facts = {key: lender.manifest[key] for key in ("class_names", "detector")}
+    return {"format_version": FORMATS["detector" in facts], **facts}

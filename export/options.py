@@ -1,0 +1,49 @@
+"""Options of an export."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+Precision: TypeAlias = Literal["float32", "float16", "int8"]
+Storage: TypeAlias = Literal["float16", "float32", "int8"]
+Int8Weights: TypeAlias = Literal["u8", "7bit", "s8"]
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What is exported, and how."""
+
+    checkpoint: Path
+    bundle: Path
+    """Folder to write."""
+    name: str | None = None
+    """None: the experiment's."""
+    precision: Precision = "float32"
+    storage: Storage = "float16"
+    int8_weights: Int8Weights = "u8"
+    """A key of :data:`export.passes.int8.WEIGHTS`; only for the precision int8."""
+    beam_size: int = 5
+    vision_from: Path | None = None
+    """Bundle whose vision graph computed the features that the captioner was trained on."""
+    max_words: int | None = None
+    """Longest caption, end token included; None: the experiment's."""
+    detector: bool = True
+    """Whether the vision graph has the backbone's detector, if it has one."""
+    detector_score: float = 0.3
+    """Objects below it are left out."""
+    static: bool = True
+    """Whether the bundle has the static form; bundles of the precision int8 have none."""
+    replace: bool = False
+    """Whether an existing bundle is replaced."""
+    check_images: int = 100
+    """Photographs to compare with torch."""
+
+    @property
+    def rounded(self) -> bool:
+        """Whether weights are rounded to 16 bits."""
+        return self.storage != "float32" or self.precision == "float16"
+
+    @property
+    def int8_storage(self) -> bool:
+        """Whether the backbone's weights are rounded to 8 bits."""
+        return self.storage == "int8" and self.precision != "float16"

@@ -1,0 +1,31 @@
+"""From a checkpoint to a bundle: read, trace, optimise, describe, write, check."""
+
+from export.bundle import write_bundle
+from export.checks import check_of
+from export.describe import describe
+from export.graphs import make_graphs
+from export.options import ExportOptions
+from export.source import load_source
+from smart_caption_ros.captioning import Bundle
+
+
+def export_bundle(options: ExportOptions) -> Bundle:
+    """Export a trained captioner as a bundle.
+
+    Raises:
+        ExportError: an option does not fit, the bundle cannot be written, or it disagrees with torch.
+        CheckpointError: the checkpoint is missing or malformed.
+        BundleError: the bundle with the vision graph is missing or wrong.
+        EngineError: ONNX Runtime cannot load a graph.
+        ValueError: the captioner breaks its contract.
+    """
+    source = load_source(options)
+    made = make_graphs(source, options)
+    return write_bundle(
+        options.bundle,
+        made.graphs,
+        source.trained.vocabulary,
+        describe(source, options, made),
+        check=check_of(source, options),
+        replace=options.replace,
+    )

@@ -1,0 +1,103 @@
+"""What is exported: the trained captioner, rounded as it will be stored, and where its visual tokens come from.
+
+All options are checked here, before anything is traced.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+from export.borrowed_vision import lender_of_vision, visual_by
+from export.bundle import ExportError, check_destination
+from export.options import ExportOptions
+from export.quality import find_dev_split
+from export.storage import round_to_float16, round_to_int8
+from export.vision import GRID, export_vision
+from smart_caption_ros.captioning import Bundle
+from smart_caption_ros.captioning.bundle import VISION_GRAPH
+from training.engine.trained_captioner import TrainedCaptioner
+from training.errors import DataError
+from training.models.captioner import Visual
+
+
+@dataclass(frozen=True)
+class Source:
+    """What :func:`load_source` makes of a checkpoint."""
+
+    trained: TrainedCaptioner
+    """Its weights are rounded as they will be stored, so that what is compared with torch, scored and shipped is one
+    and the same model."""
+    unrounded: TrainedCaptioner
+    lender: Bundle | None
+    """The bundle whose vision graph the captioner takes over; None for a captioner with a backbone."""
+    visual: Callable[[np.ndarray], Visual] | None
+    """Computes what the captioner sees of frames with the lender's graph; None without one."""
+    detects: bool
+    """Whether the backbone's detector is exported."""
+    max_words: int
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of the visual tokens."""
+        return GRID if self.lender is None else self.lender.grid
+
+    def vision_graph(self) -> onnx.ModelProto:
+        """Export the captioner's backbone, or read the lender's graph."""
+        if self.lender is not None:
+            return onnx.load(str(self.lender.path / VISION_GRAPH))
+        assert self.trained.backbone is not None
+        return export_vision(self.trained.backbone, detects=self.detects)
+
+
+def load_source(options: ExportOptions) -> Source:
+    """Read the checkpoint and check the options.
+
+    Raises:
+        ExportError: an option is out of range or does not fit the captioner.
+        CheckpointError: the checkpoint is missing or malformed.
+        BundleError: the lender is missing or wrong.
+    """
+    if not 0 <= options.detector_score <= 1:
+        raise ExportError(f"--detector-score must lie between 0 and 1, not {options.detector_score}")
+    check_destination(options.bundle, replace=options.replace)
+    if options.precision == "int8":
+        try:
+            find_dev_split()
+        except DataError as error:
+            raise ExportError(f"int8 layers are chosen on Flickr8k's dev split: {error}") from None
+    trained = TrainedCaptioner.load(options.checkpoint)
+    max_words = _longest_caption(trained, options.max_words)
+    lender = lender_of_vision(trained, options.vision_from)
+    unrounded = copy.deepcopy(trained)
+    if options.rounded:
+        round_to_float16(trained.captioner)
+        if trained.backbone is not None:
+            round_to_float16(trained.backbone)
+            if options.int8_storage:
+                round_to_int8(trained.backbone.trainable)
+    return Source(
+        trained=trained,
+        unrounded=unrounded,
+        lender=lender,
+        visual=visual_by(lender) if lender else None,
+        detects=trained.backbone is not None and bool(trained.backbone.class_names) and options.detector,
+        max_words=max_words,
+    )
+
+
+def _longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:
+    """``--max-words``, or what the captioner was trained with.
+
+    Raises:
+        ExportError: the captioner cannot decode that many words.
+    """
+    longest = trained.captioner.max_words
+    max_words = int(wanted or trained.record["experiment"]["data"]["max_words"])
+    if longest is not None and not 2 <= max_words <= longest:
+        raise ExportError(f"--max-words must lie between 2 and {longest}, the longest that this model can say")
+    if max_words < 2:
+        raise ExportError(f"--max-words must be at least 2, not {max_words}")
+    return max_words

@@ -1,0 +1,67 @@
+"""Compare a graph with what TensorRT supports, by the published list of operators (``tensorrt_operators.json``)."""
+
+import json
+
+import onnx
+from onnx import TensorProto
+
+from export.tensorrt_operators import OPERATORS_FILE
+
+_TYPES = {
+    TensorProto.FLOAT: "FP32", TensorProto.FLOAT16: "FP16", TensorProto.BFLOAT16: "BF16", TensorProto.INT32: "INT32",
+    TensorProto.INT64: "INT64", TensorProto.BOOL: "BOOL", TensorProto.UINT8: "UINT8", TensorProto.INT8: "INT8",
+}  # fmt: skip
+_CONTROL_FLOW = ("If", "Loop", "Scan")
+_DYNAMIC = ("NonZero", "Scatter", "ScatterElements", "ScatterND", "Shape", "Size", "Unique")
+
+
+def unsupported_by_tensorrt(model: onnx.ModelProto, *, static: bool = True) -> list[str]:
+    """Find what keeps TensorRT from running a graph.
+
+    Args:
+        model: the graph.
+        static: the graph must also have fixed shapes, and no operator that computes or depends on a shape.
+
+    Returns:
+        A sentence for each operator, type or shape; empty when there is none. An operator may be listed as supported
+        but not for a type, be listed as not supported, or be absent from the list.
+    """
+    support = json.loads(OPERATORS_FILE.read_text(encoding="utf-8"))
+    found: dict[str, None] = {}  # a set in the order of finding
+    lowest, highest = support["opsets"]
+    for opset in model.opset_import:
+        if opset.domain:
+            found[f"operators of {opset.domain} are not ONNX operators"] = None
+        elif not lowest <= opset.version <= highest:
+            found[f"opset {opset.version} is not among {lowest} to {highest}"] = None
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    graph = inferred.graph
+    constants = {tensor.name for tensor in graph.initializer}
+    types = {tensor.name: tensor.data_type for tensor in graph.initializer}
+    shapes: dict[str, list[int]] = {}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        types[value.name] = value.type.tensor_type.elem_type
+        shapes[value.name] = [axis.dim_value for axis in value.type.tensor_type.shape.dim]
+    for node in graph.node:
+        operator = node.op_type
+        listed = support["operators"].get(operator)
+        if static and operator in (*_CONTROL_FLOW, *_DYNAMIC):
+            found[f"{operator} ({node.name}) has no place in a static graph"] = None
+        elif listed is None:
+            found[f"{operator} ({node.name}) is not in the list of {support['version']}, so its support is unknown"] = (
+                None
+            )
+        elif not listed["supported"]:
+            found[f"{operator} ({node.name}) is listed as not supported by {support['version']}"] = None
+        else:
+            # The list gives the types of the inputs, and for these two operators those of the output as well.
+            for name in (*node.input, *(node.output if operator in ("Cast", "ConstantOfShape") else ())):
+                if name and (kind := _TYPES.get(types.get(name, 0), "unknown type")) not in listed["types"]:
+                    found[f"{operator} is listed as supported, but not for {kind} ({name})"] = None
+        if operator == "TopK" and node.input[1] not in constants:
+            found[f"TopK ({node.name}) needs a constant k"] = None
+        if static:
+            for name in node.output:
+                if name and 0 in shapes.get(name, [0]) and operator not in _CONTROL_FLOW:
+                    found[f"{operator} makes {name} of a shape that is not fixed"] = None
+    return list(found)
