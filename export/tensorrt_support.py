@@ -11,6 +11,7 @@ _TYPES = {
     TensorProto.FLOAT: "FP32", TensorProto.FLOAT16: "FP16", TensorProto.BFLOAT16: "BF16", TensorProto.INT32: "INT32",
     TensorProto.INT64: "INT64", TensorProto.BOOL: "BOOL", TensorProto.UINT8: "UINT8", TensorProto.INT8: "INT8",
 }  # fmt: skip
+_ONNX = ("", "ai.onnx")
 _CONTROL_FLOW = ("If", "Loop", "Scan")
 _DYNAMIC = ("NonZero", "Scatter", "ScatterElements", "ScatterND", "Shape", "Size", "Unique")
 
@@ -30,9 +31,7 @@ def unsupported_by_tensorrt(model: onnx.ModelProto, *, static: bool = True) -> l
     found: dict[str, None] = {}  # a set in the order of finding
     lowest, highest = support["opsets"]
     for opset in model.opset_import:
-        if opset.domain:
-            found[f"operators of {opset.domain} are not ONNX operators"] = None
-        elif not lowest <= opset.version <= highest:
+        if opset.domain in _ONNX and not lowest <= opset.version <= highest:
             found[f"opset {opset.version} is not among {lowest} to {highest}"] = None
     inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     graph = inferred.graph
@@ -47,10 +46,11 @@ def unsupported_by_tensorrt(model: onnx.ModelProto, *, static: bool = True) -> l
         listed = support["operators"].get(operator)
         if static and operator in (*_CONTROL_FLOW, *_DYNAMIC):
             found[f"{operator} ({node.name}) has no place in a static graph"] = None
+        elif node.domain not in _ONNX:
+            found[f"{operator} ({node.name}) of {node.domain} is not an ONNX operator"] = None
         elif listed is None:
-            found[f"{operator} ({node.name}) is not in the list of {support['version']}, so its support is unknown"] = (
-                None
-            )
+            version = support["version"]
+            found[f"{operator} ({node.name}) is not in the list of {version}, so its support is unknown"] = None
         elif not listed["supported"]:
             found[f"{operator} ({node.name}) is listed as not supported by {support['version']}"] = None
         else:

@@ -1,6 +1,6 @@
 """Beam search of one image through teacher forcing: the whole sequence again for every word, no cache or state.
 
-The reference for :mod:`training.decoding.beam_search` and :mod:`export.captioner`; it shares no code with them.
+The reference for :mod:`training.decoding.beam_search` and :mod:`export.trace`; it shares no code with them.
 """
 
 from dataclasses import dataclass, field
