@@ -45,9 +45,9 @@ def _split_gemm(graph: ir.Graph, gemm: ir.Node) -> None:
     a, b, c = (*gemm.inputs, None)[:3]
     weight, bias = constant_of(b), constant_of(c)
     alpha, beta = gemm.attributes.get_float("alpha", 1.0), gemm.attributes.get_float("beta", 1.0)
-    if a is None or weight is None or gemm.attributes.get_int("transA", default=0):
+    if a is None or weight is None or gemm.attributes.get_int("transA", default=0) != 0:
         return
-    if gemm.attributes.get_int("transB", default=0):
+    if gemm.attributes.get_int("transB", default=0) != 0:
         weight = weight.T
     if c is not None and (bias is None or bias.size not in (1, weight.shape[1])):
         return
@@ -89,7 +89,12 @@ def _index_by_scalar(gather: ir.Node) -> None:
     """The row ``table[scalar + [0]]``, (1, d), that is only added to larger tensors is ``table[scalar]``, (d)."""
     index, (row,) = gather.inputs[1], gather.outputs
     add = None if index is None else index.producer()
-    if add is None or add.op_type != "Add" or gather.attributes.get_int("axis", default=0) or row.is_graph_output():
+    if (
+        add is None
+        or add.op_type != "Add"
+        or gather.attributes.get_int("axis", default=0) != 0
+        or row.is_graph_output()
+    ):
         return
     for scalar, other in (add.inputs, reversed(add.inputs)):
         zero = constant_of(other)
