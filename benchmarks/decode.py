@@ -1,12 +1,12 @@
-"""Decoding: our graphs beside the published style, a clean cache, other captioners and the bare matrix products.
+"""Decoding: our graphs beside the published style, a reordered cache, other captioners and the bare matrix products.
 
     OMP_NUM_THREADS=1 python -m benchmarks.decode [--checkpoint FILE] [--json FILE] [--plot FILE] [--quick]
 
 The model has the size of SMArT's paper (V = 10,201, 50 tokens of 2,048, d_ff = 2,048) whatever was trained: a trained
-captioner is widened with words that it never says, hidden units that are still and tokens that it does not see (wider
-tokens are projected beforehand), so that it says its own captions at the paper's cost, and all variants work on the
-same weights and the same inputs, in turns. Without a checkpoint weights and inputs are random. The full run takes some
-minutes.
+captioner is widened with words that it never chooses, hidden units with zero weights and masked tokens (wider tokens
+are projected beforehand), so that it makes the same captions at the cost of the paper's sizes. All variants have the
+same weights and the same inputs and are measured in turns. Without a checkpoint weights and inputs are random. The
+full run takes some minutes.
 """
 
 import argparse
@@ -27,28 +27,32 @@ from benchmarks.environment import describe_environment, report
 from benchmarks.gemm_floor import gemm_floor
 from benchmarks.graphs import write_graphs, write_static_graph
 from benchmarks.latency import sample_frames
-from benchmarks.peers import ObjectRelation, UpDown, hugging_face_decoders
+from benchmarks.peers import ObjectRelation, hugging_face_decoders
 from benchmarks.timing import measure
-from benchmarks.torch_decoders import kv_cache, published_style
-from smart_caption_ros.captioning import Captioner
+from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
+from smart_caption_ros import captioning
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.engines import create_engine, resident
 from smart_caption_ros.files import replaced_atomically
 from smart_caption_ros.measuring import benchmark as benchmarking
 from smart_caption_ros.measuring.agreement import golden_frames
 from training.data.flickr8k import Flickr8k
+from training.decoding.beam_search import Hypotheses
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, DataError
+from training.models.captioner import Captioner, Visual
 from training.models.smart import Smart, SmartConfig
+from training.models.up_down import UpDown, UpDownConfig
 from training.paths import data_folder
 
 CHECKPOINT = Path("runs/smart-flickr8k/best.safetensors")
 VOCABULARY_SIZE, TOKENS, TOKEN_WIDTH, FEED_FORWARD, BEAM_SIZE, MAX_WORDS = 10_201, 50, 2_048, 2_048, 5, 20
 ENGINE = "onnxruntime-cpu"
-# Far from any word's logit, yet not so far that its exponential is subnormal, which takes a CPU ten times as long.
-_OUT_OF_REACH = -60.0
+# The bias of words that are never chosen: far below any word's logit, yet not so far that its exponential is subnormal,
+# which takes a CPU ten times as long.
+_NEVER_CHOSEN = -60.0
 
-# The captioner by itself, without what else an image takes (OpenCV, the vision graph).
+# The captioner alone, without the rest of the pipeline (OpenCV, the vision graph).
 _ONE_CAPTION = """
 import runpy
 from pathlib import Path
@@ -67,21 +71,18 @@ assert "torch" not in sys.modules
 
 @dataclass(frozen=True)
 class Size:
-    """How much of everything is measured."""
+    """How much is measured."""
 
     inputs: int
     rounds: int
     batches: Mapping[int, int]
-    """How often each batch is decoded."""
+    """Rounds by the number of images at once."""
     layers: tuple[int, ...]
     peers: bool
 
 
 FULL = Size(inputs=12, rounds=3, batches={1: 5, 4: 3, 16: 2, 64: 1}, layers=(1, 2, 3, 6), peers=True)
 QUICK = Size(inputs=3, rounds=2, batches={1: 2, 4: 1}, layers=(2, 6), peers=False)
-
-Inputs = tuple[Tensor, Tensor]
-"""Tokens (B, N, width) and their mask (B, N)."""
 
 
 def main() -> int:
@@ -125,27 +126,27 @@ def main() -> int:
     return 0
 
 
-def measure_all(model: Smart, inputs: list[Inputs], size: Size, threads: int, folder: Path) -> dict[str, Any]:
-    """Every section of the report."""
+def measure_all(model: Smart, inputs: list[Visual], size: Size, threads: int, folder: Path) -> dict[str, Any]:
+    """Measure every section of the report."""
     files = write_graphs(model, folder, BEAM_SIZE, MAX_WORDS)
     floor = folder / "gemm_floor.onnx"
     onnx.save(gemm_floor(model.config, TOKENS, BEAM_SIZE, MAX_WORDS), floor)
     engine = create_engine(ENGINE, threads)
 
-    def of_file(path: Path) -> Callable[[Inputs], dict[str, np.ndarray]]:
+    def runner(path: Path) -> Callable[[Visual], dict[str, np.ndarray]]:
         graph = engine.load(path)
-        return lambda given: graph.run({"tokens": given[0].numpy(), "token_mask": given[1].numpy()})
+        return lambda visual: graph.run({"tokens": visual.tokens.numpy(), "token_mask": _mask(visual).numpy()})
 
-    ours = {name: of_file(path) for name, path in files.items()}
+    ours = {name: runner(path) for name, path in files.items()}
     bare = engine.load(floor)
-    searches: dict[str, Callable[[Inputs], Any]] = {
-        "published_style": lambda given: published_style(model, *given, BEAM_SIZE, MAX_WORDS),
-        "torch_kv_cache": lambda given: kv_cache(model, *given, BEAM_SIZE, MAX_WORDS),
+    searches: dict[str, Callable[[Visual], Any]] = {
+        "published_style": _searching(PublishedStyle(model)),
+        "torch_kv_cache": _searching(ReorderedCache(model)),
         **ours,
     }
     _say("variants, one image")
     variants = measure(
-        {**searches, "gemm_floor_fp32": lambda given: bare.run({"x": given[0][0].numpy()})}, inputs, size.rounds
+        {**searches, "gemm_floor_fp32": lambda visual: bare.run({"x": visual.tokens[0].numpy()})}, inputs, size.rounds
     )
     slow = variants["published_style"]["cpu_ms_median"]
     _say("agreement")
@@ -167,7 +168,7 @@ def measure_all(model: Smart, inputs: list[Inputs], size: Size, threads: int, fo
         except ImportError as error:
             print(f"peers are left out: {error}", file=sys.stderr)
     _say("image to text, memory, first caption")
-    captioner = Captioner.from_bundle(None, ENGINE, threads)
+    captioner = captioning.Captioner.from_bundle(None, ENGINE, threads)
     whole = benchmarking.measure_start(captioner.bundle.path, ENGINE, threads)
     os.sync()  # the files were written just now; their pages can be given back once they are on the disk
     alone = {
@@ -194,15 +195,30 @@ def measure_all(model: Smart, inputs: list[Inputs], size: Size, threads: int, fo
         from benchmarks.gpu import measure_gpu
 
         graph = write_static_graph(model, folder / "static.onnx", BEAM_SIZE, MAX_WORDS, TOKENS)
-        sections["gpu"] = measure_gpu(model, *inputs[0], MAX_WORDS, graph, rounds=20)
+        sections["gpu"] = measure_gpu(model, inputs[0], BEAM_SIZE, MAX_WORDS, graph, rounds=20)
     return sections
+
+
+def _searching(captioner: Captioner) -> Callable[[Visual], Hypotheses]:
+    return lambda visual: search_to_the_end(captioner, visual, BEAM_SIZE, MAX_WORDS)
 
 
 # --- the model and its inputs --------------------------------------------------------------------------
 
 
-def paper_sized(checkpoint: Path | None, count: int) -> tuple[Smart, list[Inputs], str]:
-    """A model of the paper's size, inputs of one image each, and in words what both are.
+def random_visual(batch: int) -> Visual:
+    """Make random tokens of the paper's size, with boxes."""
+    corners = torch.rand(batch, TOKENS, 2, 2).sort(dim=2).values
+    mask = torch.ones(batch, TOKENS, dtype=torch.bool)
+    return Visual(torch.randn(batch, TOKENS, TOKEN_WIDTH), mask, corners.flatten(2))
+
+
+def _mask(visual: Visual) -> Tensor:
+    return torch.ones(visual.tokens.shape[:2], dtype=torch.bool) if visual.mask is None else visual.mask
+
+
+def paper_sized(checkpoint: Path | None, count: int) -> tuple[Smart, list[Visual], str]:
+    """Make a model of the paper's size, inputs of one image each, and a description of both.
 
     Raises:
         CheckpointError: the file is missing or malformed.
@@ -210,9 +226,7 @@ def paper_sized(checkpoint: Path | None, count: int) -> tuple[Smart, list[Inputs
     if checkpoint is None:
         torch.manual_seed(0)
         model = Smart(SmartConfig(VOCABULARY_SIZE, TOKEN_WIDTH)).eval()
-        tokens = torch.randn(count, TOKENS, TOKEN_WIDTH)
-        inputs = [(each[None], torch.ones(1, TOKENS, dtype=torch.bool)) for each in tokens]
-        return model, inputs, "random weights, random inputs"
+        return model, [random_visual(1) for _ in range(count)], "random weights, random inputs"
     trained = TrainedCaptioner.load(checkpoint)
     if trained.backbone is None:
         raise CheckpointError(f"{checkpoint} was trained on stored features; give one that has a backbone")
@@ -220,13 +234,14 @@ def paper_sized(checkpoint: Path | None, count: int) -> tuple[Smart, list[Inputs
     with torch.no_grad():
         tokens = trained.backbone(torch.from_numpy(images))
         assert isinstance(trained.captioner, Smart)
-        model, (tokens, mask) = widened(trained.captioner, tokens)
-    inputs = [(tokens[i : i + 1], mask[i : i + 1]) for i in range(len(tokens))]
-    return model, inputs, f"{trained.record['name']}, widened to the paper's size, on {len(tokens)} {origin}"
+        model, widened_tokens = widened(trained.captioner, tokens)
+    pairs = zip(widened_tokens.tokens.split(1), _mask(widened_tokens).split(1), strict=True)
+    inputs = [Visual(tokens, mask) for tokens, mask in pairs]
+    return model, inputs, f"{trained.record['name']}, widened to the paper's size, on {len(inputs)} {origin}"
 
 
 def photographs(count: int) -> tuple[np.ndarray, str]:
-    """Up to ``count`` frames, (n, 224, 224, 3) uint8 BGR, and what they are."""
+    """Read up to ``count`` frames, (n, 224, 224, 3) uint8 BGR, and describe their source."""
     try:
         dataset = Flickr8k(data_folder() / "flickr8k")
         return dataset.read_images(dataset.split("dev")[:count]), "photographs of Flickr8k's dev split"
@@ -237,15 +252,16 @@ def photographs(count: int) -> tuple[np.ndarray, str]:
 def widened(
     small: Smart, tokens: Tensor, vocabulary_size: int = VOCABULARY_SIZE, token_width: int = TOKEN_WIDTH,
     token_count: int = TOKENS, d_ff: int = FEED_FORWARD,
-) -> tuple[Smart, Inputs]:  # fmt: skip
-    """The same captioner at a larger size: words that it never says, hidden units that are still, tokens that it does
-    not see. Tokens that are wider than ``token_width`` are projected here, and the model takes them as they are.
+) -> tuple[Smart, Visual]:  # fmt: skip
+    """Enlarge a captioner by words that it never chooses, hidden units with zero weights and masked tokens.
+
+    Tokens that are wider than ``token_width`` are projected here, and the model takes them as they are.
 
     Args:
         tokens: (B, n, width of ``small``).
 
     Returns:
-        The larger model, and ``tokens`` for it with their mask; it says what ``small`` says.
+        The larger model and its input, with a mask; its captions are those of ``small``.
     """
     if small.config.token_width > token_width:
         narrow = Smart(replace(small.config, token_width=token_width)).eval()
@@ -258,53 +274,47 @@ def widened(
         small = narrow
     config = replace(small.config, vocabulary_size=vocabulary_size, token_width=token_width, d_ff=d_ff)
     large = Smart(config).eval()
-    # Added words are out of reach by a bias, which stays in float32 beside a product in 8 bits; their weights are zero,
-    # because large ones would leave no digits to others.
+    # Added words are kept from being chosen by a bias, which stays in float32 beside a product in 8 bits. Their weights
+    # are zero: large ones would widen the range that 8 bits have to cover.
     large.word_projection = nn.Linear(config.d_model, vocabulary_size)
     state = large.state_dict()
     for name, value in small.state_dict().items():
         if value.shape == state[name].shape:
             state[name] = value
-        else:  # rows or columns behind those that there are
+        else:  # added rows or columns stand behind the old ones
             state[name] = torch.zeros_like(state[name])
             state[name][tuple(slice(0, length) for length in value.shape)] = value
     state["word_projection.bias"] = torch.where(
-        torch.arange(vocabulary_size) < small.config.vocabulary_size, 0.0, _OUT_OF_REACH
+        torch.arange(vocabulary_size) < small.config.vocabulary_size, 0.0, _NEVER_CHOSEN
     )
     large.load_state_dict(state)
     batch, count, width = tokens.shape
     wide = torch.zeros(batch, token_count, token_width)
     wide[:, :count, :width] = tokens
-    return large, (wide, (torch.arange(token_count) < count).expand(batch, -1).clone())
+    return large, Visual(wide, (torch.arange(token_count) < count).expand(batch, -1).clone())
 
 
-def shallow_and_deep(layers: tuple[int, ...]) -> dict[str, Callable[[Inputs], object]]:
-    """SMArT with some numbers of layers and without memory, and the captioners of Fig. 3; all with a clean cache."""
+def shallow_and_deep(layers: tuple[int, ...]) -> dict[str, Callable[[Visual], object]]:
+    """Make SMArT with several numbers of layers and without memory, and the other captioners of Fig. 3."""
     torch.manual_seed(0)
-    models: dict[str, Smart] = {
+    smarts: dict[str, Smart] = {
         f"smart_{count}_layer{'s' if count > 1 else ''}": Smart(
             SmartConfig(VOCABULARY_SIZE, TOKEN_WIDTH, encoder_layers=count, decoder_layers=count)
         )
         for count in layers
     }
-    models["smart_2_layers_no_memory"] = Smart(SmartConfig(VOCABULARY_SIZE, TOKEN_WIDTH, memory_slots=0))
-    models["object_relation_6_layers"] = ObjectRelation(VOCABULARY_SIZE, TOKEN_WIDTH)
-    up_down = UpDown(VOCABULARY_SIZE, TOKEN_WIDTH).eval()
-
-    def searching(model: Smart) -> Callable[[Inputs], object]:
-        return lambda given: kv_cache(model, *given, BEAM_SIZE, MAX_WORDS)
-
-    return {
-        **{name: searching(model.eval()) for name, model in models.items()},
-        "up_down": lambda given: up_down.caption(*given, BEAM_SIZE, MAX_WORDS),
-    }
+    smarts["smart_2_layers_no_memory"] = Smart(SmartConfig(VOCABULARY_SIZE, TOKEN_WIDTH, memory_slots=0))
+    smarts["object_relation_6_layers"] = ObjectRelation(VOCABULARY_SIZE, TOKEN_WIDTH)
+    captioners = {name: ReorderedCache(smart.eval()) for name, smart in smarts.items()}
+    up_down = UpDown(UpDownConfig(VOCABULARY_SIZE, TOKEN_WIDTH)).eval()
+    return {name: _searching(captioner) for name, captioner in (*captioners.items(), ("up_down", up_down))}
 
 
 # --- comparing and reporting ---------------------------------------------------------------------------
 
 
-def agreement(searches: Mapping[str, Callable[[Inputs], Any]], inputs: list[Inputs]) -> dict[str, Any]:
-    """Best captions that are the same as the published style's, and how far their log probabilities are apart."""
+def agreement(searches: Mapping[str, Callable[[Visual], Any]], inputs: list[Visual]) -> dict[str, Any]:
+    """Count the best captions that equal the published style's, and compare their log probabilities."""
     expected = [_best(searches["published_style"](each)) for each in inputs]
     found: dict[str, Any] = {
         "captions": len(inputs),
@@ -312,8 +322,8 @@ def agreement(searches: Mapping[str, Callable[[Inputs], Any]], inputs: list[Inpu
     }
     for name, search in searches.items():
         same, largest = 0, 0.0
-        for given, (words, log_probabilities) in zip(inputs, expected, strict=True):
-            our_words, ours = _best(search(given))
+        for visual, (words, log_probabilities) in zip(inputs, expected, strict=True):
+            our_words, ours = _best(search(visual))
             if np.array_equal(our_words, words):
                 same += 1
                 largest = max(largest, float(np.abs(ours - log_probabilities).max()))
@@ -322,7 +332,7 @@ def agreement(searches: Mapping[str, Callable[[Inputs], Any]], inputs: list[Inpu
 
 
 def _best(found: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Words of the best beam with its end, and their log probabilities."""
+    """Read the words of the best beam, end token included, and their log probabilities."""
     kinds = ("words", "log_probabilities")
     words, log_probabilities = (
         found[kind] if isinstance(found, dict) else getattr(found, kind).numpy() for kind in kinds
@@ -332,19 +342,18 @@ def _best(found: Any) -> tuple[np.ndarray, np.ndarray]:
     return words[0, 0, :length], log_probabilities[0, 0, :length]
 
 
-def over_batches(variants: Mapping[str, Callable[[Inputs], object]], batches: Mapping[int, int]) -> dict[str, Any]:
-    """Milliseconds by variant and batch, on random tokens."""
+def over_batches(variants: Mapping[str, Callable[[Visual], object]], batches: Mapping[int, int]) -> dict[str, Any]:
+    """Measure milliseconds by variant and batch, on random tokens."""
     torch.manual_seed(0)
     taken: dict[str, Any] = {name: {} for name in variants}
     for batch, rounds in batches.items():
-        given = (torch.randn(batch, TOKENS, TOKEN_WIDTH), torch.ones(batch, TOKENS, dtype=torch.bool))
-        for name, times in measure(variants, [given], rounds).items():
+        for name, times in measure(variants, [random_visual(batch)], rounds).items():
             taken[name][str(batch)] = times
     return taken
 
 
 def plot(result: Mapping[str, Any], path: Path) -> None:
-    """Time over batch size, as Fig. 3 of the SMArT paper."""
+    """Plot time over batch size, as Fig. 3 of the SMArT paper."""
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(7, 5), layout="constrained")

@@ -1,4 +1,4 @@
-"""The matrix products with weights that a caption cannot do without, and nothing else, as an ONNX graph."""
+"""The matrix products with weights that a caption needs, and nothing else, as an ONNX graph."""
 
 import numpy as np
 import onnx
@@ -8,11 +8,11 @@ from training.models.smart import SmartConfig
 
 
 def gemm_floor(config: SmartConfig, image_tokens: int, beam_size: int, max_words: int) -> onnx.ModelProto:
-    """Input ``x`` (image_tokens, token_width) float32, output ``y`` (beam_size, d).
+    """Build a graph with input ``x`` (image_tokens, token_width) float32 and output ``y`` (beam_size, d).
 
-    The encoder's products and the decoder's keys and values of the image once; the decoder's products for every word,
-    the first word for one beam, in a Loop. Layers that share an input are one product. Attention itself, normalising
-    and searching are left out. Weights are random, and so scaled that numbers neither grow nor vanish.
+    It has the encoder's products and the decoder's keys and values of the image once, and the decoder's products for
+    every word in a Loop, the first word for one beam. Layers that share an input are one product. Attention itself,
+    normalisation and search are left out. Weights are random, scaled so that values neither grow nor vanish.
     """
     builder = _Builder()
     d, inner = config.d_model, config.d_ff
@@ -32,7 +32,7 @@ def gemm_floor(config: SmartConfig, image_tokens: int, beam_size: int, max_words
     y = step.first(step.multiply(y, d, config.vocabulary_size), d)
     step.nodes += [
         helper.make_node("Identity", ["step_go_on"], ["step_going_on"]),
-        # One row becomes beam_size rows after the first word, and stays so.
+        # One row becomes beam_size rows after the first word.
         helper.make_node("Expand", [y, "beams"], ["step_out"]),
     ]
     body = helper.make_graph(
@@ -68,7 +68,7 @@ def gemm_floor(config: SmartConfig, image_tokens: int, beam_size: int, max_words
 
 
 class _Builder:
-    """Nodes and weights of one graph, each under a name of its own."""
+    """Nodes and weights of one graph, each with a unique name."""
 
     def __init__(self, prefix: str = "") -> None:
         self._prefix, self._random = prefix, np.random.default_rng(0)
@@ -76,7 +76,7 @@ class _Builder:
         self.weights: list[onnx.TensorProto] = []
 
     def multiply(self, value: str, inputs: int, outputs: int) -> str:
-        """``value`` times a weight of its own."""
+        """Multiply ``value`` by a new weight; returns the product's name."""
         weight, product = f"{self._prefix}w{len(self.nodes)}", f"{self._prefix}p{len(self.nodes)}"
         matrix = self._random.standard_normal((inputs, outputs), np.float32) / np.float32(np.sqrt(inputs))
         self.weights.append(numpy_helper.from_array(matrix, weight))
@@ -84,7 +84,7 @@ class _Builder:
         return product
 
     def first(self, value: str, width: int) -> str:
-        """The first ``width`` columns, for the next product to go on with."""
+        """Take the first ``width`` columns as the input of the next product; returns their name."""
         name = f"{self._prefix}f{len(self.nodes)}"
         bounds = [numpy_helper.from_array(np.array([each]), f"{name}_{key}") for key, each in
                   (("from", 0), ("to", width), ("axis", 1))]  # fmt: skip

@@ -1,8 +1,8 @@
-"""Image to caption on the CPU: the bundle, and torch with the same weights as the alternative.
+"""Image to caption on the CPU: the bundle beside torch with the same weights.
 
     python -m benchmarks.latency [--bundle FOLDER] [--checkpoint FILE] [--json FILE]
 
-Frames are captioned one at a time. The variants take turns on every frame, so that a busy moment hits all alike.
+Frames are captioned one at a time. The variants take turns on every frame, so that a busy moment affects all alike.
 Without a checkpoint only the bundle is measured.
 """
 
@@ -53,14 +53,14 @@ def main() -> int:
 
 
 def sample_frames(width: int, height: int) -> list[np.ndarray]:
-    """The demo's photographs, (height, width, 3) uint8 BGR."""
+    """Read the demo's photographs, (height, width, 3) uint8 BGR."""
     from smart_caption_ros.sources import open_source
 
     return [cv2.resize(frame.image_bgr, (width, height)) for frame in open_source("sample:photographs")]
 
 
 def torch_variant(checkpoint: Path, captioner: Captioner, threads: int) -> Variant:
-    """The same model in torch: cached keys and values, the same beam search, early exit."""
+    """Caption with the same model in torch: cached keys and values, the same beam search with early exit."""
     import torch
 
     from training.engine.trained_captioner import TrainedCaptioner

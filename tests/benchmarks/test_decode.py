@@ -1,4 +1,4 @@
-"""The decoders that the benchmark compares with say what ours says, and its model says what was trained."""
+"""The decoders of the benchmark make the captions of ours, and its enlarged model those of the trained one."""
 
 import sys
 from collections.abc import Callable
@@ -12,68 +12,72 @@ import torch
 
 from benchmarks.decode import _best, agreement, main, over_batches, plot, widened
 from benchmarks.gemm_floor import gemm_floor
-from benchmarks.peers import ObjectRelation, UpDown
-from benchmarks.torch_decoders import Found, kv_cache, published_style
+from benchmarks.peers import ObjectRelation
+from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_smart
-from training.decoding.beam_search import SearchSettings, beam_search
-from training.models.captioner import Visual
+from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
+from training.models.captioner import Captioner, Visual
+from training.models.smart import Smart
 
 MAX_WORDS = 12
 
 
-def ragged(seed: int, batch: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
+def ragged(seed: int, batch: int = 3) -> Visual:
     torch.manual_seed(seed)
-    return torch.randn(batch, 9, 24) * 2, torch.arange(9)[None] < torch.randint(1, 10, (batch, 1))
+    tokens, mask = torch.randn(batch, 9, 24) * 2, torch.arange(9)[None] < torch.randint(1, 10, (batch, 1))
+    return Visual(tokens, mask, torch.rand(batch, 9, 2, 2).sort(dim=2).values.flatten(2))
 
 
-@pytest.mark.parametrize("decoder", [published_style, kv_cache])
+@pytest.mark.parametrize("decoder", [PublishedStyle, ReorderedCache])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("beam_size", [1, 5])
 def test_both_torch_decoders_find_the_beams_of_our_search(
-    decoder: Callable[..., Found], seed: int, beam_size: int
+    decoder: Callable[[Smart], Captioner], seed: int, beam_size: int
 ) -> None:
     model = tiny_smart(seed=seed % 2)
-    tokens, mask = ragged(seed)
-    found = decoder(model, tokens, mask, beam_size, MAX_WORDS)
+    visual = ragged(seed)
+    found = search_to_the_end(decoder(model), visual, beam_size, MAX_WORDS)
     with torch.inference_mode():
-        expected = beam_search(model, Visual(tokens, mask), SearchSettings(beam_size, MAX_WORDS, stop="all"))
+        expected = beam_search(model, visual, SearchSettings(beam_size, MAX_WORDS, stop="all"))
     assert torch.equal(found.words, expected.words)
     torch.testing.assert_close(found.log_probabilities, expected.log_probabilities, atol=1e-4, rtol=0)
     torch.testing.assert_close(found.scores, expected.scores, atol=1e-4, rtol=0)
+    torch.testing.assert_close(found.attention.sum(-1), torch.ones_like(found.attention[..., 0]), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize(("width", "own_width"), [(40, 24), (40, 56)], ids=["wider tokens", "narrower tokens"])
 def test_a_widened_captioner_says_what_the_trained_one_says(width: int, own_width: int) -> None:
     small = tiny_smart(own_width)
     tokens = torch.randn(3, 9, own_width, generator=torch.Generator().manual_seed(0)) * 2
-    everything = torch.ones(tokens.shape[:2], dtype=torch.bool)
-    large, (wide, mask) = widened(small, tokens, vocabulary_size=200, token_width=width, token_count=12, d_ff=80)
+    large, wide = widened(small, tokens, vocabulary_size=200, token_width=width, token_count=12, d_ff=80)
     assert large.config == replace(small.config, vocabulary_size=200, token_width=width, d_ff=80)
-    assert wide.shape == (3, 12, width)
-    expected = kv_cache(small, tokens, everything, 5, MAX_WORDS)
-    found = kv_cache(large, wide, mask, 5, MAX_WORDS)
+    assert wide.tokens.shape == (3, 12, width)
+    expected = search_to_the_end(small, Visual(tokens), 5, MAX_WORDS)
+    found = search_to_the_end(large, wide, 5, MAX_WORDS)
     assert torch.equal(found.words, expected.words)
     torch.testing.assert_close(found.log_probabilities, expected.log_probabilities, atol=1e-5, rtol=0)
 
 
 def test_widening_adds_no_weights_that_8_bits_cannot_hold_beside_others() -> None:
     small = tiny_smart()
-    large, _ = widened(small, ragged(0)[0], vocabulary_size=200, token_width=40, token_count=12, d_ff=80)
+    large, _ = widened(small, ragged(0).tokens, vocabulary_size=200, token_width=40, token_count=12, d_ff=80)
     for name, value in small.state_dict().items():
         assert large.state_dict()[name].abs().max() == value.abs().max()
 
 
 def test_agreement_counts_captions_that_differ() -> None:
     model = tiny_smart()
-    inputs = [tuple(each[i : i + 1] for each in ragged(0)) for i in range(3)]
+    inputs = [ragged(seed, batch=1) for seed in range(3)]
 
-    def wrong(given: tuple[torch.Tensor, torch.Tensor]) -> Found:
-        found = kv_cache(model, *given, 5, MAX_WORDS)
+    def right(visual: Visual) -> Hypotheses:
+        return search_to_the_end(PublishedStyle(model), visual, 5, MAX_WORDS)
+
+    def wrong(visual: Visual) -> Hypotheses:
+        found = search_to_the_end(model, visual, 5, MAX_WORDS)
         return found._replace(words=found.words + 4)
 
-    searches = {"published_style": lambda given: published_style(model, *given, 5, MAX_WORDS), "wrong": wrong}
-    found = agreement(searches, inputs)  # type: ignore[arg-type]
+    found = agreement({"published_style": right, "wrong": wrong}, inputs)
     assert found["captions"] == 3
     assert found["published_style"] == {"same_captions": 3, "largest_log_probability_difference": 0.0}
     assert found["wrong"]["same_captions"] == 0
@@ -102,13 +106,10 @@ def test_the_floor_has_the_products_of_every_layer_and_word() -> None:
     assert np.isfinite(y).all()
 
 
-def test_the_captioners_of_figure_3_decode_to_the_longest_length() -> None:
+def test_the_object_relation_transformer_decodes_to_the_longest_length() -> None:
     torch.manual_seed(0)
-    tokens, mask = ragged(1)
-    assert UpDown(60, 24, width=16, attention_width=8).eval().caption(tokens, mask, 3, 4).shape == (3, 3, 4)
-    relation = ObjectRelation(60, 24).eval()
-    alone = kv_cache(relation, tokens[:1, : int(mask[0].sum())], mask[:1, : int(mask[0].sum())], 3, 4)
-    assert alone.words.shape == (1, 3, 4)
+    relation = ReorderedCache(ObjectRelation(60, 24).eval())
+    assert search_to_the_end(relation, ragged(1), 3, 4).words.shape == (3, 3, 4)
 
 
 def test_a_plot_is_a_png(tmp_path: Path) -> None:

@@ -98,10 +98,13 @@ def select_continuations(logits: Tensor, scores: Tensor, ended: Tensor) -> Conti
     return Continuations(words, parents, chosen, totals, ended.gather(1, parents) | (words == Vocabulary.end_id))
 
 
-def excluded_words(vocabulary_size: int, forbidden: tuple[int, ...]) -> Tensor:
+def excluded_words(
+    vocabulary_size: int, forbidden: tuple[int, ...], device: torch.device | str | None = None
+) -> Tensor:
     """Make the addend that excludes words: (V,) float32, ``EXCLUDED`` for the forbidden ids and 0 for the others."""
-    addend = torch.zeros(vocabulary_size)
-    addend[list(forbidden)] = EXCLUDED
+    addend = torch.zeros(vocabulary_size, device=device)
+    for word in forbidden:  # one by one: ids in a tensor would be copied from the host, which a CUDA graph cannot do
+        addend[word] = EXCLUDED
     return addend
 
 
@@ -120,7 +123,7 @@ def beam_search(captioner: Captioner, visual: Visual, settings: SearchSettings) 
     encoded = captioner.encode(visual)
     state = captioner.initial_state(encoded, beam_size)
     batch, device = visual.tokens.shape[0], visual.tokens.device
-    excluded = excluded_words(captioner.config.vocabulary_size, settings.forbidden).to(device)
+    excluded = excluded_words(captioner.config.vocabulary_size, settings.forbidden, device)
     words = torch.full((batch, beam_size), Vocabulary.begin_id, device=device)
     # All beams begin alike: all but the first are excluded, otherwise the same word would be chosen k times.
     scores = torch.where(torch.arange(beam_size, device=device) == 0, 0.0, EXCLUDED).repeat(batch, 1)

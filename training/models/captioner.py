@@ -234,11 +234,13 @@ def reorder_rows(state: State, parents: Tensor) -> State:
         parents: (B, G) int64, which sequence of the image each one continues.
     """
 
-    def gather(values: Tensor) -> Tensor:
-        index = parents.reshape(*parents.shape, *[1] * (values.ndim - 2))
-        return values.gather(1, index.expand(-1, -1, *values.shape[2:]))
+    batch, group = parents.shape
+    rows = (parents + torch.arange(batch, device=parents.device)[:, None] * group).flatten()
 
-    return map_state(state, gather, lambda values: values)
+    def reorder(values: Tensor) -> Tensor:
+        return values.flatten(0, 1).index_select(0, rows).unflatten(0, (batch, group))
+
+    return map_state(state, reorder, lambda values: values)
 
 
 PADDING_ID = Vocabulary.padding_id
