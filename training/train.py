@@ -1,75 +1,120 @@
-"""Train a captioner: ``python -m training.train CONFIG [--run FOLDER]``. Start it again to go on after a kill.
+"""``python -m training.train CONFIG``: train the run or the recipe of an experiment file."""
 
-Under torchrun the same command is one run in several processes:
-``torchrun --nproc-per-node 4 -m training.train CONFIG``.
-"""
-
-import argparse
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import torch
+import typer
 from rich.console import Console
 
-from training.configs.schema import ExperimentConfig, load_config
-from training.engine.distributed import Engine, EngineError, OtherProcessError, choose_device
+from training.command_line import FAILED, INTERRUPTED, DeviceOption, ThreadsOption, report_error, run_command
+from training.configs.schema import RecipeConfig, TrainingConfig
+from training.engine.averaging import AverageError
+from training.engine.distributed import DeviceError, OtherProcessError, Processes, choose_device
+from training.engine.experiment import load_experiment
+from training.engine.recipe import Recipe
+from training.engine.run_folder import is_finished
 from training.engine.trainer import Trainer
 from training.errors import BackboneError, CheckpointError, ConfigError, DataError, TrainingError
 from training.paths import CHECKOUT, data_folder
 
-SAID = (BackboneError, CheckpointError, ConfigError, DataError, EngineError, TrainingError)
+USER_ERRORS = (AverageError, BackboneError, CheckpointError, ConfigError, DataError, DeviceError, TrainingError)
 """Errors whose message is a sentence for the user."""
+RUNS = CHECKOUT / "runs"
+CACHE = RUNS / "features"
+
+
+def train(
+    config: Annotated[
+        Path, typer.Argument(help="Experiment file, e.g. training/configs/smart_flickr8k.yaml.", show_default=False)
+    ],
+    run: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder of the run (default: runs/<name of the experiment>).")
+    ] = None,
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
+) -> int:
+    """Train the run, or the runs, of an experiment file. Start the same command again to resume after a kill.
+
+    Under torchrun the same command is one run in several processes:
+    torchrun --nproc-per-node 4 -m training.train CONFIG
+    """
+    if threads:
+        torch.set_num_threads(threads)
+    plan: TrainingConfig | Recipe | None = None
+    chosen, problem = torch.device("cpu"), None
+    try:
+        plan, chosen = _plan(config, run), choose_device(device)
+    except (ConfigError, DeviceError) as error:
+        problem = error
+    # The processes must be connected before one of them can report a problem for all.
+    processes = Processes(chosen, plan.precision if plan else "fp32")
+    status = _report_errors(processes, plan, problem, run)
+    processes.close()
+    return status
+
+
+def _plan(file: Path, run: Path | None) -> TrainingConfig | Recipe:
+    config = load_experiment(file)
+    return Recipe(config, run or RUNS / config.name, str(file)) if isinstance(config, RecipeConfig) else config
+
+
+def _report_errors(
+    processes: Processes, plan: TrainingConfig | Recipe | None, problem: Exception | None, run: Path | None
+) -> int:
+    """Train, and turn what goes wrong into a sentence and an exit status."""
+    try:
+        with processes.fail_in_all():
+            if problem is not None:
+                raise problem
+        assert plan is not None
+        if isinstance(plan, Recipe):
+            _train_recipe(plan, processes)
+        else:
+            _train_run(plan, run or RUNS / plan.name, processes)
+    except USER_ERRORS as error:
+        report_error(error)
+        return FAILED
+    except OtherProcessError:
+        return FAILED
+    except RuntimeError as error:
+        if not processes.is_lost_connection(error):
+            raise
+        report_error("another process is gone; the same command goes on from the last checkpoint")
+        return FAILED
+    except KeyboardInterrupt:
+        if processes.is_first:
+            print("stopped; the same command goes on from the last checkpoint", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def _train_run(
+    config: TrainingConfig, folder: Path, processes: Processes, saved_epochs: frozenset[tuple[str, int]] = frozenset()
+) -> None:
+    trainer = Trainer(config, data_folder(), folder, CACHE, processes, saved_epochs)
+    trainer.run()
+    if processes.is_first:
+        Console().print(trainer.summary())
+        chosen = "best model by dev CIDEr" if trainer.task.selection else "trained model"
+        print(f"{chosen}: {trainer.result}")
+
+
+def _train_recipe(recipe: Recipe, processes: Processes) -> None:
+    for number, run in enumerate(recipe.runs, 1):
+        if processes.from_first(lambda run=run: is_finished(run.folder, run.config)):  # type: ignore[misc]
+            continue
+        if processes.is_first:
+            print(f"run {number} of {len(recipe.runs)}: {run.name}", flush=True)
+        _train_run(run.config, run.folder, processes, run.saved_epochs)
+    processes.from_first(recipe.average)
+    if processes.is_first:
+        print(f"{recipe.config.name}: {recipe.result}")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m training.train", description=__doc__)
-    parser.add_argument("config", type=Path, help="experiment file, e.g. training/configs/smart_flickr8k.yaml")
-    parser.add_argument("--run", type=Path, help="folder of the run (default: runs/<name of the experiment>)")
-    parser.add_argument("--device", default="auto", help="auto (a GPU if there is one), cpu, cuda or cuda:N")
-    parser.add_argument("--threads", type=int, help="CPU threads of a process (default: all, or as torchrun says)")
-    arguments = parser.parse_args()
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
-    device, config = torch.device("cpu"), None
-    problem: ConfigError | EngineError | None = None
-    try:
-        config, device = load_config(arguments.config), choose_device(arguments.device)
-    except (ConfigError, EngineError) as error:
-        problem = error
-    # The processes must know one another before one can say for all what is wrong.
-    engine = Engine(device, config.precision if config else "fp32")
-    code = _train(engine, config, problem, arguments.run)
-    engine.close()
-    return code
-
-
-def _train(engine: Engine, config: ExperimentConfig | None, problem: Exception | None, run: Path | None) -> int:
-    try:
-        with engine.together():
-            if problem is not None:
-                raise problem
-        assert config is not None
-        folder = run or CHECKOUT / "runs" / config.name
-        trainer = Trainer(config, data_folder(), folder, CHECKOUT / "runs" / "features", engine)
-        trainer.run()
-    except SAID as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        return 1
-    except OtherProcessError:
-        return 1
-    except RuntimeError as error:
-        if not engine.has_lost(error):
-            raise
-        print("error: another process is gone; the same command goes on from the last checkpoint", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        if engine.is_first:
-            print("stopped; the same command goes on from the last checkpoint", file=sys.stderr)
-        return 130
-    if engine.is_first:
-        Console().print(trainer.summary())
-        print(f"best model by dev CIDEr: {folder / 'best.safetensors'}")
-    return 0
+    return run_command(train, "python -m training.train", stopped="stopped")
 
 
 if __name__ == "__main__":

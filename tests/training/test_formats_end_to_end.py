@@ -14,9 +14,9 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL
 from tests.training.small_coco import FORMATS, features_config, make_coco, write_coco_config
 from tests.training.small_flickr8k import save_backbone
 from training import evaluate, features
-from training.configs.schema import load_config
 from training.data.feature_extraction import VISION_GRAPH_TOKENS
 from training.data.karpathy import Karpathy
+from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
 from training.errors import DataError
@@ -28,7 +28,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def train(folder: Path, data: Path, **changes: object) -> Trainer:
-    config = load_config(write_coco_config(folder / "config.yaml", **changes))
+    config = load_run(write_coco_config(folder / "config.yaml", **changes))
     trainer = Trainer(config, data, folder / "run", folder / "cache")
     trainer.run()
     return trainer
@@ -76,7 +76,7 @@ def test_a_run_on_features_goes_on_where_it_was_stopped(
     undisturbed = train(tmp_path, data, features=features_config("npz"))
     folder = tmp_path / "again"
     folder.mkdir()
-    config = load_config(write_coco_config(folder / "config.yaml", features=features_config("npz")))
+    config = load_run(write_coco_config(folder / "config.yaml", features=features_config("npz")))
     first = Trainer(config, data, folder / "run", folder / "cache")
     scores = iter([first.evaluate])
 
@@ -90,7 +90,7 @@ def test_a_run_on_features_goes_on_where_it_was_stopped(
         first.run()
     second = Trainer(config, data, folder / "run", folder / "cache")
     second.run()
-    expected, found = undisturbed.trained.tensors(), second.trained.tensors()
+    expected, found = undisturbed.task.trained.tensors(), second.task.trained.tensors()
     assert all(torch.equal(found[name], value) for name, value in expected.items())
 
 
@@ -123,15 +123,15 @@ def test_the_vocabulary_rule_is_a_choice_and_its_count_can_be_overridden(
     said = [caption for image in splits.split("train") for caption in splits.captions[image]]
     counts = Counter(word for caption in said for word in caption.lower().replace(",", "").replace(".", "").split())
     options = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}, "max_words": 10, **changes}
-    config = load_config(write_coco_config(tmp_path / "c.yaml", features=features_config("npz"), data=options))
+    config = load_run(write_coco_config(tmp_path / "c.yaml", features=features_config("npz"), data=options))
     trainer = Trainer(config, data, tmp_path / "run", tmp_path / "cache")
-    assert set(trainer.trained.vocabulary.words[len(SPECIAL) :]) == {w for w, n in counts.items() if n >= minimum}
+    assert set(trainer.task.trained.vocabulary.words[len(SPECIAL) :]) == {w for w, n in counts.items() if n >= minimum}
 
 
 def test_images_without_features_are_counted_before_training_begins(data: Path, tmp_path: Path) -> None:
     for number in (100, 101):
         (tmp_path / f"{number}.npz").write_bytes((data / "features" / f"{number}.npz").read_bytes())
-    config = load_config(
+    config = load_run(
         write_coco_config(tmp_path / "config.yaml", features={**features_config("npz"), "npz": str(tmp_path)})
     )
     with pytest.raises(DataError, match="train: no features of 8 images, for example image 102"):

@@ -11,6 +11,7 @@ import torch
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
 from training import soup
+from training.engine.averaging import average_captioners
 from training.engine.trained_captioner import TrainedCaptioner
 from training.vision.detection_classes import DETECTION_CLASSES
 from training.vision.side_by_side import SideBySide
@@ -56,7 +57,9 @@ def test_the_average_of_runs_has_the_mean_of_their_weights_and_the_data_of_all(
 
 def test_the_average_has_the_detector_of_the_first() -> None:
     models = {str(seed): tiny_trained(class_names=DETECTION_CLASSES, seed=seed) for seed in (1, 2)}
-    first, second, mixed = (cast(SideBySide, model.backbone) for model in (*models.values(), soup.average(models)))
+    first, second, mixed = (
+        cast(SideBySide, model.backbone) for model in (*models.values(), average_captioners(models))
+    )
     one, other, mean = (next(iter(module.grids[0].parameters())) for module in (first, second, mixed))
     torch.testing.assert_close(mean, (one + other) / 2)
     assert all(torch.equal(*pair) for pair in zip(mixed.yolox.parameters(), first.yolox.parameters(), strict=True))
@@ -65,7 +68,7 @@ def test_the_average_has_the_detector_of_the_first() -> None:
 def test_averaging_leaves_the_models_as_they_are() -> None:
     first, second = moved(0.0), moved(1.0)
     before = {name: tensor.clone() for name, tensor in first.tensors().items()}
-    soup.average({"a": first, "b": second})
+    average_captioners({"a": first, "b": second})
     assert all(torch.equal(before[name], tensor) for name, tensor in first.tensors().items())
 
 

@@ -1,1 +1,1 @@
-"""Experiment files, one an experiment, and their schema."""
+"""Experiment files and what they may say; ``released/`` has the recipes of the bundles that ship."""

@@ -3,19 +3,18 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from training.configs.parsing import build_config
+from training.configs.schema import DataConfig
 from training.data import coco_dataset, flickr8k
 from training.data.coco_dataset import CocoDataset, CocoOptions
 from training.data.flickr8k import Flickr8k
 from training.data.mixture import Mixture, Source
 from training.errors import DataError
 from training.paths import CHECKOUT
-
-if TYPE_CHECKING:
-    from training.configs.schema import DataConfig
 
 ROOMS_PROVENANCE = [
     {"name": "NYU Depth v2 photographs (Silberman et al. 2012) with DAQUAR's questions (Malinowski, Fritz 2014)",
@@ -198,14 +197,22 @@ DATASETS: dict[str, DatasetKind] = {
 """Data sets by their names in experiment files."""
 
 
-def provenance(config: "DataConfig") -> list[dict[str, str]]:
+def provenance(config: DataConfig) -> list[dict[str, str]]:
     """Collect name and terms of the data sets of an experiment."""
     kind = DATASETS[config.dataset]
-    without_pictures = [coco_dataset.PROVENANCE] if config.text else []
-    return [*kind.provenance(kind.options(**config.options)), *without_pictures]
+    return kind.provenance(kind.options(**config.options))
 
 
-def open_dataset(config: "DataConfig", data: Path) -> CaptionDataset:
+def provenance_of_record(record: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Collect name and terms of the data sets whose captions a trained captioner has learnt.
+
+    Args:
+        record: record of the captioner; options of an earlier version that are no longer known are ignored.
+    """
+    return provenance(build_config(DataConfig, record["experiment"]["data"], "record", ignore_unknown_keys=True))
+
+
+def open_dataset(config: DataConfig, data: Path) -> CaptionDataset:
     """Open the data set of an experiment.
 
     Args:

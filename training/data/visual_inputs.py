@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from training.checkpoint import load_checkpoint
 from training.configs.schema import ExperimentConfig
-from training.data.datasets import CaptionDataset
+from training.data.datasets import CaptionDataset, provenance_of_record
 from training.data.feature_inputs import StoredFeatures, open_stored_features
 from training.data.photograph_inputs import Photographs
 from training.data.visual_batches import VisualInputs
@@ -43,7 +44,7 @@ def open_visual_inputs(
             "make a feature store of them with `python -m training.features` and give it as features"
         )
     paths = [backbones.locate(name, data / "backbones") for name in (config.backbone, *config.beside)]
-    trained_on = [entry for path in paths for entry in backbones.provenance(path)]
+    trained_on = [entry for path in paths for entry in _backbone_provenance(path)]
     facts = {"backbone": " + ".join([config.backbone, *config.beside]), "backbone_trained_on": trained_on}
     grids = [backbones.load_backbone(path) for path in paths]
     if not config.beside and not config.yolox:
@@ -55,3 +56,12 @@ def open_visual_inputs(
         trained_on += yolox.record["trained_on"]
         facts["detector"] = yolox.record
     return Photographs(dataset, splits, SideBySide(grids, detector), facts, cache)
+
+
+def _backbone_provenance(path: Path) -> list[dict[str, Any]]:
+    """Name and terms of what a backbone was trained on; of a trained captioner's also the data of its captions."""
+    if path.suffix != backbones.CHECKPOINT_SUFFIX or not path.exists():
+        return backbones.provenance(path)
+    record = load_checkpoint(path)[1]["record"]
+    learnt = provenance_of_record(record)
+    return [*learnt, *(entry for entry in record["backbone_trained_on"] if entry not in learnt)]

@@ -9,10 +9,11 @@ from tqdm import tqdm
 
 from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.imaging import squash
-from training.configs.schema import ExperimentConfig, parse_config
+from training.configs.schema import ExperimentConfig
 from training.data.feature_formats import check_images
 from training.data.feature_inputs import open_stored_features, read_batch
 from training.data.photograph_inputs import visual_of_images
+from training.engine.experiment import parse_record
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, ConfigError, DataError
 from training.models.captioner import Visual
@@ -35,7 +36,7 @@ class CheckpointCaptioner:
         self.path = path
         self.trained = TrainedCaptioner.load(path)
         try:
-            self.experiment: ExperimentConfig = parse_config(self.trained.record["experiment"], str(path))
+            self.experiment: ExperimentConfig = parse_record(self.trained.record["experiment"], str(path))
         except (KeyError, ConfigError) as error:
             raise CheckpointError(f"{path} does not say how it was trained ({error})") from None
 

@@ -1,13 +1,13 @@
-"""Where a run computes, in which precision and in how many processes: Lightning Fabric, and what it leaves to us.
+"""Device, precision and processes of a run: Lightning Fabric, and what it leaves to us.
 
 One process on the CPU or a GPU, or as many as torchrun starts on one node or several: the same calls, the same
-results. Every process holds the whole model and all captions; it computes a share of each batch.
+results. Every process holds the whole model and all captions; it computes a part of each batch.
 """
 
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
@@ -21,212 +21,220 @@ from torch import Tensor, distributed, nn
 
 T = TypeVar("T")
 
-# While the first process extracts features or reads a checkpoint the others wait; a process that died is noticed by
-# torchrun, not by this limit.
-PATIENCE = timedelta(hours=6)
+# The other processes wait while the first one extracts features or reads a checkpoint. torchrun notices a process that
+# has died, not this limit.
+TIMEOUT = timedelta(hours=6)
 
-# What torchrun tells a process of its machine, and what holds without it.
 _LOCAL = (("LOCAL_RANK", "0"), ("LOCAL_WORLD_SIZE", "1"))
+"""Variables in which torchrun tells a process its place on its machine, and their values without torchrun."""
 
 
-class EngineError(Exception):
-    """The device or the processes asked for are not there; the message says what to do."""
+class DeviceError(Exception):
+    """The device or the processes asked for do not exist; the message says what to do."""
 
 
 class OtherProcessError(Exception):
-    """Another process of the run failed, and says itself why."""
+    """Another process of the run failed, and reports the reason."""
 
 
-def multiplies_bf16(device: torch.device) -> bool:
-    """Whether a device has bf16 matrix instructions, so that autocast pays."""
+def has_bf16_instructions(device: torch.device) -> bool:
+    """Whether a device has bf16 matrix instructions, so that autocast saves time."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of this process.
+    """Choose the device of this process.
 
     Args:
-        name: ``auto`` (a GPU for every process of this machine if there are as many, else the CPU), ``cpu``, ``cuda``
+        name: ``auto`` (a GPU for every process of this machine if there are enough, else the CPU), ``cpu``, ``cuda``
             or, for a single process, ``cuda:N``.
 
     Raises:
-        EngineError: there is no such device, or there are fewer than processes.
+        DeviceError: there is no such device, or there are fewer devices than processes.
     """
     rank, processes = (int(os.environ.get(key, default)) for key, default in _LOCAL)
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "cpu" or (name == "auto" and count < processes):
         return torch.device("cpu")
     if name not in ("auto", "cuda") and not re.fullmatch(r"cuda:\d+", name):
-        raise EngineError(f"device must be auto, cpu, cuda or cuda:N, not {name!r}")
+        raise DeviceError(f"device must be auto, cpu, cuda or cuda:N, not {name!r}")
     if not count:
-        raise EngineError(f"torch sees no CUDA device for {name}; leave --device out for the CPU")
+        raise DeviceError(f"torch sees no CUDA device for {name}; leave --device out for the CPU")
     if processes > count:
-        raise EngineError(f"{processes} processes on this machine but {count} GPUs; lower --nproc-per-node")
+        raise DeviceError(f"{processes} processes on this machine but {count} GPUs; lower --nproc-per-node")
     _, _, number = name.partition(":")
     if number and processes > 1:
-        raise EngineError(f"device {name} is for one process; give cuda, and every process takes a GPU of its own")
+        raise DeviceError(f"device {name} is for one process; give cuda, and every process takes a GPU of its own")
     index = int(number) if number else rank
     if index >= count:
-        raise EngineError(f"there is no {name}: torch sees {count} GPUs, counted from 0")
+        raise DeviceError(f"there is no {name}: torch sees {count} GPUs, counted from 0")
     return torch.device("cuda", index)
 
 
 def check_compiler(device: torch.device) -> None:
-    """See early that torch.compile finds what it needs.
+    """Check that torch.compile works here, before minutes of preparation.
 
     Raises:
-        EngineError: it does not; the message has its reason.
+        DeviceError: it does not work; the message has its reason.
     """
     try:
         torch.compile(torch.sin)(torch.zeros(2, device=device))
-    except Exception as error:  # of many kinds
+    except Exception as error:  # the compiler raises many kinds
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise EngineError(f"compile: torch.compile does not work here ({reason}); set compile: false") from None
+        raise DeviceError(f"compile: torch.compile does not work here ({reason}); set compile: false") from None
 
 
-class Engine:
+class Processes:
     """Device, precision and processes of a run."""
 
     def __init__(self, device: torch.device, precision: str) -> None:
-        """Take this process' place among those that torchrun started, if it did.
+        """Connect to the other processes that torchrun has started, if any.
 
         Args:
-            device: of this process.
+            device: device of this process.
             precision: ``fp32``, ``bf16`` or ``auto``, as in an experiment file.
         """
         logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
-        self.local_processes = 1
-        """Of this machine."""
+        self.on_this_machine = 1
+        """Number of processes on this machine."""
         environment: ClusterEnvironment = LightningEnvironment()
         if TorchElasticEnvironment.detect():
-            self.local_processes, environment = int(os.environ["LOCAL_WORLD_SIZE"]), TorchElasticEnvironment()
-        self.device, self.processes = device, environment.world_size()
-        self.bf16 = precision == "bf16" or (precision == "auto" and multiplies_bf16(device))
+            self.on_this_machine, environment = int(os.environ["LOCAL_WORLD_SIZE"]), TorchElasticEnvironment()
+        self.device = device
+        self.count = environment.world_size()
+        """Number of processes on all machines."""
+        self.bf16 = precision == "bf16" or (precision == "auto" and has_bf16_instructions(device))
         on_gpu = device.type == "cuda"
         strategy = DDPStrategy(
-            # What is no gradient (errors, figures, files) goes from CPU to CPU, and no GPU waits for it.
+            # Errors, losses and files are sent from CPU to CPU, so that no GPU waits for them.
             process_group_backend="cpu:gloo,cuda:nccl" if on_gpu else "gloo",
-            timeout=PATIENCE,
-            broadcast_buffers=False,  # they are constants
+            timeout=TIMEOUT,
+            broadcast_buffers=False,  # the trainer synchronises those whose policy says so
         )
         self._fabric = Fabric(
             accelerator="cuda" if on_gpu else "cpu",
-            devices=[device.index] if on_gpu and self.processes == 1 else self.local_processes,
-            num_nodes=max(1, self.processes // self.local_processes),
-            strategy=strategy if self.processes > 1 else "auto",
+            devices=[device.index] if on_gpu and self.count == 1 else self.on_this_machine,
+            num_nodes=max(1, self.count // self.on_this_machine),
+            strategy=strategy if self.count > 1 else "auto",
             precision="bf16-mixed" if self.bf16 else "32-true",
             plugins=[environment],
         )
         self._fabric.launch()
         self.rank = self._fabric.global_rank
-        self._failed_together = False
+        self._all_failed = False
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes the files and talks to the user."""
+        """Whether this process writes the files and reports to the user."""
         return self.rank == 0
 
     def close(self) -> None:
-        """Take leave of the other processes."""
+        """Disconnect from the other processes."""
         if distributed.is_initialized():
-            if self._failed_together:
-                # torchrun ends all when one has left: not before the one that says why has said it, or died of it.
+            if self._all_failed:
+                # torchrun ends all processes when the first one has ended: wait for the one that reports the reason.
                 with suppress(RuntimeError):
                     distributed.all_reduce(torch.zeros(1))
             distributed.destroy_process_group()
 
-    def has_lost(self, error: RuntimeError) -> bool:
-        """Whether ``error`` says that another process is gone."""
-        return self.processes > 1 and (isinstance(error, distributed.DistError) or "gloo" in str(error))
+    def is_lost_connection(self, error: RuntimeError) -> bool:
+        """Whether an error means that another process has ended."""
+        return self.count > 1 and (isinstance(error, distributed.DistError) or "gloo" in str(error))
 
     # -- the model -----------------------------------------------------------------------------------------
 
-    def set_up(self, module: nn.Module) -> _FabricModule:
-        """``module`` on the device; its forward in the run's precision, its backward with everyone's gradients."""
+    def wrap(self, module: nn.Module) -> _FabricModule:
+        """Move a module to the device; forward uses the run's precision, backward sums the gradients of all processes."""
         return self._fabric.setup_module(module)
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """The run's precision, for what is not called through :meth:`set_up`."""
+        """The run's precision, for modules that are not called through :meth:`wrap`."""
         return self._fabric.autocast()
 
-    def without_sum(self, module: _FabricModule) -> AbstractContextManager[Any]:
-        """Forward and backward passes whose gradients stay in this process, to be summed with a later one's."""
+    def without_gradient_sum(self, module: _FabricModule) -> AbstractContextManager[Any]:
+        """Keep the gradients of the passes inside in this process; the next backward pass outside sums them, too."""
         return self._fabric.no_backward_sync(module)
 
     def backward(self, loss: Tensor) -> None:
-        """Add the gradients of the sum of all processes' losses, in every process."""
-        # The strategy takes the mean.
-        self._fabric.backward(loss * self.processes)
+        """Add the gradient of the sum of all processes' losses to the parameters of every process."""
+        # The strategy computes the mean.
+        self._fabric.backward(loss * self.count)
 
     def to_device(self, batch: T) -> T:
-        """``batch`` with its tensors on the device."""
+        """The batch with its tensors on the device."""
         return self._fabric.to_device(batch)
 
     # -- the processes -------------------------------------------------------------------------------------
 
     def sum(self, values: Sequence[float]) -> list[float]:
-        """Each value summed over the processes."""
-        if self.processes == 1:
+        """Sum each value over the processes."""
+        if self.count == 1:
             return list(values)
         tensor = torch.tensor(values, dtype=torch.float64)
         distributed.all_reduce(tensor)
         return tensor.tolist()
 
     def gather(self, value: T) -> list[T]:
-        """Every process' value, in each."""
-        if self.processes == 1:
+        """The values of all processes, in each of them."""
+        if self.count == 1:
             return [value]
-        values: list[Any] = [None] * self.processes
+        values: list[Any] = [None] * self.count
         distributed.all_gather_object(values, value)
         return values
 
     def from_first(self, function: Callable[[], T]) -> T:
-        """What ``function`` returns in the first process, which alone calls it, in each; tensors on the CPU."""
-        with self.together():
+        """Call ``function`` in the first process and return its result in all; tensors must be on the CPU."""
+        with self.fail_in_all():
             value = function() if self.is_first else None
         return self._fabric.broadcast(value)  # type: ignore[return-value]
 
-    def in_turn(self, function: Callable[[], object]) -> None:
+    def broadcast_tensors(self, tensors: Iterable[Tensor]) -> None:
+        """Overwrite tensors, in place, with those of the first process."""
+        if self.count > 1:
+            for tensor in tensors:
+                distributed.broadcast(tensor, src=0)
+
+    def first_process_first(self, function: Callable[[], object]) -> None:
         """Call ``function`` in the first process, then in the first of every machine, then in the others.
 
-        For what makes a file that the others then find.
+        For functions that write a file which the other processes then find.
         """
         mine = 0 if self.is_first else 1 if self._fabric.local_rank == 0 else 2
         for turn in range(3):
-            with self.together():
+            with self.fail_in_all():
                 if turn == mine:
                     function()
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """What every process does, without waiting for another; when it fails in one, none goes on.
+    def fail_in_all(self) -> Iterator[None]:
+        """Stop every process when the ``with`` block fails in one; the block itself must not communicate.
 
         Raises:
-            OtherProcessError: it failed elsewhere too. Only the first process in which it failed raises the error
-                itself, so that it is told once.
+            OtherProcessError: the block failed in another process. Only the first process in which it failed raises
+                the error itself, so that it is reported once.
         """
         failure: Exception | None = None
         try:
             yield
         except Exception as error:
-            if self.processes == 1:
+            if self.count == 1:
                 raise
             failure = error
-        if self.processes == 1:
+        if self.count == 1:
             return
-        first = torch.tensor(self.rank if failure else self.processes)
+        first = torch.tensor(self.rank if failure else self.count)
         distributed.all_reduce(first, distributed.ReduceOp.MIN)
-        if first < self.processes:
+        if first < self.count:
             self._fail(failure, int(first))
 
     def fail(self, error: Exception) -> NoReturn:
-        """Raise what all processes have found at the same place, once."""
+        """Raise an error that all processes have found at the same place; only the first one reports it."""
         self._fail(error, 0)
 
     def _fail(self, error: Exception | None, first: int) -> NoReturn:
-        self._failed_together = True
+        self._all_failed = True
         if error and self.rank == first:
             raise error
         raise OtherProcessError(f"process {first} failed") from error

@@ -1,11 +1,14 @@
 """Where a run stands, how much of it there is, and how long the rest will take."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from training.configs.schema import PhaseConfig
+from training.configs.schema import TrainingPhaseConfig
+
+_FORMER_NAMES = {"best_cider": "best_score", "phase_cider": "phase_score"}
+"""Names in checkpoints of earlier versions."""
 
 
 @dataclass
@@ -19,58 +22,113 @@ class Progress:
     loss_sum: float = 0.0
     reward_sum: float | None = None
     """None where the objective has no reward."""
-    best_cider: float = -1.0
-    phase_cider: float = -1.0
-    """Best of this phase."""
+    learning_rates: dict[str, float] = field(default_factory=dict)
+    """By module, of the last step."""
+    best_score: float = -1.0
+    """Best score of the run, by which its epochs are selected."""
+    phase_score: float = -1.0
+    """Best score of this phase."""
     stale_epochs: int = 0
-    """Epochs of this phase since ``phase_cider``."""
+    """Epochs of this phase since ``phase_score``."""
     history: list[dict[str, Any]] = field(default_factory=list)
     """An entry an epoch."""
     steps_done: int = 0
-    """Of the whole run."""
+    """Steps done in the whole run."""
     seconds: float = 0.0
-    """Spent on this epoch."""
+    """Time spent on this epoch."""
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "Progress":
+        """Read the state of a checkpoint."""
+        known = {field.name for field in fields(cls)}
+        named = {_FORMER_NAMES.get(name, name): value for name, value in state.items()}
+        return cls(**{name: value for name, value in named.items() if name in known})
+
+    def begin_phase(self, phase: int) -> None:
+        """Go to the begin of a phase."""
+        self.phase, self.epoch = phase, 0
+        self.phase_score, self.stale_epochs = -1.0, 0
+
+    def epoch_entry(self, phase: str, scores: Mapping[str, float]) -> dict[str, Any]:
+        """The log's entry of the epoch that has just been trained."""
+        entry: dict[str, Any] = {
+            "phase": phase, "epoch": self.epoch + 1, "loss": round(self.loss_sum / self.step, 4),
+            "learning_rate": next(iter(self.learning_rates.values())),
+            **{name: round(value, 4) for name, value in scores.items()},
+        }  # fmt: skip
+        if self.reward_sum is not None:
+            entry["reward"] = round(self.reward_sum / self.step, 4)
+        entry["seconds"] = round(self.seconds, 1)
+        return entry
+
+    def end_epoch(self, score: float | None) -> bool:
+        """Go to the next epoch.
+
+        Args:
+            score: score of the epoch; None where epochs are not selected by a score.
+
+        Returns:
+            Whether the epoch is the best of the run, or the last one without a score.
+        """
+        self.epoch, self.step = self.epoch + 1, 0
+        self.loss_sum, self.reward_sum, self.seconds = 0.0, None, 0.0
+        if score is None:
+            return True
+        self.stale_epochs = 0 if score > self.phase_score else self.stale_epochs + 1
+        self.phase_score = max(self.phase_score, score)
+        better = score > self.best_score
+        self.best_score = max(self.best_score, score)
+        return better
 
 
 class Plan:
-    """The steps of a run, if no phase ends early."""
+    """The steps of a run, if no phase ends before its last epoch."""
 
-    def __init__(self, phases: Sequence[PhaseConfig], images: Sequence[int]) -> None:
+    def __init__(self, phases: Sequence[TrainingPhaseConfig], images: Sequence[Sequence[int]]) -> None:
         """
         Args:
-            images: of the training split, that each phase learns from.
+            images: for each phase, the number of images of each of its ``epochs``.
         """
         self.phases = phases
-        self.steps = [math.ceil(count / phase.images_per_batch) for phase, count in zip(phases, images, strict=True)]
-        """An epoch, of each phase."""
-        self.total = sum(self._steps_of(range(len(phases))))
+        self.steps = [
+            [math.ceil(count / phase.images_per_batch) for count in counts]
+            for phase, counts in zip(phases, images, strict=True)
+        ]
+        """Steps of each epoch of each phase."""
+        self.total = sum(self._planned(range(len(phases))))
 
-    def _steps_of(self, phases: Iterable[int]) -> list[int]:
-        return [self.phases[index].epochs * self.steps[index] for index in phases]
+    def _planned(self, phases: range) -> Iterator[int]:
+        """Steps that are trained in each phase."""
+        return (sum(self.steps[index][: self.phases[index].last_epoch]) for index in phases)
+
+    def steps_of_phase(self, progress: Progress) -> tuple[int, int]:
+        """Steps of the current phase that are done, and all steps of its schedule."""
+        steps = self.steps[progress.phase]
+        return sum(steps[: progress.epoch]) + progress.step, sum(steps)
 
     def done(self, progress: Progress) -> int:
-        """Steps that are done, or that a phase which ended early left out."""
-        before = sum(self._steps_of(range(progress.phase)))
+        """Steps that are done, or that were left out by a phase that ended early."""
+        before = sum(self._planned(range(progress.phase)))
         if progress.phase == len(self.phases):
             return before
-        return before + progress.epoch * self.steps[progress.phase] + progress.step
+        return before + self.steps_of_phase(progress)[0]
 
     def remaining_seconds(self, progress: Progress) -> float | None:
-        """At the pace of the phase's last whole epoch, its dev split included, or else of what is done of this one.
+        """Estimate from the phase's last whole epoch, its evaluation included, or else from the steps of this epoch.
 
         An image is taken to cost as much in the phases to come. None before the first step.
         """
         if progress.phase == len(self.phases):
             return 0.0
-        phase, steps = self.phases[progress.phase], self.steps[progress.phase]
+        phase = self.phases[progress.phase]
         seconds, measured = progress.seconds, progress.step
         if progress.epoch and "seconds" in progress.history[-1]:
-            seconds, measured = progress.history[-1]["seconds"], steps
+            seconds, measured = progress.history[-1]["seconds"], self.steps[progress.phase][progress.epoch - 1]
         if not measured:
             return None
         later = range(progress.phase + 1, len(self.phases))
-        images = (phase.epochs - progress.epoch) * steps * phase.images_per_batch
-        images -= progress.step * phase.images_per_batch
-        for index, planned in zip(later, self._steps_of(later), strict=True):
+        left = sum(self.steps[progress.phase][progress.epoch : phase.last_epoch]) - progress.step
+        images = left * phase.images_per_batch
+        for index, planned in zip(later, self._planned(later), strict=True):
             images += planned * self.phases[index].images_per_batch
         return seconds / (measured * phase.images_per_batch) * images

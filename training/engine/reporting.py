@@ -1,4 +1,4 @@
-"""What a run tells while it goes on and when it is over: a progress bar, log.jsonl, TensorBoard, a table."""
+"""Reports of a run: progress bar, log.jsonl, TensorBoard, and a table at the end."""
 
 import json
 import time
@@ -11,13 +11,14 @@ from rich.table import Table
 from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
-from training.configs.schema import ExperimentConfig
+from training.configs.schema import TrainingConfig
 from training.engine.progress import Plan, Progress
-from training.engine.step import Figures
+from training.engine.run_folder import LOG
+from training.engine.step import StepResult
 
 
 class _RunBar(tqdm):
-    """A bar over the steps of the whole run that says when the run ends."""
+    """A bar over the steps of the whole run, with the time that is left."""
 
     def __init__(self, plan: Plan, progress: Progress) -> None:
         self._plan, self._progress = plan, progress
@@ -36,17 +37,17 @@ class _RunBar(tqdm):
 
 
 class RunReport:
-    """Of the process that talks to the user; in a ``with`` statement."""
+    """Reports of the first process; used in a ``with`` statement."""
 
     def __init__(self, folder: Path, plan: Plan, progress: Progress) -> None:
         """
         Args:
-            folder: of the run.
-            progress: where the run stands, now and whenever something is reported.
+            folder: folder of the run.
+            progress: where the run stands; the trainer updates it.
         """
         self._folder, self._plan, self._progress = folder, plan, progress
         self._bar = _RunBar(plan, progress)
-        # Steps after the checkpoint are done again: what a killed run wrote of them does not count.
+        # A resumed run repeats the steps after the checkpoint: their first values are removed.
         self._writer = SummaryWriter(str(folder / "tensorboard"), purge_step=progress.steps_done + 1)
 
     def __enter__(self) -> "RunReport":
@@ -58,21 +59,21 @@ class RunReport:
         self._bar.close()
         self._writer.close()
 
-    def step(self, figures: Figures, rates: Mapping[str, float], speed: float) -> None:
-        """After a step.
+    def step(self, result: StepResult, rates: Mapping[str, float], speed: float) -> None:
+        """Report a step.
 
         Args:
             rates: learning rates by module.
-            speed: images a second.
+            speed: in images a second.
         """
         progress = self._progress
-        scalars = {"train/loss": figures.loss, "train/images_per_second": speed}
+        scalars = {"train/loss": result.loss, "train/images_per_second": speed}
         means = {"loss": progress.loss_sum / progress.step}
-        if figures.reward is not None and progress.reward_sum is not None:
-            scalars["train/reward"] = figures.reward
+        if result.reward is not None and progress.reward_sum is not None:
+            scalars["train/reward"] = result.reward
             means["reward"] = progress.reward_sum / progress.step
         scalars |= {f"learning_rate/{name}": rate for name, rate in rates.items()}
-        scalars |= {f"gradient_norm/{name}": norm for name, norm in figures.gradient_norms.items()}
+        scalars |= {f"gradient_norm/{name}": norm for name, norm in result.gradient_norms.items()}
         for name, value in scalars.items():
             self._writer.add_scalar(name, value, progress.steps_done)
         phase = self._plan.phases[progress.phase]
@@ -81,42 +82,52 @@ class RunReport:
         self._bar.update(self._plan.done(progress) - self._bar.n)
 
     def epoch(self, entry: Mapping[str, Any], scores: Mapping[str, float]) -> None:
-        """After an epoch: its entry of log.jsonl, and the dev scores in it."""
+        """Report an epoch: its entry of log.jsonl and its dev scores."""
         tqdm.write("  ".join(f"{key} {value}" for key, value in entry.items()))
-        with (self._folder / "log.jsonl").open("a", encoding="utf-8") as stream:
+        with (self._folder / LOG).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({**entry, "time": time.strftime("%Y-%m-%dT%H:%M:%S")}) + "\n")
         for name, value in scores.items():
             self._writer.add_scalar(f"dev/{name}", value, self._progress.steps_done)
 
     def flush(self) -> None:
-        """Put on disk what was reported, as a checkpoint is about to be written that counts on it."""
+        """Write what was reported to disk; called before every checkpoint."""
         self._writer.flush()
 
 
-def summary(config: ExperimentConfig, history: Sequence[Mapping[str, Any]]) -> Table:
-    """One table of a whole run: a row a phase, the one that the best model is from in bold.
+def summary(
+    config: TrainingConfig, history: Sequence[Mapping[str, Any]], columns: Mapping[str, str], selection: str | None
+) -> Table:
+    """One table of a whole run: a row a phase, the one that the result is from in bold.
 
     Args:
-        history: of :class:`training.engine.progress.Progress`.
+        history: as in :class:`training.engine.progress.Progress`.
+        columns: title -> key of an entry, of the columns between the epoch and the time.
+        selection: score by which an epoch is chosen; None: the last one.
     """
-    table = Table("phase", "epochs", "best epoch", "dev BLEU-4", "dev CIDEr", "time", title=config.name)
+    best = "best epoch" if selection else "last epoch"
+    table = Table("phase", "epochs", best, *columns, "time", title=config.name)
     for column in table.columns[1:]:
         column.justify = "right"
-    chosen = max(history, key=lambda entry: entry["cider"], default=None)
+    chosen = _best(history, selection)
     for phase in config.phases:
         entries = [entry for entry in history if entry["phase"] == phase.name]
-        if not entries:
+        top = _best(entries, selection)
+        if top is None:
             continue
-        top = max(entries, key=lambda entry: entry["cider"])
-        # Runs that began before times were kept have none.
+        # Runs of an early version have no times.
         seconds = sum(entry.get("seconds", 0) for entry in entries)
         table.add_row(
             phase.name,
-            f"{len(entries)}/{phase.epochs}",
+            f"{len(entries)}/{phase.last_epoch}",
             str(top["epoch"]),
-            f"{top['bleu_4']:.4f}",
-            f"{top['cider']:.4f}",
+            *(f"{top[key]:.4f}" for key in columns.values()),
             tqdm.format_interval(seconds) if seconds else "",
             style="bold" if top is chosen else "",
         )
     return table
+
+
+def _best(history: Sequence[Mapping[str, Any]], selection: str | None) -> Mapping[str, Any] | None:
+    if selection is None:
+        return history[-1] if history else None
+    return max(history, key=lambda entry: entry[selection], default=None)

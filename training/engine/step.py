@@ -1,4 +1,4 @@
-"""Loss and gradient of a batch, in shares: what all processes do together between two steps of the optimizer."""
+"""Loss and gradient of a batch over all processes: everything between two steps of the optimizer."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -9,136 +9,134 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from training.configs.schema import TrainingPhaseConfig
 from training.data.loading import split
-from training.data.visual_batches import VisualBatch, VisualInputs
-from training.engine.distributed import Engine
+from training.engine.distributed import Processes
+from training.engine.optimizers import clip_gradient
+from training.engine.tasks.task import Task
 from training.errors import TrainingError
-from training.objectives.objective import Objective, Outcome
-
-LARGEST_GRADIENT = 5.0
-"""Norm that a module's gradient is scaled down to."""
+from training.objectives.objective import Outcome
 
 
-class Share(NamedTuple):
-    """What one process computes at a time."""
+class MicroBatch(NamedTuple):
+    """The part of a batch that one process computes at a time."""
 
     images: np.ndarray
-    """(B,) integers, which images of the training split."""
-    batch: VisualBatch
-    part: float
-    """Of the loss of the whole batch: what the share's mean counts for. 0 for a share that only keeps step."""
+    """(B,) integers, indices in the training split."""
+    inputs: Any
+    """What the task has read for these images."""
+    weight: float
+    """Share of the batch's loss that this part's mean is; 0 for a part that only keeps the processes in step."""
 
 
-class Figures(NamedTuple):
-    """Of a whole batch."""
+class StepResult(NamedTuple):
+    """Loss, reward and gradient of a whole batch."""
 
     loss: float
     reward: float | None
     gradient_norms: dict[str, float]
-    """By module, before they were scaled down."""
+    """By module, before clipping."""
 
 
 class _Forward(nn.Module):
-    """From what is read to the loss, as one module whose parameters are those that learn."""
+    """The way from the inputs to the loss as one module, whose parameters are those that learn."""
 
-    def __init__(self, learning: Mapping[str, nn.Module], inputs: VisualInputs, objective: Objective) -> None:
+    def __init__(self, task: Task, learning: Mapping[str, nn.Module]) -> None:
         super().__init__()
         self.learning = nn.ModuleDict(learning)
-        self._inputs, self._objective = inputs, objective
+        self._task = task
 
-    def forward(self, batch: VisualBatch, images: np.ndarray) -> Outcome:
-        captioner: Any = self.learning["captioner"]
-        return self._objective(captioner, self._inputs.visual(batch), images)
+    def forward(self, inputs: Any, images: np.ndarray) -> Outcome:
+        return self._task.loss(inputs, images)
 
 
 class GradientStep:
-    """Of one phase. The gradient equals that of one process that takes the batch whole, dropout aside."""
+    """The steps of one phase. The gradient equals that of one process with the whole batch, dropout aside."""
 
     def __init__(
-        self, engine: Engine, learning: Mapping[str, nn.Module], inputs: VisualInputs, objective: Objective
+        self, processes: Processes, task: Task, learning: Mapping[str, nn.Module], phase: TrainingPhaseConfig
     ) -> None:
         """
         Args:
-            learning: the ``captioner`` and, if it learns, the ``backbone`` of ``inputs``.
+            learning: the modules of the task that learn in this phase, by name.
         """
-        self._engine, self._inputs, self._objective = engine, inputs, objective
-        self._learning = learning
-        self._forward = engine.set_up(_Forward(learning, inputs, objective))
-        self._shares: list[Share] = []
+        self._processes, self._task, self._learning, self._phase = processes, task, learning, phase
+        self._forward = processes.wrap(_Forward(task, learning))
+        self._parts: list[MicroBatch] = []
 
-    def read(self, images: np.ndarray, random: np.random.Generator, accumulate: int) -> list[Share]:
-        """This process' shares of a batch; may be called in another thread.
+    def read(self, images: np.ndarray, random: np.random.Generator) -> list[MicroBatch]:
+        """Read what this process computes of a batch; may be called in another thread.
 
         Args:
-            images: (B,) of the whole batch.
-            random: of this batch.
-            accumulate: shares one after the other.
+            images: (B,) indices of the whole batch.
+            random: generator of this batch.
 
         Raises:
             DataError: an image cannot be read.
         """
-        whole = self._objective.weight(images)
-        shares = []
-        for own in split(images, accumulate, self._engine.rank, self._engine.processes):
-            part = self._objective.weight(own) / whole
-            # One without a share computes something for nothing, as all must take part in adding up the gradients.
+        whole = self._task.loss_weight(images)
+        parts = []
+        for own in split(images, self._phase.accumulate, self._processes.rank, self._processes.count):
+            weight = self._task.loss_weight(own) / whole
+            # All processes must take part in summing the gradients: one without images computes a loss of weight 0.
             own = own if len(own) else images[:1]
-            shares.append(Share(own, self._inputs.training_batch(own, random), part))
-        return shares
+            parts.append(MicroBatch(own, self._task.read(own, random), weight))
+        return parts
 
-    def differentiate(self, read: Iterator[list[Share]]) -> Figures:
-        """Add the gradient of the next batch to the parameters, scaled down where it is too large.
+    def differentiate(self, batches: Iterator[list[MicroBatch]]) -> StepResult:
+        """Add the clipped gradient of the next batch to the parameters.
 
         Args:
-            read: what :meth:`read` returned, batch after batch.
+            batches: results of :meth:`read`.
 
         Raises:
-            TrainingError: loss or gradient is not finite, or the loss has exploded. Nothing has been learnt from it.
+            TrainingError: loss or gradient is not finite, or the loss has exploded. The weights are unchanged.
             DataError: an image cannot be read.
         """
-        engine = self._engine
-        with engine.together():
-            self._shares = next(read)
+        processes = self._processes
+        with processes.fail_in_all():
+            self._parts = next(batches)
         outcomes = []
-        for left, share in zip(range(len(self._shares), 0, -1), self._shares, strict=True):
-            with engine.without_sum(self._forward) if left > 1 else nullcontext():
-                outcomes.append(self._outcome(share))
-                engine.backward(outcomes[-1].loss * share.part)
-        norms = [nn.utils.clip_grad_norm_(module.parameters(), LARGEST_GRADIENT) for module in self._learning.values()]
-        return self._figures(outcomes, norms)
+        for left, part in zip(range(len(self._parts), 0, -1), self._parts, strict=True):
+            with processes.without_gradient_sum(self._forward) if left > 1 else nullcontext():
+                outcomes.append(self._outcome(part))
+                processes.backward(outcomes[-1].loss * part.weight)
+        norms = [clip_gradient(module, self._phase.clipping) for module in self._learning.values()]
+        return self._result(outcomes, norms)
 
     def verify(self) -> None:
-        """Compute the last batch's loss once more, with what was learnt from it.
+        """Compute the loss of the last batch again, with the weights after the step.
 
         Raises:
-            TrainingError: as above: the weights are not worth keeping.
+            TrainingError: the loss is not finite or has exploded: the weights are not worth keeping.
         """
         with torch.no_grad():
-            outcomes = [self._outcome(share) for share in self._shares]
+            outcomes = [self._outcome(part) for part in self._parts]
         if outcomes:
-            self._figures(outcomes, [])
+            self._result(outcomes, [])
 
-    def _outcome(self, share: Share) -> Outcome:
-        return self._forward(self._engine.to_device(share.batch), share.images)
+    def _outcome(self, part: MicroBatch) -> Outcome:
+        outcome: Outcome = self._forward(self._processes.to_device(part.inputs), part.images)
+        return outcome
 
-    def _figures(self, outcomes: list[Outcome], norms: list[Tensor]) -> Figures:
-        """Of all processes' shares, the same in each."""
-        engine, parts = self._engine, [share.part for share in self._shares]
-        loss = torch.stack([o.loss.detach() * part for o, part in zip(outcomes, parts, strict=True)]).sum()
-        values = torch.stack([loss, *(norm / engine.processes for norm in norms)]).tolist()  # waits for the device once
-        rewards = [o.reward * part for o, part in zip(outcomes, parts, strict=True) if o.reward is not None]
-        total, reward, *lengths = engine.sum([values[0], sum(rewards), *values[1:]])
-        figures = Figures(total, reward if rewards else None, dict(zip(self._learning, lengths, strict=False)))
-        if problem := self._problem(figures):
-            engine.fail(TrainingError(problem))
-        return figures
+    def _result(self, outcomes: list[Outcome], norms: list[Tensor]) -> StepResult:
+        """The same result in every process, over all of them."""
+        processes, weights = self._processes, [part.weight for part in self._parts]
+        loss = torch.stack([o.loss.detach() * weight for o, weight in zip(outcomes, weights, strict=True)]).sum()
+        values = torch.stack([loss, *(norm / processes.count for norm in norms)]).tolist()  # waits for the device once
+        rewards = [o.reward * weight for o, weight in zip(outcomes, weights, strict=True) if o.reward is not None]
+        total, reward, *lengths = processes.sum([values[0], sum(rewards), *values[1:]])
+        result = StepResult(total, reward if rewards else None, dict(zip(self._learning, lengths, strict=False)))
+        if problem := self._problem(result):
+            processes.fail(TrainingError(problem))
+        return result
 
-    def _problem(self, figures: Figures) -> str | None:
-        if not math.isfinite(figures.loss):
-            return f"the loss is {figures.loss}"
-        if abs(figures.loss) > self._objective.largest_loss:
-            return f"the loss is {figures.loss:.3g}: it has exploded"
-        for name, norm in figures.gradient_norms.items():
+    def _problem(self, result: StepResult) -> str | None:
+        if not math.isfinite(result.loss):
+            return f"the loss is {result.loss}"
+        if abs(result.loss) > self._task.largest_loss:
+            return f"the loss is {result.loss:.3g}: it has exploded"
+        for name, norm in result.gradient_norms.items():
             if not math.isfinite(norm):
                 return f"the norm of the {name}'s gradient is {norm}"
         return None

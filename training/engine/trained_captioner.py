@@ -1,6 +1,6 @@
 """A trained captioner as one file: captioner, vocabulary, backbone where it has one, and a record."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,10 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
-from training.configs.schema import DataConfig
-from training.data.datasets import provenance
+from training.data.datasets import provenance_of_record
 from training.data.photograph_inputs import visual_of_images
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
+from training.engine.buffers import load_saved_tensors, saved_tensors
 from training.models import BACKBONES, FAMILIES
 from training.models.captioner import Captioner, Visual
 from training.vision.backbone import Backbone
@@ -38,13 +38,8 @@ class TrainedCaptioner:
 
     @property
     def caption_provenance(self) -> list[dict[str, str]]:
-        """Name and terms of the data sets whose captions it was trained on.
-
-        Options of the record that no longer exist are ignored.
-        """
-        known = {field.name for field in fields(DataConfig)}
-        data = self.record["experiment"]["data"]
-        return provenance(DataConfig(**{key: value for key, value in data.items() if key in known}))
+        """Name and terms of the data sets whose captions it was trained on."""
+        return provenance_of_record(self.record)
 
     def save(self, path: Path) -> None:
         """Write one safetensors file, atomically."""
@@ -60,14 +55,14 @@ class TrainedCaptioner:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Collect the weights, as ``captioner.*`` and ``backbone.*``."""
-        tensors = with_prefix("captioner", self.captioner.state_dict())
+        tensors = with_prefix("captioner", saved_tensors(self.captioner))
         if self.backbone is not None:
             tensors.update(with_prefix("backbone", self.backbone.state_dict()))
         return tensors
 
     def load_tensors(self, tensors: dict[str, torch.Tensor]) -> None:
         """Load the weights of :meth:`tensors`; other names are ignored."""
-        self.captioner.load_state_dict(under_prefix("captioner", tensors))
+        load_saved_tensors(self.captioner, under_prefix("captioner", tensors))
         if self.backbone is not None:
             self.backbone.load_state_dict(under_prefix("backbone", tensors))
 

@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 
 from smart_caption_ros.captioning.bundle import Bundle
 from smart_caption_ros.captioning.errors import BundleError
+from training.checkpoint import load_checkpoint, under_prefix
 from training.errors import BackboneError
 from training.paths import CHECKOUT
 from training.vision.efficientnet_lite import EfficientNetLite1
@@ -51,6 +52,8 @@ READERS: dict[str, tuple[Callable[[Path], Layers], type[InvertedResiduals]]] = {
     "": (read_bundle, MobileNetV2),
 }
 """Reader and network by file suffix; a bundle is a folder without one."""
+CHECKPOINT_SUFFIX = ".safetensors"
+"""Suffix of a trained captioner, whose backbone is read."""
 
 
 def locate(name: str, folder: Path) -> Path:
@@ -95,14 +98,34 @@ def load_backbone(path: Path) -> InvertedResiduals:
     Raises:
         BackboneError: the file is missing, of an unknown kind, or holds other layers.
     """
-    if path.suffix not in READERS:
-        raise BackboneError(f"{path}: expected one of {', '.join(filter(None, READERS))}, or a bundle's folder")
+    if path.suffix not in (*READERS, CHECKPOINT_SUFFIX):
+        known = ", ".join(filter(None, (*READERS, CHECKPOINT_SUFFIX)))
+        raise BackboneError(f"{path}: expected one of {known}, or a bundle's folder")
     if not path.exists():
         raise BackboneError(f"{path}: no such file; set SMART_CAPTION_DATA to the folder that holds backbones/")
+    if path.suffix == CHECKPOINT_SUFFIX:
+        return _load_checkpoint(path)
     read, network = READERS[path.suffix]
     backbone = network()
     convolutions = backbone.convolutions()
     copy_convolutions(read(path)[: len(convolutions)], convolutions, path, network.__name__)
+    return backbone.eval()
+
+
+def _load_checkpoint(path: Path) -> InvertedResiduals:
+    """Construct the backbone of a trained captioner that has a single network.
+
+    Raises:
+        BackboneError: the captioner has none, or several side by side.
+        CheckpointError: the file is malformed.
+    """
+    tensors, state = load_checkpoint(path)
+    kinds = {network.kind: network for network in (MobileNetV2, EfficientNetLite1)}
+    kind = state.get("backbone", {}).get("kind")
+    if kind not in kinds:
+        raise BackboneError(f"{path}: expected a captioner with one backbone of {', '.join(kinds)}, found {kind}")
+    backbone = kinds[kind]()
+    backbone.load_state_dict(under_prefix("backbone", tensors))
     return backbone.eval()
 
 

@@ -12,7 +12,8 @@ import pytest
 from smart_caption_ros.captioning import Bundle
 from tests.training.small_coco import make_coco
 from tests.training.small_flickr8k import SIZES, make_data, write_config
-from training.configs.schema import DataConfig, load_config
+from training.configs.schema import DataConfig
+from training.engine.experiment import load_run
 from training.data.datasets import CaptionDataset, open_dataset, provenance
 from training.data.visual_batches import VisualBatch
 from training.engine import trainer as trainer_module
@@ -123,7 +124,7 @@ def test_what_is_missing_is_said_with_its_source(data: Path, tmp_path: Path) -> 
 def test_a_malformed_mixture_is_refused_with_the_place(tmp_path: Path, options: dict[str, Any], complaint: str) -> None:
     config = write_config(tmp_path / "config.yaml", data={"dataset": "mixture", "options": options})
     with pytest.raises(ConfigError, match=complaint):
-        load_config(config)
+        load_run(config)
 
 
 def test_the_terms_of_every_source_are_known(data: Path) -> None:
@@ -139,7 +140,7 @@ def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtu
     alone = {"sources": {"photos": FLICKR8K}, "scored": ["photos"]}
     for name, options in (("both", both), ("alone", alone)):
         data_config = {"dataset": "mixture", "options": options, "minimum_count": 1, "max_words": 10}
-        config = load_config(write_config(tmp_path / f"{name}.yaml", phases=phases, data=data_config))
+        config = load_run(write_config(tmp_path / f"{name}.yaml", phases=phases, data=data_config))
         trainer_module.Trainer(config, data, tmp_path / name, tmp_path / "features").run()
         assert (tmp_path / name / "best.safetensors").exists()
     assert len(list((tmp_path / "features").glob("*.npy"))) == 4  # three sources for training, one dev split
@@ -153,21 +154,21 @@ def test_a_phase_learns_from_the_sources_that_it_names(
         {"name": "photographs", "epochs": 2, "learning_rate": 1e-3, "images_per_batch": 6, "sources": ["photos"]},
     ]
     data_config = {"dataset": "mixture", "options": mixture(data), "minimum_count": 1, "max_words": 10}
-    config = load_config(write_config(tmp_path / "config.yaml", phases=phases, data=data_config))
+    config = load_run(write_config(tmp_path / "config.yaml", phases=phases, data=data_config))
     trainer = Trainer(config, data, tmp_path / "run", tmp_path / "features")
-    read, seen = trainer.inputs.training_batch, []
+    read, seen = trainer.task.inputs.training_batch, []
 
     def recorded(images: np.ndarray, random: np.random.Generator) -> VisualBatch:
-        seen.append([trainer.images["train"][index] for index in images])
+        seen.append([trainer.task.images["train"][index] for index in images])
         return read(images, random)
 
-    monkeypatch.setattr(trainer.inputs, "training_batch", recorded)
+    monkeypatch.setattr(trainer.task.inputs, "training_batch", recorded)
     trainer.run()
     first = trainer.plan.steps[0]
     everything, photographs = chain.from_iterable(seen[:first]), list(chain.from_iterable(seen[first:]))
-    assert sorted(everything) == sorted(trainer.images["train"])
+    assert sorted(everything) == sorted(trainer.task.images["train"])
     assert sorted(photographs) == sorted(
-        2 * [image for image in trainer.images["train"] if image.startswith("photos/")]
+        2 * [image for image in trainer.task.images["train"] if image.startswith("photos/")]
     )
 
 
@@ -184,20 +185,20 @@ def test_a_phase_that_names_an_unknown_source_is_refused(
     data = {} if options is None else {"dataset": "mixture", "options": options}
     phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "sources": sources}]
     with pytest.raises(ConfigError, match=complaint):
-        load_config(write_config(tmp_path / "config.yaml", phases=phases, data=data))
+        load_run(write_config(tmp_path / "config.yaml", phases=phases, data=data))
 
 
 def test_a_phase_without_photographs_is_refused(data: Path, tmp_path: Path) -> None:
     options = {"sources": {"photos": FLICKR8K, "more": {**FLICKR8K, "repeat": 0}}, "scored": ["photos"]}
     phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "sources": ["more"]}]
     data_config = {"dataset": "mixture", "options": options, "minimum_count": 1, "max_words": 10}
-    config = load_config(write_config(tmp_path / "config.yaml", phases=phases, data=data_config))
+    config = load_run(write_config(tmp_path / "config.yaml", phases=phases, data=data_config))
     with pytest.raises(ConfigError, match="phase xe: sources: more have no photographs"):
         Trainer(config, data, tmp_path / "run", tmp_path / "features")
 
 
 def test_a_backbone_may_be_that_of_a_bundle_whose_data_are_then_named(data: Path, tmp_path: Path) -> None:
     bundle = Bundle.load()
-    config = load_config(write_config(tmp_path / "config.yaml", backbone=str(bundle.path)))
-    trained = Trainer(config, data, tmp_path / "run", tmp_path / "features").trained
+    config = load_run(write_config(tmp_path / "config.yaml", backbone=str(bundle.path)))
+    trained = Trainer(config, data, tmp_path / "run", tmp_path / "features").task.trained
     assert trained.record["backbone_trained_on"] == bundle.manifest["trained_on"]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from training.engine import distributed as engine
-from training.engine.distributed import EngineError, check_compiler, choose_device, multiplies_bf16
+from training.engine.distributed import DeviceError, check_compiler, choose_device, has_bf16_instructions
 
 
 @pytest.fixture
@@ -56,18 +56,18 @@ def test_a_device_that_is_not_there_is_refused_with_what_to_do(
     machine: type[Machine], gpus: int, processes: int, name: str, complaint: str
 ) -> None:
     machine(gpus, processes)
-    with pytest.raises(EngineError, match=complaint):
+    with pytest.raises(DeviceError, match=complaint):
         choose_device(name)
 
 
 def test_bf16_is_the_default_where_the_device_multiplies_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: not including_emulation)
-    assert multiplies_bf16(torch.device("cuda", 0))
+    assert has_bf16_instructions(torch.device("cuda", 0))
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-    assert not multiplies_bf16(torch.device("cpu"))
-    assert engine.Engine(torch.device("cpu"), "bf16").bf16
-    assert not engine.Engine(torch.device("cpu"), "auto").bf16
+    assert not has_bf16_instructions(torch.device("cpu"))
+    assert engine.Processes(torch.device("cpu"), "bf16").bf16
+    assert not engine.Processes(torch.device("cpu"), "auto").bf16
 
 
 def test_a_missing_compiler_is_found_before_training(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +75,7 @@ def test_a_missing_compiler_is_found_before_training(monkeypatch: pytest.MonkeyP
         raise RuntimeError("no working C++ compiler\nand much more")
 
     monkeypatch.setattr(torch, "compile", fail)
-    with pytest.raises(EngineError, match=r"does not work here \(no working C\+\+ compiler\); set compile: false"):
+    with pytest.raises(DeviceError, match=r"does not work here \(no working C\+\+ compiler\); set compile: false"):
         check_compiler(torch.device("cpu"))
 
 

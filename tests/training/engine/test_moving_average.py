@@ -31,7 +31,7 @@ def test_the_average_is_the_geometric_series_over_all_states(values: list[float]
         module.weight.data.fill_(value)
         average.update()
     expected = sum((1 - decay) * decay**age * value for age, value in enumerate(reversed(values)))
-    assert average.tensors["weight"].item() == pytest.approx(expected, abs=1e-4)
+    assert average.tensors()["weight"].item() == pytest.approx(expected, abs=1e-4)
 
 
 def test_counters_are_taken_over_and_not_averaged() -> None:
@@ -39,7 +39,7 @@ def test_counters_are_taken_over_and_not_averaged() -> None:
     average = WeightAverage(module, 0.9)
     module.get_buffer("count").fill_(7)
     average.update()
-    assert average.tensors["count"].item() == 7
+    assert average.tensors()["count"].item() == 7
 
 
 def test_the_module_holds_the_average_for_a_while_and_then_its_own_state_again() -> None:

@@ -10,12 +10,12 @@ PLAN = Plan(
         PhaseConfig(name="frozen", epochs=3, learning_rate=1.0, images_per_batch=20),
         PhaseConfig(name="rewarded", epochs=2, learning_rate=1.0, images_per_batch=10),
     ],
-    images=[90, 90],
+    images=[[90, 90, 90], [90, 90]],
 )
 
 
 def test_a_run_is_as_long_as_its_phases() -> None:
-    assert PLAN.steps == [5, 9]
+    assert PLAN.steps == [[5, 5, 5], [9, 9]]
     assert PLAN.total == 3 * 5 + 2 * 9
     assert PLAN.done(Progress()) == 0
     assert PLAN.done(Progress(epoch=1, step=2)) == 7

@@ -7,8 +7,8 @@ from training.engine.schedules import SCHEDULES
 
 
 def rates(schedule: str, steps: range, total: int = 100, **settings: float) -> list[float]:
-    phase = PhaseConfig("p", 1, 1.0, schedule=schedule, **settings)  # type: ignore[arg-type]
-    return [SCHEDULES[schedule](step, total, phase, 512) for step in steps]
+    phase = PhaseConfig(name="p", epochs=1, learning_rate=1.0, schedule=schedule, **settings)  # type: ignore[arg-type]
+    return [SCHEDULES[schedule](step, total, phase) for step in steps]
 
 
 def test_noam_rises_linearly_to_step_w_and_falls_with_the_root_of_the_step() -> None:

@@ -15,7 +15,7 @@ import torch
 from tests.training.event_files import scalars
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
-from training.configs.schema import load_config
+from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
 from training.errors import ConfigError, TrainingError
 from training.models.captioner import Captioner, Visual
@@ -39,7 +39,7 @@ def experiment(folder: Path, *phases: dict[str, object], **changes: object) -> P
 
 def trained(folder: Path, data: Path, *phases: dict[str, object], **changes: object) -> Path:
     run = folder / "run"
-    Trainer(load_config(experiment(folder, *phases, **changes)), data, run, data / "features").run()
+    Trainer(load_run(experiment(folder, *phases, **changes)), data, run, data / "features").run()
     return run
 
 

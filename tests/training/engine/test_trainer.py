@@ -9,7 +9,7 @@ import torch
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
 from tests.training.small_flickr8k import write_config
-from training.configs.schema import load_config
+from training.engine.experiment import load_run
 from training.data.flickr8k import Flickr8k
 from training.data.grid_features import load_or_extract
 from training.engine.trained_captioner import TrainedCaptioner
@@ -23,7 +23,7 @@ from training.vision.trained_detector import TrainedDetector
 
 def trained(folder: Path, data: Path, *phases: dict[str, object], **changes: object) -> Trainer:
     folder.mkdir(exist_ok=True)
-    config = load_config(write_config(folder / "config.yaml", phases=list(phases), **changes))
+    config = load_run(write_config(folder / "config.yaml", phases=list(phases), **changes))
     trainer = Trainer(config, data, folder / "run", folder / "features")
     trainer.run()
     return trainer
@@ -42,10 +42,10 @@ def test_a_frozen_phase_after_fine_tuning_trains_on_features_of_the_fine_tuned_b
     assert len(stores) == 4  # train and dev, of the released and of the fine-tuned backbone
     dataset = Flickr8k(data / "flickr8k")
     names = dataset.split("train")
-    features = load_or_extract(tmp_path / "features", dataset, names, trainer.trained.backbone, flip=True)
+    features = load_or_extract(tmp_path / "features", dataset, names, trainer.task.trained.backbone, flip=True)
     assert set((tmp_path / "features").iterdir()) == stores
     with torch.inference_mode():
-        fresh = trainer.trained.backbone(torch.from_numpy(dataset.read_images(names)))
+        fresh = trainer.task.trained.backbone(torch.from_numpy(dataset.read_images(names)))
     np.testing.assert_allclose(features[:, 0], fresh.numpy(), atol=2e-3, rtol=2e-3)
 
 
@@ -60,7 +60,7 @@ def test_a_phase_may_start_from_the_best_model_backbone_included(data: Path, tmp
     assert trainer.progress.history[-1]["cider"] == kept.record["dev"]["cider"]
     for part in ("captioner", "backbone"):
         expected = getattr(kept, part).state_dict()
-        found = getattr(trainer.trained, part).state_dict()
+        found = getattr(trainer.task.trained, part).state_dict()
         assert all(torch.equal(found[name], value) for name, value in expected.items())
     # Features of the spoilt backbone were not even computed, those of the released one were found again.
     assert len(list((tmp_path / "features").iterdir())) == 2
@@ -73,23 +73,10 @@ def test_the_average_of_the_weights_is_what_is_scored_kept_and_handed_on(data: P
     still = {**XE, "name": "still", "learning_rate": 0.0}
     trainer = trained(tmp_path, data, learn, stray, still)
     kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors").captioner.state_dict()
-    found = trainer.trained.captioner.state_dict()
+    found = trainer.task.trained.captioner.state_dict()
     assert all(torch.allclose(found[name], value, atol=1e-5) for name, value in kept.items())
     best = max(entry["cider"] for entry in trainer.progress.history if entry["phase"] == "frozen")
     assert [entry["cider"] for entry in trainer.progress.history[-2:]] == [best, best]
-
-
-def test_a_phase_may_begin_with_a_fresh_captioner_on_the_fine_tuned_backbone(data: Path, tmp_path: Path) -> None:
-    anew = {**XE, "name": "anew", "learning_rate": 0.0, "fresh_captioner": True}
-    tuned = trained(tmp_path / "tuned", data, END_TO_END).trained
-    trainer = trained(tmp_path / "anew", data, END_TO_END, anew, {**anew, "name": "again"})
-    found, before = trainer.trained.captioner.state_dict(), tuned.captioner.state_dict()
-    assert not torch.equal(found["word_projection.weight"], before["word_projection.weight"])
-    assert tuned.backbone is not None
-    backbone = trainer.trained.backbone.state_dict()
-    assert all(torch.equal(backbone[name], value) for name, value in tuned.backbone.state_dict().items())
-    repeated = trained(tmp_path / "repeated", data, END_TO_END, anew, {**anew, "name": "again"}).trained.captioner
-    assert all(torch.equal(found[name], value) for name, value in repeated.state_dict().items())
 
 
 def test_with_crops_a_frozen_backbone_sees_new_views_of_the_photographs_and_stays_as_it_is(
@@ -99,13 +86,13 @@ def test_with_crops_a_frozen_backbone_sees_new_views_of_the_photographs_and_stay
     trainer = trained(tmp_path / "cropped", data, {**SCST, "crop": 0.5})
     assert len(list((tmp_path / "whole" / "features").iterdir())) == 2
     assert len(list((tmp_path / "cropped" / "features").iterdir())) == 1  # dev
-    pairs = zip(whole.trained.backbone.parameters(), trainer.trained.backbone.parameters(), strict=True)
+    pairs = zip(whole.task.trained.backbone.parameters(), trainer.task.trained.backbone.parameters(), strict=True)
     assert all(torch.equal(*pair) for pair in pairs)
-    assert all(parameter.grad is None for parameter in trainer.trained.backbone.parameters())
-    trainer.inputs.begin_epoch(np.random.default_rng(0))
+    assert all(parameter.grad is None for parameter in trainer.task.trained.backbone.parameters())
+    trainer.task.inputs.begin_epoch(np.random.default_rng(0))
     images = np.arange(4)
     first, again, other = (
-        trainer.inputs.training_batch(images, np.random.default_rng(seed)).values for seed in (1, 1, 2)
+        trainer.task.inputs.training_batch(images, np.random.default_rng(seed)).values for seed in (1, 1, 2)
     )
     assert first.shape == (4, 224, 224, 3)
     assert torch.equal(first, again)
@@ -114,8 +101,8 @@ def test_with_crops_a_frozen_backbone_sees_new_views_of_the_photographs_and_stay
 
 def test_early_layers_of_a_backbone_stay_while_the_coarse_ones_learn(data: Path, tmp_path: Path) -> None:
     coarse = {**END_TO_END, "backbone_coarse_only": True}
-    backbone = trained(tmp_path / "coarse", data, coarse).trained.backbone
-    released = trained(tmp_path / "frozen", data, XE).trained.backbone
+    backbone = trained(tmp_path / "coarse", data, coarse).task.trained.backbone
+    released = trained(tmp_path / "frozen", data, XE).task.trained.backbone
     stayed = [
         torch.equal(*pair) for pair in zip(backbone.state_dict().values(), released.state_dict().values(), strict=True)
     ]
@@ -133,7 +120,7 @@ def test_a_network_beside_the_backbone_is_seen_by_the_captioner_and_learns(data:
     assert isinstance(kept.backbone, SideBySide)
     assert kept.captioner.config.token_width == kept.backbone.token_width == 2 * 1280
     released = load_backbone(locate("efficientnet_lite1", Path())).state_dict()
-    found = trainer.trained.backbone.grids[1].state_dict()
+    found = trainer.task.trained.backbone.grids[1].state_dict()
     assert not any(torch.equal(found[name], tensor) for name, tensor in released.items())
     assert any("EfficientNet-Lite1" in entry["name"] for entry in kept.record["backbone_trained_on"])
 
@@ -168,18 +155,18 @@ def test_a_run_may_start_from_the_weights_of_another(data: Path, tmp_path: Path)
     trainer = trained(tmp_path / "second", data, still, start_from=str(other))
     for part in ("captioner", "backbone"):
         expected = getattr(TrainedCaptioner.load(other), part).state_dict()
-        found = getattr(trainer.trained, part).state_dict()
+        found = getattr(trainer.task.trained, part).state_dict()
         assert all(torch.equal(found[name], value) for name, value in expected.items())
 
 
 def test_a_run_that_starts_from_another_has_its_words_whatever_its_own_data_say(data: Path, tmp_path: Path) -> None:
-    first = trained(tmp_path, data, XE).trained
+    first = trained(tmp_path, data, XE).task.trained
     rare = {"minimum_count": 13, "max_words": 12}
     other = str(tmp_path / "run" / "best.safetensors")
 
     def words(**changes: str) -> Vocabulary:
-        config = load_config(write_config(tmp_path / "rare.yaml", phases=[XE], data=rare, **changes))
-        return Trainer(config, data, tmp_path / f"run{len(changes)}", tmp_path / "features").trained.vocabulary
+        config = load_run(write_config(tmp_path / "rare.yaml", phases=[XE], data=rare, **changes))
+        return Trainer(config, data, tmp_path / f"run{len(changes)}", tmp_path / "features").task.trained.vocabulary
 
     assert len(words()) < len(first.vocabulary)
     assert words(start_from=other) == first.vocabulary
@@ -198,7 +185,7 @@ def test_a_run_that_starts_from_another_has_the_detector_that_it_names_itself(da
     other = tmp_path / "run" / "best.safetensors"
     still = {**SCST, "learning_rate": 0.0}
     trainer = trained(tmp_path / "second", data, still, start_from=str(other), yolox=str(files["after"]))
-    first, second = TrainedCaptioner.load(other).backbone, trainer.trained.backbone
+    first, second = TrainedCaptioner.load(other).backbone, trainer.task.trained.backbone
     assert isinstance(first, SideBySide)
     assert isinstance(second, SideBySide)
     assert all(
@@ -207,7 +194,7 @@ def test_a_run_that_starts_from_another_has_the_detector_that_it_names_itself(da
     assert not any(
         torch.equal(*pair) for pair in zip(first.yolox.head.parameters(), second.yolox.head.parameters(), strict=True)
     )
-    named = [entry["name"] for entry in trainer.trained.record["backbone_trained_on"]]
+    named = [entry["name"] for entry in trainer.task.trained.record["backbone_trained_on"]]
     assert "before" in named
     assert "after" in named
 
@@ -218,7 +205,7 @@ def test_a_run_cannot_start_from_a_model_of_another_size(data: Path, tmp_path: P
     smaller = {"d_model": 16, "heads": 4, "d_ff": 64, "memory_slots": 4}
     config = write_config(tmp_path / "second.yaml", phases=[XE], start_from=other, model=smaller)
     with pytest.raises(ConfigError, match="of another family or size"):
-        Trainer(load_config(config), data, tmp_path / "second", tmp_path / "features")
+        Trainer(load_run(config), data, tmp_path / "second", tmp_path / "features")
 
 
 def test_a_detector_beside_the_backbone_is_seen_by_the_captioner_and_stays_as_it_is(data: Path, tmp_path: Path) -> None:
@@ -228,11 +215,11 @@ def test_a_detector_beside_the_backbone_is_seen_by_the_captioner_and_stays_as_it
     TrainedDetector(detector.yolox, {"trained_on": [{"name": "drawings"}]}).save(yolox)
     trainer = trained(tmp_path, data, XE, END_TO_END, yolox=str(yolox))
     kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
-    for found in (trainer.trained, kept):
+    for found in (trainer.task.trained, kept):
         assert isinstance(found.backbone, SideBySide)
         assert found.captioner.config.token_width == found.backbone.token_width == 1280 + 256 + 80
         for name, tensor in detector.yolox.state_dict().items():
             torch.testing.assert_close(found.backbone.yolox.state_dict()[name], tensor, atol=0, rtol=0)
-    before, after = detector.grids[0].state_dict(), trainer.trained.backbone.grids[0].state_dict()
+    before, after = detector.grids[0].state_dict(), trainer.task.trained.backbone.grids[0].state_dict()
     assert any(not torch.equal(before[name], tensor) for name, tensor in after.items())
     assert {"name": "drawings"} in kept.record["backbone_trained_on"]

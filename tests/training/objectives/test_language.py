@@ -9,7 +9,8 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.training.small_flickr8k import write_config
-from training.configs.schema import PhaseConfig, load_config
+from training.configs.schema import PhaseConfig
+from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
 from training.errors import ConfigError, DataError
 from training.models.captioner import Visual
@@ -75,10 +76,10 @@ def test_a_run_begins_with_language(data: Path, tmp_path: Path) -> None:
     ]
     file = write_config(tmp_path / "c.yaml", phases=phases, data={"minimum_count": 1, "max_words": 12})
     with pytest.raises(ConfigError, match="data: text"):
-        load_config(file)
+        load_run(file)
     settings = {"minimum_count": 1, "max_words": 12, "text": str(text)}
     run = Trainer(
-        load_config(write_config(file, phases=phases, data=settings)), data, tmp_path / "run", tmp_path / "features"
+        load_run(write_config(file, phases=phases, data=settings)), data, tmp_path / "run", tmp_path / "features"
     )
     run.run()
     assert [entry["phase"] for entry in run.progress.history] == ["language", "frozen"]

@@ -1,0 +1,133 @@
+"""Recipes: several runs, references between them, the average, and resuming."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from tests.training.detection.boxes_of_drawings import write_labels
+from training.configs.schema import RecipeConfig
+from training.engine.experiment import load_experiment, load_run
+from training.engine.recipe import Recipe
+from training.engine.trained_captioner import TrainedCaptioner
+from training.errors import ConfigError
+from training.vision.trained_detector import TrainedDetector
+
+MODEL = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.0}
+PHASE = {"name": "only", "epochs": 2, "learning_rate": 1e-3, "images_per_batch": 6}
+COMMON = {
+    "backbone": "mobilenetv2_float32.onnx", "precision": "fp32", "model": MODEL, "evaluation": {"beam_size": 2},
+    "data": {"minimum_count": 1, "max_words": 12}, "phases": [PHASE],
+}  # fmt: skip
+AVERAGE = [{"run": "second", "phase": "only", "epoch": 1}, {"run": "second", "phase": "only", "epoch": 2}]
+
+
+def recipe(**changes: Any) -> dict[str, Any]:
+    first = {**COMMON, "name": "first"}
+    second = {**COMMON, "name": "second", "start_from": "run:first", "seed": 2}
+    return {"name": "both", "runs": [first, second], "average": AVERAGE, **changes}
+
+
+def written(folder: Path, content: dict[str, Any]) -> Path:
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(content))
+    return folder / "recipe.yaml"
+
+
+def train(file: Path, run: Path, data: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "training.train", str(file), "--run", str(run), "--threads", "1"]
+    environment = {**os.environ, "SMART_CAPTION_DATA": str(data)}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.fixture(scope="module")
+def detector_data(data: Path, data_dir: Path) -> Path:
+    """The drawn data set with a released detector."""
+    if not (data / "detectors").exists():
+        (data / "detectors").symlink_to(data_dir / "detectors")
+    return data
+
+
+def test_one_command_trains_every_run_and_averages_them_and_trains_nothing_twice(
+    detector_data: Path, tmp_path: Path
+) -> None:
+    labels = write_labels(tmp_path / "labels.jsonl", detector_data)
+    detector = {
+        "task": "detection", "name": "detector", "labels": [str(labels)], "precision": "fp32",
+        "phases": [{"name": "heads", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6}],
+    }  # fmt: skip
+    captioner = {**COMMON, "yolox": "run:detector"}
+    first = {**captioner, "name": "first", "phases": [{**PHASE, "stop_after": 1}]}
+    second = {**captioner, "name": "second", "start_from": "run:first", "seed": 2}
+    file = written(tmp_path, recipe(runs=[detector, first, second]))
+    done = train(file, tmp_path / "run", detector_data)
+    assert done.returncode == 0, done.stderr
+    assert "run 3 of 3: second" in done.stdout
+    result = tmp_path / "run" / "both.safetensors"
+    assert str(result) in done.stdout
+    average = TrainedCaptioner.load(result)
+    members = [TrainedCaptioner.load(tmp_path / "run" / "second" / f"only-{epoch}.safetensors") for epoch in (1, 2)]
+    for name, tensor in average.captioner.state_dict().items():
+        expected = torch.stack([member.captioner.state_dict()[name] for member in members]).mean(dim=0)
+        torch.testing.assert_close(tensor, expected)
+    assert average.record["name"] == "both"
+    assert [(each["name"], each["seed"]) for each in average.record["averaged"]] == [("second", 2)] * 2
+    assert [each["dev"]["epoch"] for each in average.record["averaged"]] == [1, 2]
+    trained = TrainedDetector.load(tmp_path / "run" / "detector" / "detector.safetensors").detector
+    assert average.backbone is not None
+    yolox = average.backbone.yolox.state_dict()
+    assert all(torch.equal(yolox[name], tensor) for name, tensor in trained.state_dict().items())
+    assert len((tmp_path / "run" / "first" / "log.jsonl").read_text().splitlines()) == 1
+    logs = {log: log.read_text() for log in (tmp_path / "run").rglob("log.jsonl")}
+    assert len(logs) == 3
+    again = train(file, tmp_path / "run", detector_data)
+    assert again.returncode == 0, again.stderr
+    assert "run 1 of 3" not in again.stdout
+    assert {log: log.read_text() for log in logs} == logs
+
+
+def test_a_run_may_have_the_backbone_that_another_has_fine_tuned(data: Path, tmp_path: Path) -> None:
+    tuned = {**COMMON, "name": "tuned", "phases": [{**PHASE, "backbone_learning_rate": 1e-3, "epochs": 1}]}
+    other = {**COMMON, "name": "other", "backbone": "run:tuned", "phases": [{**PHASE, "epochs": 1}]}
+    done = train(written(tmp_path, recipe(runs=[tuned, other], average=[])), tmp_path / "run", data)
+    assert done.returncode == 0, done.stderr
+    first, second = (TrainedCaptioner.load(tmp_path / "run" / name / "best.safetensors") for name in ("tuned", "other"))
+    assert first.backbone is not None
+    assert second.backbone is not None
+    weights = second.backbone.state_dict()
+    assert all(torch.equal(weights[name], tensor) for name, tensor in first.backbone.state_dict().items())
+    assert not torch.equal(next(second.captioner.parameters()), next(first.captioner.parameters()))
+    assert {entry["name"] for entry in first.caption_provenance} <= {
+        entry["name"] for entry in second.record["backbone_trained_on"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"runs": []}, "runs: expected a list of experiments, found none"),
+        ({"runs": [{**COMMON, "name": "a", "nmae": 1}]}, r"runs\[0\]: unknown key 'nmae'"),
+        ({"runs": [{**COMMON, "name": "a", "start_from": "run:b"}]}, r"runs\[0\]: run:b: no such run before this one"),
+        ({"runs": 2 * [{**COMMON, "name": "a"}], "average": []}, r"runs\[1\]: name: two runs are named 'a'"),
+        ({"average": AVERAGE[:1]}, "average: expected two models or more, found one"),
+        ({"average": [*AVERAGE, {**AVERAGE[0], "epoch": 3}]}, r"average\[2\]: there is no epoch 3 of a phase 'only'"),
+        ({"average": [*AVERAGE, {**AVERAGE[0], "run": "third"}]}, r"average\[2\]: there is no epoch 1 .* run 'third'"),
+        ({"average": [{"run": "first"}]}, r"average\[0\]: phase is missing"),
+        ({"runs": [{**COMMON, "name": "a"}, {**COMMON, "name": "b", "precision": "bf16"}]}, "one precision for all"),
+    ],
+)
+def test_a_malformed_recipe_is_refused_with_the_place(tmp_path: Path, changes: dict[str, Any], complaint: str) -> None:
+    file = written(tmp_path, recipe(**changes))
+    with pytest.raises(ConfigError, match=complaint):
+        config = load_experiment(file)
+        assert isinstance(config, RecipeConfig)
+        Recipe(config, tmp_path, str(file))
+
+
+def test_a_recipe_is_not_taken_for_a_single_run(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="expected one experiment, found a recipe of several runs"):
+        load_run(written(tmp_path, recipe()))

@@ -1,0 +1,96 @@
+"""Experiment files to dataclasses, by pydantic; every error is one sentence with the file, the key and the reason."""
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from training.errors import ConfigError
+
+T = TypeVar("T")
+
+_EXPECTED = {
+    "bool_type": "bool",
+    "dict_type": "keys and values",
+    "dataclass_type": "keys and values",
+    "float_type": "float",
+    "int_type": "int",
+    "list_type": "a list",
+    "string_type": "str",
+}
+"""What the types of pydantic's errors are called in the sentences."""
+
+
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file.
+
+    Raises:
+        ConfigError: the file is missing or not YAML.
+    """
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ConfigError(f"{path}: {reason}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML: {error}") from None
+
+
+def build_config(kind: type[T], raw: Any, where: str, ignore_unknown_keys: bool = False) -> T:
+    """A configuration from plain keys and values; what is not given has its default.
+
+    Args:
+        kind: a dataclass.
+        where: begins the error sentence, e.g. the file's name.
+        ignore_unknown_keys: for what an earlier version has recorded.
+
+    Raises:
+        ConfigError: an unknown or missing key, a value of another type or one that is not allowed.
+    """
+    if ignore_unknown_keys:
+        raw = _without_unknown_keys(kind, raw)
+    try:
+        return TypeAdapter(kind).validate_python(raw)
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+        unknown = [problem for problem in problems if problem["type"] == "unexpected_keyword_argument"]
+        raise ConfigError(_sentence((unknown or problems)[0], kind, where)) from None
+
+
+def _sentence(problem: Any, kind: Any, where: str) -> str:
+    place: tuple[int | str, ...] = problem["loc"]
+    if problem["type"] == "unexpected_keyword_argument":
+        known = ", ".join(field.name for field in fields(_type_at(kind, place[:-1])))
+        return f"{_path(where, place[:-1])}: unknown key {place[-1]!r}; known are {known}"
+    if problem["type"] == "missing":
+        return f"{_path(where, place[:-1])}: {place[-1]} is missing"
+    if problem["type"] == "value_error":
+        return f"{_path(where, place)}: {problem['ctx']['error']}"
+    if problem["type"] in _EXPECTED:
+        return f"{_path(where, place)}: expected {_EXPECTED[problem['type']]}, found {problem['input']!r}"
+    return f"{_path(where, place)}: {problem['msg']}, found {problem['input']!r}"
+
+
+def _path(where: str, place: Sequence[int | str]) -> str:
+    """``where: phases[0]: epochs``."""
+    return where + "".join(f"[{part}]" if isinstance(part, int) else f": {part}" for part in place)
+
+
+def _type_at(kind: Any, place: Sequence[int | str]) -> Any:
+    """The dataclass at a place inside a configuration."""
+    for part in place:
+        kind = get_args(kind)[0] if isinstance(part, int) else get_type_hints(kind)[part]
+    return kind
+
+
+def _without_unknown_keys(kind: Any, raw: Any) -> Any:
+    if get_origin(kind) is list and isinstance(raw, list):
+        return [_without_unknown_keys(get_args(kind)[0], item) for item in raw]
+    if not is_dataclass(kind) or not isinstance(raw, dict):
+        return raw
+    types = get_type_hints(kind)
+    known = {field.name for field in fields(kind)}
+    return {key: _without_unknown_keys(types[key], value) for key, value in raw.items() if key in known}

@@ -1,0 +1,54 @@
+"""What happens to the buffers of a captioner, by the policies that it declares: saved, averaged, synchronised.
+
+Modules without policies (backbones, detectors) have constant buffers: they are saved, not averaged, not synchronised.
+"""
+
+from collections.abc import Callable, Mapping
+
+from torch import Tensor, nn
+
+from training.models.captioner import BufferPolicy
+
+
+def declared_buffers(module: nn.Module) -> dict[str, Tensor]:
+    """The buffers with a policy of their own, which training may change; by name."""
+    return _chosen(module, lambda policy: True)
+
+
+def averaged_buffers(module: nn.Module) -> dict[str, Tensor]:
+    """The buffers that a moving average averages; by name."""
+    return {
+        name: buffer
+        for name, buffer in _chosen(module, lambda policy: policy.average).items()
+        if buffer.is_floating_point()
+    }
+
+
+def synchronised_buffers(module: nn.Module) -> dict[str, Tensor]:
+    """The buffers whose value in the first process is sent to all; by name."""
+    return _chosen(module, lambda policy: policy.synchronise)
+
+
+def saved_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """The module's ``state_dict()`` without buffers that are not saved."""
+    unsaved = _unsaved(module)
+    return {name: tensor for name, tensor in module.state_dict().items() if name not in unsaved}
+
+
+def load_saved_tensors(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Load what :func:`saved_tensors` gave; buffers that are not saved stay as they are.
+
+    Raises:
+        RuntimeError: tensors are missing, unknown or of another shape.
+    """
+    unsaved = {name: tensor for name, tensor in module.state_dict().items() if name in _unsaved(module)}
+    module.load_state_dict({**tensors, **unsaved})
+
+
+def _unsaved(module: nn.Module) -> set[str]:
+    return set(_chosen(module, lambda policy: not policy.save))
+
+
+def _chosen(module: nn.Module, condition: Callable[[BufferPolicy], bool]) -> dict[str, Tensor]:
+    policies: Mapping[str, BufferPolicy] = getattr(module, "buffer_policies", {})
+    return {name: buffer for name, buffer in module.named_buffers() if name in policies and condition(policies[name])}

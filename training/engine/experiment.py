@@ -1,0 +1,95 @@
+"""Experiment files with every name in them checked: data sets, families, objectives, schedules, optimizers, tasks."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic.dataclasses import dataclass
+
+from training.configs.parsing import build_config, read_yaml
+from training.configs.schema import FORBID_UNKNOWN_KEYS, ExperimentConfig, PhaseConfig, RecipeConfig, TrainingConfig
+from training.data.datasets import DATASETS
+from training.data.tokenizer import RULES
+from training.engine.optimizers import OPTIMIZERS
+from training.engine.schedules import SCHEDULES
+from training.engine.tasks import TASKS
+from training.errors import ConfigError
+from training.models import FAMILIES
+from training.objectives import OBJECTIVES
+
+
+def load_experiment(path: Path) -> TrainingConfig | RecipeConfig:
+    """Read an experiment file: one run, or a recipe of several.
+
+    Raises:
+        ConfigError: not YAML, an unknown or missing key, or a value that is not allowed.
+    """
+    raw = read_yaml(path)
+    if isinstance(raw, dict) and "runs" in raw:
+        return build_config(RecipeConfig, raw, str(path))
+    return parse_experiment(raw, str(path))
+
+
+def load_run(path: Path) -> TrainingConfig:
+    """Read an experiment file of one run.
+
+    Raises:
+        ConfigError: as :func:`load_experiment`, or the file is a recipe.
+    """
+    config = load_experiment(path)
+    if isinstance(config, RecipeConfig):
+        raise ConfigError(f"{path}: runs: expected one experiment, found a recipe of several runs")
+    return config
+
+
+def parse_experiment(raw: Any, where: str) -> TrainingConfig:
+    """The experiment of one run from plain keys and values, each with its default where it is not given.
+
+    Raises:
+        ConfigError: as :func:`load_experiment`; the message begins with ``where``.
+    """
+    task = raw.get("task", "captioning") if isinstance(raw, dict) else "captioning"
+    _check_name(task, TASKS, where, "task")
+    config = build_config(TASKS[task].Config, raw, where)
+    _check_names(config, where)
+    return config
+
+
+def parse_record(raw: Any, where: str) -> ExperimentConfig:
+    """The experiment that the record of a trained captioner has, perhaps of an earlier version.
+
+    Keys that are no longer known are ignored, names are not checked.
+
+    Raises:
+        ConfigError: it is no experiment; the message begins with ``where``.
+    """
+    return build_config(ExperimentConfig, raw, where, ignore_unknown_keys=True)
+
+
+def _check_names(config: TrainingConfig, where: str) -> None:
+    _check_name(config.data.dataset, DATASETS, where, "data: dataset")
+    _check_name(config.data.vocabulary, RULES, where, "data: vocabulary")
+    # The options of a data set are a dataclass of its own that knows nothing of experiment files.
+    options = dataclass(DATASETS[config.data.dataset].options, frozen=True, config=FORBID_UNKNOWN_KEYS)
+    build_config(options, config.data.options, f"{where}: data: options")
+    if isinstance(config, ExperimentConfig):
+        _check_name(config.family, FAMILIES, where, "family")
+    for index, phase in enumerate(config.phases):
+        place = f"{where}: phases[{index}]"
+        _check_name(phase.schedule, SCHEDULES, place, "schedule")
+        _check_name(phase.optimizer.name, OPTIMIZERS, f"{place}: optimizer", "name")
+        if isinstance(phase, PhaseConfig):
+            _check_name(phase.objective, OBJECTIVES, place, "objective")
+            _check_sources(phase, config, place)
+
+
+def _check_sources(phase: PhaseConfig, config: TrainingConfig, where: str) -> None:
+    known = config.data.options.get("sources", {})
+    if unknown := [name for name in phase.sources if name not in known]:
+        of = f"the sources are {', '.join(known)}" if known else f"{config.data.dataset} is no mixture of sources"
+        raise ConfigError(f"{where}: sources: {unknown[0]!r}: {of}")
+
+
+def _check_name(value: Any, known: Iterable[str], where: str, key: str) -> None:
+    if value not in known:
+        raise ConfigError(f"{where}: {key} must be one of {', '.join(known)}, not {value!r}")

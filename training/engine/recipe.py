@@ -1,0 +1,121 @@
+"""Recipes: several runs, one after the other, and the average of their weights."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from training.configs.schema import RecipeConfig, TrainingConfig
+from training.engine.averaging import average_captioners
+from training.engine.experiment import parse_experiment
+from training.engine.run_folder import epoch_file
+from training.engine.tasks import TASKS
+from training.engine.trained_captioner import TrainedCaptioner
+from training.errors import ConfigError
+from training.paths import CHECKOUT
+
+REFERENCE = "run:"
+"""Begins a path that stands for the result of a run of the same recipe."""
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run of a recipe."""
+
+    name: str
+    config: TrainingConfig
+    folder: Path
+    saved_epochs: frozenset[tuple[str, int]]
+    """Phase and epoch of the weights that the average needs."""
+
+    @property
+    def result(self) -> Path:
+        """File of the trained model."""
+        return self.folder / TASKS[self.config.task].result_file
+
+
+class Recipe:
+    """The runs of a recipe in their order, each with a folder of its own."""
+
+    def __init__(self, config: RecipeConfig, folder: Path, where: str) -> None:
+        """
+        Args:
+            folder: folder of the recipe; ``folder/NAME`` is that of the run ``NAME``.
+            where: begins error sentences, e.g. the file's name.
+
+        Raises:
+            ConfigError: a run is malformed, or a reference is to no run before it.
+        """
+        self.config, self.folder = config, folder
+        self.runs: list[PlannedRun] = []
+        for index, raw in enumerate(config.runs):
+            self.runs.append(self._plan(raw, f"{where}: runs[{index}]"))
+        if len({run.config.precision for run in self.runs}) > 1:
+            raise ConfigError(f"{where}: runs: expected one precision for all runs")
+        self._check_average(where)
+
+    @property
+    def precision(self) -> str:
+        """Precision of all runs."""
+        return self.runs[0].config.precision
+
+    @property
+    def result(self) -> Path:
+        """File of the average, or of the last run where nothing is averaged."""
+        return self.folder / f"{self.config.name}.safetensors" if self.config.average else self.runs[-1].result
+
+    def average(self) -> None:
+        """Average the models that the recipe names and write the result; all runs are finished.
+
+        Raises:
+            CheckpointError: the weights of an epoch are missing or malformed.
+            AverageError: the models do not go together.
+        """
+        if self.config.average:
+            files = [self._run(each.run).folder / epoch_file(each.phase, each.epoch) for each in self.config.average]
+            average = average_captioners({str(file): TrainedCaptioner.load(file) for file in files})
+            average.record["name"] = self.config.name
+            average.save(self.result)
+
+    def _plan(self, raw: dict[str, Any], where: str) -> PlannedRun:
+        config = parse_experiment(_replace_paths(raw, lambda path: self._resolve(path, where)), where)
+        if config.name in (run.name for run in self.runs):
+            raise ConfigError(f"{where}: name: two runs are named {config.name!r}")
+        saved = frozenset((each.phase, each.epoch) for each in self.config.average if each.run == config.name)
+        return PlannedRun(config.name, config, self.folder / config.name, saved)
+
+    def _resolve(self, path: str, where: str) -> str:
+        """The result file of the run that a reference names, below the checkout where the recipe's folder is there."""
+        name = path.removeprefix(REFERENCE)
+        if name not in (run.name for run in self.runs):
+            known = ", ".join(run.name for run in self.runs) or "none"
+            raise ConfigError(f"{where}: {path}: no such run before this one; there is {known}")
+        result = self._run(name).result.resolve()
+        return str(result.relative_to(CHECKOUT) if result.is_relative_to(CHECKOUT) else result)
+
+    def _run(self, name: str) -> PlannedRun:
+        return next(run for run in self.runs if run.name == name)
+
+    def _check_average(self, where: str) -> None:
+        epochs = {
+            (run.name, phase.name): phase.last_epoch
+            for run in self.runs
+            for phase in run.config.phases
+            if run.config.task == "captioning"
+        }
+        for index, member in enumerate(self.config.average):
+            last = epochs.get((member.run, member.phase), 0)
+            if not 1 <= member.epoch <= last:
+                raise ConfigError(
+                    f"{where}: average[{index}]: there is no epoch {member.epoch} of a phase {member.phase!r} "
+                    f"in a captioner's run {member.run!r}"
+                )
+
+
+def _replace_paths(value: Any, resolve: Callable[[str], str]) -> Any:
+    """A copy of keys and values in which every reference to a run is a path."""
+    if isinstance(value, dict):
+        return {key: _replace_paths(item, resolve) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_replace_paths(item, resolve) for item in value]
+    return resolve(value) if isinstance(value, str) and value.startswith(REFERENCE) else value

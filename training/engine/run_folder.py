@@ -1,0 +1,65 @@
+"""The files of a run's folder."""
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from smart_caption_ros.files import write_text_atomically
+from training.checkpoint import load_checkpoint
+from training.configs.parsing import build_config
+from training.configs.schema import TrainingConfig
+from training.errors import ConfigError
+
+CHECKPOINT = "checkpoint.safetensors"
+"""Where the run stands: weights, optimizer, place."""
+LOG = "log.jsonl"
+"""An entry an epoch."""
+_EXPERIMENT = "experiment.json"
+"""The experiment that the folder belongs to."""
+
+
+def epoch_file(phase: str, epoch: int) -> str:
+    """Name of the file with the weights after an epoch (from 1) of a phase."""
+    return f"{phase}-{epoch}.safetensors"
+
+
+def claim_folder(folder: Path, config: TrainingConfig) -> None:
+    """Make the folder of a run, which belongs to the experiment that was first started in it.
+
+    Raises:
+        ConfigError: it belongs to another experiment.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / _EXPERIMENT).exists():
+        write_text_atomically(folder / _EXPERIMENT, json.dumps(asdict(config), indent=2))
+    elif not _belongs_to(folder, config):
+        raise ConfigError(f"{folder} holds a run of another experiment; give another --run folder or remove it")
+
+
+def is_finished(folder: Path, config: TrainingConfig) -> bool:
+    """Whether the folder holds this experiment's run with all its phases done.
+
+    Raises:
+        CheckpointError: the checkpoint cannot be read.
+    """
+    path = folder / CHECKPOINT
+    if not path.exists() or not _belongs_to(folder, config):
+        return False
+    _, state = load_checkpoint(path)
+    return bool(state["phase"] == len(config.phases))
+
+
+def _belongs_to(folder: Path, config: TrainingConfig) -> bool:
+    """Compared as experiments: a run that began before an option existed has the option's default."""
+    try:
+        raw = json.loads((folder / _EXPERIMENT).read_text(encoding="utf-8"))
+        first = build_config(type(config), raw, str(folder), ignore_unknown_keys=True)
+    except (OSError, ConfigError, json.JSONDecodeError):
+        return False
+    return _without_compute_options(first) == _without_compute_options(config)
+
+
+def _without_compute_options(config: TrainingConfig) -> TrainingConfig:
+    """The experiment without the options that may change when a run is resumed: how it is computed."""
+    phases = [replace(phase, accumulate=1) for phase in config.phases]
+    return replace(config, phases=phases, compile=False, checkpoint_minutes=0.0)

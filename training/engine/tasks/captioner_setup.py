@@ -1,0 +1,111 @@
+"""From an experiment to everything that training a captioner begins with: captions, vocabulary, model, visual inputs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+
+import torch
+
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.configs.schema import DataConfig, ExperimentConfig
+from training.data.datasets import CaptionDataset, open_dataset
+from training.data.tokenizer import RULES, build_vocabulary
+from training.data.visual_batches import VisualInputs
+from training.data.visual_inputs import open_visual_inputs
+from training.engine.trained_captioner import TrainedCaptioner
+from training.errors import ConfigError
+from training.models import FAMILIES
+from training.models.captioner import Captioner
+from training.objectives.objective import TrainingCaptions
+from training.paths import CHECKOUT
+
+
+@dataclass
+class CaptionerSetup:
+    """What a captioner is trained from."""
+
+    images: Mapping[str, Sequence[str]]
+    """Image ids of the splits ``train`` and ``dev``."""
+    references: Mapping[str, Sequence[str]]
+    """Captions of the dev images, as words joined by spaces."""
+    captions: TrainingCaptions
+    inputs: VisualInputs
+    trained: TrainedCaptioner
+    """Backbone, vocabulary and the captioner's first weights."""
+
+
+def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> CaptionerSetup:
+    """Read the data of an experiment and build its model.
+
+    Args:
+        data: folder of the data sets and released weights.
+        cache: folder for grid features, shared between runs.
+
+    Raises:
+        ConfigError: the model's hyper-parameters are wrong, or ``start_from`` is of another model.
+        DataError, BackboneError, CheckpointError: data or weights are missing or malformed.
+    """
+    torch.manual_seed(config.seed)
+    dataset = open_dataset(config.data, data)
+    images = {split: dataset.split(split) for split in ("train", "dev")}
+    words = _words(config.data, dataset, images)
+    first = TrainedCaptioner.load(CHECKOUT / config.start_from) if config.start_from else None
+    train_words = [words[image] for image in images["train"]]
+    vocabulary = first.vocabulary if first is not None else _vocabulary(config.data, train_words)
+    max_words = config.data.max_caption_words or config.data.max_words
+    captions = TrainingCaptions(train_words, vocabulary, max_words)
+    inputs = open_visual_inputs(config, data, dataset, images, cache)
+    captioner = _build_captioner(config, vocabulary, inputs.token_width)
+    record = {"name": config.name, **inputs.facts, "experiment": asdict(config)}
+    trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record)
+    if first is not None:
+        _start_from(first, trained, config.start_from)
+    references = {image: [" ".join(caption) for caption in words[image]] for image in images["dev"]}
+    return CaptionerSetup(images, references, captions, inputs, trained)
+
+
+def _words(
+    config: DataConfig, dataset: CaptionDataset, images: Mapping[str, Sequence[str]]
+) -> dict[str, list[list[str]]]:
+    """The captions of the images of all splits, as words."""
+    rule = RULES[config.vocabulary]
+    return {
+        image: [rule.words(caption) for caption in dataset.captions[image]]
+        for split in images.values()
+        for image in split
+    }
+
+
+def _vocabulary(config: DataConfig, captions: Sequence[Sequence[list[str]]]) -> Vocabulary:
+    minimum_count = config.minimum_count or RULES[config.vocabulary].minimum_count
+    return build_vocabulary(chain.from_iterable(captions), minimum_count)
+
+
+def _build_captioner(config: ExperimentConfig, vocabulary: Vocabulary, token_width: int) -> Captioner:
+    family = FAMILIES[config.family]
+    try:
+        model = family.Config(vocabulary_size=len(vocabulary), token_width=token_width, **config.model)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"model: {error}") from None
+    return family(model)
+
+
+def _start_from(first: TrainedCaptioner, trained: TrainedCaptioner, path: str) -> None:
+    """Copy the weights of a finished run, except those of its detector: the experiment names its own.
+
+    Raises:
+        ConfigError: they are of another model.
+    """
+    if (first.family, first.captioner.config) != (trained.family, trained.captioner.config):
+        raise ConfigError(f"start_from: {path} has a captioner of another family or size")
+    if first.backbone_options != trained.backbone_options:
+        raise ConfigError(
+            f"start_from: {path} has its visual tokens from something else (backbone, beside, yolox, features)"
+        )
+    trained.captioner.load_state_dict(first.captioner.state_dict())
+    if first.backbone is not None and trained.backbone is not None:
+        trained.backbone.trainable.load_state_dict(first.backbone.trainable.state_dict())
+        sources = trained.record["backbone_trained_on"]
+        learnt = [*first.caption_provenance, *first.record["backbone_trained_on"]]
+        sources += [entry for entry in learnt if entry not in sources]

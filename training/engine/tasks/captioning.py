@@ -1,0 +1,167 @@
+"""Training a captioner: objectives on captions, and the dev split captioned after every epoch."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from training.checkpoint import with_prefix
+from training.configs.schema import ExperimentConfig, PhaseConfig
+from training.data.loading import load_ahead, loading_threads, longest_captions, shuffle
+from training.data.visual_batches import VisualBatch
+from training.engine.buffers import declared_buffers, synchronised_buffers
+from training.engine.distributed import Processes
+from training.engine.tasks.captioner_setup import set_up_captioner
+from training.engine.tasks.task import Learning
+from training.errors import ConfigError
+from training.evaluation.metrics.coco import score_captions
+from training.models.captioner import HookContext
+from training.objectives import OBJECTIVES
+from training.objectives.objective import Objective, Outcome
+
+
+class CaptioningTask:
+    """The captioner, the backbone where it learns, and their data."""
+
+    Config = ExperimentConfig
+    result_file = "best.safetensors"
+    selection = "cider"
+    score_columns = {"dev BLEU-4": "bleu_4", "dev CIDEr": "cider"}  # noqa: RUF012
+
+    def __init__(self, config: ExperimentConfig, data: Path, cache: Path, processes: Processes) -> None:
+        """
+        Args:
+            data: folder with ``flickr8k/`` and ``backbones/``.
+            cache: folder for grid features, shared between runs.
+
+        Raises:
+            ConfigError: the experiment does not fit its data.
+            DataError, BackboneError, CheckpointError: data or first weights are missing or malformed.
+        """
+        self.config, self._processes = config, processes
+        setup = set_up_captioner(config, data, cache)
+        self.images, self.references, self.captions = setup.images, setup.references, setup.captions
+        self.inputs, self.trained = setup.inputs, setup.trained
+        self._places = [_images_of_sources(self.images["train"], phase) for phase in config.phases]
+        self._lengths = longest_captions(self.captions.words, self.captions.max_words - 1)
+        self._phase = 0
+        self._objective: Objective
+
+    @property
+    def largest_loss(self) -> float:
+        return self._objective.largest_loss
+
+    def prepare(self) -> None:
+        for module in (self.trained.captioner, self.trained.backbone):
+            if module is not None:
+                module.to(self._processes.device)
+                if self.config.compile:
+                    module.compile()
+
+    def epoch_size(self, phase: int, random: np.random.Generator) -> int:
+        return len(self._places[phase])
+
+    def learning(self, phase: int) -> dict[str, Learning]:
+        config = self.config.phases[phase]
+        learning = {"captioner": Learning(self.trained.captioner, config.learning_rate)}
+        if config.trains_backbone and self.trained.backbone is not None:
+            learning["backbone"] = Learning(self.trained.backbone.trainable, config.backbone_learning_rate)
+        return learning
+
+    def begin_phase(self, phase: int) -> None:
+        self._phase, config = phase, self.config.phases[phase]
+        self.inputs.begin_phase(config)
+        self._objective = OBJECTIVES[config.objective](self.captions, config)
+
+    def begin_epoch(self, random: np.random.Generator) -> np.ndarray:
+        self.trained.captioner.train()
+        places = self._places[self._phase]
+        order = places[shuffle(self._lengths[places], self.config.phases[self._phase].images_per_batch, random)]
+        self.inputs.begin_epoch(random)
+        return order
+
+    def loss_weight(self, images: np.ndarray) -> float:
+        return self._objective.weight(images)
+
+    def read(self, images: np.ndarray, random: np.random.Generator) -> VisualBatch:
+        return self.inputs.training_batch(images, random)
+
+    def loss(self, inputs: VisualBatch, images: np.ndarray) -> Outcome:
+        return self._objective(self.trained.captioner, self.inputs.visual(inputs), images)
+
+    def on_epoch(self, context: HookContext) -> None:
+        if hasattr(self.trained.captioner, "on_epoch"):
+            self.trained.captioner.on_epoch(context)  # TMP
+        self._synchronise_buffers()
+
+    def on_step(self, context: HookContext) -> None:
+        if hasattr(self.trained.captioner, "on_step"):
+            self.trained.captioner.on_step(context)  # TMP
+        self._synchronise_buffers()
+
+    def _synchronise_buffers(self) -> None:
+        self._processes.broadcast_tensors(synchronised_buffers(self.trained.captioner).values())
+
+    def changing_buffers(self) -> dict[str, Tensor]:
+        return with_prefix("captioner", declared_buffers(self.trained.captioner))
+
+    def tensors(self) -> dict[str, Tensor]:
+        return self.trained.tensors()
+
+    def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
+        self.trained.load_tensors(dict(tensors))
+
+    def save(self, path: Path, epoch: Mapping[str, Any]) -> None:
+        self.trained.record = {**self.trained.record, "dev": dict(epoch)}
+        self.trained.save(path)
+
+    def evaluate(self) -> dict[str, float]:
+        """Score the dev split with the beam size of the robot; each process captions some of the batches.
+
+        Raises:
+            DataError: an image cannot be read.
+        """
+        names, processes = self.images["dev"], self._processes
+        self.trained.captioner.eval()
+        with processes.fail_in_all(), torch.inference_mode(), processes.autocast():
+            captions = self._caption_own_batches(names)
+        for others in processes.gather(captions):
+            captions.update(others)
+        return processes.from_first(lambda: score_captions({name: captions[name] for name in names}, self.references))
+
+    def _caption_own_batches(self, names: Sequence[str]) -> dict[str, str]:
+        settings, processes = self.config.evaluation, self._processes
+        captions: dict[str, str] = {}
+        starts = range(0, len(names), settings.images_per_batch)[processes.rank :: processes.count]
+
+        def read(start: int) -> VisualBatch:
+            return self.inputs.dev_batch(start, min(start + settings.images_per_batch, len(names)))
+
+        with closing(load_ahead(read, starts, loading_threads(processes.on_this_machine))) as batches:
+            bar = tqdm(starts, desc="dev", leave=False, disable=not processes.is_first)
+            for start, host_batch in zip(bar, batches, strict=True):
+                batch = processes.to_device(host_batch)
+                visual = self.inputs.visual(batch)
+                found = self.trained.caption(visual, settings.beam_size, self.config.data.max_words)
+                images = names[start : start + settings.images_per_batch]
+                captions.update(zip(images, map(" ".join, self.trained.sentences(found)), strict=True))
+        return captions
+
+
+def _images_of_sources(images: Sequence[str], phase: PhaseConfig) -> np.ndarray:
+    """Indices of the images that a phase learns from.
+
+    Raises:
+        ConfigError: there are none.
+    """
+    chosen = [not phase.sources or image.split("/", 1)[0] in phase.sources for image in images]
+    if not any(chosen):
+        raise ConfigError(
+            f"phase {phase.name}: sources: {', '.join(phase.sources)} have no photographs here (repeat: 0?)"
+        )
+    return np.flatnonzero(chosen)
