@@ -1,27 +1,24 @@
-"""Images a second of cross-entropy and of self-critical training, and the reward's share of a step.
+"""``python -m benchmarks.training``: images a second of training, and the reward's share of a step."""
 
-    python -m benchmarks.training [CONFIG] [--device cuda] [--json FILE]
-
-Model, precision and phases are those of an experiment file; visual tokens and captions are drawn at random (lengths
-and word frequencies like Flickr8k's), so no data set is needed and reading pictures is not measured. A step is
-forward (with beam search and reward), backward, clipping and Adam.
-"""
-
-import argparse
 import statistics
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+import typer
 
 from benchmarks.environment import describe_environment, report
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from training.configs.schema import ExperimentConfig, PhaseConfig, load_config
-from training.engine.distributed import Engine, EngineError, check_compiler, choose_device
-from training.engine.step import LARGEST_GRADIENT
+from training.command_line import DeviceOption, JsonOption, ThreadsOption, run_command
+from training.configs.schema import ExperimentConfig, PhaseConfig, RecipeConfig
+from training.engine.distributed import DeviceError, Processes, check_compiler, choose_device
+from training.engine.experiment import load_experiment
+from training.engine.optimizers import clip_gradient, make_optimizer
+from training.engine.recipe import Recipe
 from training.errors import ConfigError
 from training.models import FAMILIES
 from training.models.captioner import Visual
@@ -33,53 +30,87 @@ DEFAULT = Path(__file__).resolve().parent.parent / "training" / "configs" / "sma
 CAPTIONS_AN_IMAGE = 5
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.training", description=__doc__.splitlines()[0])
-    parser.add_argument("config", type=Path, nargs="?", default=DEFAULT, help="experiment file")
-    parser.add_argument("--device", default="auto", help="auto (a GPU if there is one), cpu, cuda or cuda:N")
-    parser.add_argument("--compile", action="store_true", help="compile, whatever the experiment says")
-    parser.add_argument("--threads", type=int, help="CPU threads (default: all)")
-    parser.add_argument("--steps", type=int, default=10, help="measured, after two that are not")
-    parser.add_argument("--images", type=int, default=6000, help="of the corpus of the document frequencies")
-    parser.add_argument("--words", type=int, default=2500, help="of the vocabulary")
-    parser.add_argument("--tokens", type=int, default=49, help="visual tokens an image")
-    parser.add_argument("--token-width", type=int, default=1280)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
-    try:
-        config = load_config(arguments.config)
-        engine = Engine(choose_device(arguments.device), config.precision)
-        if compiled := config.compile or arguments.compile:
-            check_compiler(engine.device)
-    except (ConfigError, EngineError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+def measure(
+    config: Annotated[Path, typer.Argument(help="Experiment file; of a recipe, all runs of captioners.")] = DEFAULT,
+    device: DeviceOption = "auto",
+    compiled: Annotated[bool, typer.Option("--compile", help="Compile, whatever the experiment says.")] = False,
+    threads: ThreadsOption = None,
+    steps: Annotated[int, typer.Option(min=1, help="Steps that are measured, after two that are not.")] = 10,
+    images: Annotated[int, typer.Option(min=1, help="Images of the corpus of the document frequencies.")] = 6000,
+    words: Annotated[int, typer.Option(min=5, help="Words of the vocabulary.")] = 2500,
+    tokens: Annotated[int, typer.Option(min=1, help="Visual tokens an image.")] = 49,
+    token_width: Annotated[int, typer.Option(min=1, help="Width of a visual token.")] = 1280,
+    seed: Annotated[int, typer.Option(help="Seed of weights, tokens and captions.")] = 0,
+    json: JsonOption = None,
+) -> None:
+    """Measure images a second of cross-entropy and of self-critical training, and the reward's share of a step.
+
+    Model, precision and phases are those of an experiment file; visual tokens and captions are random (lengths and
+    word frequencies like Flickr8k's), so no data set is needed and reading images is not measured. A step is
+    forward (with beam search and reward), backward, clipping and the optimizer.
+    """
+    if threads:
+        torch.set_num_threads(threads)
+    experiments = captioner_experiments(config)
+    processes = Processes(choose_device(device), experiments[-1].precision)
+    compiled = compiled or experiments[-1].compile
+    if compiled:
+        check_compiler(processes.device)
     # The first phase of each objective.
-    phases = {phase.objective: phase for phase in reversed(config.phases)}
-    captions = random_captions(arguments.images, arguments.words, config.data.max_words, arguments.seed)
-    tokens_shape = (arguments.tokens, arguments.token_width)
+    phases = {phase.objective: phase for each in reversed(experiments) for phase in reversed(each.phases)}
+    max_words = experiments[-1].data.max_words
+    setting = Setting(experiments[-1], processes, compiled, steps, images, (tokens, token_width), seed)
+    captions = random_captions(images, words, max_words, seed)
     result = {
-        **describe_environment(arguments.seed),
-        "device": torch.cuda.get_device_name(engine.device) if engine.device.type == "cuda" else "cpu",
-        "precision": "bf16" if engine.bf16 else "fp32",
+        **describe_environment(seed),
+        "device": torch.cuda.get_device_name(processes.device) if processes.device.type == "cuda" else "cpu",
+        "precision": "bf16" if processes.bf16 else "fp32",
         "compile": compiled,
         "threads": torch.get_num_threads(),
-        "experiment": config.name,
-        "model": config.model,
-        "objectives": {
-            name: measure(config, phase, captions, tokens_shape, engine, compiled, arguments)
-            for name, phase in sorted(phases.items())
-        },
+        "experiment": experiments[-1].name,
+        "model": experiments[-1].model,
+        "objectives": {name: measure_phase(setting, phase, captions) for name, phase in sorted(phases.items())},
     }
-    report(result, arguments.json)
-    return 0
+    report(result, json)
+
+
+def main() -> int:
+    return run_command(measure, "python -m benchmarks.training", (ConfigError, DeviceError))
+
+
+def captioner_experiments(path: Path) -> list[ExperimentConfig]:
+    """The experiments of captioners in a file.
+
+    Raises:
+        ConfigError: the file is malformed, or has none.
+    """
+    config = load_experiment(path)
+    runs = (
+        [run.config for run in Recipe(config, Path(), str(path)).runs] if isinstance(config, RecipeConfig) else [config]
+    )
+    experiments = [run for run in runs if isinstance(run, ExperimentConfig)]
+    if not experiments:
+        raise ConfigError(f"{path}: expected a run with the task captioning, found none")
+    return experiments
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all phases are measured with."""
+
+    experiment: ExperimentConfig
+    processes: Processes
+    compiled: bool
+    steps: int
+    images: int
+    """Images of the corpus."""
+    tokens_shape: tuple[int, int]
+    """Visual tokens of an image and their width."""
+    seed: int
 
 
 def random_captions(images: int, words: int, max_words: int, seed: int) -> TrainingCaptions:
-    """Captions of 6 to 17 words with word frequencies by Zipf's law."""
+    """Draw captions of 6 to 17 words with word frequencies by Zipf's law."""
     random = np.random.default_rng(seed)
     vocabulary = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(len(SPECIAL), words))))
     known = vocabulary.words[len(SPECIAL) :]
@@ -88,50 +119,43 @@ def random_captions(images: int, words: int, max_words: int, seed: int) -> Train
     lengths = random.integers(6, 18, (images, CAPTIONS_AN_IMAGE))
     chosen = iter(random.choice(len(known), int(lengths.sum()), p=share))
     corpus = [[[known[next(chosen)] for _ in range(length)] for length in group] for group in lengths]
-    return TrainingCaptions(corpus, vocabulary, max_words)
+    return TrainingCaptions(corpus, vocabulary, max_words, max_words)
 
 
-def measure(
-    config: ExperimentConfig,
-    phase: PhaseConfig,
-    captions: TrainingCaptions,
-    tokens_shape: tuple[int, int],
-    engine: Engine,
-    compiled: bool,
-    arguments: argparse.Namespace,
-) -> dict[str, Any]:
-    """Median step of one phase on a captioner with random weights."""
-    torch.manual_seed(arguments.seed)
-    random = np.random.default_rng(arguments.seed)
-    family = FAMILIES[config.family]
-    vocabulary = captions.vocabulary
-    model = family.Config(vocabulary_size=len(vocabulary), token_width=tokens_shape[1], **config.model)
-    captioner = family(model).to(engine.device).train()
-    if compiled:
+def measure_phase(setting: Setting, phase: PhaseConfig, captions: TrainingCaptions) -> dict[str, Any]:
+    """Measure the median step of a phase on a captioner with random weights."""
+    torch.manual_seed(setting.seed)
+    random, processes = np.random.default_rng(setting.seed), setting.processes
+    family = FAMILIES[setting.experiment.family]
+    model = family.Config(
+        vocabulary_size=len(captions.vocabulary), token_width=setting.tokens_shape[1], **setting.experiment.model
+    )
+    captioner = family(model).to(processes.device).train()
+    if setting.compiled:
         captioner.compile()
     objective = OBJECTIVES[phase.objective](captions, phase)
-    optimizer = torch.optim.Adam(captioner.parameters(), lr=phase.learning_rate, betas=(0.9, 0.98), eps=1e-9)
+    optimizer = make_optimizer(phase.optimizer, [{"params": list(captioner.parameters()), "lr": phase.learning_rate}])
     reward_seconds: list[float] = []
     if isinstance(objective, SelfCritical):
         objective.reward = timed(objective.reward, reward_seconds)
     seconds = []
-    for _ in range(2 + arguments.steps):
-        images = random.choice(arguments.images, phase.images_per_batch, replace=False)
-        tokens = torch.randn(phase.images_per_batch, *tokens_shape, device=engine.device)
+    for _ in range(2 + setting.steps):
+        images = random.choice(setting.images, phase.images_per_batch, replace=False)
+        tokens = torch.randn(phase.images_per_batch, *setting.tokens_shape, device=processes.device)
         started = time.perf_counter()
-        with engine.autocast():
+        with processes.autocast():
             loss = objective(captioner, Visual(tokens), images).loss
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(captioner.parameters(), LARGEST_GRADIENT)
+        clip_gradient(captioner, phase.clipping)
         optimizer.step()
-        if engine.device.type == "cuda":
-            torch.cuda.synchronize(engine.device)
+        if processes.device.type == "cuda":
+            torch.cuda.synchronize(processes.device)
         seconds.append(time.perf_counter() - started)
     step = statistics.median(seconds[2:])
     result = {
         "images_per_batch": phase.images_per_batch,
-        "steps": arguments.steps,
+        "steps": setting.steps,
         "step_ms_median": round(step * 1e3, 2),
         "images_per_second": round(phase.images_per_batch / step, 2),
     }
@@ -146,7 +170,7 @@ def measure(
 
 
 def timed(reward: Reward, seconds: list[float]) -> Reward:
-    """``reward``, noting how long each call takes."""
+    """Wrap a reward so that the time of each call is appended to ``seconds``."""
 
     def score(images: np.ndarray, words: np.ndarray) -> np.ndarray:
         started = time.perf_counter()

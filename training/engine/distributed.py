@@ -146,7 +146,7 @@ class Processes:
     # -- the model -----------------------------------------------------------------------------------------
 
     def wrap(self, module: nn.Module) -> _FabricModule:
-        """Move a module to the device; forward uses the run's precision, backward sums the gradients of all processes."""
+        """Move a module to the device; its forward has the run's precision, its backward sums over all processes."""
         return self._fabric.setup_module(module)
 
     def autocast(self) -> AbstractContextManager[Any]:

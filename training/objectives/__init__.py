@@ -1,13 +1,11 @@
 """What training minimises. A new objective is one file and one line here."""
 
 from training.objectives.cross_entropy import CrossEntropy
-from training.objectives.language import Language
 from training.objectives.objective import Objective
 from training.objectives.self_critical import SelfCritical
 
 OBJECTIVES: dict[str, type[Objective]] = {
     "cross_entropy": CrossEntropy,
-    "language": Language,
     "self_critical": SelfCritical,
 }
 

@@ -40,7 +40,9 @@ class CrossEntropy:
     def __init__(self, captions: TrainingCaptions, phase: "PhaseConfig") -> None:
         self._padding_id = captions.vocabulary.padding_id
         self._label_smoothing = phase.label_smoothing
-        self._captions = [encode_captions(words, captions.vocabulary, captions.max_words) for words in captions.words]
+        self._captions = [
+            encode_captions(words, captions.vocabulary, captions.max_caption_words) for words in captions.words
+        ]
         # The begin token is no target.
         self._targets = np.array([sum(len(caption) - 1 for caption in group) for group in self._captions])
         self.largest_loss = HOPELESS * math.log(len(captions.vocabulary))

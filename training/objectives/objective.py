@@ -26,9 +26,9 @@ class TrainingCaptions:
     """For each image its captions, as words."""
     vocabulary: Vocabulary
     max_words: int
-    """Longest caption that is learned or made, end token included."""
-    text: Sequence[Sequence[list[str]]] = ()
-    """Captions without pictures, as words, in groups that say much the same."""
+    """Longest caption that beam search makes, in words, end token included."""
+    max_caption_words: int
+    """Longest caption that is trained on, in words, end token included."""
 
 
 class Outcome(NamedTuple):

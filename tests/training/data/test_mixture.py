@@ -13,10 +13,10 @@ from smart_caption_ros.captioning import Bundle
 from tests.training.small_coco import make_coco
 from tests.training.small_flickr8k import SIZES, make_data, write_config
 from training.configs.schema import DataConfig
-from training.engine.experiment import load_run
 from training.data.datasets import CaptionDataset, open_dataset, provenance
 from training.data.visual_batches import VisualBatch
 from training.engine import trainer as trainer_module
+from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
 from training.errors import ConfigError, DataError
 

@@ -38,6 +38,12 @@ def written(folder: Path, content: dict[str, Any]) -> Path:
     return folder / "recipe.yaml"
 
 
+def load_recipe(file: Path) -> Recipe:
+    config = load_experiment(file)
+    assert isinstance(config, RecipeConfig)
+    return Recipe(config, file.parent, str(file))
+
+
 def train(file: Path, run: Path, data: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "training.train", str(file), "--run", str(run), "--threads", "1"]
     environment = {**os.environ, "SMART_CAPTION_DATA": str(data)}
@@ -123,9 +129,7 @@ def test_a_run_may_have_the_backbone_that_another_has_fine_tuned(data: Path, tmp
 def test_a_malformed_recipe_is_refused_with_the_place(tmp_path: Path, changes: dict[str, Any], complaint: str) -> None:
     file = written(tmp_path, recipe(**changes))
     with pytest.raises(ConfigError, match=complaint):
-        config = load_experiment(file)
-        assert isinstance(config, RecipeConfig)
-        Recipe(config, tmp_path, str(file))
+        load_recipe(file)
 
 
 def test_a_recipe_is_not_taken_for_a_single_run(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import torch
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
 from tests.training.small_flickr8k import write_config
-from training.engine.experiment import load_run
 from training.data.flickr8k import Flickr8k
 from training.data.grid_features import load_or_extract
+from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
 from training.errors import ConfigError
@@ -110,7 +110,7 @@ def test_early_layers_of_a_backbone_stay_while_the_coarse_ones_learn(data: Path,
     assert all(stayed[:fine])
     assert not any(stayed[fine:])
     # All of them learn in the phase after that.
-    both = trained(tmp_path / "both", data, coarse, {**END_TO_END, "name": "whole"}).trained.backbone
+    both = trained(tmp_path / "both", data, coarse, {**END_TO_END, "name": "whole"}).task.trained.backbone
     assert not torch.equal(next(both.parameters()), next(released.parameters()))
 
 

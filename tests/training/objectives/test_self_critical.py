@@ -118,7 +118,7 @@ def objective(beam_size: int = 4, max_words: int = 8, count: int = 6) -> tuple[S
     random = np.random.default_rng(0)
     words = [[[f"w{w}" for w in random.integers(4, 60, 6)] for _ in range(3)] for _ in range(count)]
     phase = PhaseConfig("scst", 1, 5e-6, objective="self_critical", beam_size=beam_size)
-    return SelfCritical(TrainingCaptions(words, Vocabulary(WORDS), max_words), phase), words
+    return SelfCritical(TrainingCaptions(words, Vocabulary(WORDS), max_words, max_words), phase), words
 
 
 def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -> None:

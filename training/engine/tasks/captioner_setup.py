@@ -1,4 +1,4 @@
-"""From an experiment to everything that training a captioner begins with: captions, vocabulary, model, visual inputs."""
+"""Build what training a captioner begins with: captions, vocabulary, model and visual inputs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -53,8 +53,8 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     first = TrainedCaptioner.load(CHECKOUT / config.start_from) if config.start_from else None
     train_words = [words[image] for image in images["train"]]
     vocabulary = first.vocabulary if first is not None else _vocabulary(config.data, train_words)
-    max_words = config.data.max_caption_words or config.data.max_words
-    captions = TrainingCaptions(train_words, vocabulary, max_words)
+    max_words = config.data.max_words
+    captions = TrainingCaptions(train_words, vocabulary, max_words, config.data.max_caption_words or max_words)
     inputs = open_visual_inputs(config, data, dataset, images, cache)
     captioner = _build_captioner(config, vocabulary, inputs.token_width)
     record = {"name": config.name, **inputs.facts, "experiment": asdict(config)}

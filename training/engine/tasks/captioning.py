@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from training.checkpoint import with_prefix
-from training.configs.schema import ExperimentConfig, PhaseConfig
+from training.configs.schema import ExperimentConfig, PhaseConfig, TrainingConfig
 from training.data.loading import load_ahead, loading_threads, longest_captions, shuffle
 from training.data.visual_batches import VisualBatch
 from training.engine.buffers import declared_buffers, synchronised_buffers
@@ -28,10 +28,10 @@ from training.objectives.objective import Objective, Outcome
 class CaptioningTask:
     """The captioner, the backbone where it learns, and their data."""
 
-    Config = ExperimentConfig
-    result_file = "best.safetensors"
-    selection = "cider"
-    score_columns = {"dev BLEU-4": "bleu_4", "dev CIDEr": "cider"}  # noqa: RUF012
+    Config: ClassVar[type[TrainingConfig]] = ExperimentConfig
+    result_file: ClassVar[str] = "best.safetensors"
+    selection: ClassVar[str | None] = "cider"
+    score_columns: ClassVar[Mapping[str, str]] = {"dev BLEU-4": "bleu_4", "dev CIDEr": "cider"}
 
     def __init__(self, config: ExperimentConfig, data: Path, cache: Path, processes: Processes) -> None:
         """
@@ -48,7 +48,7 @@ class CaptioningTask:
         self.images, self.references, self.captions = setup.images, setup.references, setup.captions
         self.inputs, self.trained = setup.inputs, setup.trained
         self._places = [_images_of_sources(self.images["train"], phase) for phase in config.phases]
-        self._lengths = longest_captions(self.captions.words, self.captions.max_words - 1)
+        self._lengths = longest_captions(self.captions.words, self.captions.max_caption_words - 1)
         self._phase = 0
         self._objective: Objective
 

@@ -8,14 +8,14 @@ import copy
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from training.checkpoint import under_prefix, with_prefix
-from training.configs.schema import DetectionExperimentConfig, DetectionPhaseConfig
+from training.configs.schema import DetectionExperimentConfig, DetectionPhaseConfig, TrainingConfig
 from training.data.augmentation import image_generators, random_view
 from training.data.datasets import open_dataset, provenance
 from training.detection.labels import read_labels
@@ -44,10 +44,10 @@ class Frames(NamedTuple):
 class DetectionTask:
     """The detector, photographs and labels."""
 
-    Config = DetectionExperimentConfig
-    result_file = "detector.safetensors"
-    selection = None
-    score_columns: Mapping[str, str] = {"loss": "loss"}  # noqa: RUF012
+    Config: ClassVar[type[TrainingConfig]] = DetectionExperimentConfig
+    result_file: ClassVar[str] = "detector.safetensors"
+    selection: ClassVar[str | None] = None
+    score_columns: ClassVar[Mapping[str, str]] = {"loss": "loss"}
     largest_loss = float("inf")
 
     def __init__(self, config: DetectionExperimentConfig, data: Path, cache: Path, processes: Processes) -> None:
