@@ -10,7 +10,8 @@ from tqdm import tqdm
 
 from smart_caption_ros.captioning import Detector, DetectorError, EngineError
 from training.command_line import ThreadsOption, run_command
-from training.data.datasets import DATASETS, CaptionDataset
+from training.data.caption_dataset import CaptionDataset
+from training.data.datasets import DATASETS
 from training.datagen.teachers.boxes import DetectorLabels, RendererLabels
 from training.detection.labels import LabelWriter
 from training.errors import DataError

@@ -1,15 +1,14 @@
-"""Data sets of captions: their protocol, and the registry by which experiments name them."""
+"""Data sets of captions: the registry by which experiments name them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any
 
 from training.configs.parsing import build_config
 from training.configs.schema import DataConfig
 from training.data import coco_dataset, flickr8k
+from training.data.caption_dataset import CaptionDataset
 from training.data.coco_dataset import CocoDataset, CocoOptions
 from training.data.flickr8k import Flickr8k
 from training.data.mixture import Mixture, Source
@@ -28,43 +27,6 @@ HOUSEHOLD_PROVENANCE = {
     "name": "household scenes rendered by this project (training/datagen/household)",
     "terms": "Apache-2.0",
 }
-
-
-class CaptionDataset(Protocol):
-    """Photographs and captions by image id, in the splits ``train``, ``dev`` and ``test``."""
-
-    @property
-    def captions(self) -> Mapping[str, Sequence[str]]:
-        """Captions of every image, as written."""
-        ...
-
-    def split(self, name: str) -> list[str]:
-        """List the image ids of a split, in a fixed order.
-
-        Raises:
-            DataError: unknown split, or one without images.
-        """
-        ...
-
-    def groups(self, images: Sequence[str]) -> list[list[str]]:
-        """Return the images without repetitions, grouped by source, so that each source has its own feature cache."""
-        ...
-
-    def check_photographs(self, images: Iterable[str]) -> None:
-        """Check that the photographs exist.
-
-        Raises:
-            DataError: photographs are missing; says how many and names one.
-        """
-        ...
-
-    def read_images(self, names: list[str]) -> np.ndarray:
-        """Read photographs, (len(names), 224, 224, 3) uint8 BGR.
-
-        Raises:
-            DataError: an image is missing or broken; names the file and the reason.
-        """
-        ...
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import torch
 from tqdm import tqdm
 
 from smart_caption_ros.files import replaced_atomically
-from training.data.datasets import CaptionDataset
+from training.data.caption_dataset import CaptionDataset
 from training.vision.backbone import Backbone
 
 

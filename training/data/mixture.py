@@ -4,21 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from training.data.caption_dataset import CaptionDataset
 from training.errors import DataError
-
-if TYPE_CHECKING:
-    from training.data.datasets import CaptionDataset
 
 
 @dataclass(frozen=True)
 class Source:
     """One data set of a mixture."""
 
-    dataset: "CaptionDataset"
+    dataset: CaptionDataset
     repeat: int = 1
     """How often each of its photographs occurs in an epoch."""
 

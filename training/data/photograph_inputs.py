@@ -10,7 +10,7 @@ from torch import Tensor
 from smart_caption_ros.captioning.vision import grid_boxes
 from training.configs.schema import PhaseConfig
 from training.data.augmentation import image_generators, random_view
-from training.data.datasets import CaptionDataset
+from training.data.caption_dataset import CaptionDataset
 from training.data.grid_features import GridFeatures, grid_features
 from training.data.visual_batches import VisualBatch
 from training.models.captioner import Visual

@@ -1,10 +1,12 @@
 """The visual inputs of an experiment: photographs through its backbone, or its stored features."""
 
 from pathlib import Path
+from typing import Any
 
 from training.checkpoint import load_checkpoint
 from training.configs.schema import ExperimentConfig
-from training.data.datasets import CaptionDataset, provenance_of_record
+from training.data.caption_dataset import CaptionDataset
+from training.data.datasets import provenance_of_record
 from training.data.feature_inputs import StoredFeatures, open_stored_features
 from training.data.photograph_inputs import Photographs
 from training.data.visual_batches import VisualInputs
@@ -59,7 +61,7 @@ def open_visual_inputs(
 
 
 def _backbone_provenance(path: Path) -> list[dict[str, Any]]:
-    """Name and terms of what a backbone was trained on; of a trained captioner's also the data of its captions."""
+    """Collect name and terms of the data of a backbone; of a trained captioner's also those of its captions."""
     if path.suffix != backbones.CHECKPOINT_SUFFIX or not path.exists():
         return backbones.provenance(path)
     record = load_checkpoint(path)[1]["record"]

@@ -13,7 +13,8 @@ from smart_caption_ros.captioning.vision import Vision
 from smart_caption_ros.engines import create_engine
 from tests.training.small_coco import SPLITS, make_coco
 from training.configs.schema import DataConfig
-from training.data.datasets import CaptionDataset, open_dataset
+from training.data.caption_dataset import CaptionDataset
+from training.data.datasets import open_dataset
 from training.errors import DataError
 
 

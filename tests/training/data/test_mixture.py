@@ -13,7 +13,8 @@ from smart_caption_ros.captioning import Bundle
 from tests.training.small_coco import make_coco
 from tests.training.small_flickr8k import SIZES, make_data, write_config
 from training.configs.schema import DataConfig
-from training.data.datasets import CaptionDataset, open_dataset, provenance
+from training.data.caption_dataset import CaptionDataset
+from training.data.datasets import open_dataset, provenance
 from training.data.visual_batches import VisualBatch
 from training.engine import trainer as trainer_module
 from training.engine.experiment import load_run
@@ -164,7 +165,7 @@ def test_a_phase_learns_from_the_sources_that_it_names(
 
     monkeypatch.setattr(trainer.task.inputs, "training_batch", recorded)
     trainer.run()
-    first = trainer.plan.steps[0]
+    first = trainer.plan.steps[0][0]
     everything, photographs = chain.from_iterable(seen[:first]), list(chain.from_iterable(seen[first:]))
     assert sorted(everything) == sorted(trainer.task.images["train"])
     assert sorted(photographs) == sorted(

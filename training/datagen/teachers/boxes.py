@@ -12,8 +12,8 @@ from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.files import sha256_of
 from smart_caption_ros.sources.acvr import ACVR_CLASSES, AcvrSequences
 from smart_caption_ros.sources.source import SourceError
+from training.data.caption_dataset import CaptionDataset
 from training.data.coco_dataset import CocoDataset
-from training.data.datasets import CaptionDataset
 from training.data.photographs import read_photograph
 from training.datagen.household.dataset_folder import image_id
 from training.errors import DataError

@@ -9,7 +9,8 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
-from training.data.datasets import CaptionDataset, open_dataset
+from training.data.caption_dataset import CaptionDataset
+from training.data.datasets import open_dataset
 from training.data.tokenizer import RULES, build_vocabulary
 from training.data.visual_batches import VisualInputs
 from training.data.visual_inputs import open_visual_inputs

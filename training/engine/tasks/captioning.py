@@ -95,13 +95,11 @@ class CaptioningTask:
         return self._objective(self.trained.captioner, self.inputs.visual(inputs), images)
 
     def on_epoch(self, context: HookContext) -> None:
-        if hasattr(self.trained.captioner, "on_epoch"):
-            self.trained.captioner.on_epoch(context)  # TMP
+        self.trained.captioner.on_epoch(context)
         self._synchronise_buffers()
 
     def on_step(self, context: HookContext) -> None:
-        if hasattr(self.trained.captioner, "on_step"):
-            self.trained.captioner.on_step(context)  # TMP
+        self.trained.captioner.on_step(context)
         self._synchronise_buffers()
 
     def _synchronise_buffers(self) -> None:
