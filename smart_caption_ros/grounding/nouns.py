@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +19,23 @@ if TYPE_CHECKING:
     from spacy.tokens import Token
 
 _NOUN_TAGS = ("NOUN", "PROPN")
+
+
+@contextmanager
+def _without_torch() -> Iterator[None]:
+    """Let imports fail to find torch, unless it is loaded already.
+
+    spaCy imports torch wherever it is installed, which takes seconds and 190 MB; the pipeline of this package does not
+    use it, another one may.
+    """
+    if "torch" in sys.modules:
+        yield
+        return
+    sys.modules["torch"] = None  # type: ignore[assignment] # makes `import torch` raise ModuleNotFoundError
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]
 
 
 def default_pipeline_path() -> Path:
@@ -63,7 +82,8 @@ class NounFinder:
             CoverageError: spaCy is missing, there is no such pipeline, or it tags no nouns.
         """
         try:
-            import spacy
+            with _without_torch() if pipeline is None else nullcontext():
+                import spacy
         except ImportError as error:
             raise CoverageError(f"noun coverage needs spaCy ({error}): pip install spacy") from error
         chosen = pipeline if isinstance(pipeline, str) else Path(pipeline or default_pipeline_path())

@@ -1,5 +1,7 @@
 """Nouns of captions: the pipeline that ships, measured; compounds and plurals."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,14 @@ def test_the_pipeline_that_ships_is_small_and_holds_no_pickle() -> None:
         assert not (
             content[:1] == b"\x80" and content[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05") and content[-1:] == b"."
         )
+
+
+def test_the_pipeline_that_ships_loads_no_torch_and_torch_can_be_imported_afterwards() -> None:
+    code = (
+        "import sys, importlib.util; from smart_caption_ros.grounding.nouns import NounFinder; "
+        "assert NounFinder.load().nouns('a dog')[0].lemma == 'dog'; "
+        "print(sorted(name for name in sys.modules if name.split('.')[0] == 'torch')); "
+        "importlib.util.find_spec('torch')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

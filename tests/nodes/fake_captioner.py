@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, EngineError, Timing, Word
-from smart_caption_ros.grounding import CoverageOptions, CoverageResult, Noun
+from smart_caption_ros.grounding import ClassWords, CoverageOptions, CoverageResult, Noun
 from smart_caption_ros.grounding.assignment import evaluate
 
 NOTHING_TO_SAY = 0
@@ -83,11 +83,8 @@ class FakeCoverage:
             unknown_nouns=[False] * len(nouns),
             unknown_classes=[False] * len(names),
             options=self.options,
+            words=ClassWords.load(),
         )
-
-    def similarities(self, noun: Noun, classes: Sequence[str]) -> list[float]:
-        """As `NounCoverage.similarities`."""
-        return [float(noun.lemma == name) for name in classes]
 
 
 def shade_caption(shade: int, width: int, height: int, model: str = "m", engine: str = "e") -> Caption:

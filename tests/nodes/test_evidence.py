@@ -14,10 +14,8 @@ from builtin_interfaces.msg import Time
 from std_msgs.msg import Header
 
 from smart_caption_ros.captioning import Caption, DetectedObject
-from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
 from smart_caption_ros.nodes.evidence import EvidenceCollector, ObjectOrigin, clip_to_image
-from smart_caption_ros.nodes.model_loading import load_coverage
 from tests.nodes.fake_captioner import FakeCoverage, shade_caption
 
 pytestmark = pytest.mark.needs_ros
@@ -117,12 +115,3 @@ def test_what_is_cut_at_the_edges_lies_inside_and_has_an_area(
         left, top, right, bottom = each.box_xyxy
         assert 0 <= left < right <= width
         assert 0 <= top < bottom <= height
-
-
-@pytest.mark.parametrize(
-    "chosen", [("no_such_pipeline", "", ""), ("", "/no/such/glove.txt", ""), ("", "", "/no/such/synonyms.txt")]
-)
-def test_what_coverage_cannot_load_is_refused_with_a_sentence(chosen: tuple[str, str, str]) -> None:
-    with pytest.raises(CoverageError) as caught:
-        load_coverage(*chosen, class_names=())
-    assert "no_such" in str(caught.value) or "/no/such" in str(caught.value)

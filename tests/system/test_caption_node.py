@@ -420,7 +420,7 @@ def test_no_image_is_reported_as_stale(robot: Robot, diagnostics: list[Diagnosti
         (["-p", "max_age_s:=-1.0"], "parameter max_age_s must lie between 0 and 3600, not -1.0"),
         (["-p", "max_age_s:=1"], "parameter max_age_s must be a floating point number"),
         (["--params-file", "/no/such/file.yaml"], "/no/such/file.yaml"),
-        (["-p", "qos_overrides./image.subscription.reliability:=sometimes"], "sometimes"),
+        (["-p", "coverage:=false", "-p", "qos_overrides./image.subscription.reliability:=sometimes"], "sometimes"),
     ],
 )
 def test_a_node_that_cannot_start_says_why_and_ends_with_status_1(
@@ -437,7 +437,7 @@ def test_a_node_that_cannot_start_says_why_and_ends_with_status_1(
 def test_without_autostart_a_wrong_bundle_leaves_the_node_alive_and_diagnosed(
     robot: Robot, diagnostics: list[DiagnosticArray]
 ) -> None:
-    robot.start(NODE, "-p", "autostart:=false", "-p", "bundle:=/no/such/bundle")
+    robot.start(NODE, "-p", "autostart:=false", "-p", "bundle:=/no/such/bundle", "-p", "coverage:=false")
     assert not robot.change_state("configure")
     assert robot.lifecycle_state() == "unconfigured"
     robot.wait_for(

@@ -103,6 +103,7 @@ def test_objects_of_the_topic_reach_the_caption_of_their_image(
     assert told["captions with detections of their stamp"] == told["captions with detections nearby"] == "1"
     assert told["objects from"] == "/detections (smart_caption_ros/DetectedObjectArray)"
     assert robot.set_parameter("/caption_node", "detection_slop", 1.5).successful
+    detector.publish(at(12))  # farther from the image, and a sign that no more are to be waited for
     assert [each.class_name for each in ask(user, at(10)).objects] == ["cat"]
 
 
@@ -203,7 +204,8 @@ def test_a_file_that_cannot_be_used_ends_the_node_with_a_sentence(
 def test_without_autostart_a_missing_detector_leaves_the_node_alive_and_diagnosed(
     robot: Robot, tmp_path: Path, diagnostics: list[DiagnosticArray]
 ) -> None:
-    robot.start(NODE, "-p", "autostart:=false", "-p", f"detector:={tmp_path}/absent.onnx", "-p", "threads:=1")
+    given = ("-p", f"detector:={tmp_path}/absent.onnx", "-p", "threads:=1", "-p", "coverage:=false")
+    robot.start(NODE, "-p", "autostart:=false", *given)
     assert not robot.change_state("configure")
     reported = robot.wait_for(
         lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.ERROR and s, "diagnostics"
