@@ -18,7 +18,7 @@ from training.vision.side_by_side import SideBySide
 MAX_WORDS = 12
 
 TINY_SIZES: dict[str, dict[str, float]] = {
-    "smart": {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 5, "dropout": 0.0},
+    "smart": {"d_model": 32, "heads": 4, "d_ff": 64, "encoder_layers": 1, "memory_slots": 5, "dropout": 0.0},
     "up_down": {"lstm_units": 24, "attention_units": 16, "embedding_width": 20},
 }
 """Options by family, for those whose defaults are too large for tests."""

@@ -4,13 +4,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from torch import Tensor, distributed, multiprocessing, nn
 from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
+from export.loop_form import loop_form
+from export.static_form import static_form
+from export.trace import TracedCaptioner, trace_captioner
+from smart_caption_ros.captioning.bundle import CAPTIONER_INPUTS
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from tests.export.graphs import session_of
 from tests.plain_beam_search import FORBIDDEN, plain_beam_search
 from tests.tiny_model import tiny_captioner, tiny_captions, tiny_visual
 from training.configs.schema import PhaseConfig
@@ -225,6 +231,62 @@ def test_captions_of_the_greatest_length_can_be_decoded(captioner: Captioner) ->
     with torch.inference_mode():
         assert captioner(visual, words).isfinite().all()
         assert beam_search(captioner, visual, SearchSettings(2, longest, stop="never")).words.shape == (1, 2, longest)
+
+
+# -- export ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def traced(request: pytest.FixtureRequest) -> tuple[Captioner, TracedCaptioner]:
+    captioner = tiny_captioner(request.param)
+    return captioner, trace_captioner(captioner, BEAMS)
+
+
+def run_graph(graph: onnx.ModelProto, visual: Visual) -> Hypotheses:
+    session = session_of(graph)
+    values = dict(zip(CAPTIONER_INPUTS, visual, strict=True))
+    inputs = {given.name: values[given.name].numpy() for given in session.get_inputs()}
+    outputs = session.run(list(Hypotheses._fields), inputs)
+    return Hypotheses(*(torch.from_numpy(output) for output in outputs))
+
+
+def assert_same_beams(found: Hypotheses, expected: Hypotheses) -> None:
+    assert torch.equal(found.words, expected.words)
+    torch.testing.assert_close(found.log_probabilities, expected.log_probabilities, atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(found.scores, expected.scores, atol=1e-4, rtol=1e-5)
+    real = expected.words != PADDING_ID
+    torch.testing.assert_close(found.attention[real], expected.attention[real], atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_all_beams_of_the_loop_form_are_those_of_torch(traced: tuple[Captioner, TracedCaptioner], batch: int) -> None:
+    captioner, graphs = traced
+    visual = tiny_visual(batch, 9, seed=15, ragged=True)
+    with torch.inference_mode():
+        expected = beam_search(captioner, visual, FINISHED)
+    assert_same_beams(run_graph(loop_form(graphs, MAX_WORDS, early_exit=False), visual), expected)
+
+
+def test_the_loop_form_ends_with_the_best_caption(traced: tuple[Captioner, TracedCaptioner]) -> None:
+    captioner, graphs = traced
+    graph, lengths = loop_form(graphs, MAX_WORDS), set()
+    for seed in range(16, 22):
+        visual = tiny_visual(1, 7, seed, ragged=True)
+        with torch.inference_mode():
+            expected = beam_search(captioner, visual, SearchSettings(BEAMS, MAX_WORDS))
+        assert_same_beams(run_graph(graph, visual), expected)
+        lengths.add(expected.words.shape[2])
+    assert len(lengths) > 1
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_all_beams_of_the_static_form_are_those_of_torch(traced: tuple[Captioner, TracedCaptioner], batch: int) -> None:
+    captioner, graphs = traced
+    visual = tiny_visual(batch, 9, seed=22, ragged=True)
+    with torch.inference_mode():
+        expected = beam_search(captioner, visual, FINISHED)
+    graph = static_form(graphs, MAX_WORDS, tokens=9, batch=batch)
+    assert_same_beams(run_graph(graph, visual), expected)
 
 
 # -- weights and buffers -----------------------------------------------------------------------------------------
