@@ -24,12 +24,15 @@ EARLIER_SHA256 = "earlier_sha256"
 valid."""
 
 
-def clear_metadata(model: onnx.ModelProto) -> None:
-    """Clear doc strings and metadata, in place, in the model and all that is in it."""
+def clear_metadata(model: onnx.ModelProto) -> bool:
+    """Clear doc strings and metadata, in place, in the model and all that is in it; return whether there were any."""
+    found = False
     for message in (model, *model.functions, *_messages(model.graph)):
-        message.ClearField("doc_string")
-        if "metadata_props" in message.DESCRIPTOR.fields_by_name:
-            message.ClearField("metadata_props")
+        for field in ("doc_string", "metadata_props"):
+            if field in message.DESCRIPTOR.fields_by_name:
+                found |= bool(getattr(message, field))
+                message.ClearField(field)
+    return found
 
 
 def _messages(graph: onnx.GraphProto) -> Iterator[Any]:
@@ -58,10 +61,9 @@ def clear_bundle(folder: Path) -> dict[str, int]:
         if path.suffix != ".onnx":
             continue
         model = onnx.load(str(path), load_external_data=False)
-        clear_metadata(model)
-        content = model.SerializeToString()
-        if content == path.read_bytes():
+        if not clear_metadata(model):
             continue
+        content = model.SerializeToString()
         write_bytes_atomically(path, content)
         smaller[name] = facts["bytes"] - len(content)
         facts[EARLIER_SHA256] = [*facts.get(EARLIER_SHA256, []), facts["sha256"]]

@@ -1,0 +1,97 @@
+"""No exported graph has metadata: PyTorch's exporter writes stack traces with paths of the machine."""
+
+import shutil
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from export.loop_form import loop_form
+from export.metadata import EARLIER_SHA256, clear_bundle, clear_metadata
+from export.passes.float16 import to_float16
+from export.passes.int8 import layers_of, to_int8
+from export.static_form import static_form
+from export.trace import TracedCaptioner
+from smart_caption_ros.captioning import Bundle
+from smart_caption_ros.captioning.bundle import default_bundle_path
+from smart_caption_ros.files import sha256_of
+
+
+def assert_no_metadata(model: onnx.ModelProto) -> None:
+    assert not clear_metadata(model)
+    text = model.SerializeToString()
+    assert b"site-packages" not in text
+    assert b'.py"' not in text
+
+
+def graphs_of(folder: Path) -> list[onnx.ModelProto]:
+    return [onnx.load(str(path), load_external_data=False) for path in sorted(folder.glob("*.onnx"))]
+
+
+def test_the_default_bundle_has_none() -> None:
+    graphs = graphs_of(default_bundle_path())
+    assert len(graphs) == 3
+    for graph in graphs:
+        assert_no_metadata(graph)
+
+
+def test_an_exported_bundle_has_none(exported_bundle: Path) -> None:
+    for graph in graphs_of(exported_bundle):
+        assert_no_metadata(graph)
+
+
+def test_the_graphs_of_every_precision_have_none(traced: TracedCaptioner) -> None:
+    for precision in (traced, to_float16(traced), to_int8(traced, layers_of(traced), "u8")):
+        assert_no_metadata(loop_form(precision, 4))
+        assert_no_metadata(static_form(precision, 4, 9))
+
+
+def graph_with_metadata() -> onnx.ModelProto:
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["going_on"], ["still_going_on"], doc_string="body")], "body",
+        [helper.make_tensor_value_info("i", TensorProto.INT64, []),
+         helper.make_tensor_value_info("going_on", TensorProto.BOOL, [])],
+        [helper.make_tensor_value_info("still_going_on", TensorProto.BOOL, [])], doc_string="loop",
+    )  # fmt: skip
+    node = helper.make_node("Loop", ["count", ""], [], body=body)
+    node.metadata_props.add(key="stack_trace", value='File "/home/somebody/model.py"')
+    body.node[0].metadata_props.add(key="stack_trace", value='File "/home/somebody/model.py"')
+    count = helper.make_tensor("count", TensorProto.INT64, [], [3])
+    count.doc_string = "three"
+    graph = helper.make_graph([node], "graph", [], [], initializer=[count], doc_string="graph")
+    model = helper.make_model(graph, doc_string="model", opset_imports=[helper.make_opsetid("", 18)])
+    model.metadata_props.add(key="path", value="/home/somebody")
+    return model
+
+
+def test_it_is_cleared_in_the_bodies_of_loops_as_well() -> None:
+    model = graph_with_metadata()
+    assert clear_metadata(model)
+    text = model.SerializeToString()
+    assert b"somebody" not in text
+    assert not any(word in text for word in (b"three", b"model.py", b"doc"))
+    assert model.graph.node[0].op_type == "Loop"
+
+
+@pytest.fixture
+def bundle_with_metadata(tiny_bundle: Path, tmp_path: Path) -> Path:
+    folder = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
+    vision = onnx.load(str(folder / "vision.onnx"))
+    vision.graph.node[0].metadata_props.add(key="stack_trace", value='File "/home/somebody/model.py"')
+    (folder / "vision.onnx").write_bytes(vision.SerializeToString())
+    manifest = (folder / "manifest.json").read_text()
+    facts = Bundle.load(tiny_bundle).manifest["files"]["vision.onnx"]
+    size, digest = (folder / "vision.onnx").stat().st_size, sha256_of(folder / "vision.onnx")
+    manifest = manifest.replace(facts["sha256"], digest).replace(f'"bytes": {facts["bytes"]}', f'"bytes": {size}', 1)
+    (folder / "manifest.json").write_text(manifest)
+    return folder
+
+
+def test_a_bundle_that_is_cleared_names_the_digests_from_before(bundle_with_metadata: Path, tiny_bundle: Path) -> None:
+    before = Bundle.load(bundle_with_metadata).manifest["files"]["vision.onnx"]["sha256"]
+    assert "vision.onnx" in clear_bundle(bundle_with_metadata)
+    cleared = Bundle.load(bundle_with_metadata).manifest["files"]["vision.onnx"]
+    assert cleared[EARLIER_SHA256] == [before]
+    assert cleared["sha256"] == Bundle.load(tiny_bundle).manifest["files"]["vision.onnx"]["sha256"]
+    assert clear_bundle(bundle_with_metadata) == {}
