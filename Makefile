@@ -4,6 +4,7 @@ PYTHON ?= $(or $(shell command -v python3.11),python3)
 VENV ?= .venv
 SOURCE ?=
 PYTEST_ARGS ?=
+JOBS ?= auto
 
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check \
@@ -20,7 +21,7 @@ unexport AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH _ROS_WHE
 help:
 	@echo 'make demo                 drive through rendered rooms and caption them over ROS 2; see demo_output/'
 	@echo 'make demo SOURCE=PATH     the same for a picture, a folder, sequences, a video or a ROS bag'
-	@echo 'make test                 run the tests (PYTEST_ARGS="-k name" to choose some)'
+	@echo 'make test                 run the tests in JOBS processes (PYTEST_ARGS="-k name" to choose some)'
 	@echo 'make lint                 check style and types'
 	@echo 'make clean                remove the virtual environment and what was built'
 
@@ -28,7 +29,7 @@ demo: $(VENV)/.demo
 	$(BIN)/smart-caption demo $(if $(SOURCE),--source "$(SOURCE)") --output demo_output
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -17,6 +17,10 @@ ROOT = Path(__file__).resolve().parents[1]
 # Processes that a test starts run the checkout's code, as the test itself does, not an installed copy of it.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 
+# Test processes share the cores; a thread pool for each core in each of them would only make them wait.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # A busy machine is no error.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
