@@ -40,14 +40,14 @@ def label_objects(
     engine: Annotated[str, typer.Option(help="Engine that runs the detector (auto: the fastest that works).")] = "auto",
     threads: ThreadsOption = None,
 ) -> None:
-    r"""Label objects for detector training: by a detector, or by the renderer of household frames.
+    """Label objects for detector training: by a detector, or by the renderer of household frames.
 
     The same command continues a run that was stopped.
 
     \b
     Examples:
       python -m training.label_objects --dataset flickr8k -o flickr8k.jsonl
-      python -m training.label_objects --dataset coco -o rooms.jsonl \
+      python -m training.label_objects --dataset coco -o rooms.jsonl \\
           --options '{captions: {train: rooms/captions_train.json, dev: rooms/captions_dev.json}, photographs: rooms}'
       python -m training.label_objects --household ROOT -o household.jsonl
     """

@@ -15,7 +15,15 @@ from training.paths import data_folder
 
 def rooms(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the data set to write.")],
-    data: Annotated[Path, typer.Option(default_factory=data_folder, metavar="FOLDER", help="Folder of the data.")],
+    data: Annotated[
+        Path,
+        typer.Option(
+            default_factory=data_folder,
+            metavar="FOLDER",
+            help="Folder of the data (default: SMART_CAPTION_DATA, else ../shared/data).",
+            show_default=False,
+        ),
+    ],
     dev: Annotated[int, typer.Option(min=1, help="Photographs to hold out.")] = DEV_PHOTOGRAPHS,
 ) -> None:
     """Caption real photographs of rooms, each from the best sources that it has.

@@ -1,4 +1,4 @@
-"""The command that draws boxes: a teacher's on photographs, the renderer's on household frames."""
+"""The command that labels objects: by a detector on photographs, by the renderer on household frames."""
 
 import json
 import sys

@@ -1,1 +1,1 @@
-"""Data that is made: rendered households, captions for photographs, boxes by teachers, the lexicon."""
+"""Generated data: rendered households, captions for photographs, labels by teacher networks, the lexicon."""

@@ -1,4 +1,4 @@
-"""Data sets that are made here come as one line of JSON."""
+"""Compact JSON."""
 
 from training.datagen.compact_json import json_bytes
 

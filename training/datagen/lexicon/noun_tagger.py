@@ -188,7 +188,10 @@ def train(data: Path, *, sentences: int, seed: int, log: Console) -> tuple[Langu
 
 def noun_tagger(
     data: Annotated[
-        Path, typer.Option(default_factory=data_folder, help="Folder of the data sets (flickr8k/, lexicon/, ...).")
+        Path,
+        typer.Option(
+            default_factory=data_folder, show_default=False, help="Folder of the data sets (flickr8k/, lexicon/, ...)."
+        ),
     ],
     output: Annotated[Path, typer.Option(help="Folder of the pipeline; an older one is replaced.")] = OUTPUT,
     sentences: Annotated[int, typer.Option(min=200, help="Sentences to train with; half of them captions.")] = 28_000,

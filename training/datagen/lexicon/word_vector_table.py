@@ -46,7 +46,12 @@ def caption_vocabulary(data: Path) -> set[str]:
 def word_vector_table(
     glove: Annotated[Path, typer.Argument(help="GloVe text file.")],
     data: Annotated[
-        Path, typer.Option(default_factory=data_folder, help="Folder of the data sets (flickr8k/, detectors/, ...).")
+        Path,
+        typer.Option(
+            default_factory=data_folder,
+            show_default=False,
+            help="Folder of the data sets (flickr8k/, detectors/, ...).",
+        ),
     ],
     output: Annotated[Path, typer.Option(help="Table to write.")] = OUTPUT,
 ) -> None:

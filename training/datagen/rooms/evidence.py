@@ -53,7 +53,7 @@ _USUAL_ROOMS: dict[str, frozenset[str]] = {
     **dict.fromkeys(("chair", "table", "seat"), _LIVING | _OFFICES | {"dining room", "restaurant"}),
     **dict.fromkeys(("bench", "armchair"), frozenset()),
 }
-# Room, and how many of which things identify it where nobody has named it.
+# Room, and how many of which things identify a room without a name.
 _TYPICAL: tuple[tuple[str, int, frozenset[str]], ...] = (
     ("bathroom", 1, frozenset({"toilet", "bathtub"})),
     ("kitchen", 2, frozenset({"stove", "oven", "refrigerator", "dishwasher", "microwave", "sink", "kitchen island"})),

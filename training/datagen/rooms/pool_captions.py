@@ -49,7 +49,7 @@ _USABLE_STEMS = (
     | {word for noun in (*CLASSES_OF, *ROOM_NOUNS) for word in noun.split()}
 )
 _BACKGROUND = frozenset({"wall", "floor", "ceiling", "furniture"})
-# Phrases that lost a word with an adjective or colour, and slips seen in the pool.
+# Phrases broken by removing adjectives and colours, and mistakes found in the pool.
 _BROKEN = re.compile(
     r"\b(?:an?|the|with|in|of|on|by|to) (?:and|of|with|in|,)\b"
     r"|\band and\b|\b(?:and|with|in|on|of|the|an?|it)$|^and\b|wall and on|table on a lamp"

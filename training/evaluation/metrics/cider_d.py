@@ -9,7 +9,7 @@ Document frequencies come from any corpus of captions. The toolkit's "CIDEr" tak
 scored, so its value depends on which images these are. Self-critical training takes them from the training captions;
 the same frequencies in an evaluation make scores of different splits comparable.
 
-The end token: pycocoevalcap scores sentences, which have none. A reward without it counts n-grams alone, and a
+The end token: pycocoevalcap scores sentences, which have none. A reward without it counts only n-grams, and a
 captioner learns to end in the middle of a phrase ("a man in a"), because the beginning of a phrase costs nothing.
 With ``end_token`` the end is a word of hypotheses and references like any other: the last n-grams of a complete
 sentence match, those of an incomplete one do not, and a caption that was cut at the maximum length has none.

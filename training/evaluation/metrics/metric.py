@@ -22,7 +22,7 @@ class Metric:
     combine: Callable[[np.ndarray], np.ndarray]
     """Function from sums of statistics, (R, S), to values, (R,)."""
     per_image: np.ndarray
-    """(images,) float64; NaN where an image has no value of its own."""
+    """(images,) float64; NaN where the metric is undefined for the image."""
 
     @cached_property
     def value(self) -> float:

@@ -1,4 +1,4 @@
-"""What the noun tagger is trained with: corpora cut as spaCy cuts, captions labelled where the labels are sure."""
+"""Training data of the noun tagger: corpora tokenised by spaCy, captions labelled where the labels are certain."""
 
 import json
 import sys

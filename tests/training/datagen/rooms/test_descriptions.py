@@ -21,5 +21,5 @@ def test_human_sentences_are_joined_with_the_place(sentences: list[str], caption
 
 
 @pytest.mark.parametrize("sentence", ["It looks like a kitchen.", "There is a snik under the window.", "I see a bed."])
-def test_guesses_and_slips_of_the_pen_are_left_out(sentence: str) -> None:
+def test_guesses_and_misspellings_are_dropped(sentence: str) -> None:
     assert captions_from_descriptions([sentence], ["kitchen"], KNOWN) == []

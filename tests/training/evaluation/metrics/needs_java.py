@@ -1,4 +1,4 @@
-"""What tests of the toolkit's Java programs share."""
+"""Helpers of tests that run the toolkit's Java programs."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ needs_java = pytest.mark.skipif(find_java() is None, reason=f"needs Java: {HOW_T
 
 
 def fake_java(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a shell script in Java's place."""
+    """Make a shell script the ``java`` command."""
     command = folder / "bin" / "java"
     command.parent.mkdir(parents=True)
     command.write_text(f"#!/bin/sh\n{script}\n")

@@ -1,4 +1,4 @@
-"""METEOR against the toolkit's own class, and what can go wrong with its process."""
+"""METEOR against the toolkit's class, and failures of its process."""
 
 from pathlib import Path
 
