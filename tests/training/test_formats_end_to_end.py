@@ -16,10 +16,13 @@ from tests.training.small_flickr8k import save_backbone
 from training import evaluate, features
 from training.data.feature_extraction import VISION_GRAPH_TOKENS
 from training.data.karpathy import Karpathy
+from training.engine.checkpoint_captions import CheckpointCaptioner
 from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
 from training.errors import DataError
+from training.models.captioner import Visual
+from training.models.smart import Smart
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +61,30 @@ def test_a_captioner_of_stored_features_is_trained_and_scored(
     model = json.loads(out.read_text())["models"]["small-coco"]
     assert model["per_image"].keys() == set(Karpathy.load(splits).split("test"))
     assert model["engine"] == "torch"
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_boxes_and_image_sizes_reach_the_captioner_in_training_search_and_evaluation(
+    data: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded: list[tuple[bool, Visual]] = []
+    encode = Smart.encode
+
+    def recorded(captioner: Smart, visual: Visual) -> object:
+        encoded.append((captioner.training, visual))
+        return encode(captioner, visual)
+
+    monkeypatch.setattr(Smart, "encode", recorded)
+    train(tmp_path, data, features=features_config(kind))
+    splits = Karpathy.load(data / "coco" / "dataset_coco.json")
+    CheckpointCaptioner(tmp_path / "run" / "best.safetensors").caption(splits.split("test"), None, data)
+    assert {training for training, _ in encoded} == {True, False}
+    assert encoded[-1][1].tokens.shape[0] == len(splits.split("test")), "the evaluation came last"
+    for _, visual in encoded:
+        assert visual.boxes_xyxy is not None
+        assert visual.boxes_xyxy.shape == (*visual.tokens.shape[:2], 4)
+        assert visual.image_size is not None
+        assert visual.image_size.shape == (len(visual.tokens), 2)
 
 
 def test_every_format_gives_the_same_losses(data: Path, tmp_path: Path) -> None:
