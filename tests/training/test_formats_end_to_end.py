@@ -105,14 +105,14 @@ def test_a_run_on_features_goes_on_where_it_was_stopped(
     folder.mkdir()
     config = load_run(write_coco_config(folder / "config.yaml", features=features_config("npz")))
     first = Trainer(config, data, folder / "run", folder / "cache")
-    scores = iter([first.evaluate])
+    scores = iter([first.task.evaluate])
 
     def scores_once() -> dict[str, float]:
         if (score := next(scores, None)) is None:
             raise KeyboardInterrupt
         return score()
 
-    monkeypatch.setattr(first, "evaluate", scores_once)
+    monkeypatch.setattr(first.task, "evaluate", scores_once)
     with pytest.raises(KeyboardInterrupt):
         first.run()
     second = Trainer(config, data, folder / "run", folder / "cache")

@@ -12,7 +12,6 @@ from training.data.photograph_inputs import Photographs
 from training.data.visual_batches import VisualInputs
 from training.errors import ConfigError
 from training.models import FAMILIES
-from training.models.captioner import Captioner
 from training.vision import released_weights as backbones
 from training.vision.detection_classes import DETECTION_CLASSES
 from training.vision.side_by_side import SideBySide
@@ -36,7 +35,7 @@ def open_visual_inputs(
         ConfigError: the family needs the size of the images, which photographs do not give.
         DataError: photographs or features are missing, or features lack what the family needs.
     """
-    family = FAMILIES[config.family] if issubclass(FAMILIES[config.family], Captioner) else Captioner
+    family = FAMILIES[config.family]
     if config.features:
         features, facts = open_stored_features(config.features, data)
         return StoredFeatures(features, splits, facts, family)
