@@ -32,7 +32,7 @@ from benchmarks.timing import measure
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
 from smart_caption_ros import captioning
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from smart_caption_ros.engines import create_engine, resident
+from smart_caption_ros.engines import create_engine, page_out
 from smart_caption_ros.files import replaced_atomically
 from smart_caption_ros.measuring import benchmark as benchmarking
 from smart_caption_ros.measuring.agreement import golden_frames
@@ -61,7 +61,7 @@ import onnxruntime
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = options.inter_op_num_threads = 1
 session = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
-runpy.run_path(sys.argv[4])["give_back"]([Path(sys.argv[1]).with_suffix(".data")])  # as our engine does
+runpy.run_path(sys.argv[4])["page_out"]([Path(sys.argv[1]).with_suffix(".data")])  # as our engine does
 tokens = int(sys.argv[2])
 session.run(None, {"tokens": numpy.ones((1, tokens, int(sys.argv[3])), numpy.float32),
                    "token_mask": numpy.ones((1, tokens), bool)})
@@ -173,7 +173,7 @@ def measure_all(model: Smart, inputs: list[Visual], size: Size, threads: int, fo
     os.sync()  # the files were written just now; their pages can be given back once they are on the disk
     alone = {
         name: benchmarking.measure_process(
-            _ONE_CAPTION, str(files[name]), str(TOKENS), str(TOKEN_WIDTH), resident.__file__
+            _ONE_CAPTION, str(files[name]), str(TOKENS), str(TOKEN_WIDTH), page_out.__file__
         )
         for name in files
         if "early" not in name

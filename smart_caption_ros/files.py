@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, checksums, the cache folder, and where the package's own files are."""
+"""Files: atomic writing, checksums, the cache folder, and the package's configuration files."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from pathlib import Path
 PACKAGE = "smart_caption_ros"
 FAST_DDS_PROFILE = "fastdds_shared_memory.xml"
 PROFILE_VARIABLE = "FASTRTPS_DEFAULT_PROFILES_FILE"
-"""The variable that the Fast DDS of Jazzy reads; it ignores FASTDDS_DEFAULT_PROFILES_FILE."""
+"""The variable read by Jazzy's Fast DDS, which ignores FASTDDS_DEFAULT_PROFILES_FILE."""
 UNFINISHED = ".unfinished"
-"""How the names end under which files are written; a process that is killed leaves such a file behind."""
+"""Suffix of files that are being written; a killed process leaves such a file behind."""
 
 
 @contextmanager
 def replaced_atomically(path: Path) -> Iterator[Path]:
-    """A name beside ``path`` to write to. It becomes ``path`` when the block ends well and is removed when it does not.
+    """Yield a path beside ``path`` to write to; rename it to ``path`` at the end, or remove it after an exception.
 
-    The name does not end as ``path`` does: what goes by the ending of a name has to be told the format. Hand
-    ``numpy.save`` an open file, for it adds ``.npy`` to such a name.
+    The yielded path has another suffix than ``path``: pass the format to functions that derive it from the suffix, and
+    an open file to ``numpy.save``, which would append ``.npy``.
 
     Raises:
-        OSError: the file cannot be written, its folder is missing, say; names ``path``.
+        OSError: the file cannot be written, for example because its folder is missing; names ``path``.
     """
-    # Another process that writes the same file has another number.
+    # Processes that write the same file at a time have different ids.
     unfinished = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
     try:
         yield unfinished
         unfinished.replace(path)
     except BaseException as error:
-        with suppress(OSError):  # what went wrong first is what is told
+        with suppress(OSError):  # the first error is raised
             unfinished.unlink()
         if isinstance(error, OSError) and error.filename == str(unfinished):
             error.filename = str(path)
@@ -41,18 +41,18 @@ def replaced_atomically(path: Path) -> Iterator[Path]:
 
 
 def write_bytes_atomically(path: Path, data: bytes) -> None:
-    """Write a file as :func:`replaced_atomically` does."""
+    """Write a file atomically; see :func:`replaced_atomically`."""
     with replaced_atomically(path) as unfinished:
         unfinished.write_bytes(data)
 
 
 def write_text_atomically(path: Path, text: str) -> None:
-    """Write a file of UTF-8 as :func:`replaced_atomically` does; line ends stay as they are."""
+    """Write a UTF-8 file atomically; line ends are not converted."""
     write_bytes_atomically(path, text.encode())
 
 
 def sha256_of(path: Path) -> str:
-    """Hexadecimal sha256 of a file's content."""
+    """Compute the sha256 of a file's content, 64 hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as stream:
         while chunk := stream.read(1 << 20):
@@ -60,18 +60,23 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
+def sha256_of_bytes(data: bytes) -> str:
+    """Compute the sha256 of bytes, 64 hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def cache_folder() -> Path:
-    """``$XDG_CACHE_HOME/smart_caption_ros``, by default in ``~/.cache``. The folder is not created."""
+    """Return ``$XDG_CACHE_HOME/smart_caption_ros``, by default in ``~/.cache``; the folder is not created."""
     chosen = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification says that relative paths are to be ignored.
+    # The XDG specification demands that relative paths are ignored.
     return (Path(chosen) if chosen.startswith("/") else Path.home() / ".cache") / "smart_caption_ros"
 
 
 def config_file(name: str) -> Path:
-    """The path of a file that the package ships in `config/`.
+    """Find a file of the package's `config/` folder, in the checkout or installed.
 
     Raises:
-        FileNotFoundError: it is nowhere; one sentence.
+        FileNotFoundError: the file is not installed; one sentence.
     """
     checkout = Path(__file__).resolve().parents[1]
     prefixes = [*filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]

@@ -220,7 +220,7 @@ def _benchmark(reference: _Reference, options: BenchmarkOptions) -> None:
 def _captions(options: BenchmarkOptions) -> Iterator[Captions]:
     """Open the captions to score; all files or bundles are checked before the first is scored, which may take hours."""
     from smart_caption_ros.captioning import Bundle, Captioner
-    from smart_caption_ros.evaluation.caption_cache import KeptCaptions, default_kept_captions_path
+    from smart_caption_ros.evaluation.caption_cache import CaptionCache, default_caption_cache_path
     from smart_caption_ros.evaluation.coverage_benchmark import GivenCaptions, ModelCaptions
 
     if options.captions:
@@ -228,9 +228,9 @@ def _captions(options: BenchmarkOptions) -> Iterator[Captions]:
         return
     for path in options.bundle or ():
         Bundle.load(path)
-    kept = KeptCaptions(options.keep or default_kept_captions_path())
+    cache = CaptionCache(options.keep or default_caption_cache_path())
     try:
         for bundle in options.bundle or (None,):
-            yield ModelCaptions(Captioner.from_bundle(bundle, engine=options.engine), kept, fresh=options.fresh)
+            yield ModelCaptions(Captioner.from_bundle(bundle, engine=options.engine), cache, fresh=options.fresh)
     finally:
-        kept.close()
+        cache.close()

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from smart_caption_ros.evaluation.comparison import Comparison
-    from smart_caption_ros.evaluation.report import CoverageReport, Figures
+    from smart_caption_ros.evaluation.report import CoverageReport, CoverageStatistics
 
 _LISTED = 10
 
@@ -51,7 +51,7 @@ def _coverage_table(comparison: Comparison) -> Table:
     return table
 
 
-def _cells(figures: Figures) -> list[str]:
+def _cells(figures: CoverageStatistics) -> list[str]:
     def figure(value: float | None) -> str:
         return "-" if value is None else f"{value:.3f}"
 

@@ -40,11 +40,11 @@ def errors_in_a_sentence() -> Iterator[None]:
         raise typer.Exit(FAILED) from error
     except Exception as error:
         from smart_caption_ros.captioning import BundleError, DetectorError, EngineError
-        from smart_caption_ros.evaluation.caption_cache import KeptCaptionsError
+        from smart_caption_ros.evaluation.caption_cache import CaptionCacheError
         from smart_caption_ros.grounding import CoverageError
         from smart_caption_ros.sources import SourceError
 
-        expected = (BundleError, CoverageError, DetectorError, EngineError, KeptCaptionsError, SourceError)
+        expected = (BundleError, CoverageError, DetectorError, EngineError, CaptionCacheError, SourceError)
         if not isinstance(error, expected):
             raise
         report_error(str(error))

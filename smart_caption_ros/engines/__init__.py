@@ -1,4 +1,4 @@
-"""Inference engines behind one protocol."""
+"""Inference engines behind one protocol, and the registry that selects one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _Entry:
-    """An engine that there is.
+    """An engine in the registry.
 
     Attributes:
-        create: makes it, given the CPU threads and whether it may spend minutes on building.
-        remedy: what would make it work.
-        automatic: whether ``auto`` considers it.
+        create: makes the engine from the number of CPU threads and whether it may build engines, which takes minutes.
+        remedy: how to make it work on this machine.
+        automatic: whether ``auto`` may select it.
     """
 
     create: Callable[[int | None, bool], Engine]
@@ -29,13 +29,13 @@ class _Entry:
     automatic: bool = True
 
 
-# Fastest first: ``auto`` takes the first that works.
+# Fastest first: ``auto`` selects the first one that works.
 _ENGINES: dict[str, _Entry] = {
     "tensorrt": _Entry(
         lambda threads, may_build: TensorRtEngine(may_build=may_build),
         "on a machine with an NVIDIA GPU, install tensorrt and cuda-python, then run `smart-caption build-engine`",
     ),
-    # It builds inside the session's first start and cannot say beforehand whether it must: never a surprise.
+    # Not automatic: it may build for minutes when a session starts, and cannot tell in advance.
     "onnxruntime-tensorrt": _Entry(
         lambda threads, may_build: OnnxRuntimeEngine(TENSORRT, threads),
         "on a machine with TensorRT, replace onnxruntime by onnxruntime-gpu",
@@ -55,13 +55,16 @@ ENGINE_NAMES = (AUTO, *_ENGINES)
 
 
 def load_with(name: str, threads: int | None, load: Callable[[Engine], T]) -> tuple[T, str]:
-    """What ``load`` makes with an engine, and in a sentence which engine that is and why.
+    """Call ``load`` with an engine.
 
     Args:
-        name: one of :data:`ENGINE_NAMES`; ``auto`` takes the fastest that works here and that ``load`` succeeds
-            with, and builds nothing that takes minutes.
+        name: one of :data:`ENGINE_NAMES`; ``auto`` selects the fastest engine with which ``load`` succeeds, and does
+            not build engines.
         threads: CPU threads; None leaves the choice to the engine.
-        load: raises EngineError where the engine cannot do what is wanted of it.
+        load: raises EngineError if the engine does not meet the needs of the caller.
+
+    Returns:
+        What ``load`` returned, and a sentence that says which engine was chosen and why.
 
     Raises:
         EngineError: the name is unknown, or the engine does not work here.
@@ -82,7 +85,7 @@ def load_with(name: str, threads: int | None, load: Callable[[Engine], T]) -> tu
 
 
 def create_engine(name: str = AUTO, threads: int | None = None) -> Engine:
-    """The engine of that name, or with ``auto`` the fastest that works on this machine.
+    """Create an engine by name, or with ``auto`` the fastest one that works on this machine.
 
     Args:
         name: one of :data:`ENGINE_NAMES`.
@@ -99,7 +102,7 @@ def create_engine(name: str = AUTO, threads: int | None = None) -> Engine:
 
 
 def available_engines() -> list[EngineReport]:
-    """A report on every engine, found by trying it."""
+    """Try every engine on this machine and report the results."""
     reports = []
     for name, entry in _ENGINES.items():
         try:

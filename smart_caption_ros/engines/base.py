@@ -1,4 +1,4 @@
-"""What an inference engine is to the rest of the package."""
+"""The protocols of inference engines and graphs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 
 Arrays = Mapping[str, np.ndarray]
 GraphForm = Literal["dynamic", "static"]
-"""``dynamic``: control flow and open axes; ``static``: neither."""
+"""``dynamic``: control flow and dynamic axes; ``static``: neither."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class Tensor:
 
     name: str
     shape: tuple[int | None, ...]
-    """None where the size is open."""
+    """None for a dynamic axis."""
     dtype: str
-    """NumPy's name of the type, ``float32``."""
+    """NumPy name of the dtype, such as ``float32``."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.dtype} [{', '.join('?' if size is None else str(size) for size in self.shape)}]"
@@ -34,14 +34,14 @@ class Graph(Protocol):
     one_at_a_time: bool
     """Whether the batch axis is fixed to 1; see :func:`run_batch`."""
     mode: str
-    """How it runs where there is a choice, e.g. ``CUDA graph``, with the reason where it is the slower one."""
+    """How the graph runs if there is a choice, e.g. ``CUDA graph``, or the reason for the slower choice."""
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     metadata: Mapping[str, str]
-    """What the file's author wrote beside the graph; empty where the engine does not keep it."""
+    """Metadata of the ONNX file; empty if the engine does not keep them."""
 
     def run(self, inputs: Arrays) -> dict[str, np.ndarray]:
-        """All outputs by name.
+        """Run the graph; returns all outputs by name.
 
         Raises:
             EngineError: an input has a wrong name, shape or dtype, or the engine failed.
@@ -50,10 +50,10 @@ class Graph(Protocol):
 
 
 class Engine(Protocol):
-    """Loads graphs. One file of this folder and one line in its registry make an engine."""
+    """Loads graphs. A new engine needs a module in this package and an entry in its registry."""
 
     description: str
-    """What really runs, e.g. ``onnxruntime 1.31.1 (CPUExecutionProvider)``."""
+    """Library, version and device in use, e.g. ``onnxruntime 1.31.1 (CPUExecutionProvider)``."""
     graph_forms: tuple[GraphForm, ...]
     """The forms of a graph that this engine can run, fastest first."""
 
@@ -61,25 +61,25 @@ class Engine(Protocol):
         """Load a graph of a checked bundle.
 
         Raises:
-            EngineError: the file is no graph that this engine can run.
+            EngineError: the engine cannot run the file.
         """
         ...
 
 
 @dataclass(frozen=True)
 class EngineReport:
-    """Whether an engine works on this machine, tried and not guessed."""
+    """The result of trying an engine on this machine."""
 
     name: str
     available: bool
     detail: str
-    """What runs, or why it does not."""
+    """Description of the engine, or the reason why it does not work."""
     remedy: str
-    """What to do about it; empty when it works."""
+    """How to make it work; empty if it works."""
 
 
 def run_batch(graph: Graph, inputs: Arrays) -> dict[str, np.ndarray]:
-    """Run a graph on a batch, image by image where that is all that it takes.
+    """Run a graph on a batch, image by image if its batch axis is fixed to 1.
 
     Args:
         inputs: arrays whose first axis is the batch.

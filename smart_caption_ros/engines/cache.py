@@ -1,21 +1,20 @@
-"""What an engine that was built once is kept under: a fingerprint of all that it depends on."""
+"""Fingerprints under which built engines are cached."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from smart_caption_ros import __version__
 from smart_caption_ros.engines.external_data import external_locations
-from smart_caption_ros.files import sha256_of
+from smart_caption_ros.files import sha256_of, sha256_of_bytes
 
 
 def fingerprint(graph: Path, facts: Mapping[str, object]) -> str:
-    """What a built engine is valid for, as 64 hexadecimal digits.
+    """Compute a fingerprint of everything that a built engine depends on, 64 hexadecimal digits.
 
     Args:
-        graph: the ONNX file; weights that it keeps in other files count too.
-        facts: versions, device and options that went into building.
+        graph: the ONNX file; its external weights are included.
+        facts: versions, device and build options.
     """
     weights = sorted(external_locations(graph))
     everything = {
@@ -24,4 +23,4 @@ def fingerprint(graph: Path, facts: Mapping[str, object]) -> str:
         "weights": {name: sha256_of(graph.parent / name) for name in weights},
         **facts,
     }
-    return hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()
+    return sha256_of_bytes(json.dumps(everything, sort_keys=True).encode())

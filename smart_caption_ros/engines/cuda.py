@@ -1,6 +1,6 @@
-"""The few calls of the CUDA runtime that an engine needs, through cuda-python.
+"""Calls of the CUDA runtime through cuda-python, with exceptions.
 
-Written from the documentation of cuda-python 12 and 13; not run on a GPU yet.
+Written from the documentation of cuda-python 12 and 13; not yet run on a GPU.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ class CudaRuntime:
         self.compute_capability = f"{properties.major}.{properties.minor}"
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a function of the runtime; returns its one result, or None where it has none.
+        """Call a function of the runtime; returns its result, or None if it has none.
 
         Raises:
             EngineError: the call failed.
@@ -43,7 +43,7 @@ class CudaRuntime:
         return results[0] if results else None
 
     def free(self, *, memory: list[int], graph: Any, stream: Any) -> None:
-        """Give back what a graph held; at the end of a process there may be nothing left to give it back to."""
+        """Free the resources of a graph; errors are ignored, since the driver may be gone at the end of a process."""
         for name, handles in (
             ("cudaGraphExecDestroy", [graph] if graph is not None else []),
             ("cudaStreamDestroy", [stream]),

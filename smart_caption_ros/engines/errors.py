@@ -1,5 +1,8 @@
-"""Errors of the engines. Each message is one sentence: what, where, what to do."""
+"""Errors of the engines."""
 
 
 class EngineError(Exception):
-    """An inference engine is not installed, or cannot load or run a graph."""
+    """An inference engine is not installed, or cannot load or run a graph.
+
+    The message is one sentence: what, where, what to do.
+    """

@@ -1,14 +1,14 @@
-"""Which files an ONNX graph reads its weights from, without the onnx package, which a robot does not have.
+"""Find the files from which an ONNX graph reads its weights, without the onnx package, which robots do not have.
 
-A bundle may come from a stranger, and a graph names its weights' file by a path: this reads the names before an
-engine opens anything. Only the handful of fields that lead to ``TensorProto.external_data`` are followed (onnx.proto).
+A bundle may come from an untrusted source, and a graph refers to its weights by a path: the paths are checked before
+an engine opens any file. Only the fields that lead to ``TensorProto.external_data`` are parsed (onnx.proto).
 """
 
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
-# Field numbers of each message that hold other messages of interest.
+# For each message: numbers of the fields that lead to external data, and the messages in them.
 _MODEL = {7: "graph", 20: "training", 25: "function"}
 _MESSAGES: dict[str, dict[int, str]] = {
     "model": _MODEL,
@@ -24,10 +24,10 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def external_locations(path: Path) -> set[str]:
-    """The files that a graph names as holding its weights, as it names them.
+    """Read the paths of a graph's external weights, as the graph spells them.
 
     Raises:
-        ValueError: the file is no ONNX graph.
+        ValueError: the file is not an ONNX graph.
     """
     with path.open("rb") as stream:
         if not path.stat().st_size:
@@ -52,7 +52,7 @@ def _locations(content: mmap.mmap, start: int, end: int, message: str) -> Iterat
 
 
 def _fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Number, begin and end of every length-delimited field of a message (protocol buffers' wire format)."""
+    """Yield number, begin and end of each length-delimited field of a message (protocol buffers' wire format)."""
     place = start
     while place < end:
         tag, place = _varint(content, place)

@@ -1,25 +1,25 @@
-"""A graph without what only unpacks its weights, for engines that want them as they are computed with."""
+"""Constant folding of 8-bit weights, for engines that take DequantizeLinear for a request to compute in 8 bits."""
 
 import tempfile
 from pathlib import Path
 
 from smart_caption_ros.engines.errors import EngineError
 
-UNPACKS = b"DequantizeLinear"
-"""The operator that a bundle's weights in 8 bits are unpacked by; a graph's file has its name in plain."""
+DEQUANTIZE = b"DequantizeLinear"
+"""Operator that converts stored 8-bit weights to float32; its name is plain text in a graph's file."""
 
 
-def unpacked(path: Path) -> bytes:
-    """The file of a graph, its weights in float32 where they are stored in 8 bits.
+def with_float32_weights(path: Path) -> bytes:
+    """Read a graph's file and convert weights that are stored in 8 bits to float32.
 
-    TensorRT takes DequantizeLinear of weights for a request to compute in 8 bits. ONNX Runtime folds it away, and
-    nothing else that would need operators of its own.
+    TensorRT takes DequantizeLinear of weights for a request to compute in 8 bits. ONNX Runtime's basic optimisations
+    fold it into constants and introduce no operators of its own.
 
     Raises:
         EngineError: ONNX Runtime is not installed, or cannot load the graph.
     """
     content = path.read_bytes()
-    if UNPACKS not in content:
+    if DEQUANTIZE not in content:
         return content
     try:
         import onnxruntime

@@ -1,8 +1,8 @@
 """ONNX Runtime: on the CPU, with CUDA, or with its TensorRT provider.
 
-On a GPU a graph of fixed shapes runs as a CUDA graph: inputs and outputs keep their places in the GPU's memory, and
-a call is a copy, one replay and a copy back. Whether ONNX Runtime can capture a graph is tried when it is loaded.
-The GPU's paths are written from the documentation and have not run on a GPU yet.
+On a GPU a static graph runs as a CUDA graph: inputs and outputs have fixed addresses in the GPU's memory, and a call
+is a copy, one replay and a copy back. Capture is tried when a graph is loaded. The code for GPUs is written from the
+documentation and has not yet run on a GPU.
 """
 
 import base64
@@ -15,12 +15,12 @@ import numpy as np
 from smart_caption_ros.engines.base import Arrays, Graph, GraphForm, Tensor
 from smart_caption_ros.engines.errors import EngineError
 from smart_caption_ros.engines.external_data import external_locations
-from smart_caption_ros.engines.resident import give_back
+from smart_caption_ros.engines.page_out import page_out
 from smart_caption_ros.files import cache_folder
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 
-# y = Identity(x), float32[1]: enough to see which provider a session really gets.
+# y = Identity(x), float32[1]: a session of it shows which providers work.
 _PROBE = base64.b64decode("CAg6NwoQCgF4EgF5IghJZGVudGl0eRIBZ1oPCgF4EgoKCAgBEgQKAggBYg8KAXkSCgoICAESBAoCCAFCBAoAEBE=")
 _DTYPES = {
     "tensor(float)": np.float32,
@@ -55,16 +55,16 @@ class OnnxRuntimeGraph:
 
 
 class BoundOnnxRuntimeGraph(OnnxRuntimeGraph):
-    """A graph whose inputs and outputs keep their places in the device's memory, as a CUDA graph needs it.
+    """A graph whose inputs and outputs have fixed addresses in device memory, as CUDA graphs require.
 
-    Open axes are bound to 1, a frame at a time; inputs of another shape take the ordinary way.
+    Dynamic axes are bound to 1, one frame at a time; inputs of other shapes run without the CUDA graph.
     """
 
     def __init__(self, onnxruntime: Any, session: Any, name: str, device: str) -> None:
-        """Binds, and runs twice: the first run allocates, the second one captures.
+        """Bind the tensors and run twice: the first run allocates memory, the second one captures.
 
         Raises:
-            Exception: whatever ONNX Runtime throws where it cannot capture.
+            Exception: of ONNX Runtime, which cannot capture the graph.
         """
         super().__init__(session, name, "CUDA graph")
         self._not_captured = onnxruntime.RunOptions()
@@ -97,7 +97,7 @@ class BoundOnnxRuntimeGraph(OnnxRuntimeGraph):
 
 
 class OnnxRuntimeEngine:
-    """ONNX Runtime with one execution provider (and the CPU for what that provider lacks)."""
+    """ONNX Runtime with one execution provider, and the CPU for operators that the provider lacks."""
 
     def __init__(self, provider: str, threads: int | None = None) -> None:
         """
@@ -113,17 +113,17 @@ class OnnxRuntimeEngine:
         except ImportError as error:
             raise EngineError(f"onnxruntime cannot be imported ({error}); pip install onnxruntime") from None
         self._onnxruntime = onnxruntime
-        onnxruntime.set_default_logger_severity(3)  # what matters is raised; the rest is noise in a node's log
+        onnxruntime.set_default_logger_severity(3)  # errors are raised; warnings would only fill a node's log
         self._options = onnxruntime.SessionOptions()
-        self._options.inter_op_num_threads = 1  # operators run one after the other
-        # Weights that are stored as int8 become float32 once, when a graph is loaded, and not at every run.
+        self._options.inter_op_num_threads = 1  # operators run in sequence
+        # Convert weights that are stored as int8 to float32 once, at loading, and not in every run.
         self._options.add_session_config_entry("session.disable_quant_qdq", "1")
         if threads is not None:
             self._options.intra_op_num_threads = threads
         self._provider = provider
-        # Loop ends early and the CPU has no use for fixed shapes; a GPU gains more from a single launch.
+        # On the CPU the Loop form is faster, because it ends early; on a GPU a single launch is faster.
         self.graph_forms: tuple[GraphForm, ...] = ("dynamic", "static") if provider == CPU else ("static", "dynamic")
-        # The list of available providers names what was compiled in; only a session tells what works.
+        # get_available_providers() lists what was compiled in; a session shows what works.
         used = self._session(_PROBE).get_providers()
         if provider not in used:
             raise EngineError(f"onnxruntime {onnxruntime.__version__} has no working {provider} here")
@@ -141,7 +141,7 @@ class OnnxRuntimeEngine:
             graph = OnnxRuntimeGraph(self._session(str(path)), str(path), mode)
         except Exception as error:  # as above
             raise EngineError(f"{path} cannot be loaded by {self.description}: {_first_line(error)}") from error
-        give_back(path.parent / name for name in external_locations(path))
+        page_out(path.parent / name for name in external_locations(path))
         return graph
 
     def _session(self, model: str | bytes, options: Mapping[str, str] | None = None) -> Any:
@@ -153,7 +153,7 @@ class OnnxRuntimeEngine:
 
 def _provider_options(provider: str) -> dict[str, str]:
     if provider == CUDA:
-        return {"use_tf32": "0"}  # decoding waits for memory, not for multiplications: exactness costs nothing
+        return {"use_tf32": "0"}  # decoding is bound by memory bandwidth, so full float32 precision costs no time
     if provider == TENSORRT:
         folder = cache_folder() / "onnxruntime_tensorrt"
         folder.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ def _provider_options(provider: str) -> dict[str, str]:
 
 def _tensor(entry: Any) -> Tensor:
     kind = entry.type.removeprefix("tensor(").removesuffix(")")
-    sizes = (size if isinstance(size, int) else None for size in entry.shape)  # an open size has a name or None
+    sizes = (size if isinstance(size, int) else None for size in entry.shape)  # a dynamic size has a name or None
     return Tensor(entry.name, tuple(sizes), {"float": "float32", "double": "float64"}.get(kind, kind))
 
 

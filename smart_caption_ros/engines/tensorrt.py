@@ -1,8 +1,8 @@
-"""TensorRT without ONNX Runtime, by the API that 10.3 and 11 have in common.
+"""TensorRT without ONNX Runtime, through the API common to versions 10.3 and 11.
 
-Networks are strongly typed: the precision is what the ONNX file says, and no builder flag changes it. An engine is
-built once for a graph, a TensorRT version and a GPU, kept in the user's cache, and runs as a CUDA graph. Written
-from the documentation; TensorRT itself has not run this yet (docs/performance.md).
+Networks are strongly typed: the ONNX file alone sets the precision. An engine is built once for a graph, a TensorRT
+version and a GPU, cached on disk, and runs as a CUDA graph. Written from the documentation; not yet run with TensorRT
+itself (docs/performance.md).
 """
 
 import logging
@@ -18,33 +18,33 @@ from smart_caption_ros.engines.base import Arrays, GraphForm, Tensor
 from smart_caption_ros.engines.cache import fingerprint
 from smart_caption_ros.engines.cuda import CudaRuntime
 from smart_caption_ros.engines.errors import EngineError
-from smart_caption_ros.engines.folding import unpacked
+from smart_caption_ros.engines.folding import with_float32_weights
 from smart_caption_ros.files import cache_folder, write_bytes_atomically
 
 Progress = Callable[[str, int, int], None]
-"""Told the phase of a build, the steps of it that are done, and how many there are."""
+"""Called with the phase of a build, its finished steps and its number of steps."""
 
 _WORKSPACE_BYTES = 1 << 30
 _log = logging.getLogger(__name__)
 
 
 class TensorRtEngine:
-    """Loads graphs of fixed shapes; open axes are fixed to 1, a frame at a time."""
+    """Loads static graphs; dynamic axes are fixed to 1, one frame at a time."""
 
     graph_forms: tuple[GraphForm, ...] = ("static",)
 
     def __init__(self, *, may_build: bool, on_progress: Progress = lambda phase, done, steps: None) -> None:
         """
         Args:
-            may_build: whether a graph without a fitting engine in the cache is built, which takes minutes.
-            on_progress: told how a build goes, from TensorRT's own threads.
+            may_build: whether to build an engine that is not in the cache, which takes minutes.
+            on_progress: called during a build, from TensorRT's threads.
 
         Raises:
             EngineError: TensorRT or cuda-python is not installed, or there is no GPU.
         """
         try:
             import tensorrt
-        except (ImportError, OSError) as error:  # OSError: a library of its own is missing
+        except (ImportError, OSError) as error:  # OSError: a shared library of TensorRT is missing
             raise EngineError(
                 f"tensorrt cannot be imported ({error}); it comes with JetPack, "
                 "elsewhere pip install 'smart_caption_ros[tensorrt]'"
@@ -62,10 +62,10 @@ class TensorRtEngine:
         self.description = f"tensorrt {tensorrt.__version__} ({self._cuda.device_name})"
 
     def load(self, path: Path) -> "TensorRtGraph":
-        """The engine of a graph from the cache, else built if that is allowed.
+        """Load the engine of a graph from the cache, or build it if allowed.
 
         Raises:
-            EngineError: there is no engine that fits and none may be built, or TensorRT cannot build it.
+            EngineError: the cache has no valid engine and building is not allowed, or TensorRT cannot build it.
         """
         plan = self.plan_path(path)
         engine = self._deserialize(plan.read_bytes()) if plan.is_file() else None
@@ -82,10 +82,10 @@ class TensorRtEngine:
         return TensorRtGraph(self._trt, self._cuda, engine, str(path))
 
     def plan_path(self, path: Path) -> Path:
-        """Where the engine of a graph is kept; the name changes with everything that it depends on.
+        """Return the path of a graph's engine in the cache; the name is a fingerprint of everything it depends on.
 
         Raises:
-            EngineError: the file is no graph.
+            EngineError: the file is not a graph.
         """
         try:
             key = fingerprint(path, self._facts)
@@ -94,7 +94,7 @@ class TensorRtEngine:
         return cache_folder() / "tensorrt" / f"{path.stem}-{key[:32]}.plan"
 
     def build(self, path: Path) -> bytes:
-        """Build the engine of a graph and keep it.
+        """Build the engine of a graph and write it to the cache.
 
         Returns:
             The serialized engine.
@@ -108,13 +108,13 @@ class TensorRtEngine:
         strongly_typed = 1 << int(flags.STRONGLY_TYPED) if hasattr(flags, "STRONGLY_TYPED") else 0
         network = builder.create_network(strongly_typed)
         parser = trt.OnnxParser(network, self._logger)
-        # The path is for weights that are stored beside the graph.
-        if not parser.parse(unpacked(path), str(path)):
+        # The path locates external weights.
+        if not parser.parse(with_float32_weights(path), str(path)):
             errors = "; ".join(str(parser.get_error(index)) for index in range(parser.num_errors))
             raise EngineError(f"{self.description} cannot parse {path}: {errors}")
         config = builder.create_builder_config()
         config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, _WORKSPACE_BYTES)
-        self._fix_open_axes(builder, network, config)
+        self._fix_dynamic_axes(builder, network, config)
         if hasattr(trt, "IProgressMonitor"):
             config.progress_monitor = _make_progress_monitor(trt, self._on_progress)
         timings = cache_folder() / "tensorrt" / f"timings-{self._timings_key()}.cache"
@@ -137,7 +137,7 @@ class TensorRtEngine:
     def _timings_key(self) -> str:
         return f"{self._trt.__version__}-{self._cuda.compute_capability}"
 
-    def _fix_open_axes(self, builder: Any, network: Any, config: Any) -> None:
+    def _fix_dynamic_axes(self, builder: Any, network: Any, config: Any) -> None:
         profile = None
         for index in range(network.num_inputs):
             tensor = network.get_input(index)
@@ -150,26 +150,26 @@ class TensorRtEngine:
             config.add_optimization_profile(profile)
 
     def _deserialize(self, plan: bytes) -> Any:
-        """None where the plan is damaged, or of another version or GPU."""
+        """Deserialize an engine; None if it is damaged, or of another version or GPU."""
         return self._trt.Runtime(self._logger).deserialize_cuda_engine(plan)
 
 
 class TensorRtGraph:
-    """An engine with an execution context, buffers of its own on the GPU, and a CUDA graph of its work."""
+    """An engine with an execution context, its buffers on the GPU, and a CUDA graph of one run."""
 
     one_at_a_time = True
 
     def __init__(self, trt: Any, cuda: CudaRuntime, engine: Any, name: str) -> None:
         """
         Raises:
-            EngineError: the GPU has no memory left, or the engine does not run.
+            EngineError: the GPU is out of memory, or the engine does not run.
         """
         self._cuda, self._name = cuda, name
-        self._engine = engine  # must outlive its context
+        self._engine = engine  # must outlive the context
         self._context = engine.create_execution_context()
         if self._context is None:
             raise EngineError(f"TensorRT cannot make a context for {name}: the GPU's memory may be full")
-        # A stream of its own: the default one cannot be captured.
+        # The default stream cannot be captured.
         self._stream = cuda.call("cudaStreamCreateWithFlags", cuda.names.cudaStreamNonBlocking)
         names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
         is_input = {each: engine.get_tensor_mode(each) == trt.TensorIOMode.INPUT for each in names}
@@ -194,7 +194,7 @@ class TensorRtGraph:
             self._context.set_tensor_address(each, self._memory[each])
         self._replay: Any = None
         self._upload(self._arrays)
-        self._enqueue()  # the first run allocates, which a capture may not
+        self._enqueue()  # the first run allocates memory, which is not allowed during a capture
         cuda.call("cudaStreamSynchronize", self._stream)
         try:
             self._replay = self._capture()
@@ -246,7 +246,7 @@ class TensorRtGraph:
         self._cuda.call("cudaStreamBeginCapture", self._stream, thread_local)
         try:
             self._enqueue()
-        finally:  # also after a failure: else the stream stays of no use
+        finally:  # also after a failure: the stream would remain in capture mode
             graph = self._cuda.call("cudaStreamEndCapture", self._stream)
         replay = self._cuda.call("cudaGraphInstantiate", graph, 0)
         self._cuda.call("cudaGraphDestroy", graph)
@@ -282,7 +282,7 @@ def _make_progress_monitor(trt: Any, on_progress: Progress) -> Any:
 
         def step_complete(self, phase_name: str, step: int) -> bool:
             on_progress(phase_name, step + 1, self._steps.get(phase_name, step + 1))
-            return True  # go on
+            return True  # continue
 
         def phase_finish(self, phase_name: str) -> None:
             steps = self._steps.pop(phase_name, 1)

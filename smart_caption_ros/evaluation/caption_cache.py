@@ -1,4 +1,4 @@
-"""Captions that a model has made, kept on disk, so that a long run goes on where it was stopped."""
+"""A cache of captions on disk, so that a long run continues where it was stopped."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from pathlib import Path
 from smart_caption_ros.files import cache_folder
 
 
-class KeptCaptionsError(Exception):
-    """The file cannot be used; the message is one clear sentence."""
+class CaptionCacheError(Exception):
+    """The cache file cannot be used; the message is one sentence."""
 
 
-def default_kept_captions_path() -> Path:
-    """The file in the user's cache."""
+def default_caption_cache_path() -> Path:
+    """Return the default file, in the user's cache folder."""
     return cache_folder() / "captions.sqlite"
 
 
-class KeptCaptions:
-    """A small SQLite file: captions by model and image. What :meth:`keep` was given is in it when it returns.
+class CaptionCache:
+    """A SQLite file with captions by model and image.
 
-    Several processes may use one file at once. A process that is killed loses nothing that it had kept.
+    :meth:`put` returns after the caption is written: a process that is killed loses nothing it has put. Several
+    processes may use one file at a time.
 
     Args:
-        path: made where it is missing, with its folder.
+        path: created if missing, with its folder.
 
     Raises:
-        KeptCaptionsError: the file cannot be made, or is none of these.
+        CaptionCacheError: the file cannot be created, or is not such a file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -44,7 +45,7 @@ class KeptCaptions:
             raise self._failure(error) from None
 
     def get(self, model: str, image: str) -> str | None:
-        """The caption that the model gave the image; None where none was kept."""
+        """Return the model's caption of the image; None if there is none."""
         try:
             row = self._database.execute(
                 "SELECT text FROM captions WHERE model = ? AND image = ?", (model, image)
@@ -53,8 +54,8 @@ class KeptCaptions:
             raise self._failure(error) from None
         return None if row is None else str(row[0])
 
-    def keep(self, model: str, image: str, text: str) -> None:
-        """Keep a caption in the place of an earlier one."""
+    def put(self, model: str, image: str, text: str) -> None:
+        """Write a caption, replacing an earlier one."""
         try:
             self._database.execute("INSERT OR REPLACE INTO captions VALUES (?, ?, ?)", (model, image, text))
         except sqlite3.Error as error:
@@ -63,8 +64,8 @@ class KeptCaptions:
     def close(self) -> None:
         self._database.close()
 
-    def _failure(self, error: Exception) -> KeptCaptionsError:
+    def _failure(self, error: Exception) -> CaptionCacheError:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        return KeptCaptionsError(
+        return CaptionCacheError(
             f"{self.path}: captions cannot be kept there ({reason}); remove the file, or name another one"
         )

@@ -11,11 +11,11 @@ from typing import Any
 from smart_caption_ros.detection.boxes import Box, four_numbers
 from smart_caption_ros.imaging import read_image_size
 from smart_caption_ros.sources.ground_truth import (
+    DatasetIssue,
+    DatasetIssues,
     GroundTruth,
     GroundTruthFrame,
     GroundTruthObject,
-    Oddities,
-    Oddity,
 )
 from smart_caption_ros.sources.json_members import read_text
 from smart_caption_ros.sources.source import SourceError
@@ -25,23 +25,22 @@ from smart_caption_ros.sources.source import SourceError
 class _Image:
     file_name: str
     size: tuple[Any, Any]
-    """Width and height as the file has them; COCO always does."""
+    """Width and height in the file."""
     objects: list[tuple[str, int, Box]]
-    """Class, annotation id, and the box with exclusive corners."""
+    """Class, annotation id, and box."""
 
 
 class CocoInstances(GroundTruth):
-    """Each file is a sequence, called by its stem; its frames are its images, called by their ids and in
-    that order.
+    """COCO instances files. Each file is a sequence named by its stem; its frames are named and sorted by image id.
 
-    The folder may hold more images than the files list. Objects marked as a crowd count: they are there.
+    The folder may hold more images than the files list. Objects marked as a crowd count as objects.
 
     Args:
-        paths: instances files; unlike labels of ACVR they are held in memory, without their polygons.
-        images: the folder with their images.
+        paths: instances files; unlike ACVR's labels they are held in memory, without their polygons.
+        images: folder of the images.
 
     Raises:
-        SourceError: a file or the folder is missing, or a file is no list of COCO instances; one sentence.
+        SourceError: a file or the folder is missing, or a file has another layout; one sentence.
     """
 
     def __init__(self, paths: Sequence[Path], images: Path) -> None:
@@ -68,15 +67,15 @@ class CocoInstances(GroundTruth):
             path = self._images_folder / image.file_name
             name = f"{sequence}/{number}"
             if not path.is_file():
-                self.oddities.add(Oddity.FRAME_WITHOUT_IMAGE, name)
+                self.issues.add(DatasetIssue.FRAME_WITHOUT_IMAGE, name)
                 continue
             try:
                 size = read_image_size(path)
             except ValueError:
-                self.oddities.add(Oddity.UNREADABLE_IMAGE, name)
+                self.issues.add(DatasetIssue.UNREADABLE_IMAGE, name)
                 continue
             if size != image.size:
-                self.oddities.add(Oddity.IMAGE_OF_ANOTHER_SIZE, name)
+                self.issues.add(DatasetIssue.IMAGE_OF_ANOTHER_SIZE, name)
                 continue
             made = (
                 self._object(class_name, annotation, box, size, f"{name}, annotation {annotation}")
@@ -86,8 +85,8 @@ class CocoInstances(GroundTruth):
             yield GroundTruthFrame(sequence, str(number), index, path, *size, objects)
 
 
-def _read_instances(path: Path, oddities: Oddities) -> dict[int, _Image]:
-    """The images by their ids, in order."""
+def _read_instances(path: Path, issues: DatasetIssues) -> dict[int, _Image]:
+    """Read the images by id, in order."""
     try:
         content = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
@@ -95,7 +94,7 @@ def _read_instances(path: Path, oddities: Oddities) -> dict[int, _Image]:
     parts = [content.get(key) if isinstance(content, dict) else None for key in ("images", "annotations", "categories")]
     if not all(isinstance(part, list) for part in parts):
         raise SourceError(f"{path} is no list of COCO instances: it must hold images, annotations and categories")
-    # What is no object has nothing that is looked for, and counts as malformed below.
+    # Entries that are not JSON objects become empty ones, which count as malformed below.
     listed, annotations, categories = (
         [each if isinstance(each, dict) else {} for each in part] for part in parts if isinstance(part, list)
     )
@@ -104,9 +103,9 @@ def _read_instances(path: Path, oddities: Oddities) -> dict[int, _Image]:
     for image in listed:
         number, file_name = image.get("id"), image.get("file_name")
         if not isinstance(number, int) or not isinstance(file_name, str) or not file_name:
-            oddities.add(Oddity.MALFORMED_FRAME, f"{path.stem}, image {number!r}")
+            issues.add(DatasetIssue.MALFORMED_FRAME, f"{path.stem}, image {number!r}")
         elif number in images:
-            oddities.add(Oddity.REPEATED_FRAME, f"{path.stem}, image {number}")
+            issues.add(DatasetIssue.REPEATED_FRAME, f"{path.stem}, image {number}")
         else:
             images[number] = _Image(file_name, (image.get("width"), image.get("height")), [])
     for annotation in annotations:
@@ -114,13 +113,13 @@ def _read_instances(path: Path, oddities: Oddities) -> dict[int, _Image]:
         where = f"{path.stem}, annotation {number!r}"
         box = four_numbers(annotation.get("bbox"))
         if not (isinstance(number, int) and isinstance(category, int) and isinstance(owner, int)) or box is None:
-            oddities.add(Oddity.MALFORMED_OBJECT, where)
+            issues.add(DatasetIssue.MALFORMED_OBJECT, where)
             continue
         name = names.get(category)
         if owner not in images:
-            oddities.add(Oddity.OBJECT_WITHOUT_FRAME, where)
+            issues.add(DatasetIssue.OBJECT_WITHOUT_FRAME, where)
         elif not isinstance(name, str) or not name.strip():
-            oddities.add(Oddity.UNKNOWN_CLASS, f"{where}, category {category!r}")
+            issues.add(DatasetIssue.UNKNOWN_CLASS, f"{where}, category {category!r}")
         else:
             left, top, width, height = box
             images[owner].objects.append((name, number, (left, top, left + width, top + height)))

@@ -56,7 +56,7 @@ class Comparison:
         return [
             sentence if len(self.outcomes) == 1 else f"{label}: {sentence}"
             for label, outcome in zip(self.labels, self.outcomes, strict=True)
-            for sentence in outcome.oddities.sentences()
+            for sentence in outcome.issues.sentences()
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Comparison:
                 label=label,
                 facts={key.replace("_", " "): value for key, value in outcome.captions.items()},
                 report=outcome.report,
-                skipped=outcome.oddities.sentences(),
+                skipped=outcome.issues.sentences(),
                 best=_pictures(outcome.best, on_unreadable),
                 worst=_pictures(outcome.worst, on_unreadable),
             )

@@ -1,6 +1,6 @@
-"""Captions of a data set whose objects are known, scored: what `smart-caption coverage acvr` and `coco` run.
+"""Score captions of a data set with known objects: `smart-caption coverage acvr`, `coco` and `folder`.
 
-Frames are read, captioned, scored and forgotten one at a time.
+Frames are read, captioned and scored one at a time.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any, Protocol
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.bundle import MANIFEST
-from smart_caption_ros.evaluation.caption_cache import KeptCaptions
+from smart_caption_ros.evaluation.caption_cache import CaptionCache
 from smart_caption_ros.evaluation.report import AREA_THRESHOLDS, CoverageReport, CoverageTally
 from smart_caption_ros.files import sha256_of
 from smart_caption_ros.grounding import CoverageError, CoverageResult, NounCoverage
 from smart_caption_ros.imaging import ImageError
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.ground_truth import (
+    DatasetIssue,
+    DatasetIssues,
     GroundTruth,
     GroundTruthFrame,
     GroundTruthObject,
-    Oddities,
-    Oddity,
     plain_number,
 )
 
@@ -33,19 +33,19 @@ GALLERY_FRAMES = 6
 
 
 class Captions(Protocol):
-    """Where the captions of a column of the table come from."""
+    """The captions of one column of the table: a model's, or those in a file."""
 
     label: str
-    """Heads the column."""
+    """Heading of the column."""
     source: str
-    """Where they come from: a folder or file."""
+    """The bundle's folder, or the file."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What they are, for the JSON report."""
+        """Description of the captions for the JSON report."""
 
     def caption(self, frame: GroundTruthFrame) -> str | None:
-        """The caption of a frame; None where there is none.
+        """Return the caption of a frame; None if there is none.
 
         Raises:
             ImageError: the frame's image cannot be read.
@@ -53,20 +53,20 @@ class Captions(Protocol):
 
     @property
     def reused(self) -> int:
-        """How many of them were there already, from an earlier run."""
+        """Number of captions that came from the cache."""
 
     @property
     def unused(self) -> Sequence[str]:
-        """Names of the frames that have a caption and were not asked for."""
+        """Names of frames with a caption that was never requested."""
 
 
 class GivenCaptions:
-    """Captions of a file: an object ``{"<sequence>/<frame>": "text"}``, or COCO's list of results.
+    """Captions in a file: an object ``{"<sequence>/<frame>": "text"}``, or COCO's list of results.
 
-    Numbers may be padded or not. A name without a sequence stands for that frame of any.
+    Padding of numbers does not matter. A name without a sequence stands for that frame of every sequence.
 
     Raises:
-        CoverageError: the file cannot be read or holds something else.
+        CoverageError: the file cannot be read or has another layout.
     """
 
     def __init__(self, path: Path) -> None:
@@ -99,19 +99,19 @@ class GivenCaptions:
 
 
 class ModelCaptions:
-    """Captions by a bundle; those that were kept are not made again.
+    """Captions of a bundle, cached on disk.
 
-    A caption belongs to the manifest's sha256, which stands for every file of the bundle, to the engine and the
-    package's version, and to the image's path, size and time of change.
+    The key of a cached caption is the manifest's sha256, which covers every file of the bundle, the engine and the
+    package's version, and the image's path, size and modification time.
     """
 
-    def __init__(self, captioner: Captioner, kept: KeptCaptions, *, fresh: bool = False) -> None:
+    def __init__(self, captioner: Captioner, cache: CaptionCache, *, fresh: bool = False) -> None:
         self.label = captioner.model
         self.source = str(captioner.bundle.path)
         self.reused = 0
         self.unused: Sequence[str] = ()
         self._captioner = captioner
-        self._kept = kept
+        self._cache = cache
         self._fresh = fresh
         self._digest = sha256_of(captioner.bundle.path / MANIFEST)
         self._model = f"{self._digest} {captioner.engine} smart_caption_ros {__version__}"
@@ -128,35 +128,35 @@ class ModelCaptions:
     def caption(self, frame: GroundTruthFrame) -> str | None:
         stat = frame.image_path.stat()
         image = f"{frame.image_path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
-        text = None if self._fresh else self._kept.get(self._model, image)
+        text = None if self._fresh else self._cache.get(self._model, image)
         if text is not None:
             self.reused += 1
             return text
         text = self._captioner.caption(frame.read_image()).text
-        self._kept.keep(self._model, image, text)
+        self._cache.put(self._model, image, text)
         return text
 
 
 @dataclass(frozen=True)
 class ScoredFrame:
-    """A frame of the gallery."""
+    """A frame of the report's gallery."""
 
     frame: GroundTruthFrame
     objects: tuple[GroundTruthObject, ...]
-    """Those above the smallest threshold: what the score is about."""
+    """Objects above the smallest threshold, against which the caption was scored."""
     caption: str
     result: CoverageResult
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A column of the table."""
+    """The results of one column of the table."""
 
     label: str
     source: str
     captions: Mapping[str, Any]
     report: CoverageReport
-    oddities: Oddities
+    issues: DatasetIssues
     best: tuple[ScoredFrame, ...]
     worst: tuple[ScoredFrame, ...]
 
@@ -175,7 +175,8 @@ def run(
 
     Raises:
         SourceError: no frame could be scored; says why.
-        EngineError, CoverageError, KeptCaptionsError: as their names say.
+        EngineError: captioning failed.
+        CaptionCacheError: the cache cannot be read or written.
     """
     tally = CoverageTally(coverage)
     best, worst = _Gallery(1), _Gallery(-1)
@@ -184,12 +185,12 @@ def run(
         try:
             caption = captions.caption(frame)
         except ImageError:
-            ground_truth.oddities.add(Oddity.UNREADABLE_IMAGE, frame.name)
+            ground_truth.issues.add(DatasetIssue.UNREADABLE_IMAGE, frame.name)
             continue
         finally:
             progress()
         if caption is None:
-            ground_truth.oddities.add(Oddity.FRAME_WITHOUT_CAPTION, frame.name)
+            ground_truth.issues.add(DatasetIssue.FRAME_WITHOUT_CAPTION, frame.name)
             continue
         scored += 1
         result = tally.add(frame.sequence, caption, frame.objects).above.get(AREA_THRESHOLDS[0])
@@ -197,18 +198,18 @@ def run(
             large = tuple(each for each in frame.objects if each.area_share > AREA_THRESHOLDS[0])
             for gallery in (best, worst):
                 gallery.offer(ScoredFrame(frame, large, caption, result))
-    oddities = ground_truth.oddities
-    # Of every Nth frame, those between have captions with good reason.
+    issues = ground_truth.issues
+    # With every > 1, captions of the frames in between are unused on purpose.
     for name in captions.unused if every == 1 else ():
-        oddities.add(Oddity.CAPTION_WITHOUT_FRAME, name)
+        issues.add(DatasetIssue.CAPTION_WITHOUT_FRAME, name)
     if not scored:
-        found = "; ".join(oddities.sentences())
+        found = "; ".join(issues.sentences())
         raise SourceError(f"{ground_truth.spec}: no frame could be scored" + (f": {found}" if found else ""))
-    return Outcome(captions.label, captions.source, captions.facts, tally.report(), oddities, *_split(best, worst))
+    return Outcome(captions.label, captions.source, captions.facts, tally.report(), issues, *_split(best, worst))
 
 
 class _Gallery:
-    """The few frames that rank highest, each with another caption than the rest: a video would show one view."""
+    """The highest ranked frames with distinct captions, because neighbouring frames of a video look alike."""
 
     def __init__(self, sign: int) -> None:
         self._sign = sign
@@ -224,12 +225,12 @@ class _Gallery:
             del self.frames[min(self.frames, key=lambda caption: self._rank(self.frames[caption]))]
 
     def _rank(self, scored: ScoredFrame) -> tuple[float, int]:
-        # Of equals, the frame with more to name says more.
+        # Among equals, prefer the frame with more classes.
         return self._sign * (scored.result.coverage or 0.0), len(scored.result.classes)
 
 
 def _split(best: _Gallery, worst: _Gallery) -> tuple[tuple[ScoredFrame, ...], tuple[ScoredFrame, ...]]:
-    """The best and the worst, best and worst first; where there are few frames, none is both."""
+    """Split the frames into the best (best first) and the worst (worst first), without overlap."""
     frames = {scored.frame.name: scored for gallery in (best, worst) for scored in gallery.frames.values()}
     size = {name: len(scored.result.classes) for name, scored in frames.items()}
 
@@ -245,10 +246,10 @@ def _split(best: _Gallery, worst: _Gallery) -> tuple[tuple[ScoredFrame, ...], tu
 
 
 def to_json(outcome: Outcome) -> dict[str, Any]:
-    """A column as plain values; docs/coverage.md has the layout."""
+    """Convert to JSON values; docs/coverage.md describes the layout."""
     return {
         **outcome.report.to_json(),
-        "skipped": outcome.oddities.to_json(),
+        "skipped": outcome.issues.to_json(),
         "captions": dict(outcome.captions),
     }
 

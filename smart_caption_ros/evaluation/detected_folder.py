@@ -1,4 +1,4 @@
-"""A plain folder of photographs with the objects that a detector finds in them, in the place of ground truth."""
+"""A folder of photographs with a detector's objects as the reference, in place of ground truth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.imaging import ImageError, read_image
-from smart_caption_ros.sources.ground_truth import GroundTruth, GroundTruthFrame, Oddity
+from smart_caption_ros.sources.ground_truth import DatasetIssue, GroundTruth, GroundTruthFrame
 from smart_caption_ros.sources.image_folder import ImageFolder
 from smart_caption_ros.sources.source import SourceError
 
@@ -21,16 +21,16 @@ Detect = Callable[[NDArray[np.uint8]], Sequence["DetectedObject"]]
 
 
 class DetectedFolder(GroundTruth):
-    """The photographs of a folder, as one sequence, each called by its file's name.
+    """The photographs of a folder as one sequence; a frame's name is its file's name.
 
-    The detector runs once on each photograph, however many passes there are.
+    The detector runs once on each photograph, also with several passes.
 
     Args:
         folder: its images are the frames; sub-folders are not searched.
-        detect: the objects in an image, uint8 HxWx3 BGR.
+        detect: detects the objects in an image, uint8 HxWx3 BGR.
 
     Raises:
-        SourceError: there is no such folder, or no image in it; one sentence.
+        SourceError: the folder is missing or has no image; one sentence.
     """
 
     def __init__(self, folder: Path, detect: Detect) -> None:
@@ -52,12 +52,12 @@ class DetectedFolder(GroundTruth):
                 self._frames[index] = self._frame(index)
             frame = self._frames[index]
             if frame is None:
-                self.oddities.add(Oddity.UNREADABLE_IMAGE, f"{self._name}/{self._paths[index].name}")
+                self.issues.add(DatasetIssue.UNREADABLE_IMAGE, f"{self._name}/{self._paths[index].name}")
             else:
                 yield frame
 
     def _frame(self, index: int) -> GroundTruthFrame | None:
-        """A photograph and its objects; None where it cannot be read."""
+        """Read a photograph and detect its objects; None if it cannot be read."""
         path = self._paths[index]
         try:
             image_bgr = read_image(path)

@@ -1,4 +1,4 @@
-"""From scores of frames to the figures of a benchmark: SMArT's Table IV, and what stands behind it."""
+"""Aggregate the scores of frames to a coverage report: SMArT's Table IV, by class and by sequence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REMEMBERED_CAPTIONS = 1024
 
 
 class SizedObject(Protocol):
-    """An object as far as coverage is concerned; `smart_caption_ros.sources.ground_truth.GroundTruthObject` is one."""
+    """An object with a class and a size, such as `smart_caption_ros.sources.source.GroundTruthObject`."""
 
     @property
     def class_name(self) -> str: ...
@@ -28,27 +28,27 @@ class SizedObject(Protocol):
 
 @dataclass(frozen=True)
 class FrameScore:
-    """What a caption names of one frame."""
+    """The score of the caption of one frame."""
 
     above: Mapping[float, CoverageResult]
-    """For each of :data:`AREA_THRESHOLDS` that an object exceeds, the score against those that do."""
+    """By threshold of :data:`AREA_THRESHOLDS`: the score against the objects above it, if there are any."""
     everything: CoverageResult
     """The score against all objects."""
 
 
 @dataclass(frozen=True)
-class Figures:
+class CoverageStatistics:
     """Means over the frames of a sequence, or over all frames."""
 
     scored_frames: int
     coverage: Mapping[float, float | None]
-    """By threshold; None where no frame has an object above it."""
+    """By threshold; None if no frame has an object above it."""
     frames: Mapping[float, int]
-    """By threshold, how many frames have an object above it: the mean is over these."""
+    """By threshold: number of frames with an object above it, over which the mean is taken."""
     noun_support: float | None
-    """None where no caption has a noun."""
+    """None if no caption has a noun."""
     noun_support_frames: int
-    """How many captions have a noun: the mean is over these."""
+    """Number of captions with a noun, over which the mean is taken."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -61,15 +61,15 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class ClassFigures:
-    """A class over the frames in which an object of it exceeds the smallest threshold."""
+class ClassStatistics:
+    """Statistics of a class over the frames with an object of it above the smallest threshold."""
 
     class_name: str
     frames: int
     named: int
-    """Frames in which a noun was assigned to it at ``support_similarity`` or above."""
+    """Number of frames whose caption names it."""
     similarity: float
-    """Mean profit, 0 where no noun was assigned: what the class adds to coverage."""
+    """Mean profit, 0 if no noun was assigned: the class's contribution to coverage."""
 
     @property
     def missed(self) -> int:
@@ -78,7 +78,7 @@ class ClassFigures:
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A noun that was assigned to a class without naming it, in the same frames as :class:`ClassFigures`."""
+    """A noun that was assigned to a missed class, over the same frames as :class:`ClassStatistics`."""
 
     class_name: str
     noun: str
@@ -89,23 +89,23 @@ class NearMiss:
 
 @dataclass(frozen=True)
 class CoverageReport:
-    """The figures of a benchmark."""
+    """The results of a benchmark."""
 
-    overall: Figures
-    sequences: Mapping[str, Figures]
-    classes: tuple[ClassFigures, ...]
-    """The most often missed first."""
+    overall: CoverageStatistics
+    sequences: Mapping[str, CoverageStatistics]
+    classes: tuple[ClassStatistics, ...]
+    """Most often missed first."""
     near_misses: tuple[NearMiss, ...]
-    """The most frequent first."""
+    """Most frequent first."""
     out_of_vocabulary_nouns: Mapping[str, int]
-    """Nouns without a word vector, and in how many frames, the most frequent first."""
+    """Nouns without a word vector, with the number of frames, most frequent first."""
     out_of_vocabulary_classes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, numbers with 6 decimals; docs/coverage.md has the layout."""
+        """Convert to JSON values, numbers with 6 decimals; docs/coverage.md describes the layout."""
         return {
             **self.overall.to_json(),
-            "sequences": {name: figures.to_json() for name, figures in self.sequences.items()},
+            "sequences": {name: statistics.to_json() for name, statistics in self.sequences.items()},
             "classes": {
                 each.class_name: {
                     "frames": each.frames,
@@ -130,11 +130,11 @@ class CoverageReport:
 
 
 class CoverageTally:
-    """Scores frame after frame and keeps sums alone: memory grows with the classes and nouns, not with the frames."""
+    """Scores frames and keeps sums only: memory grows with the classes and nouns, not with the frames."""
 
     def __init__(self, coverage: NounCoverage) -> None:
         self._coverage = coverage
-        # The captions of a video repeat themselves.
+        # Captions of neighbouring video frames are often equal.
         self._nouns = lru_cache(_REMEMBERED_CAPTIONS)(coverage.finder.nouns)
         self._sequences: dict[str, _Sums] = {}
         self._classes: dict[str, _Mean] = {}
@@ -144,7 +144,7 @@ class CoverageTally:
         self._unknown_classes: dict[str, None] = {}
 
     def add(self, sequence: str, caption: str, objects: Sequence[SizedObject]) -> FrameScore:
-        """Score the caption of a frame, and count it in."""
+        """Score the caption of a frame and add the score to the sums."""
         nouns = self._nouns(caption)
         scored: dict[tuple[str, ...], CoverageResult] = {}
 
@@ -181,12 +181,12 @@ class CoverageTally:
                 self._near_misses.setdefault((name, match.noun.lemma), _Mean()).add(match.similarity)
 
     def report(self) -> CoverageReport:
-        """The figures of all frames so far."""
+        """Compute the report of all frames so far."""
         overall = _Sums()
         for sums in self._sequences.values():
             overall.include(sums)
         classes = [
-            ClassFigures(name, mean.count, self._named.get(name, 0), mean.value or 0.0)
+            ClassStatistics(name, mean.count, self._named.get(name, 0), mean.value or 0.0)
             for name, mean in self._classes.items()
         ]
         near_misses = [
@@ -195,8 +195,8 @@ class CoverageTally:
         ]
         unknown = sorted(self._unknown_nouns.items(), key=lambda item: (-item[1], item[0]))
         return CoverageReport(
-            overall=overall.figures(),
-            sequences={name: sums.figures() for name, sums in self._sequences.items()},
+            overall=overall.statistics(),
+            sequences={name: sums.statistics() for name, sums in self._sequences.items()},
             classes=tuple(sorted(classes, key=lambda each: (-each.missed, -each.frames, each.class_name))),
             near_misses=tuple(sorted(near_misses, key=lambda each: (-each.frames, each.class_name, each.noun))),
             out_of_vocabulary_nouns=dict(unknown),
@@ -242,8 +242,8 @@ class _Sums:
             self.coverage[threshold].include(mean)
         self.noun_support.include(other.noun_support)
 
-    def figures(self) -> Figures:
-        return Figures(
+    def statistics(self) -> CoverageStatistics:
+        return CoverageStatistics(
             scored_frames=self.scored_frames,
             coverage={threshold: mean.value for threshold, mean in self.coverage.items()},
             frames={threshold: mean.count for threshold, mean in self.coverage.items()},

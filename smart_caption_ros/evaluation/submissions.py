@@ -1,7 +1,7 @@
-"""Detections in the submission format of the ACRV Robotic Vision Challenge, in the place of ground truth.
+"""Detections in the submission format of the ACRV Robotic Vision Challenge, in place of ground truth.
 
-One file a sequence: ``{"classes": [...], "detections": [[{"bbox": [...], "label_probs": [...]}, ...], ...]}``, one
-list a frame, empty where nothing was found.
+One file per sequence: ``{"classes": [...], "detections": [[{"bbox": [...], "label_probs": [...]}, ...], ...]}``, with
+one list per frame, empty if nothing was detected.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from smart_caption_ros.detection.boxes import Box, four_numbers
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.sources.acvr import acvr_class
 from smart_caption_ros.sources.ground_truth import (
+    DatasetIssue,
     GroundTruth,
     GroundTruthFrame,
-    Oddity,
     plain_number,
 )
 from smart_caption_ros.sources.json_members import read_text
@@ -30,12 +30,12 @@ SCORE_THRESHOLD = 0.5
 
 @dataclass(frozen=True)
 class _Detection:
-    """What is kept of a detection while the file is parsed: 30 probabilities a box would fill the memory."""
+    """A detection reduced while the file is parsed, since 30 probabilities per box would fill the memory."""
 
     box: Box | None
-    """Inclusive corners; None where the record has none."""
+    """Inclusive corners; None if the record has no valid box."""
     label: int | None
-    """The most probable class; None where the record has no probabilities."""
+    """The most probable class; None if the record has no valid probabilities."""
     score: float
 
 
@@ -48,12 +48,13 @@ class _File:
 class DetectedFrames(GroundTruth):
     """The frames of a data set with the objects that a detector found in them.
 
-    An object has its most probable class, if that is no background and has at least ``minimum_score``. The n-th list
-    of a file belongs to the n-th frame of the sequence. Memory holds the detections of one sequence.
+    An object has its most probable class; it is left out if that is background or less probable than
+    ``minimum_score``. The n-th list of a file belongs to the n-th frame of the sequence. Memory holds the detections
+    of one sequence.
 
     Args:
         frames: the data set.
-        path: a file, named by its sequence unless there is just one, or a folder of such files.
+        path: a file, named by its sequence unless there is only one, or a folder of such files.
         minimum_score: in [0, 1].
 
     Raises:
@@ -79,12 +80,12 @@ class DetectedFrames(GroundTruth):
         return {name: length for name, length in self._frames.lengths.items() if name in self._files}
 
     def frames(self, every: int = 1) -> Iterator[GroundTruthFrame]:
-        self.oddities = self._frames.oddities = self._frames.opening_oddities()
+        self.issues = self._frames.issues = self._frames.opening_issues()
         for sequence in self._frames.lengths:
             if sequence in self._files:
                 yield from self.sequence_frames(sequence, every)
             else:
-                self.oddities.add(Oddity.SEQUENCE_WITHOUT_DETECTIONS, sequence)
+                self.issues.add(DatasetIssue.SEQUENCE_WITHOUT_DETECTIONS, sequence)
 
     def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:
         found = _read(self._files[sequence])
@@ -93,7 +94,7 @@ class DetectedFrames(GroundTruth):
             for number, detection in enumerate(found.frames[frame.index]):
                 where = f"{frame.name}, detection {number}"
                 if detection.box is None or detection.label is None or detection.label >= len(found.classes):
-                    self.oddities.add(Oddity.MALFORMED_OBJECT, where)
+                    self.issues.add(DatasetIssue.MALFORMED_OBJECT, where)
                     continue
                 name = found.classes[detection.label]
                 class_name = acvr_class(name) or normalise(name)
@@ -108,7 +109,7 @@ class DetectedFrames(GroundTruth):
 
 
 def _files_of(path: Path, lengths: Mapping[str, int]) -> dict[str, Path]:
-    """The file of every sequence that has one."""
+    """Find the files by sequence."""
     if path.is_dir():
         candidates = sorted(each for each in path.iterdir() if each.suffix == ".json")
     elif path.is_file():
@@ -128,7 +129,7 @@ def _files_of(path: Path, lengths: Mapping[str, int]) -> dict[str, Path]:
 
 def _read(path: Path) -> _File:
     try:
-        content = json.loads(read_text(path), object_hook=_shortened)
+        content = json.loads(read_text(path), object_hook=_reduced)
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path} is not JSON: {error}") from None
     classes = content.get("classes") if isinstance(content, dict) else None
@@ -142,13 +143,13 @@ def _read(path: Path) -> _File:
     return _File(tuple(classes), frames)
 
 
-def _shortened(record: dict[str, Any]) -> Any:
+def _reduced(record: dict[str, Any]) -> Any:
     if "bbox" not in record and "label_probs" not in record:
         return record
     probabilities = record.get("label_probs")
     label, score = None, 0.0
     if isinstance(probabilities, list) and all(isinstance(each, (int, float)) for each in probabilities):
         score = float(max(probabilities, default=0.0))
-        # NaN and infinity, which Python's JSON takes, are no probabilities.
+        # Python's JSON accepts NaN and infinity.
         label = probabilities.index(score) if math.isfinite(sum(probabilities)) and probabilities else None
     return _Detection(four_numbers(record.get("bbox")), label, score)

@@ -1,6 +1,6 @@
-"""How much of what is in front of the camera a caption names (SMArT, Sec. IV-B, Eq. 10).
+"""Noun coverage (SMArT, Sec. IV-B, Eq. 10): which objects in the image a caption names.
 
-Knows neither ROS nor torch. spaCy and scipy are imported by :meth:`NounCoverage.load`, not by importing this package.
+Needs neither ROS nor torch. spaCy and scipy are imported by :meth:`NounCoverage.load`, not by importing this package.
 """
 
 from smart_caption_ros.grounding.assignment import CoverageOptions, CoverageResult, Match

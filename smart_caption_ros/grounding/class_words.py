@@ -1,4 +1,4 @@
-"""Which words people use for which class of object: `data/class_words.txt`."""
+"""The table of words that people use for each class of object: `data/class_words.txt`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OTHER, _NEVER = "other", "never"
 
 
 def class_words_path() -> Path:
-    """The table that ships with the package."""
+    """Return the path of the table that ships with the package."""
     return Path(__file__).resolve().parent / "data" / "class_words.txt"
 
 
@@ -22,10 +22,10 @@ class ClassWords:
     """A table of words and the classes that they name.
 
     Attributes:
-        classes_of: for every word of the table, in the singular, the classes that it names; none for words that name
-            no class of the table. The name of a class names the class.
-        classes: the classes that the table has words for, normalised.
-        never: words that name nothing at all.
+        classes_of: by word, in the singular, the classes that it names; empty for words that name other things. A
+            class name names its class.
+        classes: the classes with words in the table, normalised.
+        never: words that never name an object.
     """
 
     classes_of: dict[str, frozenset[str]]
@@ -35,10 +35,10 @@ class ClassWords:
     @classmethod
     @cache
     def load(cls, path: Path | None = None) -> ClassWords:
-        """Read a table: a class, a colon and words on a line; `other` and `never` in the place of a class.
+        """Read a table. Each line has a class, `other` or `never`, then a colon and words.
 
         Args:
-            path: the file; None takes the one that ships with the package.
+            path: the file; None selects the one that ships with the package.
 
         Raises:
             CoverageError: the file cannot be read, or a line is malformed; one sentence.
@@ -70,7 +70,7 @@ class ClassWords:
         return cls({word: frozenset(names) for word, names in meant.items()}, frozenset(classes), frozenset(never))
 
     def verdict(self, word: str, class_name: str) -> bool | None:
-        """Whether a word names a class; None where the table does not say.
+        """Return whether a word names a class; None if the table does not decide.
 
         Args:
             word: in the singular, lower case.

@@ -1,4 +1,4 @@
-"""Which class names are several words, and which other words stand for a class."""
+"""Class names of several words, and lists of synonyms of class names."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,11 +7,11 @@ from smart_caption_ros.detection.class_names import COCO_CLASSES, SPELLINGS, nor
 from smart_caption_ros.grounding.errors import CoverageError
 
 COMPOUND_CLASSES = tuple(name for name in COCO_CLASSES if " " in name)
-"""The classes of COCO, and so of ACVR, whose names are several words."""
+"""The classes of COCO, which include those of ACVR, whose names have several words."""
 
 
 def spellings_of(names: Iterable[str]) -> dict[str, str]:
-    """Every multi-word way of writing these normalised names, and the name."""
+    """Map every spelling of several words to its normalised name."""
     wanted = set(names)
     ways = {name: name for name in wanted}
     ways.update({way: name for way, name in SPELLINGS.items() if name in wanted})
@@ -19,10 +19,10 @@ def spellings_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def read_synonyms(path: Path) -> dict[str, frozenset[str]]:
-    """A list of synonyms as published with CHAIR: a line is a class, its name first, then words for it.
+    """Read a list of synonyms in CHAIR's format: each line has a class name and its synonyms, with commas between.
 
     Returns:
-        For every word or phrase the classes that it stands for, all normalised.
+        Classes by word or phrase, all normalised.
 
     Raises:
         CoverageError: the file cannot be read or holds no line with a comma.

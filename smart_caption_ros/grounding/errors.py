@@ -1,5 +1,5 @@
-"""What can be wrong with what noun coverage is given."""
+"""Errors of noun coverage."""
 
 
 class CoverageError(Exception):
-    """A pipeline, a file of word vectors or of synonyms cannot be used; the message is one clear sentence."""
+    """A pipeline, a file of word vectors or of synonyms cannot be used; the message is one sentence."""

@@ -1,8 +1,9 @@
 """Which class of object a noun names: the one definition of named, missed and supported.
 
-A noun supports itself by naming a class; a class is missed if no noun names it. The caption node, the command line and
-the coverage benchmark all use this rule. It has no part in coverage itself (SMArT, Eq. 10), which compares word vectors:
-they measure relatedness, not identity (``room`` is close to dining table), so a table of words decides first here.
+A noun is supported if it names a class; a class is missed if no noun names it. The caption node, the command line and
+the coverage benchmark all use this rule. It has no part in coverage itself (SMArT, Eq. 10), which compares word
+vectors. Word vectors measure relatedness, not identity (``room`` is close to dining table), so a table of words decides
+first.
 """
 
 from collections.abc import Sequence

@@ -112,7 +112,7 @@ class NounCoverage:
         )
 
     def _similarities(self, classes: list[str], nouns: Sequence[Noun]) -> NDArray[np.float32]:
-        """Compute similarities, (len(classes), len(nouns)): cosine clipped at 0; 1 for equal names and, if on, synonyms."""
+        """Compute similarities, (len(classes), len(nouns)): cosine clipped at 0; 1 for equal names and synonyms."""
         similar = np.zeros((len(classes), len(nouns)), np.float32)
         if similar.size:
             similar = self._stack(classes) @ self._stack([self._word(noun) for noun in nouns]).T
@@ -127,7 +127,7 @@ class NounCoverage:
         return similar
 
     def _word(self, noun: Noun) -> str:
-        """Choose the word whose vector stands for a noun: its lemma, or its form in the caption if only that has one."""
+        """Choose the word to look up for a noun: its lemma, or its form in the caption if only that has a vector."""
         form = normalise(noun.text)
         return form if self._direction(noun.lemma) is None and self._direction(form) is not None else noun.lemma
 

@@ -1,4 +1,4 @@
-"""The nouns of a caption, by a spaCy pipeline."""
+"""Find the nouns of a caption with a spaCy pipeline."""
 
 from __future__ import annotations
 
@@ -39,28 +39,28 @@ def _without_torch() -> Iterator[None]:
 
 
 def default_pipeline_path() -> Path:
-    """Folder of the pipeline that ships with the package; `training/datagen/lexicon/noun_tagger.py` made it."""
+    """Return the folder of the pipeline in the package, made by `training/datagen/lexicon/noun_tagger.py`."""
     return Path(__file__).resolve().parent / "data" / "caption_nouns"
 
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun of a caption, or several words that name one class of objects."""
+    """A noun of a caption, or a class name of several words."""
 
     text: str
-    """As the caption has it."""
+    """As in the caption."""
     lemma: str
-    """Lower-cased singular; the name of the class for a compound."""
+    """Lower-case singular; the class name for a compound."""
     word_index: int
-    """Which of the caption's words, counted between spaces from 0, it begins in."""
+    """Index of its first word; words are separated by spaces."""
     start: int
     """Offset of its first character in the caption."""
     end: int
-    """Offset behind its last character."""
+    """Offset after its last character."""
 
 
 class NounFinder:
-    """Finds nouns; made by :meth:`load`. One instance may not be used by several threads at once."""
+    """Finds nouns; made by :meth:`load`. It is not thread-safe."""
 
     def __init__(self, nlp: Language, compounds: Iterable[str] = COMPOUND_CLASSES) -> None:
         self._nlp = nlp
@@ -75,11 +75,12 @@ class NounFinder:
         """Load a spaCy pipeline.
 
         Args:
-            pipeline: name of an installed pipeline (``en_core_web_sm``) or its folder; the one that ships by default.
-            compounds: class names; those of several words count as one noun each.
+            pipeline: name of an installed pipeline (``en_core_web_sm``) or its folder; the one in the package by
+                default.
+            compounds: class names; a name of several words counts as one noun.
 
         Raises:
-            CoverageError: spaCy is missing, there is no such pipeline, or it tags no nouns.
+            CoverageError: spaCy or the pipeline is missing, or the pipeline tags no nouns.
         """
         try:
             with _without_torch() if pipeline is None else nullcontext():
@@ -88,7 +89,7 @@ class NounFinder:
             raise CoverageError(f"noun coverage needs spaCy ({error}): pip install spacy") from error
         chosen = pipeline if isinstance(pipeline, str) else Path(pipeline or default_pipeline_path())
         try:
-            # what needs time and says nothing about nouns stays out
+            # components that take time and do not tag nouns
             nlp = spacy.load(chosen, exclude=["ner", "parser", "senter"])
         except (OSError, ValueError) as error:
             first_line = str(error).strip().splitlines()[0]
@@ -109,8 +110,8 @@ class NounFinder:
         return f"{meta['lang']}_{meta['name']} {meta['version']}"
 
     def nouns(self, caption: str) -> tuple[Noun, ...]:
-        """Common and proper nouns in the order of the caption, repeated ones included."""
-        # A tagger takes words in capitals for names.
+        """Find common and proper nouns, in the order of the caption, repeated ones included."""
+        # Taggers take words in capitals for names.
         lowered = caption.lower()
         doc = self._nlp(lowered if caption.isupper() and len(lowered) == len(caption) else caption)
         tokens = list(doc)

@@ -1,4 +1,4 @@
-"""Word vectors: the compact table that ships, or any GloVe text file."""
+"""Word vectors: the compact table in the package, or a GloVe text file."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _VECTORS, _WORDS, _SOURCE = "vectors.npy", "words.txt", "source.json"
 
 
 def default_table_path() -> Path:
-    """The table that ships with the package; `training/datagen/lexicon/word_vector_table.py` made it."""
+    """Return the path of the table in the package, made by `training/datagen/lexicon/word_vector_table.py`."""
     return Path(__file__).resolve().parent / "data" / "word_vectors.npz"
 
 
 class WordVectors:
-    """Vectors of words.
+    """Word vectors.
 
     Args:
-        index: row of every word.
+        index: row by word.
         rows: (V, D) floating point, possibly memory-mapped.
-        name: what the vectors are, for reports.
+        name: description for reports.
     """
 
     def __init__(self, index: Mapping[str, int], rows: NDArray[Any], name: str) -> None:
@@ -41,10 +41,10 @@ class WordVectors:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None = None) -> WordVectors:
-        """Read a table (``.npz``) or a GloVe text file; without a path, the table that ships.
+        """Read a table (``.npz``) or a GloVe text file; without a path, the table in the package.
 
-        A text file is converted once, into a folder beside it (or in the user's cache, where its own folder is
-        read-only), and memory-mapped from then on; a file that has changed since is converted again.
+        A text file is converted once, into a folder beside it (or in the user's cache if its folder is read-only), and
+        memory-mapped afterwards; a file that has changed is converted again.
 
         Raises:
             CoverageError: the file is missing or malformed; the message names the line.
@@ -62,17 +62,17 @@ class WordVectors:
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """Dimension of a vector."""
         return int(self._rows.shape[1])
 
     def mean(self, words: list[str]) -> NDArray[np.float32] | None:
-        """Mean of the words' vectors, (D,); those that are not known do not count; None where none is known."""
+        """Compute the mean of the vectors of the known words, (D,); None if no word is known."""
         rows = [self._index[word] for word in words if word in self._index]
         return self._rows[rows].astype(np.float32).mean(axis=0) if rows else None
 
 
 def write_table(path: Path, words: list[str], rows: NDArray[np.float32], description: str) -> None:
-    """Write a compact table: words, half-precision vectors (V, D) and what they are; whole, or not at all."""
+    """Write a compact table atomically: words, half-precision vectors (V, D) and a description."""
     with replaced_atomically(path) as unfinished, unfinished.open("wb") as stream:
         np.savez_compressed(
             stream,
@@ -83,7 +83,7 @@ def write_table(path: Path, words: list[str], rows: NDArray[np.float32], descrip
 
 
 def read_glove(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """Words and vectors of a GloVe text file, line by line; a first line of two counts (word2vec) is skipped.
+    """Yield words and vectors of a GloVe text file; a first line of two counts (word2vec) is skipped.
 
     Raises:
         CoverageError: the file cannot be read, or a line does not hold a word and as many numbers as the first.
@@ -103,7 +103,7 @@ def _read_lines(path: Path, stream: BinaryIO) -> Iterator[tuple[str, NDArray[np.
             continue
         dimension = dimension or len(fields) - 1
         try:
-            # Some published files have words that hold spaces: the vector is what stands last.
+            # Some published files have words with spaces: the vector is the end of the line.
             word = b" ".join(fields[:-dimension]).decode("utf-8")
             vector = np.array(fields[-dimension:], dtype=np.float32) if dimension else np.empty(0, np.float32)
         except ValueError:
@@ -153,7 +153,7 @@ def _is_conversion_of(folder: Path, source: dict[str, int]) -> bool:
 
 
 def _convert(path: Path, folder: Path, source: dict[str, int]) -> None:
-    """Text to a folder that can be memory-mapped: written under another name, and renamed when complete."""
+    """Convert a text file to a folder that can be memory-mapped; written under another name, then renamed."""
     unfinished = folder.with_name(f"{folder.name}.unfinished-{os.getpid()}")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
@@ -162,13 +162,13 @@ def _convert(path: Path, folder: Path, source: dict[str, int]) -> None:
         dimension = 0
         with (unfinished / "rows").open("wb") as rows:
             for word, vector in read_glove(path):
-                if word not in words:  # the first of several wins, as in the published readers
+                if word not in words:  # the first of equal words counts, as in the published readers
                     words[word] = None
                     dimension = len(vector)
                     rows.write(vector.tobytes())
         if not words:
             raise CoverageError(f"{path} holds no word vectors")
-        # the header needs the number of rows, which is known only now
+        # the header needs the number of rows
         mapped = np.memmap(unfinished / "rows", np.float32, "r", shape=(len(words), dimension))
         np.save(unfinished / _VECTORS, mapped)
         del mapped
@@ -179,7 +179,7 @@ def _convert(path: Path, folder: Path, source: dict[str, int]) -> None:
         try:
             unfinished.rename(folder)
         except OSError:
-            # another process was faster: its conversion is as good
+            # another process has written the conversion
             if not _is_conversion_of(folder, source):
                 raise
     finally:

@@ -1,4 +1,4 @@
-"""Frame sources: everything that pictures can come from, behind one interface.
+"""Frame sources: images from files, folders, sequences, videos, bags and cameras, behind one interface.
 
 `open_source(spec)` takes an image file, a folder of images, sequences in ACVR's layout, a video file, a ROS 2 bag (its
 folder, or a .mcap or .db3 file), the index of a camera ("0"), "sample:household" (the sequences in this package) or
@@ -19,17 +19,16 @@ from smart_caption_ros.sources.webcam import Webcam
 
 __all__ = ["Frame", "FrameSource", "SkippedFrame", "SourceError", "open_source"]
 
-# Asked from left to right; the first that accepts a spec opens it.
-# A new source is its module and its name here.
+# The first source that accepts a spec opens it. A new source needs a module and an entry here.
 _SOURCES: tuple[type[FrameSource], ...] = (Sequences, SamplePhotographs, Webcam, Bag, ImageFolder, Video)
 
 
 def open_source(spec: str | Path, *, topic: str | None = None) -> FrameSource:
-    """Open what `spec` names.
+    """Open the source that `spec` names.
 
     Args:
         spec: see the module's description. A number is a camera: write "./0" for a folder called 0.
-        topic: the image topic of a bag; not needed where a bag has just one.
+        topic: the image topic of a bag; not needed for a bag with one image topic.
 
     Raises:
         SourceError: one sentence that says what is wrong with the spec.

@@ -1,7 +1,7 @@
 """Sequences of the ACRV Robotic Vision Challenge (ACVR): ``<root>/<sequence>/labels.json``, masks and RGB frames.
 
-docs/coverage.md describes the layout. Of what is amiss, a labels.json that is no JSON is refused when the root is
-opened, since a figure without its sequence would pass for the whole; everything else is left out and counted.
+docs/coverage.md describes the layout. A labels.json that is not JSON is refused when the root is opened, because a
+figure without that sequence would be taken for the whole data set; all other faulty data are left out and counted.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from smart_caption_ros.detection.boxes import Box, four_numbers
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.imaging import ImageError, read_image_size
 from smart_caption_ros.sources.ground_truth import (
+    DatasetIssue,
+    DatasetIssues,
     GroundTruth,
     GroundTruthFrame,
     GroundTruthObject,
-    Oddities,
-    Oddity,
 )
 from smart_caption_ros.sources.image_folder import natural_order
 from smart_caption_ros.sources.json_members import members, read_text, value_at
@@ -36,11 +36,11 @@ ACVR_CLASSES = (
     "potted plant", "mouse", "keyboard", "laptop", "cell phone", "book", "clock", "chair", "dining table", "couch",
     "bed", "toilet", "television", "microwave", "toaster", "refrigerator", "oven", "sink", "person",
 )  # fmt: skip
-"""In the order of the challenge; the first is no object."""
+"""In the order of the challenge; the first one stands for no object."""
 
 _IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
 _NONE = ACVR_CLASSES[0]
-# Beside the spellings that `normalise` knows. Synonyms are the data set's own.
+# Synonyms that the challenge accepts, in addition to the spellings that `normalise` knows.
 _SYNONYMS = {
     "computer monitor": "television",
     "stool": "chair",
@@ -52,7 +52,7 @@ _LARGEST_MASK_ID = 0xFFFF
 
 
 def acvr_class(name: str) -> str | None:
-    """The class that the challenge means by this name, ``none`` for background; None for an unknown one."""
+    """Map a name to the challenge's class, ``none`` for background; None if it is unknown."""
     plain = normalise(name)
     meant = _SYNONYMS.get(plain, plain)
     return meant if meant in ACVR_CLASSES else None
@@ -61,34 +61,34 @@ def acvr_class(name: str) -> str | None:
 @dataclass(frozen=True)
 class _Frame:
     key: str
-    """As it stands in labels.json; six digits where it has no label."""
+    """As in labels.json; six digits for a frame without a label."""
     start: int | None
-    """Where in the text of labels.json its record begins; None where it has no label."""
+    """Offset of its record in the text of labels.json; None without a label."""
     image_name: str | None
 
 
 class AcvrSequences(GroundTruth):
-    """The frames of a root, or of one sequence where the given folder has a labels.json itself.
+    """The frames of a root, or of one sequence if the given folder has a labels.json itself.
 
-    A sequence's frames are the numbers that a label or an image has. Memory holds the labels of one sequence as text,
-    and the records of one frame.
+    A sequence has a frame for each number of a label or an image. Memory holds the labels of one sequence as text, and
+    the record of one frame.
 
     Args:
         root: folder of the sequences.
-        objects: whether labels are wanted; without, sequences that have none are read as well, frames have no objects
-            and every frame with an image is yielded.
+        objects: whether to read labels. If not, sequences without labels are read too, frames have no objects, and
+            every frame with an image is yielded.
 
     Raises:
-        SourceError: there is no sequence, or a labels.json is no JSON; one sentence.
+        SourceError: there is no sequence, or a labels.json is not JSON; one sentence.
     """
 
     def __init__(self, root: Path, *, objects: bool = True) -> None:
         super().__init__(str(root))
         self._wants_objects = objects
         self._folders = self._find_sequences(root)
-        # Reading every labels.json now finds the broken ones before hours of captioning do.
+        # Reads every labels.json now, to find broken ones before hours of captioning.
         self._lengths = {
-            name: len(self._read_sequence(folder, Oddities())[1]) for name, folder in self._folders.items()
+            name: len(self._read_sequence(folder, DatasetIssues())[1]) for name, folder in self._folders.items()
         }
 
     @property
@@ -110,7 +110,7 @@ class AcvrSequences(GroundTruth):
             if (folder / LABELS).is_file() or (not self._wants_objects and _image_names(folder)):
                 found[folder.name] = folder
             else:
-                self._found_at_opening.add(Oddity.FOLDER_WITHOUT_LABELS, folder.name)
+                self._found_at_opening.add(DatasetIssue.FOLDER_WITHOUT_LABELS, folder.name)
         if not found:
             raise SourceError(
                 f"{root} holds no sequence: expected <sequence>/{LABELS} in it"
@@ -118,8 +118,8 @@ class AcvrSequences(GroundTruth):
             )
         return found
 
-    def _read_sequence(self, folder: Path, oddities: Oddities) -> tuple[str, dict[int, _Frame]]:
-        """The text of labels.json, and the frames by number, in order."""
+    def _read_sequence(self, folder: Path, issues: DatasetIssues) -> tuple[str, dict[int, _Frame]]:
+        """Read the text of labels.json, and the frames by number, in order."""
         labels = folder / LABELS
         text = read_text(labels) if labels.is_file() else "{}"
         labelled: dict[int, tuple[str, int]] = {}
@@ -132,14 +132,14 @@ class AcvrSequences(GroundTruth):
                 if key.startswith("_"):
                     continue
                 if not (key.isascii() and key.isdecimal()):
-                    oddities.add(Oddity.MALFORMED_FRAME, f"{folder.name}/{key}")
+                    issues.add(DatasetIssue.MALFORMED_FRAME, f"{folder.name}/{key}")
                 elif int(key) in labelled:
-                    oddities.add(Oddity.REPEATED_FRAME, f"{folder.name}/{key}")
+                    issues.add(DatasetIssue.REPEATED_FRAME, f"{folder.name}/{key}")
                 else:
                     labelled[int(key)] = (key, start)
         except ValueError as error:
             raise SourceError(f"{labels} is not JSON as expected ({error}); repair it or take {folder} away") from None
-        images = _number_images(folder, mask_names, oddities)
+        images = _number_images(folder, mask_names, issues)
         frames = {}
         for number in sorted(labelled.keys() | images.keys()):
             key, position = labelled.get(number, (f"{number:06d}", None))
@@ -147,24 +147,24 @@ class AcvrSequences(GroundTruth):
         return text, frames
 
     def sequence_frames(self, sequence: str, every: int, first: int = 0) -> Iterator[GroundTruthFrame]:
-        """Frames of one sequence from index ``first`` on, every ``every``-th, in order."""
+        """Yield every ``every``-th frame of one sequence, from index ``first`` on."""
         folder = self._folders[sequence]
-        text, frames = self._read_sequence(folder, self.oddities)
+        text, frames = self._read_sequence(folder, self.issues)
         for index, frame in enumerate(frames.values()):
             if index < first or (index - first) % every:
                 continue
             name = f"{sequence}/{frame.key}"
             if frame.start is None and self._wants_objects:
-                self.oddities.add(Oddity.IMAGE_WITHOUT_FRAME, name)
+                self.issues.add(DatasetIssue.IMAGE_WITHOUT_FRAME, name)
                 continue
             if frame.image_name is None:
-                self.oddities.add(Oddity.FRAME_WITHOUT_IMAGE, name)
+                self.issues.add(DatasetIssue.FRAME_WITHOUT_IMAGE, name)
                 continue
             image_path = folder / frame.image_name
             try:
                 size = read_image_size(image_path)
             except ImageError:
-                self.oddities.add(Oddity.UNREADABLE_IMAGE, name)
+                self.issues.add(DatasetIssue.UNREADABLE_IMAGE, name)
                 continue
             objects: tuple[GroundTruthObject, ...] | None = ()
             if frame.start is not None and self._wants_objects:
@@ -175,21 +175,21 @@ class AcvrSequences(GroundTruth):
     def _objects(
         self, name: str, record: Any, folder: Path, size: tuple[int, int]
     ) -> tuple[GroundTruthObject, ...] | None:
-        """The objects of a frame's record; None where the whole frame is to be left out."""
+        """Read the objects of a frame's record; None if the whole frame is to be left out."""
         if not isinstance(record, dict):
-            self.oddities.add(Oddity.MALFORMED_FRAME, name)
+            self.issues.add(DatasetIssue.MALFORMED_FRAME, name)
             return None
         if not isinstance(record.get("_metadata"), dict):
             if any(not key.startswith("_") for key in record):
-                self.oddities.add(Oddity.OBJECTS_WITHOUT_METADATA, name)
+                self.issues.add(DatasetIssue.OBJECTS_WITHOUT_METADATA, name)
             return ()
         mask_name = _mask_name(record)
         mask = _Mask(folder / mask_name if mask_name else None)
         mask_address = f"{folder.name}/{mask_name}"
         if mask_name and mask.is_missing:
-            self.oddities.add(Oddity.MISSING_MASK, mask_address)
+            self.issues.add(DatasetIssue.MISSING_MASK, mask_address)
         elif mask.size is not None and mask.size != size:
-            self.oddities.add(Oddity.MASK_OF_ANOTHER_SIZE, name)
+            self.issues.add(DatasetIssue.MASK_OF_ANOTHER_SIZE, name)
             return None
         objects = []
         for key, instance in record.items():
@@ -199,22 +199,22 @@ class AcvrSequences(GroundTruth):
             if made is not None:
                 objects.append(made)
         if mask.is_unusable:
-            self.oddities.add(Oddity.UNUSABLE_MASK, mask_address)
+            self.issues.add(DatasetIssue.UNUSABLE_MASK, mask_address)
         return tuple(objects)
 
     def _object_of(
         self, key: str, instance: Any, mask: _Mask, size: tuple[int, int], where: str
     ) -> GroundTruthObject | None:
         if not (key.isascii() and key.isdecimal() and isinstance(instance, dict)):
-            self.oddities.add(Oddity.MALFORMED_OBJECT, where)
+            self.issues.add(DatasetIssue.MALFORMED_OBJECT, where)
             return None
         given = instance.get("class")
         class_name = acvr_class(given) if isinstance(given, str) else None
         if class_name is None:
-            self.oddities.add(Oddity.UNKNOWN_CLASS, f"{where}, class {given!r}")
+            self.issues.add(DatasetIssue.UNKNOWN_CLASS, f"{where}, class {given!r}")
             return None
         if class_name == _NONE:
-            self.oddities.add(Oddity.BACKGROUND, where)
+            self.issues.add(DatasetIssue.BACKGROUND, where)
             return None
         inclusive = four_numbers(instance.get("bounding_box"))
         if inclusive is not None:
@@ -222,32 +222,32 @@ class AcvrSequences(GroundTruth):
             corners = (left, top, right + 1, bottom + 1)
         else:
             if instance.get("bounding_box") is not None:
-                self.oddities.add(Oddity.MALFORMED_OBJECT, where)
+                self.issues.add(DatasetIssue.MALFORMED_OBJECT, where)
             found = mask.box_of(instance.get("mask_id"))
             if found is None:
-                self.oddities.add(Oddity.OBJECT_WITHOUT_PLACE, where)
+                self.issues.add(DatasetIssue.OBJECT_WITHOUT_PLACE, where)
                 return None
             corners = found
         return self._object(class_name, int(key), corners, size, where)
 
 
 class _Mask:
-    """A greyscale picture in which the pixels of an object have its number; decoded only where a box is wanted."""
+    """A greyscale image whose pixels hold the number of their object; decoded only if a box is needed."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self.is_missing = path is None or not path.is_file()
         self.is_unusable = False
-        """Known once the size or a box was asked for."""
+        """Set when the size or a box is requested."""
 
     @cached_property
     def size(self) -> tuple[int, int] | None:
-        """Width and height; None where there is no greyscale picture."""
+        """Width and height; None if there is no greyscale image."""
         if self._path is None or self.is_missing:
             return None
         try:
             with Image.open(self._path) as image:
-                # P: a palette of colours for people; the numbers are the pixels' places in it
+                # Mode P has a palette for display; the pixel values are the object numbers.
                 self.is_unusable = image.mode not in ("1", "L", "P", "I", "I;16", "I;16B")
                 return None if self.is_unusable else image.size
         except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
@@ -270,7 +270,7 @@ class _Mask:
         return [] if self.is_unusable else list(find_objects(pixels))
 
     def box_of(self, mask_id: Any) -> Box | None:
-        """The box around the pixels of that value, exclusive at the right and bottom; None where there are none."""
+        """Compute the box around the pixels of that value; None if there are none."""
         if not isinstance(mask_id, int) or isinstance(mask_id, bool) or not 1 <= mask_id <= len(self._boxes):
             return None
         found = self._boxes[mask_id - 1]
@@ -281,7 +281,7 @@ class _Mask:
 
 
 def _mask_name(record: Any) -> str | None:
-    """The file of a frame's mask, seen from its folder; None where it names none."""
+    """Return the path of a frame's mask relative to its folder; None if the record names none."""
     metadata = record.get("_metadata") if isinstance(record, dict) else None
     name = metadata.get("mask_name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) and name and "\0" not in name else None
@@ -295,20 +295,20 @@ def _image_names(folder: Path) -> list[str]:
     return [name for name in names if name.lower().endswith(_IMAGE_SUFFIXES) and not name.startswith(".")]
 
 
-def _number_images(folder: Path, mask_names: set[str], oddities: Oddities) -> dict[int, str]:
-    """The RGB frames of a sequence by the last number in their names."""
+def _number_images(folder: Path, mask_names: set[str], issues: DatasetIssues) -> dict[int, str]:
+    """Map the last number in each image's name to the name."""
     images: dict[int, str] = {}
     for name in _image_names(folder):
         if name in mask_names:
             continue
         digits = re.findall(r"[0-9]+", Path(name).stem)
         if not digits:
-            oddities.add(Oddity.IMAGE_WITHOUT_NUMBER, f"{folder.name}/{name}")
+            issues.add(DatasetIssue.IMAGE_WITHOUT_NUMBER, f"{folder.name}/{name}")
             continue
         number = int(digits[-1])
         if number in images:
-            oddities.add(Oddity.REPEATED_IMAGE, f"{folder.name}/{name}")
-            # One of the two may be a mask that no record names.
+            issues.add(DatasetIssue.REPEATED_IMAGE, f"{folder.name}/{name}")
+            # One of the two may be a mask that no record refers to.
             if not _is_greyscale(folder / images[number]) or _is_greyscale(folder / name):
                 continue
         images[number] = name

@@ -1,4 +1,4 @@
-"""An image topic of a ROS 2 bag (sqlite3 or mcap), read by rosbags: no ROS needed."""
+"""An image topic of a ROS 2 bag (sqlite3 or mcap), read by rosbags without ROS."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STORAGE_SUFFIXES = (".mcap", ".db3")
 class Bag(FrameSource):
     """The images of one topic of a bag: a bag's folder, or a single .mcap or .db3 file.
 
-    Stamps are those of the message headers, or the recording time where a header has none.
+    Stamps are those of the message headers, or the recording times if a header has none.
     """
 
     takes_topic = True
@@ -52,7 +52,7 @@ class Bag(FrameSource):
 
     @property
     def topic(self) -> str:
-        """The topic that is read."""
+        """Name of the topic."""
         return self._topic
 
     @property
@@ -88,14 +88,14 @@ class Bag(FrameSource):
         except SourceError:
             raise
         except Exception as error:
-            # The storage libraries raise errors of a dozen kinds for a damaged file.
+            # The storage libraries raise many kinds of exceptions for a damaged file.
             raise SourceError(f"cannot read the bag {self.spec}: {_one_line(error)}") from error
 
     def _frames(self) -> Iterator[Frame]:
         from rosbags.typesys import Stores, get_typestore
 
-        # The two types are the same in every ROS 2 distribution, so one store reads every bag,
-        # also those with messages of other packages whose definitions nobody has.
+        # Both image types are equal in all ROS 2 distributions: one type store reads every bag, also bags
+        # with messages of other packages whose definitions are missing.
         typestore = get_typestore(Stores.ROS2_JAZZY)
         name = self._topic.strip("/").replace("/", "_")
         with self._reader() as reader:
@@ -123,7 +123,7 @@ def _storage_files(folder: Path) -> list[Path]:
 
 
 def _storage_path(path: Path) -> Path:
-    """What rosbags has to open: the folder, or the one storage file of a folder without metadata."""
+    """Return the path for rosbags: the folder, or the only storage file of a folder without metadata."""
     if path.suffix == ".bag":
         target = path.with_suffix("")
         raise SourceError(f"{path} is a ROS 1 bag; convert it: rosbags-convert --src {path} --dst {target}")

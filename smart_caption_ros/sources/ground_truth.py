@@ -1,4 +1,4 @@
-"""Pictures whose objects are known: what captions are scored against."""
+"""Data sets with known objects, against which captions are scored."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from smart_caption_ros.imaging import read_image
 from smart_caption_ros.sources.source import GroundTruthObject
 
 
-class Oddity(Enum):
-    """What can be amiss in a data set and is left out (or mended, where it says so); the values are for people."""
+class DatasetIssue(Enum):
+    """Kinds of faulty data that are left out, or corrected if the value says so; values are shown to users."""
 
     FOLDER_WITHOUT_LABELS = "folders without labels.json"
     SEQUENCE_WITHOUT_DETECTIONS = "sequences without detections"
@@ -46,47 +46,47 @@ class Oddity(Enum):
     BOX_CLIPPED = "boxes that reach out of the image, and were cut"
 
 
-class Oddities:
-    """How often each oddity was met, and where first."""
+class DatasetIssues:
+    """Counts the issues of a data set and keeps the first place of each kind."""
 
     def __init__(self) -> None:
-        self._met: dict[Oddity, tuple[int, str]] = {}
+        self._found: dict[DatasetIssue, tuple[int, str]] = {}
 
-    def add(self, oddity: Oddity, where: str) -> None:
-        count, first = self._met.get(oddity, (0, where))
-        self._met[oddity] = (count + 1, first)
+    def add(self, issue: DatasetIssue, where: str) -> None:
+        count, first = self._found.get(issue, (0, where))
+        self._found[issue] = (count + 1, first)
 
-    def count(self, oddity: Oddity) -> int:
-        return self._met.get(oddity, (0, ""))[0]
+    def count(self, issue: DatasetIssue) -> int:
+        return self._found.get(issue, (0, ""))[0]
 
-    def copy(self) -> Oddities:
-        copied = Oddities()
-        copied._met = dict(self._met)
+    def copy(self) -> DatasetIssues:
+        copied = DatasetIssues()
+        copied._found = dict(self._found)
         return copied
 
     def __bool__(self) -> bool:
-        return bool(self._met)
+        return bool(self._found)
 
     def sentences(self) -> list[str]:
-        """One for each oddity: "frames without an image: 3 (the first: 000000/12)"."""
-        return [f"{oddity.value}: {count} (the first: {first})" for oddity, (count, first) in self._in_order()]
+        """Return a sentence for each kind: "frames without an image: 3 (the first: 000000/12)"."""
+        return [f"{issue.value}: {count} (the first: {first})" for issue, (count, first) in self._in_order()]
 
     def to_json(self) -> dict[str, Any]:
-        return {oddity.value: {"count": count, "first": first} for oddity, (count, first) in self._in_order()}
+        return {issue.value: {"count": count, "first": first} for issue, (count, first) in self._in_order()}
 
-    def _in_order(self) -> list[tuple[Oddity, tuple[int, str]]]:
-        return [(oddity, self._met[oddity]) for oddity in Oddity if oddity in self._met]
+    def _in_order(self) -> list[tuple[DatasetIssue, tuple[int, str]]]:
+        return [(issue, self._found[issue]) for issue in DatasetIssue if issue in self._found]
 
 
 @dataclass(frozen=True)
 class GroundTruthFrame:
-    """A picture and its objects; the pixels stay on disk until they are asked for."""
+    """An image and its objects; the pixels are read on request."""
 
     sequence: str
     frame: str
-    """Its name in the sequence, as the data set spells it."""
+    """Name in the sequence, as the data set spells it."""
     index: int
-    """Place in the sequence from 0; frames that were left out count."""
+    """Position in the sequence from 0, frames that were left out included."""
     image_path: Path
     width: int
     height: int
@@ -103,53 +103,53 @@ class GroundTruthFrame:
 
 
 class GroundTruth(ABC):
-    """A data set whose objects are known, in sequences of frames that are read one at a time."""
+    """A data set with known objects: sequences of frames that are read one at a time."""
 
     def __init__(self, spec: str) -> None:
         self.spec = spec
-        self.oddities = Oddities()
-        """What the latest pass left out; before the first, what opening found."""
-        self._found_at_opening = self.oddities
+        self.issues = DatasetIssues()
+        """Issues of the latest pass; before the first pass, those found at opening."""
+        self._found_at_opening = self.issues
 
     @property
     @abstractmethod
     def lengths(self) -> Mapping[str, int]:
-        """Frames of every sequence, in order, those that will be left out included."""
+        """Number of frames by sequence, in order, frames that will be left out included."""
 
     @abstractmethod
     def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:
-        """Frames of one sequence whose index is a multiple of ``every``, in order."""
+        """Yield the frames of one sequence whose index is a multiple of ``every``, in order."""
 
     def frames(self, every: int = 1) -> Iterator[GroundTruthFrame]:
-        """One pass over every ``every``-th frame of each sequence; what is amiss is counted in :attr:`oddities`."""
-        self.oddities = self.opening_oddities()
+        """Yield every ``every``-th frame of each sequence; faulty data are counted in :attr:`issues`."""
+        self.issues = self.opening_issues()
         for sequence in self.lengths:
             yield from self.sequence_frames(sequence, every)
 
-    def opening_oddities(self) -> Oddities:
-        """What opening found amiss, to go on counting from."""
+    def opening_issues(self) -> DatasetIssues:
+        """Return the issues found at opening, to continue counting."""
         return self._found_at_opening.copy()
 
     def count(self, every: int = 1) -> int:
-        """Frames of a pass, at most: some may turn out to be amiss."""
+        """Return the number of frames of a pass, frames that will be left out included."""
         return sum(math.ceil(length / every) for length in self.lengths.values())
 
     def _object(
         self, class_name: str, instance_id: int, corners: Box, size: tuple[int, int], where: str
     ) -> GroundTruthObject | None:
-        """An object from its box (exclusive corners), cut at the edges of the picture; None where nothing is left."""
+        """Make an object with its box clipped to the image; None if nothing of the box is inside."""
         width, height = size
         clipped = clip_boxes(np.array(corners), width, height)
         left, top, right, bottom = box = tuple(clipped.tolist())
         if right <= left or bottom <= top:
-            self.oddities.add(Oddity.BOX_OUTSIDE, where)
+            self.issues.add(DatasetIssue.BOX_OUTSIDE, where)
             return None
         if box != corners:
-            self.oddities.add(Oddity.BOX_CLIPPED, where)
+            self.issues.add(DatasetIssue.BOX_CLIPPED, where)
         share = float(box_areas(clipped)) / (width * height)
         return GroundTruthObject(class_name, instance_id, box, share)
 
 
 def plain_number(name: str) -> str:
-    """The name of a sequence or frame without padding: ``000003`` and ``3`` are one."""
+    """Remove the padding of a sequence's or frame's number: ``000003`` becomes ``3``."""
     return str(int(name)) if name.isascii() and name.isdecimal() else name

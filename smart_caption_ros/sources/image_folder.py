@@ -19,7 +19,7 @@ IMAGE_SUFFIXES = (
 class ImageFolder(FrameSource):
     """The images of a folder in natural order (image2 before image10), or one image file.
 
-    Only files whose suffix is an image's are looked at; sub-folders and hidden files are not.
+    Files without an image suffix, hidden files and sub-folders are ignored.
     """
 
     def __init__(self, spec: str, *, topic: str | None = None) -> None:
@@ -60,7 +60,7 @@ class ImageFolder(FrameSource):
 
     @property
     def paths(self) -> list[Path]:
-        """The files, in order."""
+        """The image files, in order."""
         return list(self._paths)
 
     def address_of(self, frame: Frame | SkippedFrame) -> str:
@@ -82,7 +82,7 @@ class ImageFolder(FrameSource):
 
 
 def natural_order(path: Path) -> list[tuple[int, int, str]]:
-    """Sort key by which numbers in a name count as numbers."""
+    """Return a sort key that compares the numbers in file names as numbers."""
     parts = [part for part in re.split(r"(\d+)", path.name) if part]
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
 

@@ -1,4 +1,4 @@
-"""JSON files that are long but not deep: one member after another, so that memory holds the text and one value."""
+"""Read a large JSON object member by member, so that memory holds the text and one value."""
 
 import json
 import re
@@ -13,10 +13,10 @@ _DECODER = json.JSONDecoder()
 
 
 def read_text(path: Path) -> str:
-    """The text of a JSON file.
+    """Read the text of a JSON file.
 
     Raises:
-        SourceError: it cannot be read, or is no UTF-8.
+        SourceError: the file cannot be read or is not UTF-8.
     """
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -27,10 +27,10 @@ def read_text(path: Path) -> str:
 
 
 def members(text: str) -> Iterator[tuple[str, int, Any]]:
-    """Members of the object that the text is: key, where its value begins, and the value.
+    """Yield the members of a JSON object: key, offset of the value, and value.
 
     Raises:
-        ValueError: the text is not JSON, or no object.
+        ValueError: the text is not JSON or not an object.
     """
     position = _skip_space(text, 0)
     if text[position : position + 1] != "{":
@@ -56,7 +56,7 @@ def members(text: str) -> Iterator[tuple[str, int, Any]]:
 
 
 def value_at(text: str, start: int) -> Any:
-    """The value that :func:`members` found there."""
+    """Decode the value at an offset from :func:`members`."""
     return _decode(text, start)[0]
 
 

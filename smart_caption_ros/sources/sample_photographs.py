@@ -1,4 +1,4 @@
-"""The public-domain photographs that scikit-image carries inside its wheel."""
+"""The public-domain photographs in scikit-image's wheel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SamplePhotographs(FrameSource):
         super().__init__(spec)
         if spec != _SPEC:
             raise SourceError(f"there is no sample {spec!r}; there are sample:household and {_SPEC}")
-        # Found, not imported: the import takes a second, and the files are all that is needed.
+        # Not imported: the import takes a second, and only the files are needed.
         module = importlib.util.find_spec("skimage")
         if module is None or module.origin is None:
             raise SourceError("the sample photographs come with scikit-image: pip install scikit-image")
@@ -28,7 +28,7 @@ class SamplePhotographs(FrameSource):
 
     @classmethod
     def accepts(cls, spec: str) -> bool:
-        return spec.startswith("sample:")  # asked last of the samples: it refuses a name that none of them has
+        return spec.startswith("sample:")  # the last source for samples: it also refuses unknown names
 
     @property
     def description(self) -> str:

@@ -1,4 +1,4 @@
-"""Sequences in ACVR's layout as a source of frames that come with their objects; four of them ship with the package."""
+"""Sequences in ACVR's layout as a frame source with ground truth objects; four of them ship with the package."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SAMPLE = "sample:household"
 
 
 def sample_sequences_path() -> Path:
-    """Root of the household sequences that ship with the package; README.txt there says how they were made."""
+    """Return the root of the household sequences in the package; README.txt there describes how they were made."""
     return Path(__file__).resolve().parent.parent / "sequences" / "household"
 
 
 class Sequences(FrameSource):
-    """The frames of all sequences of a root, or of one sequence, in order; "sample:household" is what ships."""
+    """The frames of all sequences of a root, or of one sequence; "sample:household" names those in the package."""
 
     knows_objects = True
 
@@ -51,10 +51,10 @@ class Sequences(FrameSource):
         return self._frames_every(1)
 
     def _frames_every(self, step: int) -> Iterator[Frame]:
-        self._data.oddities = self._data.opening_oddities()
+        self._data.issues = self._data.opening_issues()
         start = 0
         for sequence, length in self._data.lengths.items():
-            # Indices go on from one sequence to the next, as those of any source do.
+            # Indices continue from one sequence to the next: they count the frames of the whole source.
             for frame in self._data.sequence_frames(sequence, step, first=-start % step):
                 index = start + frame.index
                 try:
@@ -64,12 +64,12 @@ class Sequences(FrameSource):
                     continue
                 yield Frame(image_bgr, frame.name, index, objects=frame.objects)
             start += length
-        for sentence in self._data.oddities.sentences():
+        for sentence in self._data.issues.sentences():
             logger.warning("%s: %s", self.spec, sentence)
 
 
 def _has_sequences(folder: Path) -> bool:
-    """Whether a folder is meant as sequences and not as a folder of photographs that has some labels.json."""
+    """Whether a folder holds sequences, and not photographs beside some other labels.json."""
     try:
         if (folder / LABELS).is_file():
             return _are_labels(folder / LABELS)
@@ -81,7 +81,7 @@ def _has_sequences(folder: Path) -> bool:
 
 
 def _are_labels(path: Path) -> bool:
-    """Whether a file begins as ACVR's labels do: a frame's number, and an object."""
+    """Whether a file begins like ACVR's labels: with a frame number and a JSON object."""
     try:
         first = next(((key, value) for key, _, value in members(read_text(path)) if not key.startswith("_")), None)
     except (SourceError, ValueError):

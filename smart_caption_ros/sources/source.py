@@ -1,4 +1,4 @@
-"""What every frame source has in common."""
+"""The interface of all frame sources, and their frames."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ class SourceError(Exception):
 
 @dataclass(frozen=True)
 class GroundTruthObject:
-    """An object that is known to be in the picture."""
+    """An object that is known to be in an image."""
 
     class_name: str
     instance_id: int
     box_xyxy: Box
-    """Pixels, inside the picture, exclusive at the right and bottom."""
+    """Pixels, inside the image."""
     area_share: float
-    """Share of the picture that the box covers, in (0, 1]."""
+    """Share of the image that the box covers, in (0, 1]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One picture of a source.
+    """One image of a source.
 
     Attributes:
         image_bgr: uint8 HxWx3, owned by the frame.
         name: short name of the frame: a file name, or the source's name and "#" and the index in six digits.
-        index: position in the source from 0; frames that were skipped count.
+        index: position in the source from 0, skipped frames included.
         stamp_s: seconds since the epoch (bags, cameras) or since the start (videos); None for photographs.
-        objects: what is known to be in the picture; None where nobody has said.
+        objects: ground truth; None if the source has none.
     """
 
     image_bgr: NDArray[np.uint8] = field(repr=False)
@@ -53,7 +53,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class SkippedFrame:
-    """A frame that could not be read, and why (one clause)."""
+    """A frame that could not be read, and the reason (one clause)."""
 
     name: str
     index: int
@@ -61,52 +61,52 @@ class SkippedFrame:
 
 
 class FrameSource(ABC):
-    """Frames one after another; iterating again starts again.
+    """An iterable of frames; each iteration starts at the first frame.
 
-    A frame that cannot be read is logged as a warning, kept in `skipped_frames` and left out. A pass
-    that yields no frame at all raises SourceError, so that a loop over a source never spins on nothing.
+    A frame that cannot be read is logged as a warning, added to `skipped_frames` and left out. A pass
+    that yields no frame raises SourceError, so that a caller that repeats passes does not loop forever.
     """
 
     takes_topic = False
-    """Whether `topic` means something to this source."""
+    """Whether this source has topics."""
     knows_objects = False
-    """Whether its frames come with the objects that are known to be in them."""
+    """Whether its frames have ground truth objects."""
 
     def __init__(self, spec: str, *, topic: str | None = None) -> None:
         self.spec = spec
         self.skipped_frames: list[SkippedFrame] = []
-        """The frames that the latest pass left out."""
+        """Frames that the latest pass left out."""
 
     @classmethod
     @abstractmethod
     def accepts(cls, spec: str) -> bool:
-        """Whether `spec` names a source of this kind (asked in the order of the registry)."""
+        """Whether `spec` names a source of this kind; called in the order of the registry."""
 
     @property
     @abstractmethod
     def description(self) -> str:
-        """What this is, for a log line: "folder photos (12 images)"."""
+        """Kind, name and size for a log line: "folder photos (12 images)"."""
 
     @property
     @abstractmethod
     def known_length(self) -> int | None:
-        """Number of frames in a pass, the unreadable ones included; None where it is not known."""
+        """Number of frames in a pass, unreadable ones included; None if unknown."""
 
     @abstractmethod
     def _frames(self) -> Iterator[Frame]:
-        """One pass. Raises SourceError where reading on is impossible."""
+        """Yield the frames of one pass; raise SourceError if reading cannot continue."""
 
     def _frames_every(self, step: int) -> Iterator[Frame]:
-        """As `_frames`, but for the frames between; a source that need not read those does better."""
+        """Yield every `step`-th frame; overridden by sources that need not read the others."""
         return (frame for frame in self._frames() if frame.index % step == 0)
 
     def address_of(self, frame: Frame | SkippedFrame) -> str:
-        """Where to find the frame again, starting with the source as the caller spelled it."""
+        """Return the address of a frame: the spec as the caller spelled it, and the frame."""
         return f"{self.spec}#{frame.index}"
 
     @property
     def skipped(self) -> int:
-        """How many frames the latest pass left out."""
+        """Number of frames that the latest pass left out."""
         return len(self.skipped_frames)
 
     def __len__(self) -> int:
@@ -115,13 +115,13 @@ class FrameSource(ABC):
         return self.known_length
 
     def __bool__(self) -> bool:
-        return True  # not len(self) != 0: a source without a length is still a source
+        return True  # without this, a source of unknown length would raise in a condition
 
     def __iter__(self) -> Iterator[Frame]:
         return self.every(1)
 
     def every(self, step: int) -> Iterator[Frame]:
-        """One pass over the frames whose index is a multiple of `step`."""
+        """Yield, in one pass, the frames whose index is a multiple of `step`."""
         self.skipped_frames = []
         count = 0
         for frame in self._frames_every(step):

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 class Video(FrameSource):
     """The frames of a video file, stamped in seconds since its start.
 
-    Asked last of all sources, it takes any file: whether it is a video is for FFmpeg to say.
+    The last source in the registry, it accepts every file; FFmpeg decides whether it is a video.
     """
 
     def __init__(self, spec: str, *, topic: str | None = None) -> None:
@@ -64,5 +64,5 @@ class Video(FrameSource):
         finally:
             capture.release()
         if self._length is not None and 0 < index < self._length:
-            # OpenCV cannot tell the end of a file from damage in it.
+            # OpenCV does not distinguish the end of a file from damage.
             logger.warning("%s ended after %d of %d frames", self.spec, index, self._length)

@@ -1,4 +1,4 @@
-"""A camera of this machine, by its index."""
+"""A camera of this machine, selected by its index."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from smart_caption_ros.sources.source import Frame, FrameSource, SourceError
 
 
 class Webcam(FrameSource):
-    """Live frames of a camera ("0", "/dev/video0"), stamped with the time they were taken from the driver."""
+    """Live frames of a camera ("0", "/dev/video0"), stamped when they are read from the driver."""
 
     def __init__(self, spec: str, *, topic: str | None = None) -> None:
         super().__init__(spec)
         self._index = int(spec.removeprefix("/dev/video"))
-        # Kept for the first pass: opening a camera takes up to a second, and proves that it is there.
+        # Opened here to check that the camera exists; kept for the first pass, since opening takes up to a second.
         self._opened: cv2.VideoCapture | None = self._open()
 
     @classmethod
@@ -41,7 +41,7 @@ class Webcam(FrameSource):
         if not capture.isOpened():
             there = ", ".join(sorted(str(path) for path in Path("/dev").glob("video*"))) or "none"
             raise SourceError(f"cannot open camera {self._index} (video devices on this machine: {there})")
-        # A driver queues frames; a robot wants the newest.
+        # Drivers queue frames; a caption should describe the newest one.
         capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
         return capture
 

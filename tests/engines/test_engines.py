@@ -11,7 +11,7 @@ import pytest
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.engines import ENGINE_NAMES, available_engines, create_engine, load_with
 from smart_caption_ros.engines.onnxruntime import BoundOnnxRuntimeGraph, OnnxRuntimeGraph
-from smart_caption_ros.engines.resident import give_back
+from smart_caption_ros.engines.page_out import page_out
 from smart_caption_ros.files import cache_folder
 from tests.engines.small_graphs import add_static_captioner, doubling
 
@@ -115,7 +115,7 @@ def test_mapped_weights_leave_memory_and_are_still_there(tmp_path: Path) -> None
         return sum(int(part.split("Rss:", 1)[1].split()[0]) for part in parts)
 
     before = resident_kb()
-    give_back([path])
+    page_out([path])
     assert resident_kb() <= before / 10
     assert mapped[0] == 7
     assert (mapped[1:] == values[1:]).all()

@@ -11,7 +11,7 @@ import pytest
 
 from smart_caption_ros.evaluation.coco_instances import CocoInstances
 from smart_caption_ros.sources import SourceError
-from smart_caption_ros.sources.ground_truth import Oddity
+from smart_caption_ros.sources.ground_truth import DatasetIssue
 
 
 def content() -> dict[str, Any]:
@@ -46,7 +46,7 @@ def test_images_come_by_their_ids_with_exclusive_boxes(tmp_path: Path) -> None:
     ]
     assert first.objects[0].area_share == 0.25
     assert (second.frame, second.objects) == ("8", ())
-    assert not data.oddities
+    assert not data.issues
 
 
 def test_several_files_are_several_sequences(tmp_path: Path) -> None:
@@ -78,15 +78,15 @@ def test_what_is_amiss_is_left_out_and_counted(tmp_path: Path) -> None:
     instances["categories"] += [{"id": 2, "name": " "}, {"id": [3], "name": "dog"}]
     data = CocoInstances([written(tmp_path, instances)], tmp_path)
     assert [len(frame.objects) for frame in data.frames()] == [2, 0]
-    assert {name: each["count"] for name, each in data.oddities.to_json().items()} == {
-        Oddity.MALFORMED_FRAME.value: 2,
-        Oddity.REPEATED_FRAME.value: 1,
-        Oddity.IMAGE_OF_ANOTHER_SIZE.value: 1,
-        Oddity.FRAME_WITHOUT_IMAGE.value: 1,
-        Oddity.UNKNOWN_CLASS.value: 2,
-        Oddity.OBJECT_WITHOUT_FRAME.value: 1,
-        Oddity.MALFORMED_OBJECT.value: 4,
-        Oddity.BOX_OUTSIDE.value: 1,
+    assert {name: each["count"] for name, each in data.issues.to_json().items()} == {
+        DatasetIssue.MALFORMED_FRAME.value: 2,
+        DatasetIssue.REPEATED_FRAME.value: 1,
+        DatasetIssue.IMAGE_OF_ANOTHER_SIZE.value: 1,
+        DatasetIssue.FRAME_WITHOUT_IMAGE.value: 1,
+        DatasetIssue.UNKNOWN_CLASS.value: 2,
+        DatasetIssue.OBJECT_WITHOUT_FRAME.value: 1,
+        DatasetIssue.MALFORMED_OBJECT.value: 4,
+        DatasetIssue.BOX_OUTSIDE.value: 1,
     }
 
 
@@ -121,7 +121,7 @@ def test_coco_mini_is_read_as_pycocotools_reads_it(data_dir: Path) -> None:
     reference = COCO(str(folder / "instances_val2017.json"))
     data = CocoInstances([folder / "instances_val2017.json"], folder / "images")
     frames = list(data.frames())
-    assert not set(data.oddities.to_json()) - {Oddity.BOX_CLIPPED.value}
+    assert not set(data.issues.to_json()) - {DatasetIssue.BOX_CLIPPED.value}
     assert [frame.image_path.name for frame in frames] == [
         reference.imgs[number]["file_name"] for number in sorted(reference.imgs)
     ]

@@ -9,7 +9,7 @@ import pytest
 from smart_caption_ros.evaluation.submissions import DetectedFrames
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.acvr import AcvrSequences
-from smart_caption_ros.sources.ground_truth import Oddity
+from smart_caption_ros.sources.ground_truth import DatasetIssue
 from tests.sources.acvr_sequence import Drawn, write_sequence
 
 CLASSES = ["none", "chair", "diningtable", "tv"]
@@ -46,7 +46,7 @@ def test_the_nth_list_belongs_to_the_nth_frame_and_replaces_its_objects(root: Pa
     written(tmp_path / "found" / "1.json", [[], [detection(1, 0.6)], []])
     data = DetectedFrames(AcvrSequences(root, objects=False), tmp_path / "found")
     frames = list(data.frames())
-    assert not data.oddities
+    assert not data.issues
     assert [[each.class_name for each in frame.objects] for frame in frames] == [
         ["chair"], [], ["dining table", "television"], [], ["chair"], [],
     ]  # fmt: skip
@@ -70,7 +70,7 @@ def test_a_frame_that_lost_its_image_keeps_its_list(root: Path, tmp_path: Path) 
     path = written(tmp_path / "any name.json", [[detection(1, 0.9)], [detection(2, 0.9)], []])
     data = DetectedFrames(AcvrSequences(root / "000000", objects=False), path)
     assert [[each.class_name for each in frame.objects] for frame in data.frames()] == [["dining table"], []]
-    assert data.oddities.count(Oddity.FRAME_WITHOUT_IMAGE) == 1
+    assert data.issues.count(DatasetIssue.FRAME_WITHOUT_IMAGE) == 1
 
 
 def test_sequences_without_detections_are_counted(root: Path, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_sequences_without_detections_are_counted(root: Path, tmp_path: Path) ->
     data = DetectedFrames(AcvrSequences(root, objects=False), path)
     assert {frame.sequence for frame in data.frames()} == {"000001"}
     assert data.count() == 3
-    assert data.oddities.count(Oddity.SEQUENCE_WITHOUT_DETECTIONS) == 1
+    assert data.issues.count(DatasetIssue.SEQUENCE_WITHOUT_DETECTIONS) == 1
 
 
 def test_malformed_detections_are_left_out_and_counted(root: Path, tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_malformed_detections_are_left_out_and_counted(root: Path, tmp_path: Pat
     path = written(tmp_path / "000000.json", [[*bad, good], [], [detection(1, 0.9, (200, 0, 210, 9))]])
     data = DetectedFrames(AcvrSequences(root / "000000", objects=False), path)
     assert [len(frame.objects) for frame in data.frames()] == [1, 0, 0]
-    assert data.oddities.count(Oddity.MALFORMED_OBJECT) == len(bad)
-    assert data.oddities.count(Oddity.BOX_OUTSIDE) == 1
+    assert data.issues.count(DatasetIssue.MALFORMED_OBJECT) == len(bad)
+    assert data.issues.count(DatasetIssue.BOX_OUTSIDE) == 1
 
 
 @pytest.mark.parametrize(

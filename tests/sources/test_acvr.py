@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.acvr import ACVR_CLASSES, AcvrSequences, acvr_class
-from smart_caption_ros.sources.ground_truth import GroundTruthFrame, Oddity
+from smart_caption_ros.sources.ground_truth import DatasetIssue, GroundTruthFrame
 from tests.sources.acvr_sequence import Drawn, write_rooms, write_sequence
 
 CHAIR = Drawn("chair", 15, 1, (10, 20, 39, 69))
@@ -25,7 +25,7 @@ def frames_of(root: Path, every: int = 1) -> tuple[list[GroundTruthFrame], dict[
     """The frames, and how often what was amiss."""
     data = AcvrSequences(root)
     frames = list(data.frames(every))
-    return frames, {name: each["count"] for name, each in data.oddities.to_json().items()}
+    return frames, {name: each["count"] for name, each in data.issues.to_json().items()}
 
 
 def oddities_after(root: Path, change: Change) -> tuple[list[GroundTruthFrame], dict[str, int]]:
@@ -38,8 +38,8 @@ def oddities_after(root: Path, change: Change) -> tuple[list[GroundTruthFrame], 
 
 def test_a_frame_has_its_objects_with_exclusive_boxes_and_their_share_of_the_image(tmp_path: Path) -> None:
     write_sequence(tmp_path / "000000", {0: [CHAIR, CUP]})
-    (frame,), oddities = frames_of(tmp_path)
-    assert not oddities
+    (frame,), issues = frames_of(tmp_path)
+    assert not issues
     assert (frame.name, frame.width, frame.height) == ("000000/000000", 100, 100)
     chair, cup = frame.objects
     assert (chair.class_name, chair.instance_id, chair.box_xyxy) == ("chair", 15, (10, 20, 40, 70))
@@ -52,8 +52,8 @@ def test_a_frame_has_its_objects_with_exclusive_boxes_and_their_share_of_the_ima
 def test_boxes_come_from_the_mask_where_labels_have_none(tmp_path: Path, bits: int, mask_id: int) -> None:
     drawn = Drawn("bottle", 3, mask_id, CHAIR.box)
     write_sequence(tmp_path / "000000", {0: [drawn, CUP]}, mask_bits=bits, with_boxes=False)
-    (frame,), oddities = frames_of(tmp_path)
-    assert not oddities
+    (frame,), issues = frames_of(tmp_path)
+    assert not issues
     assert [each.box_xyxy for each in frame.objects] == [(10, 20, 40, 70), (60, 60, 70, 70)]
 
 
@@ -76,11 +76,11 @@ def test_the_box_of_a_mask_holds_its_pixels_and_no_more(
 def test_frames_are_in_the_order_of_their_numbers_and_sequences_too(tmp_path: Path) -> None:
     write_sequence(tmp_path / "10", {20: [CUP], 3: [CHAIR], 100: []})
     write_sequence(tmp_path / "9", {1: [CUP]})
-    frames, oddities = frames_of(tmp_path)
+    frames, issues = frames_of(tmp_path)
     assert [frame.name for frame in frames] == ["9/000001", "10/000003", "10/000020", "10/000100"]
     assert [frame.index for frame in frames] == [0, 0, 1, 2]
     assert frames[-1].objects == ()
-    assert not oddities
+    assert not issues
 
 
 def test_every_third_frame_keeps_its_place_whatever_was_left_out(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_every_third_frame_keeps_its_place_whatever_was_left_out(tmp_path: Path)
     data = AcvrSequences(tmp_path)
     assert [frame.frame for frame in data.frames(3)] == ["000000", "000003", "000006"]
     assert data.count(3) == 3
-    assert not data.oddities
+    assert not data.issues
 
 
 def test_a_folder_with_labels_is_a_sequence_by_itself(tmp_path: Path) -> None:
@@ -130,33 +130,33 @@ def test_unknown_classes_and_background_are_no_objects_and_are_counted(tmp_path:
         labels["000001"]["000016"]["class"] = "tv"
         del labels["000001"]["000015"]["class"]
 
-    frames, oddities = oddities_after(tmp_path, change)
+    frames, issues = oddities_after(tmp_path, change)
     assert [[each.class_name for each in frame.objects] for frame in frames] == [[], ["television"]]
-    assert oddities == {Oddity.UNKNOWN_CLASS.value: 2, Oddity.BACKGROUND.value: 1}
+    assert issues == {DatasetIssue.UNKNOWN_CLASS.value: 2, DatasetIssue.BACKGROUND.value: 1}
 
 
 @pytest.mark.parametrize(
     ("change", "boxes", "expected"),
     [
-        (lambda chair: chair.update(bounding_box=[90, 90, 120, 120]), 2, Oddity.BOX_CLIPPED),
-        (lambda chair: chair.update(bounding_box=[-5, 0, 3, 3]), 2, Oddity.BOX_CLIPPED),
-        (lambda chair: chair.update(bounding_box=[100, 100, 120, 120]), 1, Oddity.BOX_OUTSIDE),
-        (lambda chair: chair.update(bounding_box=[50, 50, 20, 20]), 1, Oddity.BOX_OUTSIDE),
-        (lambda chair: chair.update(bounding_box=[1, 2, 3]), 2, Oddity.MALFORMED_OBJECT),
-        (lambda chair: chair.update(bounding_box="1 2 3 4"), 2, Oddity.MALFORMED_OBJECT),
-        (lambda chair: chair.update(bounding_box=[1, 2, 3, float("nan")]), 2, Oddity.MALFORMED_OBJECT),
-        (lambda chair: (chair.pop("bounding_box"), chair.pop("mask_id")), 1, Oddity.OBJECT_WITHOUT_PLACE),
-        (lambda chair: (chair.pop("bounding_box"), chair.update(mask_id=77)), 1, Oddity.OBJECT_WITHOUT_PLACE),
-        (lambda chair: (chair.pop("bounding_box"), chair.update(mask_id=0)), 1, Oddity.OBJECT_WITHOUT_PLACE),
-        (lambda chair: (chair.pop("bounding_box"), chair.update(mask_id="1")), 1, Oddity.OBJECT_WITHOUT_PLACE),
+        (lambda chair: chair.update(bounding_box=[90, 90, 120, 120]), 2, DatasetIssue.BOX_CLIPPED),
+        (lambda chair: chair.update(bounding_box=[-5, 0, 3, 3]), 2, DatasetIssue.BOX_CLIPPED),
+        (lambda chair: chair.update(bounding_box=[100, 100, 120, 120]), 1, DatasetIssue.BOX_OUTSIDE),
+        (lambda chair: chair.update(bounding_box=[50, 50, 20, 20]), 1, DatasetIssue.BOX_OUTSIDE),
+        (lambda chair: chair.update(bounding_box=[1, 2, 3]), 2, DatasetIssue.MALFORMED_OBJECT),
+        (lambda chair: chair.update(bounding_box="1 2 3 4"), 2, DatasetIssue.MALFORMED_OBJECT),
+        (lambda chair: chair.update(bounding_box=[1, 2, 3, float("nan")]), 2, DatasetIssue.MALFORMED_OBJECT),
+        (lambda chair: (chair.pop("bounding_box"), chair.pop("mask_id")), 1, DatasetIssue.OBJECT_WITHOUT_PLACE),
+        (lambda chair: (chair.pop("bounding_box"), chair.update(mask_id=77)), 1, DatasetIssue.OBJECT_WITHOUT_PLACE),
+        (lambda chair: (chair.pop("bounding_box"), chair.update(mask_id=0)), 1, DatasetIssue.OBJECT_WITHOUT_PLACE),
+        (lambda chair: (chair.pop("bounding_box"), chair.update(mask_id="1")), 1, DatasetIssue.OBJECT_WITHOUT_PLACE),
     ],
 )
 def test_boxes_that_are_amiss_are_cut_or_taken_from_the_mask_or_left_out(
-    tmp_path: Path, change: Change, boxes: int, expected: Oddity
+    tmp_path: Path, change: Change, boxes: int, expected: DatasetIssue
 ) -> None:
-    frames, oddities = oddities_after(tmp_path, lambda labels: change(labels["000000"]["000015"]))
+    frames, issues = oddities_after(tmp_path, lambda labels: change(labels["000000"]["000015"]))
     assert [len(frame.objects) for frame in frames] == [boxes, 2]
-    assert oddities == {expected.value: 1}
+    assert issues == {expected.value: 1}
     for each in frames[0].objects:
         left, top, right, bottom = each.box_xyxy
         assert 0 <= left < right <= 100
@@ -167,18 +167,18 @@ def test_boxes_that_are_amiss_are_cut_or_taken_from_the_mask_or_left_out(
 @pytest.mark.parametrize(
     ("change", "frames_left", "objects", "expected"),
     [
-        (lambda labels: labels.update({"000001": [1]}), 1, 2, Oddity.MALFORMED_FRAME),
-        (lambda labels: labels.update({"first": {}}), 2, 4, Oddity.MALFORMED_FRAME),
-        (lambda labels: labels.update({"1": {}}), 2, 4, Oddity.REPEATED_FRAME),
-        (lambda labels: labels["000001"].pop("_metadata"), 2, 2, Oddity.OBJECTS_WITHOUT_METADATA),
-        (lambda labels: labels["000001"].update({"x": {}}), 2, 4, Oddity.MALFORMED_OBJECT),
-        (lambda labels: labels["000001"].update({"000015": "chair"}), 2, 3, Oddity.MALFORMED_OBJECT),
-        (lambda labels: labels.pop("000001"), 1, 2, Oddity.IMAGE_WITHOUT_FRAME),
-        (lambda labels: labels.update({"000007": {}}), 2, 4, Oddity.FRAME_WITHOUT_IMAGE),
+        (lambda labels: labels.update({"000001": [1]}), 1, 2, DatasetIssue.MALFORMED_FRAME),
+        (lambda labels: labels.update({"first": {}}), 2, 4, DatasetIssue.MALFORMED_FRAME),
+        (lambda labels: labels.update({"1": {}}), 2, 4, DatasetIssue.REPEATED_FRAME),
+        (lambda labels: labels["000001"].pop("_metadata"), 2, 2, DatasetIssue.OBJECTS_WITHOUT_METADATA),
+        (lambda labels: labels["000001"].update({"x": {}}), 2, 4, DatasetIssue.MALFORMED_OBJECT),
+        (lambda labels: labels["000001"].update({"000015": "chair"}), 2, 3, DatasetIssue.MALFORMED_OBJECT),
+        (lambda labels: labels.pop("000001"), 1, 2, DatasetIssue.IMAGE_WITHOUT_FRAME),
+        (lambda labels: labels.update({"000007": {}}), 2, 4, DatasetIssue.FRAME_WITHOUT_IMAGE),
     ],
 )
 def test_records_that_are_amiss_are_left_out_and_counted(
-    tmp_path: Path, change: Change, frames_left: int, objects: int, expected: Oddity
+    tmp_path: Path, change: Change, frames_left: int, objects: int, expected: DatasetIssue
 ) -> None:
     # Without masks: the mask of a frame that is no longer labelled would count as a second image of its number.
     labels = write_sequence(tmp_path / "000000", {0: [CHAIR, CUP], 1: [CHAIR, CUP]}, with_masks=False)
@@ -186,36 +186,36 @@ def test_records_that_are_amiss_are_left_out_and_counted(
         record["_metadata"] = {}
     change(labels)
     (tmp_path / "000000" / "labels.json").write_text(json.dumps(labels))
-    frames, oddities = frames_of(tmp_path)
+    frames, issues = frames_of(tmp_path)
     assert (len(frames), sum(len(frame.objects) for frame in frames)) == (frames_left, objects)
-    assert oddities == {expected.value: 1}
+    assert issues == {expected.value: 1}
 
 
 def test_metadata_of_the_sequence_is_no_frame(tmp_path: Path) -> None:
-    frames, oddities = oddities_after(tmp_path, lambda labels: labels.update(_metadata={"camera": "1 m"}))
-    assert (len(frames), oddities) == (2, {})
+    frames, issues = oddities_after(tmp_path, lambda labels: labels.update(_metadata={"camera": "1 m"}))
+    assert (len(frames), issues) == (2, {})
 
 
 def test_a_mask_of_another_size_than_the_image_costs_the_frame(tmp_path: Path) -> None:
     write_sequence(tmp_path / "000000", {0: [CHAIR], 1: [CHAIR]})
     cv2.imwrite(str(tmp_path / "000000" / "1.png"), np.ones((50, 100), np.uint8))
-    frames, oddities = frames_of(tmp_path)
+    frames, issues = frames_of(tmp_path)
     assert [frame.frame for frame in frames] == ["000000"]
-    assert oddities == {Oddity.MASK_OF_ANOTHER_SIZE.value: 1}
+    assert issues == {DatasetIssue.MASK_OF_ANOTHER_SIZE.value: 1}
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (None, Oddity.MISSING_MASK),
-        (b"no image", Oddity.UNUSABLE_MASK),
-        (cv2.imencode(".png", np.ones((100, 100, 3), np.uint8))[1].tobytes(), Oddity.UNUSABLE_MASK),
+        (None, DatasetIssue.MISSING_MASK),
+        (b"no image", DatasetIssue.UNUSABLE_MASK),
+        (cv2.imencode(".png", np.ones((100, 100, 3), np.uint8))[1].tobytes(), DatasetIssue.UNUSABLE_MASK),
         (cv2.imencode(".png", np.random.default_rng(0).integers(0, 9, (100, 100), np.uint8))[1].tobytes()[:3000],
-         Oddity.UNUSABLE_MASK),
+         DatasetIssue.UNUSABLE_MASK),
     ],
 )  # fmt: skip
 def test_without_a_usable_mask_objects_with_boxes_remain(
-    tmp_path: Path, content: bytes | None, expected: Oddity
+    tmp_path: Path, content: bytes | None, expected: DatasetIssue
 ) -> None:
     labels = write_sequence(tmp_path / "000000", {0: [CHAIR, CUP]})
     del labels["000000"]["000016"]["bounding_box"]
@@ -224,9 +224,9 @@ def test_without_a_usable_mask_objects_with_boxes_remain(
     mask.unlink()
     if content is not None:
         mask.write_bytes(content)
-    (frame,), oddities = frames_of(tmp_path)
+    (frame,), issues = frames_of(tmp_path)
     assert [each.class_name for each in frame.objects] == ["chair"]
-    assert oddities == {expected.value: 1, Oddity.OBJECT_WITHOUT_PLACE.value: 1}
+    assert issues == {expected.value: 1, DatasetIssue.OBJECT_WITHOUT_PLACE.value: 1}
 
 
 def test_images_that_are_damaged_or_missing_or_stand_for_nothing_are_counted(tmp_path: Path) -> None:
@@ -236,31 +236,31 @@ def test_images_that_are_damaged_or_missing_or_stand_for_nothing_are_counted(tmp
     (folder / "rgb_000002.png").unlink()
     for name in ("rgb_000009.png", "cover.png", "rgb_3.png"):
         (folder / name).write_bytes((folder / "rgb_000000.png").read_bytes())
-    frames, oddities = frames_of(tmp_path)
+    frames, issues = frames_of(tmp_path)
     assert [frame.frame for frame in frames] == ["000000", "000003"]
-    assert oddities == {
-        Oddity.UNREADABLE_IMAGE.value: 1,
-        Oddity.FRAME_WITHOUT_IMAGE.value: 1,
-        Oddity.IMAGE_WITHOUT_FRAME.value: 1,
-        Oddity.IMAGE_WITHOUT_NUMBER.value: 1,
-        Oddity.REPEATED_IMAGE.value: 1,
+    assert issues == {
+        DatasetIssue.UNREADABLE_IMAGE.value: 1,
+        DatasetIssue.FRAME_WITHOUT_IMAGE.value: 1,
+        DatasetIssue.IMAGE_WITHOUT_FRAME.value: 1,
+        DatasetIssue.IMAGE_WITHOUT_NUMBER.value: 1,
+        DatasetIssue.REPEATED_IMAGE.value: 1,
     }
 
 
 def test_a_mask_that_no_record_names_is_not_taken_for_the_picture(tmp_path: Path) -> None:
     write_sequence(tmp_path / "000000", {5: []})
     cv2.imwrite(str(tmp_path / "000000" / "5.png"), np.zeros((100, 100), np.uint8))
-    (frame,), oddities = frames_of(tmp_path)
+    (frame,), issues = frames_of(tmp_path)
     assert frame.image_path.name == "rgb_000005.png"
-    assert oddities == {Oddity.REPEATED_IMAGE.value: 1}
+    assert issues == {DatasetIssue.REPEATED_IMAGE.value: 1}
 
 
 @pytest.mark.parametrize("image_name", ["{}.jpg", "{:06d}.png", "camera1_{:04d}.JPEG", "frame-{}.png"])
 def test_images_go_by_the_last_number_in_their_names(tmp_path: Path, image_name: str) -> None:
     write_sequence(tmp_path / "000000", {11: [CHAIR]}, image_name=image_name)
-    (frame,), oddities = frames_of(tmp_path)
+    (frame,), issues = frames_of(tmp_path)
     assert frame.image_path.name == image_name.format(11)
-    assert not oddities
+    assert not issues
 
 
 def test_counts_start_anew_with_every_pass(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_counts_start_anew_with_every_pass(tmp_path: Path) -> None:
     data = AcvrSequences(tmp_path)
     for _ in range(2):
         list(data.frames())
-        assert data.oddities.sentences() == [
+        assert data.issues.sentences() == [
             "folders without labels.json: 1 (the first: 000001)",
             "frames without an image: 1 (the first: 000000/000000)",
         ]

@@ -89,7 +89,7 @@ def test_every_sequence_in_the_package_is_whole() -> None:
     frames = list(source)
     assert len(frames) == len(source)
     assert source.skipped == 0
-    assert not AcvrSequences(sample_sequences_path()).oddities
+    assert not AcvrSequences(sample_sequences_path()).issues
     assert all(frame.image_bgr.shape == (360, 480, 3) for frame in frames)
     assert sum(bool(frame.objects) for frame in frames) > len(frames) / 2
     captions = json.loads((sample_sequences_path() / "captions.json").read_text())

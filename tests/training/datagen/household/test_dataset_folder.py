@@ -61,7 +61,7 @@ def test_acvr_reader_finds_the_same_objects_and_no_issue(finished: Path) -> None
     for frame, entry in zip(frames, document.values(), strict=True):
         listed = {int(key): value["class"] for key, value in entry.items() if not key.startswith("_")}
         assert {thing.instance_id: thing.class_name for thing in frame.objects} == listed
-    assert not source.oddities
+    assert not source.issues
 
 
 def test_captions_are_in_cocos_format(finished: Path) -> None:
