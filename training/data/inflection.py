@@ -1,15 +1,20 @@
 """Inflection of English nouns, by the library inflect."""
 
 from functools import cache
+from typing import TYPE_CHECKING
 
-import inflect
+if TYPE_CHECKING:
+    import inflect
 
 # Singulars that inflect takes for plurals ("a bus" -> "a bu").
 _SINGULARS_IN_S = frozenset({"bus", "cactus", "canvas", "christmas", "gas", "iris", "tennis"})
 
 
 @cache
-def _engine() -> inflect.engine:
+def _engine() -> "inflect.engine":
+    # Imported at first use: it takes two seconds, because inflect's type checks are compiled then.
+    import inflect
+
     return inflect.engine()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Detector
+from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.detection.errors import DetectorError
 from smart_caption_ros.engines import create_engine
 from smart_caption_ros.engines.errors import EngineError
@@ -33,7 +34,7 @@ class FoundObject:
     name: str
     """Class name."""
     score: float
-    box: tuple[float, float, float, float]
+    box: Box
     """xyxy, fractions of the image's width and height."""
     colour: str
     """Name of its median colour; empty where it has no plain name."""
