@@ -52,7 +52,7 @@ TRAINING_ROOMS = (
     "configs",
 )
 """From the top floor down. The commands stand above them, the modules of ``TRAINING_BASE`` below."""
-TRAINING_BASE = ("arguments", "checkpoint", "command_line", "commands", "errors", "paths")
+TRAINING_BASE = ("checkpoint", "command_line", "errors", "paths")
 
 
 def modules() -> dict[str, str]:

@@ -41,7 +41,7 @@ class TrainedDetector:
             return cls(_load_released(path).eval(), {"trained_on": [RELEASED]})
         tensors, state = load_checkpoint(path)
         if "class_names" not in state:
-            raise BackboneError(f"{path} is no detector of `python -m training.detection.train`")
+            raise BackboneError(f"{path} is no detector of a run with `task: detection`")
         detector = YoloxNano(state["class_names"])
         detector.load_state_dict(tensors)
         return cls(detector.eval(), state["record"])

@@ -1,0 +1,125 @@
+"""Buffers of a captioner in checkpoints, in the average of the weights and in several processes; hooks."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.training.engine.banked_captioner import Banked
+from tests.training.small_flickr8k import write_config
+from training.checkpoint import load_checkpoint
+from training.engine.experiment import load_run
+from training.engine.tasks.captioning import CaptioningTask
+from training.engine.trained_captioner import TrainedCaptioner
+from training.engine.trainer import Trainer
+from training.models import FAMILIES
+
+PHASE = {"name": "only", "epochs": 2, "learning_rate": 1e-3, "images_per_batch": 4, "average": 0.75}
+
+
+@pytest.fixture(autouse=True)
+def family(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FAMILIES, "banked", Banked)
+
+
+def written(folder: Path, **changes: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    model = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.1}
+    return write_config(folder / "config.yaml", family="banked", phases=[{**PHASE, **changes}], model=model)
+
+
+def trainer_of(folder: Path, data: Path, **changes: Any) -> Trainer:
+    return Trainer(load_run(written(folder, **changes)), data, folder / "run", folder / "features")
+
+
+def captioner_of(trainer: Trainer) -> Banked:
+    assert isinstance(trainer.task, CaptioningTask)
+    assert isinstance(trainer.task.trained.captioner, Banked)
+    return trainer.task.trained.captioner
+
+
+def test_hooks_are_told_the_place_in_the_run(data: Path, tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path, data)
+    trainer.run()
+    contexts = captioner_of(trainer).contexts
+    places = [(context.phase, context.epoch, context.step) for context in contexts]
+    assert places == [("only", epoch, step) for epoch in range(2) for step in range(3)]
+    assert {context.steps_per_epoch for context in contexts} == {3}
+    assert len({context.random.random() for context in contexts}) == 6
+
+
+def test_a_buffer_that_is_not_saved_is_in_no_file_and_made_anew(data: Path, tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path, data)
+    trainer.run()
+    for file in ("checkpoint.safetensors", "best.safetensors"):
+        tensors, _ = load_checkpoint(tmp_path / "run" / file)
+        assert {"captioner.bank", "captioner.steps"} <= tensors.keys()
+        assert "captioner.scratch" not in tensors
+    kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors").captioner
+    assert isinstance(kept, Banked)
+    assert kept.scratch.item() == 0
+    assert captioner_of(trainer).scratch.item() == 6
+
+
+def test_the_average_averages_a_buffer_only_where_its_policy_says_so(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    banks: list[Tensor] = []
+    on_step = Banked.on_step
+
+    def recorded(captioner: Banked, context: Any) -> None:
+        on_step(captioner, context)
+        banks.append(captioner.bank.clone())
+
+    monkeypatch.setattr(Banked, "on_step", recorded)
+    trainer = trainer_of(tmp_path, data, epochs=1)
+    trainer.run()
+    expected = torch.zeros(2)
+    for bank in banks:
+        expected = 0.75 * expected + 0.25 * bank
+    captioner = captioner_of(trainer)  # has the average when the phase is over
+    torch.testing.assert_close(captioner.bank, expected)
+    assert captioner.steps.item() == 3
+    assert captioner.scratch.item() == 3
+
+
+@pytest.mark.parametrize("stopped_after", [2, 3, 5])
+def test_a_resumed_run_has_the_buffers_of_one_that_was_not_stopped(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped_after: int
+) -> None:
+    trainer_of(tmp_path / "whole", data).run()
+    on_step, calls = Banked.on_step, []
+
+    def stops(captioner: Banked, context: Any) -> None:
+        if len(calls) == stopped_after:
+            raise KeyboardInterrupt
+        calls.append(context)
+        on_step(captioner, context)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Banked, "on_step", stops)
+        with pytest.raises(KeyboardInterrupt):
+            trainer_of(tmp_path / "cut", data).run()
+    trainer_of(tmp_path / "cut", data).run()
+    whole, cut = (load_checkpoint(tmp_path / name / "run" / "checkpoint.safetensors")[0] for name in ("whole", "cut"))
+    assert whole.keys() == cut.keys()
+    assert all(torch.equal(cut[name], tensor) for name, tensor in whole.items())
+
+
+def test_every_process_has_the_bank_of_the_first(data: Path, tmp_path: Path) -> None:
+    config = written(tmp_path, epochs=1)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--"]
+    command += ["tests.training.engine.banked_captioner", str(config), "--run", str(tmp_path / "run"), "--threads", "1"]
+    environment = {**os.environ, "SMART_CAPTION_DATA": str(data), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*command, "--device", "cpu"], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    first, second = (json.loads((tmp_path / "run" / f"banks-{rank}.json").read_text()) for rank in (0, 1))
+    assert len(first) == 4  # three steps, and the last batch once more
+    assert first == second
+    assert len({tuple(bank) for bank in first}) == 3

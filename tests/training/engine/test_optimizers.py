@@ -1,0 +1,59 @@
+"""Optimizers and clipping of a phase; the default is the recipe of all released runs."""
+
+import pytest
+import torch
+from torch import nn
+
+from training.configs.schema import ClippingConfig, OptimizerConfig
+from training.engine.optimizers import OPTIMIZERS, clip_gradient, make_optimizer
+
+
+def module() -> nn.Linear:
+    torch.manual_seed(0)
+    return nn.Linear(3, 2)
+
+
+def differentiate(linear: nn.Linear, scale: float) -> None:
+    linear.zero_grad()
+    (scale * linear(torch.arange(6.0).reshape(2, 3))).square().sum().backward()
+
+
+def test_the_default_is_the_paper_s_adam_with_the_norm_clipped_to_5() -> None:
+    ours, expected = module(), module()
+    optimizer = make_optimizer(OptimizerConfig(), [{"params": list(ours.parameters()), "lr": 0.1}])
+    adam = torch.optim.Adam(expected.parameters(), lr=0.1, betas=(0.9, 0.98), eps=1e-9)
+    for scale in (10.0, 0.01, 3.0):
+        differentiate(ours, scale)
+        differentiate(expected, scale)
+        norm = clip_gradient(ours, ClippingConfig())
+        assert torch.equal(norm, nn.utils.clip_grad_norm_(expected.parameters(), 5.0))
+        optimizer.step()
+        adam.step()
+        assert all(torch.equal(*pair) for pair in zip(ours.parameters(), expected.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_optimizer_takes_the_settings_of_the_phase(name: str) -> None:
+    linear = module()
+    config = OptimizerConfig(name=name, betas=[0.8, 0.95], eps=1e-7, weight_decay=0.1)
+    optimizer = make_optimizer(config, [{"params": list(linear.parameters()), "lr": 0.1}])
+    (group,) = optimizer.param_groups
+    assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.8, 0.95), 1e-7, 0.1)
+    before = linear.weight.clone()
+    differentiate(linear, 1.0)
+    optimizer.step()
+    assert not torch.equal(linear.weight, before)
+
+
+def test_clipping_by_value_clamps_every_element_and_none_leaves_the_gradient() -> None:
+    linear = module()
+    differentiate(linear, 1.0)
+    gradient = linear.weight.grad
+    assert gradient is not None
+    whole = gradient.clone()
+    norm = torch.cat([parameter.grad.flatten() for parameter in linear.parameters()]).norm()
+    torch.testing.assert_close(clip_gradient(linear, ClippingConfig(by="none")), norm)
+    assert torch.equal(gradient, whole)
+    torch.testing.assert_close(clip_gradient(linear, ClippingConfig(by="value", limit=0.5)), norm)
+    assert torch.equal(gradient, whole.clamp(-0.5, 0.5))
+    assert whole.abs().max() > 0.5
