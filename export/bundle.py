@@ -1,8 +1,6 @@
 """Write a bundle folder, whole or not at all."""
 
 import dataclasses
-import os
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,7 +19,7 @@ from smart_caption_ros.captioning.bundle import (
     write_manifest,
 )
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from smart_caption_ros.files import sha256_of
+from smart_caption_ros.files import folder_replaced_atomically, sha256_of
 
 
 class ExportError(Exception):
@@ -67,9 +65,7 @@ def write_bundle(
     """
     check_destination(folder, replace=replace)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = folder.with_name(f"{folder.name}.{os.getpid()}.unfinished")
-    unfinished.mkdir()
-    try:
+    with folder_replaced_atomically(folder) as unfinished:
         captioners = [graph for name, graph in graphs.items() if name in (CAPTIONER_GRAPH, STATIC_GRAPH)]
         share_weights(captioners, unfinished / WEIGHTS)
         for name, graph in graphs.items():
@@ -82,13 +78,6 @@ def write_bundle(
         write_manifest(unfinished, {**facts, "files": files})
         bundle = Bundle.load(unfinished)
         check(bundle)
-        outgoing = folder.with_name(f"{folder.name}.{os.getpid()}.replaced")
-        if folder.exists():
-            folder.rename(outgoing)
-        unfinished.rename(folder)
-        shutil.rmtree(outgoing, ignore_errors=True)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
     return dataclasses.replace(bundle, path=folder)
 
 

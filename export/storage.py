@@ -1,7 +1,6 @@
 """How weights are stored, whatever they are computed in: as float16 or int8 where that is enough, and once for all
 graphs."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -10,6 +9,8 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
+
+from smart_caption_ros.files import sha256_of_bytes
 
 _SMALLEST = 1024  # values; smaller tensors (biases, norms, constants) are not worth a Cast or a place in another file
 _STEPS = 127  # of an int8 on either side of 0
@@ -101,7 +102,7 @@ def share_weights(models: Iterable[onnx.ModelProto], path: Path) -> None:
 
     The graphs then name the file alone, without a folder: it belongs beside them.
     """
-    places: dict[bytes, tuple[int, int]] = {}
+    places: dict[str, tuple[int, int]] = {}
     with path.open("wb") as stream:
         for model in models:
             for graph in _graphs(model.graph):
@@ -110,7 +111,7 @@ def share_weights(models: Iterable[onnx.ModelProto], path: Path) -> None:
                     if values.size < _SMALLEST:
                         continue
                     content = values.tobytes()
-                    digest = hashlib.sha256(content).digest()
+                    digest = sha256_of_bytes(content)
                     if digest not in places:
                         stream.write(bytes(-stream.tell() % _ALIGNMENT))
                         places[digest] = (stream.tell(), len(content))

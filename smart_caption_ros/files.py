@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -38,6 +39,26 @@ def replaced_atomically(path: Path) -> Iterator[Path]:
         if isinstance(error, OSError) and error.filename == str(unfinished):
             error.filename = str(path)
         raise
+
+
+@contextmanager
+def folder_replaced_atomically(folder: Path) -> Iterator[Path]:
+    """Yield a new folder beside ``folder`` to write to; replace ``folder`` with it at the end, or remove it on failure.
+
+    Raises:
+        OSError: the folder cannot be written or replaced, for example because another process has just replaced it.
+    """
+    unfinished, outgoing = (folder.with_name(f"{folder.name}.{os.getpid()}{end}") for end in (UNFINISHED, ".replaced"))
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    try:
+        yield unfinished
+        if folder.exists():
+            folder.rename(outgoing)
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(outgoing, ignore_errors=True)
 
 
 def write_bytes_atomically(path: Path, data: bytes) -> None:

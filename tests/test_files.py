@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from smart_caption_ros.files import UNFINISHED, replaced_atomically, write_bytes_atomically, write_text_atomically
+from smart_caption_ros.files import (
+    UNFINISHED,
+    folder_replaced_atomically,
+    replaced_atomically,
+    write_bytes_atomically,
+    write_text_atomically,
+)
 
 
 def fail_at(path: Path, failure: BaseException) -> None:
@@ -124,3 +130,29 @@ def test_importing_it_loads_the_standard_library_alone() -> None:
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "['smart_caption_ros']\n"
+
+
+def fail_in_folder(folder: Path, failure: BaseException) -> None:
+    with folder_replaced_atomically(folder) as unfinished:
+        (unfinished / "file").write_text("new")
+        raise failure
+
+
+def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "bundle"
+    for content in ("old", "new"):
+        with folder_replaced_atomically(folder) as unfinished:
+            (unfinished / "file").write_text(content)
+        assert (folder / "file").read_text() == content
+        assert list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize("failure", [ValueError("no"), KeyboardInterrupt()])
+def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path: Path, failure: BaseException) -> None:
+    folder = tmp_path / "bundle"
+    folder.mkdir()
+    (folder / "file").write_text("old")
+    with pytest.raises(type(failure)):
+        fail_in_folder(folder, failure)
+    assert (folder / "file").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [folder]

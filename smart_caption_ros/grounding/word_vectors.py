@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.files import cache_folder, replaced_atomically
+from smart_caption_ros.files import cache_folder, folder_replaced_atomically, replaced_atomically
 from smart_caption_ros.grounding.errors import CoverageError
 
 _VECTORS, _WORDS, _SOURCE = "vectors.npy", "words.txt", "source.json"
@@ -153,37 +152,34 @@ def _is_conversion_of(folder: Path, source: dict[str, int]) -> bool:
 
 
 def _convert(path: Path, folder: Path, source: dict[str, int]) -> None:
-    """Convert a text file to a folder that can be memory-mapped; written under another name, then renamed."""
-    unfinished = folder.with_name(f"{folder.name}.unfinished-{os.getpid()}")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
+    """Convert a text file to a folder that can be memory-mapped."""
     try:
-        words: dict[str, None] = {}
-        dimension = 0
-        with (unfinished / "rows").open("wb") as rows:
-            for word, vector in read_glove(path):
-                if word not in words:  # the first of equal words counts, as in the published readers
-                    words[word] = None
-                    dimension = len(vector)
-                    rows.write(vector.tobytes())
-        if not words:
-            raise CoverageError(f"{path} holds no word vectors")
-        # the header needs the number of rows
-        mapped = np.memmap(unfinished / "rows", np.float32, "r", shape=(len(words), dimension))
-        np.save(unfinished / _VECTORS, mapped)
-        del mapped
-        (unfinished / "rows").unlink()
-        (unfinished / _WORDS).write_text("\n".join(words), encoding="utf-8", newline="\n")
-        (unfinished / _SOURCE).write_text(json.dumps(source), encoding="utf-8")
-        shutil.rmtree(folder, ignore_errors=True)
-        try:
-            unfinished.rename(folder)
-        except OSError:
-            # another process has written the conversion
-            if not _is_conversion_of(folder, source):
-                raise
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        with folder_replaced_atomically(folder) as unfinished:
+            _write_conversion(path, unfinished, source)
+    except OSError:
+        # Another process may have written the same conversion.
+        if not _is_conversion_of(folder, source):
+            raise
+
+
+def _write_conversion(path: Path, folder: Path, source: dict[str, int]) -> None:
+    words: dict[str, None] = {}
+    dimension = 0
+    with (folder / "rows").open("wb") as rows:
+        for word, vector in read_glove(path):
+            if word not in words:  # the first of equal words counts, as in the published readers
+                words[word] = None
+                dimension = len(vector)
+                rows.write(vector.tobytes())
+    if not words:
+        raise CoverageError(f"{path} holds no word vectors")
+    # the header needs the number of rows
+    mapped = np.memmap(folder / "rows", np.float32, "r", shape=(len(words), dimension))
+    np.save(folder / _VECTORS, mapped)
+    del mapped
+    (folder / "rows").unlink()
+    (folder / _WORDS).write_text("\n".join(words), encoding="utf-8", newline="\n")
+    (folder / _SOURCE).write_text(json.dumps(source), encoding="utf-8")
 
 
 def _open_conversion(folder: Path, path: Path) -> WordVectors:

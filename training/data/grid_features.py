@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from smart_caption_ros.files import replaced_atomically
+from smart_caption_ros.files import replaced_atomically, sha256_of_bytes
 from training.data.caption_dataset import CaptionDataset
 from training.vision.backbone import Backbone
 
@@ -81,8 +81,8 @@ def load_or_extract(
         Memory map (len(images), 2 if flip else 1, N, token width) float16; the second view is the mirrored photograph.
     """
     contents = [fingerprint(backbone), _digest_of_samples(dataset, images), images, flip]
-    key = hashlib.sha256(json.dumps(contents).encode())
-    path = folder / f"grid-{key.hexdigest()[:16]}.npy"
+    key = sha256_of_bytes(json.dumps(contents).encode())
+    path = folder / f"grid-{key[:16]}.npy"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         views = 2 if flip else 1
@@ -108,4 +108,4 @@ def load_or_extract(
 def _digest_of_samples(dataset: CaptionDataset, images: list[str]) -> str:
     """Compute a digest of three photographs, because a data set that is generated again reuses its file names."""
     samples = dataset.read_images([images[0], images[len(images) // 2], images[-1]])
-    return hashlib.sha256(samples.tobytes()).hexdigest()
+    return sha256_of_bytes(samples.tobytes())

@@ -13,7 +13,6 @@ Expected noun F1: 0.958 (Brown) and 0.956 (CoNLL) on the held-out sentences, 0.9
 
 import json
 import random
-import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,6 +26,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed, minibatch
 
+from smart_caption_ros.files import folder_replaced_atomically
 from smart_caption_ros.grounding.nouns import default_pipeline_path
 from training.command_line import run_command
 from training.data.flickr8k import Flickr8k
@@ -212,11 +212,8 @@ def noun_tagger(
         ],
         performance=scores,
     )
-    unfinished = output.with_name(output.name + ".unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    nlp.to_disk(unfinished, exclude=["vocab"])
-    shutil.rmtree(output, ignore_errors=True)
-    unfinished.replace(output)
+    with folder_replaced_atomically(output) as unfinished:
+        nlp.to_disk(unfinished, exclude=["vocab"])
     print(json.dumps(scores, indent=2))
 
 

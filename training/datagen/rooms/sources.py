@@ -5,10 +5,10 @@ split is chosen after the first pass, over people's texts, and before the second
 in the pool that captions of other photographs are retrieved from.
 """
 
-import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from smart_caption_ros.files import sha256_of_bytes
 from smart_caption_ros.grounding.nouns import NounFinder
 from smart_caption_ros.grounding.word_vectors import WordVectors
 from training.data.inflection import singular
@@ -133,7 +133,7 @@ def choose_held_out(drafts: Sequence[Draft], wanted: int) -> set[str]:
         Ids of photographs.
     """
     fitting = [draft.captioned.photograph.id for draft in drafts if draft.captioned.captions]
-    return set(sorted(fitting, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[:wanted])
+    return set(sorted(fitting, key=lambda name: sha256_of_bytes(name.encode()))[:wanted])
 
 
 def _add(found: list[tuple[str, str]], source: str, sentences: Sequence[str]) -> None:
