@@ -1,4 +1,4 @@
-"""A bundle with a detector of its own file."""
+"""Copies of the bundles that tests may change."""
 
 import json
 from pathlib import Path

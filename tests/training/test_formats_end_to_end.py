@@ -18,9 +18,10 @@ from training.data.feature_extraction import VISION_GRAPH_TOKENS
 from training.data.karpathy import Karpathy
 from training.engine.checkpoint_captions import CheckpointCaptioner
 from training.engine.experiment import load_run
+from training.engine.tasks.captioning import CaptioningTask
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
-from training.errors import DataError
+from training.errors import ConfigError, DataError
 from training.models.captioner import Visual
 from training.models.smart import Smart
 
@@ -153,6 +154,31 @@ def test_the_vocabulary_rule_is_a_choice_and_its_count_can_be_overridden(
     config = load_run(write_coco_config(tmp_path / "c.yaml", features=features_config("npz"), data=options))
     trainer = Trainer(config, data, tmp_path / "run", tmp_path / "cache")
     assert set(trainer.task.trained.vocabulary.words[len(SPECIAL) :]) == {w for w, n in counts.items() if n >= minimum}
+
+
+def with_lengths(folder: Path, data: Path, **lengths: int) -> Trainer:
+    options = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}, "minimum_count": 1, **lengths}
+    config = load_run(write_coco_config(folder / "c.yaml", features=features_config("npz"), data=options))
+    return Trainer(config, data, folder / "run", folder / "cache")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "longest"), [({}, 10), ({"max_caption_words": 4}, 4), ({"max_caption_words": 30}, 30)]
+)
+def test_the_longest_caption_of_training_is_a_choice_apart_from_that_of_the_search(
+    data: Path, tmp_path: Path, lengths: dict[str, int], longest: int
+) -> None:
+    task = with_lengths(tmp_path, data, max_words=10, **lengths).task
+    assert isinstance(task, CaptioningTask)
+    assert (task.captions.max_words, task.captions.max_caption_words) == (10, longest)
+
+
+@pytest.mark.parametrize("key", ["max_words", "max_caption_words"])
+def test_captions_longer_than_the_captioner_decodes_are_refused_before_training(
+    data: Path, tmp_path: Path, key: str
+) -> None:
+    with pytest.raises(ConfigError, match=rf"data: {key} is 55, but the captioner decodes at most 54 words"):
+        with_lengths(tmp_path, data, **{"max_words": 20, key: 55})
 
 
 def test_images_without_features_are_counted_before_training_begins(data: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def tiny_backbone() -> SideBySide:
     return backbone
 
 
-def test_tokens_are_the_grid_the_coarsest_map_and_the_surest_scores_of_each_class() -> None:
+def test_tokens_are_the_grid_the_coarsest_map_and_the_highest_score_of_each_class() -> None:
     backbone = tiny_backbone()
     with torch.inference_mode():
         tokens, found = backbone.features(FRAMES)
@@ -35,8 +35,8 @@ def test_tokens_are_the_grid_the_coarsest_map_and_the_surest_scores_of_each_clas
     squares = (yolox.cells / STRIDES[-1]).floor().long()
     for token in (0, 8, 48):
         inside = (squares[:, 1] * 7 + squares[:, 0]) == token
-        surest = found.class_scores[:, inside].amax(dim=1) * SCORE_SCALE
-        torch.testing.assert_close(tokens[:, token, 1536:], surest)
+        highest = found.class_scores[:, inside].amax(dim=1) * SCORE_SCALE
+        torch.testing.assert_close(tokens[:, token, 1536:], highest)
 
 
 def test_folding_the_channel_order_changes_nothing_but_the_weights() -> None:

@@ -40,7 +40,7 @@ def test_maps_and_cells_go_together() -> None:
     assert found.class_scores.shape == (2, cells, 2)
     assert found.boxes_xyxy.shape == (2, cells, 4)
     assert detector.cells.shape == (cells, 2)
-    assert found.class_scores.max() < 0.01, "a new detector is sure of nothing"
+    assert found.class_scores.max() < 0.01, "a new detector has low scores everywhere"
 
 
 def test_a_box_is_the_cells_shift_and_the_power_of_its_sides() -> None:
@@ -53,4 +53,4 @@ def test_a_box_is_the_cells_shift_and_the_power_of_its_sides() -> None:
     # Column 3 and row 2 of the cells of 16 pixels, 2 cells wide and 3 high.
     expected = [(3 + 0.25 - 1) * 16, (2 + 0.5 - 1.5) * 16, (3 + 0.25 + 1) * 16, (2 + 0.5 + 1.5) * 16]
     torch.testing.assert_close(box, torch.tensor(expected), atol=1e-3, rtol=0)
-    assert found.class_scores[0, 0, 0] == 0.25, "half sure of an object, half sure of its class"
+    assert found.class_scores[0, 0, 0] == 0.25, "0.5 for an object times 0.5 for its class"

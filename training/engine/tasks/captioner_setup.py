@@ -89,7 +89,14 @@ def _build_captioner(config: ExperimentConfig, vocabulary: Vocabulary, token_wid
         model = family.Config(vocabulary_size=len(vocabulary), token_width=token_width, **config.model)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"model: {error}") from None
-    return family(model)
+    captioner = family(model)
+    for key in ("max_words", "max_caption_words"):
+        if captioner.max_words is not None and getattr(config.data, key) > captioner.max_words:
+            raise ConfigError(
+                f"data: {key} is {getattr(config.data, key)}, but the captioner decodes at most "
+                f"{captioner.max_words} words"
+            )
+    return captioner
 
 
 def _start_from(first: TrainedCaptioner, trained: TrainedCaptioner, path: str) -> None:
