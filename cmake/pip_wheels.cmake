@@ -1,8 +1,9 @@
-# Given as -DCMAKE_PROJECT_INCLUDE=cmake/pip_wheels.cmake where ROS comes from pip wheels.
+# For ROS from pip wheels: -DCMAKE_PROJECT_INCLUDE=cmake/pip_wheels.cmake
 #
-# The message generator exports the numpy headers of the building machine as an include path. Those of the machine that
-# built the wheels do not exist here, and our own may lie inside the source tree (.venv): CMake refuses both when it
-# generates. So the former are dropped and the latter kept to this build, once all targets are known.
+# The message generator exports the numpy headers of the build machine as an include directory. CMake rejects two kinds
+# of such directories at generate time: those of the machine that built the wheels, which do not exist here, and our own
+# if they are inside the source tree (.venv). Remove the former and limit the latter to the build interface, after all
+# targets are known.
 
 function(mend_include_directories)
   get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)

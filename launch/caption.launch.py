@@ -1,4 +1,4 @@
-"""Starts the caption node: `ros2 launch smart_caption_ros caption.launch.py image_topic:=/camera/image_raw`.
+"""Start the caption node: `ros2 launch smart_caption_ros caption.launch.py image_topic:=/camera/image_raw`.
 
 `ros2 launch smart_caption_ros caption.launch.py --show-args` lists the arguments.
 """
@@ -22,42 +22,42 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         "image_topic",
         default_value="image",
-        description="The camera's sensor_msgs/Image topic; its JPEG twin is <image_topic>/compressed.",
+        description="sensor_msgs/Image topic of the camera; compressed images are on <image_topic>/compressed.",
     ),
     DeclareLaunchArgument(
         "caption_topic",
         default_value="robot/caption",
-        description="Where captions go; <caption_topic>/text and <caption_topic>/image follow it.",
+        description="Topic of the captions; text and overlays are on <caption_topic>/text and <caption_topic>/image.",
     ),
     DeclareLaunchArgument(
         "bundle",
         default_value="",
-        description="Folder of the bundle that holds the model; empty: what params_file says.",
+        description="Folder of the bundle to load; empty: the value in params_file.",
     ),
     DeclareLaunchArgument(
         "engine",
         default_value="",
-        description="Engine that runs the model, or auto; empty: what params_file says.",
+        description="Engine that runs the model, or auto; empty: the value in params_file.",
     ),
     DeclareLaunchArgument(
         "detector",
         default_value="",
-        description="ONNX file of a detector that finds the objects; empty: what params_file says.",
+        description="ONNX file of an object detector; empty: the value in params_file.",
     ),
     DeclareLaunchArgument(
         "detections",
         default_value="detections",
-        description="Topic of detected objects, for a node without a detector of its own.",
+        description="Topic of the detected objects.",
     ),
     DeclareLaunchArgument(
         "detection_slop",
         default_value="",
-        description="Longest time between an image and its detections in seconds; empty: what params_file says.",
+        description="Maximum time between an image and its detections [s]; empty: the value in params_file.",
     ),
     DeclareLaunchArgument(
         "params_file",
         default_value=str(CONFIG / "caption.yaml"),
-        description="Parameters of the node.",
+        description="Parameter file of the node.",
     ),
     DeclareLaunchArgument(
         "namespace",
@@ -68,19 +68,19 @@ ARGUMENTS = (
         "use_sim_time",
         default_value="false",
         choices=["true", "false"],
-        description="Take the time from /clock: for simulations and for bags played with --clock.",
+        description="Use the time on /clock: for simulations and for bags played with --clock.",
     ),
     DeclareLaunchArgument(
         "log_level",
         default_value="info",
         choices=["debug", "info", "warn", "error", "fatal"],
-        description="Least severe messages that are logged.",
+        description="Minimum severity of logged messages.",
     ),
 )
 
 
 def caption_node(context: LaunchContext) -> list[LifecycleNode]:
-    """The node; it configures and activates itself unless the parameter `autostart` is false."""
+    """Create the node, which configures and activates itself unless the parameter `autostart` is false."""
     value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
     overrides: dict[str, object] = {"use_sim_time": value["use_sim_time"] == "true"}
     overrides |= {name: value[name] for name in ("bundle", "engine", "detector") if value[name]}
@@ -104,10 +104,10 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
 
 
 def generate_launch_description() -> LaunchDescription:
-    """What `ros2 launch` runs."""
-    # 1. Shared memory with room for images, unless the user has a profile already.
+    """Build the launch description."""
+    # 1. Fast DDS profile with shared memory for images, unless the user has chosen a profile.
     profile = os.environ.get(PROFILE_VARIABLE) or str(CONFIG / "fastdds_shared_memory.xml")
-    # 2. The arguments. 3. The node.
+    # 2. Arguments. 3. Node.
     return LaunchDescription(
         [SetEnvironmentVariable(PROFILE_VARIABLE, profile), *ARGUMENTS, OpaqueFunction(function=caption_node)]
     )
