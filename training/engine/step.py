@@ -15,7 +15,7 @@ from training.engine.distributed import Processes
 from training.engine.optimizers import clip_gradient
 from training.engine.tasks.task import Task
 from training.errors import TrainingError
-from training.objectives.objective import Outcome
+from training.objectives.objective import BatchLoss
 
 
 class MicroBatch(NamedTuple):
@@ -46,7 +46,7 @@ class _Forward(nn.Module):
         self.learning = nn.ModuleDict(learning)
         self._task = task
 
-    def forward(self, inputs: Any, images: np.ndarray) -> Outcome:
+    def forward(self, inputs: Any, images: np.ndarray) -> BatchLoss:
         return self._task.loss(inputs, images)
 
 
@@ -96,13 +96,13 @@ class GradientStep:
         processes = self._processes
         with processes.fail_in_all():
             self._parts = next(batches)
-        outcomes = []
+        losses = []
         for left, part in zip(range(len(self._parts), 0, -1), self._parts, strict=True):
             with processes.without_gradient_sum(self._forward) if left > 1 else nullcontext():
-                outcomes.append(self._outcome(part))
-                processes.backward(outcomes[-1].loss * part.weight)
+                losses.append(self._loss(part))
+                processes.backward(losses[-1].loss * part.weight)
         norms = [clip_gradient(module, self._phase.clipping) for module in self._learning.values()]
-        return self._result(outcomes, norms)
+        return self._result(losses, norms)
 
     def verify(self) -> None:
         """Compute the loss of the last batch again, with the weights after the step.
@@ -111,20 +111,20 @@ class GradientStep:
             TrainingError: the loss is not finite or has exploded: the weights are not worth keeping.
         """
         with torch.no_grad():
-            outcomes = [self._outcome(part) for part in self._parts]
-        if outcomes:
-            self._result(outcomes, [])
+            losses = [self._loss(part) for part in self._parts]
+        if losses:
+            self._result(losses, [])
 
-    def _outcome(self, part: MicroBatch) -> Outcome:
-        outcome: Outcome = self._forward(self._processes.to_device(part.inputs), part.images)
-        return outcome
+    def _loss(self, part: MicroBatch) -> BatchLoss:
+        loss: BatchLoss = self._forward(self._processes.to_device(part.inputs), part.images)
+        return loss
 
-    def _result(self, outcomes: list[Outcome], norms: list[Tensor]) -> StepResult:
+    def _result(self, losses: list[BatchLoss], norms: list[Tensor]) -> StepResult:
         """The same result in every process, over all of them."""
         processes, weights = self._processes, [part.weight for part in self._parts]
-        loss = torch.stack([o.loss.detach() * weight for o, weight in zip(outcomes, weights, strict=True)]).sum()
+        loss = torch.stack([o.loss.detach() * weight for o, weight in zip(losses, weights, strict=True)]).sum()
         values = torch.stack([loss, *(norm / processes.count for norm in norms)]).tolist()  # waits for the device once
-        rewards = [o.reward * weight for o, weight in zip(outcomes, weights, strict=True) if o.reward is not None]
+        rewards = [o.reward * weight for o, weight in zip(losses, weights, strict=True) if o.reward is not None]
         total, reward, *lengths = processes.sum([values[0], sum(rewards), *values[1:]])
         result = StepResult(total, reward if rewards else None, dict(zip(self._learning, lengths, strict=False)))
         if problem := self._problem(result):
@@ -134,7 +134,7 @@ class GradientStep:
     def _problem(self, result: StepResult) -> str | None:
         if not math.isfinite(result.loss):
             return f"the loss is {result.loss}"
-        if abs(result.loss) > self._task.largest_loss:
+        if abs(result.loss) > self._task.max_loss:
             return f"the loss is {result.loss:.3g}: it has exploded"
         for name, norm in result.gradient_norms.items():
             if not math.isfinite(norm):

@@ -1,4 +1,4 @@
-"""What training minimises. A new objective is one file and one line here."""
+"""Training objectives by name. A new one is one file and one line here."""
 
 from training.objectives.cross_entropy import CrossEntropy
 from training.objectives.objective import Objective

@@ -1,21 +1,18 @@
-"""What a training phase asks of an objective, and what every objective is made of."""
+"""The interface of training objectives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.configs.schema import PhaseConfig
 from training.models.captioner import Captioner, Visual
 
-if TYPE_CHECKING:
-    from training.configs.schema import PhaseConfig
-
-
-HOPELESS = 5.0
-"""A loss so many times that of guessing all words alike, ln V, has exploded; before it learns a captioner has 1."""
+MAX_LOSS_FACTOR = 5.0
+"""A loss of more than this many times ln V, the loss of a uniform prediction, counts as exploded."""
 
 
 @dataclass(frozen=True)
@@ -31,35 +28,36 @@ class TrainingCaptions:
     """Longest caption that is trained on, in words, end token included."""
 
 
-class Outcome(NamedTuple):
-    """Of one batch."""
+class BatchLoss(NamedTuple):
+    """Loss of a batch, or of a part of one."""
 
     loss: Tensor
     """() float32."""
     reward: float | None = None
-    """Mean reward of the captions that were tried, where the objective has one."""
+    """Mean reward of the captions that were sampled; None for objectives without one."""
 
 
 class Objective(Protocol):
-    """Made once a phase, called once a batch, or once for each part of one."""
+    """The loss of a training phase: made once a phase, called once for each batch or part of a batch."""
 
-    largest_loss: float
-    """A loss beyond it, on either side of 0, has exploded."""
+    max_loss: float
+    """A loss whose absolute value is greater counts as exploded."""
 
-    def __init__(self, captions: TrainingCaptions, phase: "PhaseConfig") -> None: ...
+    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None: ...
 
-    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> Outcome:
-        """
+    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> BatchLoss:
+        """Compute the loss of B images.
+
         Args:
             captioner: in training mode.
-            visual: of B images.
-            images: (B,) integers, which images of the training split they are.
+            visual: what the captioner takes of the images.
+            images: (B,) integers, their indices in the training split.
         """
         ...
 
     def weight(self, images: np.ndarray) -> float:
-        """What the loss of ``images`` is a mean over: how many words, or images.
+        """Count the terms over which the loss of ``images`` is a mean: words, or images.
 
-        By it the losses of parts make up that of a batch.
+        The loss of a batch is the mean of the losses of its parts, weighted by this count.
         """
         ...

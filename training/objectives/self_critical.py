@@ -1,43 +1,39 @@
-"""Self-critical training on beams, the second stage of SMArT's training (Sec. III-C, Eq. 9), as M2's code has it.
+"""Self-critical training on beams, the second stage of SMArT's training (Sec. III-C, Eq. 9), as in M2's code.
 
-The k hypotheses of one beam search, made with dropout on, are the samples of an image; CIDEr-D is their reward r,
+The k hypotheses of one beam search, made with dropout on, are the samples of an image. CIDEr-D is their reward r, and
 the mean of the k rewards is the baseline b:
 
     loss = - mean over images and beams of  (r - b) * (1 / T) sum over steps of log p(word)
 
-T is the longest length for every caption, ended or not, so it scales the step and favours no length. For samples
-drawn from the model the expectation of the gradient is (k - 1) / (k T) times that of the negative expected reward:
-the baseline holds a k-th of a sample's own reward. (Beams are not drawn, they are the most probable: what is
-maximised is the reward of what the robot would say.) The gradient passes through the search itself, so it belongs
-to the very probabilities, dropout and all, by which the words were chosen.
+T is the greatest length, the same for all captions, so it scales the step and favours no length. For samples drawn
+from the model, the expectation of the gradient is (k - 1) / (k T) times that of the negative expected reward, because
+the baseline contains 1 / k of a sample's own reward. Beams are not drawn but are the most probable captions, so
+training maximises the reward of the captions that the robot would choose. The gradient passes through the search, so
+it is that of the probabilities, dropout included, by which the words were chosen.
 """
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from training.configs.schema import PhaseConfig
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.evaluation.metrics.cider_d import CiderD
 from training.models.captioner import Captioner, Visual
-from training.objectives.objective import HOPELESS, Outcome, TrainingCaptions
+from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
 
-if TYPE_CHECKING:
-    from training.configs.schema import PhaseConfig
-
-
-GREATEST_REWARD = 10.0
-"""Of CIDEr-D."""
+MAX_REWARD = 10.0
+"""Greatest possible CIDEr-D."""
 
 Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Images (B,) and words (B, k, T) -> (B, k), as :meth:`training.evaluation.metrics.cider_d.CiderD.score`."""
+"""Images (B,) and words (B, k, T) -> rewards (B, k), as :meth:`training.evaluation.metrics.cider_d.CiderD.score`."""
 
 
 def self_critical_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
-    """REINFORCE with the mean of an image's rewards as baseline.
+    """Compute the loss of REINFORCE with the mean of an image's rewards as baseline.
 
     Args:
         log_probabilities: (B, k, T) of the words, 0 after the end token.
@@ -53,17 +49,17 @@ def self_critical_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
 class SelfCritical:
     """Beam search, reward and loss of a batch."""
 
-    def __init__(self, captions: TrainingCaptions, phase: "PhaseConfig") -> None:
+    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
         self._search = SearchSettings(phase.beam_size, captions.max_words, stop="all")
         corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
         self.reward: Reward = corpus.score
-        self.largest_loss = GREATEST_REWARD * HOPELESS * math.log(len(captions.vocabulary))
+        self.max_loss = MAX_REWARD * MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 
-    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> Outcome:
+    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> BatchLoss:
         found = beam_search(captioner, visual, self._search)
         scores = self.reward(images, found.words.cpu().numpy())
         rewards = torch.from_numpy(scores).to(found.log_probabilities)
-        return Outcome(self_critical_loss(found.log_probabilities, rewards), float(scores.mean()))
+        return BatchLoss(self_critical_loss(found.log_probabilities, rewards), float(scores.mean()))
 
     def weight(self, images: np.ndarray) -> float:
         return float(len(images))

@@ -20,7 +20,7 @@ from training.engine.trainer import Trainer
 from training.errors import ConfigError, TrainingError
 from training.models.captioner import Captioner, Visual
 from training.objectives import OBJECTIVES, CrossEntropy
-from training.objectives.objective import Outcome
+from training.objectives.objective import BatchLoss
 
 # Twelve images: two batches of five, whose captions no two processes share evenly, and a short one.
 XE = {"name": "frozen", "epochs": 6, "learning_rate": 3e-3, "schedule": "constant", "images_per_batch": 5}
@@ -94,7 +94,7 @@ def test_the_precision_is_that_of_the_experiment(data: Path, tmp_path: Path, pre
     seen = []
 
     class Watching(CrossEntropy):
-        def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> Outcome:
+        def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> BatchLoss:
             seen.append(captioner.encode(visual).caches[0].keys.dtype)
             return super().__call__(captioner, visual, images)
 
@@ -150,8 +150,8 @@ def test_a_gradient_that_is_not_finite_is_not_learnt_from(
     class Edge(CrossEntropy):
         """A loss of 0 with an infinite slope."""
 
-        def __call__(self, captioner: Captioner, *arguments: Any) -> Outcome:
-            return Outcome((super().__call__(captioner, *arguments).loss * 0).sqrt())
+        def __call__(self, captioner: Captioner, *arguments: Any) -> BatchLoss:
+            return BatchLoss((super().__call__(captioner, *arguments).loss * 0).sqrt())
 
     monkeypatch.setitem(OBJECTIVES, "cross_entropy", Edge)
     with pytest.raises(TrainingError, match="the norm of the captioner's gradient is nan, at frozen 1/6, step 0"):

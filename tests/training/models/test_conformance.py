@@ -357,7 +357,7 @@ def test_the_gradient_of_a_self_critical_step_is_that_of_teacher_forcing(caption
     words = (*SPECIAL, *(f"w{index}" for index in range(4, 30)))
     corpus = [[[words[w] for w in random.integers(4, 30, 5)] for _ in range(3)] for _ in range(4)]
     phase = PhaseConfig("scst", 1, 1e-5, objective="self_critical", beam_size=BEAMS)
-    objective = SelfCritical(TrainingCaptions(corpus, Vocabulary(words), MAX_WORDS), phase)
+    objective = SelfCritical(TrainingCaptions(corpus, Vocabulary(words), MAX_WORDS, MAX_WORDS), phase)
     visual, images = tiny_visual(4, 6, seed=12, ragged=True), np.arange(4)
     outcome = objective(captioner, visual, images)
     found = gradients(captioner, outcome.loss)

@@ -22,7 +22,7 @@ from training.errors import ConfigError
 from training.evaluation.metrics.coco import score_captions
 from training.models.captioner import HookContext
 from training.objectives import OBJECTIVES
-from training.objectives.objective import Objective, Outcome
+from training.objectives.objective import BatchLoss, Objective
 
 
 class CaptioningTask:
@@ -53,8 +53,8 @@ class CaptioningTask:
         self._objective: Objective
 
     @property
-    def largest_loss(self) -> float:
-        return self._objective.largest_loss
+    def max_loss(self) -> float:
+        return self._objective.max_loss
 
     def prepare(self) -> None:
         for module in (self.trained.captioner, self.trained.backbone):
@@ -91,7 +91,7 @@ class CaptioningTask:
     def read(self, images: np.ndarray, random: np.random.Generator) -> VisualBatch:
         return self.inputs.training_batch(images, random)
 
-    def loss(self, inputs: VisualBatch, images: np.ndarray) -> Outcome:
+    def loss(self, inputs: VisualBatch, images: np.ndarray) -> BatchLoss:
         return self._objective(self.trained.captioner, self.inputs.visual(inputs), images)
 
     def on_epoch(self, context: HookContext) -> None:

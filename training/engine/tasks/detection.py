@@ -25,7 +25,7 @@ from training.engine.distributed import Processes
 from training.engine.tasks.task import Learning
 from training.errors import DataError
 from training.models.captioner import HookContext
-from training.objectives.objective import Outcome
+from training.objectives.objective import BatchLoss
 from training.paths import CHECKOUT
 from training.vision.detection_classes import DETECTION_CLASSES
 from training.vision.released_weights import locate
@@ -48,7 +48,7 @@ class DetectionTask:
     result_file: ClassVar[str] = "detector.safetensors"
     selection: ClassVar[str | None] = None
     score_columns: ClassVar[Mapping[str, str]] = {"loss": "loss"}
-    largest_loss = float("inf")
+    max_loss = float("inf")
 
     def __init__(self, config: DetectionExperimentConfig, data: Path, cache: Path, processes: Processes) -> None:
         """
@@ -110,7 +110,7 @@ class DetectionTask:
         frames = torch.from_numpy(np.stack([frame for frame, _ in views]))
         return Frames(frames, targets_of(self._labels, names, [view for _, view in views]))
 
-    def loss(self, inputs: Frames, images: np.ndarray) -> Outcome:
+    def loss(self, inputs: Frames, images: np.ndarray) -> BatchLoss:
         detector, targets = self.detector, inputs.targets
         with torch.no_grad():
             levels = detector.network(inputs.image_bgr.permute(0, 3, 1, 2).float())
@@ -123,7 +123,7 @@ class DetectionTask:
             loss = detection_loss(found, targets, detector.cells, detector.strides)
             if before is not None:
                 loss = loss + self.config.phases[self._phase].keep * keeping_loss(found, before, kept)
-            return Outcome(loss / len(images))
+            return BatchLoss(loss / len(images))
 
     def on_epoch(self, context: HookContext) -> None:
         pass

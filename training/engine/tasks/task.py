@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from training.configs.schema import TrainingConfig
 from training.engine.distributed import Processes
 from training.models.captioner import HookContext
-from training.objectives.objective import Outcome
+from training.objectives.objective import BatchLoss
 
 
 class Learning(NamedTuple):
@@ -37,7 +37,7 @@ class Task(Protocol):
     """Columns of the table at the end: title -> key of an epoch's entry in the log."""
 
     @property
-    def largest_loss(self) -> float:
+    def max_loss(self) -> float:
         """A loss beyond this, on either side of 0, has exploded."""
         ...
 
@@ -108,7 +108,7 @@ class Task(Protocol):
         """
         ...
 
-    def loss(self, inputs: Any, images: np.ndarray) -> Outcome:
+    def loss(self, inputs: Any, images: np.ndarray) -> BatchLoss:
         """Compute the loss of images, in the precision of the run.
 
         Args:
