@@ -1,4 +1,4 @@
-"""Copies of the bundles that tests may change."""
+"""Copies of the committed bundles, with and without a detector beside the vision graph."""
 
 import json
 from pathlib import Path

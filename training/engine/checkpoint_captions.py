@@ -71,7 +71,7 @@ class CheckpointCaptioner:
         for start in tqdm(range(0, len(images), BATCH), desc=self.name, unit="batch"):
             names = images[start : start + BATCH]
             if self.trained.backbone is None:
-                visual = Visual(*read_batch(features, names))
+                visual = Visual(*read_batch(features, names, type(self.trained.captioner)))
             else:
                 assert read_image is not None
                 frames = np.stack([squash(read_image(name), (IMAGE_SIZE, IMAGE_SIZE)) for name in names])
