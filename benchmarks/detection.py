@@ -198,7 +198,7 @@ def labelled_photographs(arguments: argparse.Namespace, folder: Path) -> Path:
         cv2.imwrite(str(folder / f"{number}.png"), frame)
         height, width = frame.shape[:2]
         truth.add_image(f"{number}.png", width, height)
-        sure = boxes.chosen(boxes.scores >= arguments.score)
+        sure = boxes.select(boxes.scores >= arguments.score)
         for box, class_id in zip(sure.xyxy, sure.class_ids.tolist(), strict=True):
             truth.add_box(class_id, (box * [width, height, width, height]).tolist())
     return truth.write(folder / "labelled.json")

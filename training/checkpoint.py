@@ -1,6 +1,6 @@
 """Checkpoints: one safetensors file, its JSON state in the header, written under another name and renamed.
 
-No pickle is written or read. A kill at any moment leaves the last whole file.
+No pickle is written or read. A kill at any moment leaves the last complete file.
 """
 
 import json
@@ -17,24 +17,24 @@ from smart_caption_ros.files import replaced_atomically
 from training.errors import CheckpointError
 
 _SIZE = struct.Struct("<Q")
-"""What a safetensors file begins with: the length of its JSON header."""
+"""First bytes of a safetensors file: the length of its JSON header."""
 
 
 def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
-    """Write atomically: ``path`` is either the old file or the whole new one."""
+    """Write atomically: ``path`` is either the old file or the complete new one."""
     contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
     with replaced_atomically(path) as unfinished:
         save_file(contiguous, unfinished, metadata={"state": json.dumps(state)})
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and state of :func:`save_checkpoint`, of a run that may be writing its next.
+    """Read tensors and state of :func:`save_checkpoint`, while a run may be replacing the file.
 
     Raises:
         CheckpointError: the file is missing, truncated or not a checkpoint.
     """
     try:
-        # One open file: safe_open opens the path twice, and a run that goes on may put its next checkpoint in between.
+        # The file is read once: safe_open opens the path twice, and a run may replace the file in between.
         whole = path.read_bytes()
         tensors = load(whole)
         header = json.loads(whole[_SIZE.size : _SIZE.size + _SIZE.unpack_from(whole)[0]])
@@ -44,17 +44,17 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def with_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """``tensors`` with ``prefix.`` before every name."""
+    """Put ``prefix.`` before every name."""
     return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
 
 
 def under_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose name begins with ``prefix.``, without it."""
+    """Select the tensors whose name begins with ``prefix.``, and remove it."""
     return {name[len(prefix) + 1 :]: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """An optimizer's state as named tensors, ``<parameter index>.<name>``."""
+    """Return an optimizer's state as named tensors, ``<parameter index>.<name>``."""
     state = optimizer.state_dict()["state"]
     return {
         f"{index}.{name}": torch.as_tensor(value) for index, values in state.items() for name, value in values.items()
@@ -62,7 +62,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put back what :func:`optimizer_tensors` took."""
+    """Load the state that :func:`optimizer_tensors` returned."""
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         index, _, name = key.partition(".")

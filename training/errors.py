@@ -1,4 +1,4 @@
-"""Errors of the workstation's commands. Each message is one sentence: what, where, what to do."""
+"""Errors of the workstation's commands. Each message is one sentence: what is wrong, where, and what to do."""
 
 
 class DataError(Exception):

@@ -1,4 +1,4 @@
-"""Where the data sets are."""
+"""Folders of the checkout and of the data sets."""
 
 import os
 from pathlib import Path
@@ -7,5 +7,5 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def data_folder() -> Path:
-    """``SMART_CAPTION_DATA``, else ``../shared/data`` beside the checkout."""
+    """Return the folder that ``SMART_CAPTION_DATA`` names, else ``../shared/data`` beside the checkout."""
     return Path(os.environ.get("SMART_CAPTION_DATA", CHECKOUT.parent / "shared" / "data"))

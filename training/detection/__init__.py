@@ -1,1 +1,1 @@
-"""The detector beside the captioner's backbone: its weights, labels for it, its loss, and training it."""
+"""Labels, sampling and loss of the detector beside the backbone; :mod:`training.engine.tasks.detection` trains it."""

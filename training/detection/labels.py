@@ -1,10 +1,10 @@
-"""Boxes of the photographs that a detector learns from: one file format, whoever drew them.
+"""Boxes of images for the training of a detector: one file format for all sources of labels.
 
-A file is UTF-8 text, a JSON object a line. The first says what the file is: ``{"detection_labels": 1, "made_by": ...,
-"classes": [...]}``, the classes that were looked for, so that a photograph without a box of one of them shows none.
-Each other line is a photograph: ``{"image": id, "boxes": [[x1, y1, x2, y2], ...], "classes": [...], "scores": [...]}``,
-boxes in fractions of its width and height, classes by their names, scores from 0 to 1 (1: a person or a renderer said
-so, less: how sure a detector was).
+A file is UTF-8 text, a JSON object a line. The first line is the header ``{"detection_labels": 1, "made_by": ...,
+"classes": [...]}`` with all classes that were labelled, so that an image without a box of one of them has no such
+object. Each other line is an image: ``{"image": id, "boxes": [[x1, y1, x2, y2], ...], "classes": [...],
+"scores": [...]}``, boxes in fractions of its width and height, classes by their names, scores from 0 to 1 (1 from a
+person or a renderer, less from a detector).
 """
 
 import json
@@ -26,52 +26,52 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Boxes:
-    """Of one photograph. N boxes."""
+    """N boxes of one image."""
 
     xyxy: NDArray[np.float32]
-    """(N, 4), fractions of the photograph's width and height, in [0, 1]."""
+    """(N, 4), fractions of the image's width and height, in [0, 1]."""
     class_ids: NDArray[np.int64]
-    """(N,), places in the list of classes that they were read for."""
+    """(N,), indices into the class names that the labels were read for."""
     scores: NDArray[np.float32]
     """(N,), in (0, 1]."""
 
     def __len__(self) -> int:
         return len(self.scores)
 
-    def chosen(self, which: NDArray[np.bool_]) -> "Boxes":
-        """Those where ``which`` (N,) is True."""
+    def select(self, which: NDArray[np.bool_]) -> "Boxes":
+        """Select the boxes where ``which`` (N,) is True."""
         return Boxes(self.xyxy[which], self.class_ids[which], self.scores[which])
 
 
 @dataclass
 class Labels:
-    """The boxes of many photographs, for a detector of certain classes."""
+    """The boxes of many images, for a detector of certain classes."""
 
     class_names: tuple[str, ...]
     boxes: dict[str, Boxes] = field(default_factory=dict)
-    """By image id; a photograph that is not here was not looked at."""
-    _sought: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    """By image id; an image that is not here has no labels."""
+    _labelled_classes: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     made_by: list[str] = field(default_factory=list)
-    """Who drew them, each once."""
+    """Sources of the labels, each once."""
 
-    def sought(self, image: str) -> NDArray[np.bool_]:
-        """(classes,) which classes were looked for in a photograph that has labels."""
-        return self._sought[image]
+    def labelled_classes(self, image: str) -> NDArray[np.bool_]:
+        """Return (classes,) bool, the classes that the labels of an image cover."""
+        return self._labelled_classes[image]
 
     def add(self, path: Path, prefix: str = "") -> None:
-        """Read a file; classes that this detector does not have are left out.
+        """Read a file; boxes of classes that the detector does not have are ignored.
 
         Args:
-            prefix: goes before each image id.
+            prefix: put before each image id.
 
         Raises:
-            DataError: the file is missing or malformed, or a photograph has labels already.
+            DataError: the file is missing or malformed, or an image has labels already.
         """
         header, records = read_records(path)
         if (teacher := str(header.get("made_by", "unknown"))) not in self.made_by:
             self.made_by.append(teacher)
         known = {name: index for index, name in enumerate(self.class_names)}
-        sought = np.isin(self.class_names, [normalise(name) for name in header["classes"]])
+        labelled = np.isin(self.class_names, [normalise(name) for name in header["classes"]])
         for record in records:
             image = prefix + record["image"]
             if image in self.boxes:
@@ -80,19 +80,19 @@ class Labels:
                 self.boxes[image] = _boxes(record, known)
             except (AttributeError, TypeError, ValueError) as error:
                 raise DataError(f"{path}, image {image}: {error}") from None
-            self._sought[image] = sought
+            self._labelled_classes[image] = labelled
 
 
 def read_labels(files: Sequence[str], folder: Path, class_names: Sequence[str]) -> Labels:
-    """The labels of several files.
+    """Read the labels of several files.
 
     Args:
-        files: each ``PATH``, or ``NAME=PATH`` for the data set ``NAME`` of a mixture, whose image ids begin with
+        files: each ``PATH``, or ``NAME=PATH`` for the source ``NAME`` of a mixture, whose image ids begin with
             ``NAME/``.
-        folder: that relative paths are below.
+        folder: folder of relative paths.
 
     Raises:
-        DataError: a file is missing or malformed, or two have the same photograph.
+        DataError: a file is missing or malformed, or two contain the same image.
     """
     labels = Labels(tuple(class_names))
     for entry in files:
@@ -102,7 +102,7 @@ def read_labels(files: Sequence[str], folder: Path, class_names: Sequence[str]) 
 
 
 def read_records(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The first line of a file, and the others.
+    """Read the header of a file and its images.
 
     Raises:
         DataError: the file is missing or malformed.
@@ -139,19 +139,19 @@ def _boxes(record: Mapping[str, Any], known: Mapping[str, int]) -> Boxes:
     if not len(found.xyxy) == len(found.class_ids) == len(found.scores):
         raise ValueError("boxes, classes and scores are not as many")
     has_area = (found.xyxy[:, 2:] > found.xyxy[:, :2]).all(axis=1)
-    return found.chosen(has_area & (found.class_ids >= 0) & (found.scores > 0))
+    return found.select(has_area & (found.class_ids >= 0) & (found.scores > 0))
 
 
 class LabelWriter:
-    """Writes a file of labels photograph by photograph, under another name until all are there.
+    """Writes a file of labels image by image, under a temporary name until it is complete.
 
-    A file that was left unfinished goes on where it stopped; a line that a kill has cut in two is done again.
+    An unfinished file is continued; a line that a kill has truncated is removed.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
         """
         Args:
-            header: what the first line says beside the version.
+            header: content of the first line besides the version.
 
         Raises:
             DataError: the unfinished file was begun with another header.
@@ -160,7 +160,7 @@ class LabelWriter:
         self._unfinished = path.with_name(f"{path.name}.unfinished")
         self._header = {"detection_labels": VERSION, **header}
         self.done: set[str] = set()
-        """Image ids that are in the file."""
+        """Ids of the images in the file."""
         self._stream: TextIO | None = None
 
     def __enter__(self) -> "LabelWriter":
@@ -181,7 +181,7 @@ class LabelWriter:
     def add(
         self, image: str, boxes: Iterable[Sequence[float]], classes: Sequence[str], scores: Iterable[float]
     ) -> None:
-        """Write a photograph's boxes: xyxy in fractions of it, names of classes, scores."""
+        """Write the boxes of an image: xyxy in fractions of its size, class names, scores."""
         self._write({
             "image": image,
             "boxes": [[round(float(value), 4) for value in box] for box in boxes],
@@ -191,7 +191,7 @@ class LabelWriter:
         self.done.add(image)
 
     def finish(self) -> None:
-        """All photographs are there: the file gets its name."""
+        """Give the complete file its name."""
         assert self._stream is not None
         self._stream.close()
         self._unfinished.replace(self.path)

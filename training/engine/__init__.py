@@ -1,1 +1,1 @@
-"""The training loop and what it needs: steps, processes, checkpoints, averages, schedules."""
+"""The training loop: experiments, tasks, steps, processes, checkpoints, averages, schedules and reports."""

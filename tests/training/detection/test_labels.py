@@ -29,7 +29,7 @@ def test_boxes_are_read_as_they_were_written_for_the_classes_that_are_wanted(tmp
     assert labels.boxes["one"].class_ids.tolist() == [0]
     np.testing.assert_allclose(labels.boxes["one"].scores, [0.5])
     assert len(labels.boxes["two"]) == 0
-    assert labels.sought("two").tolist() == [True, True, False]
+    assert labels.labelled_classes("two").tolist() == [True, True, False]
 
 
 def test_the_name_of_a_data_set_of_a_mixture_goes_before_its_image_ids(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from training.data.augmentation import View
 from training.detection.labels import Boxes, Labels
 from training.detection.loss import (
     Targets,
-    answering_cells,
+    assigned_cells,
     detection_loss,
-    generalised_overlaps,
+    generalised_iou,
     keeping_loss,
     targets_of,
 )
@@ -37,7 +37,7 @@ def loss(found: RawDetections, wanted: Targets) -> float:
 
 def perfect(wanted: Targets) -> RawDetections:
     """What a detector would say that had learnt all of it."""
-    answers = answering_cells(wanted, DETECTOR.cells, DETECTOR.strides)[0]
+    answers = assigned_cells(wanted, DETECTOR.cells, DETECTOR.strides)[0]
     scores, boxes = torch.full((1, len(DETECTOR.cells), 2), 1e-5), torch.zeros(1, len(DETECTOR.cells), 4)
     for index, class_id in enumerate(wanted.class_ids[0].tolist()):
         scores[0, answers[:, index], class_id] = 1 - 1e-5
@@ -49,7 +49,7 @@ def perfect(wanted: Targets) -> RawDetections:
 @pytest.mark.parametrize("centre", [30.0, 113.0])
 def test_every_box_has_cells_in_its_middle_on_maps_that_suit_its_size(side: float, centre: float) -> None:
     box = [(centre - side / 2) / 224, (centre - side / 4) / 224, (centre + side / 2) / 224, (centre + side / 4) / 224]
-    answers = answering_cells(targets((box, 0, 1.0)), DETECTOR.cells, DETECTOR.strides)[0, :, 0]
+    answers = assigned_cells(targets((box, 0, 1.0)), DETECTOR.cells, DETECTOR.strides)[0, :, 0]
     assert answers.any()
     strides = set(DETECTOR.strides[answers, 0].tolist())
     assert strides <= {stride for stride in STRIDES if side / stride <= 8 or stride == STRIDES[-1]}
@@ -79,8 +79,8 @@ def test_a_class_that_nobody_looked_for_is_no_mistake() -> None:
     found = perfect(wanted)
     found.class_scores[..., 1] = 0.95
     assert loss(found, wanted) > 10
-    not_sought = wanted._replace(sought=torch.tensor([[True, False]]))
-    assert loss(found, not_sought) < 0.01
+    not_labelled = wanted._replace(labelled_classes=torch.tensor([[True, False]]))
+    assert loss(found, not_labelled) < 0.01
 
 
 def test_a_photograph_without_labels_teaches_nothing_but_has_a_gradient() -> None:
@@ -117,7 +117,7 @@ def test_boxes_move_with_the_view_and_leave_with_it() -> None:
 
 def test_the_generalised_overlap_of_boxes_apart_falls_with_their_distance() -> None:
     box = torch.tensor([[0.0, 0.0, 1.0, 1.0]])
-    values = [float(generalised_overlaps(box, box + shift)) for shift in (0.0, 0.5, 2.0, 4.0)]
+    values = [float(generalised_iou(box, box + shift)) for shift in (0.0, 0.5, 2.0, 4.0)]
     assert values[0] == pytest.approx(1.0)
     assert values == sorted(values, reverse=True)
     assert values[-1] < -0.5

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from training.detection.labels import Boxes, Labels
-from training.detection.sampling import COMMON, MOST, draw_epoch, repeat_factors
+from training.detection.sampling import COMMON_SHARE, MAX_REPEAT, draw_epoch, repeat_factors
 
 
 def labels_of(*classes: list[tuple[int, float]]) -> tuple[Labels, list[str]]:
@@ -22,13 +22,13 @@ def test_a_photograph_is_repeated_for_the_rarest_class_in_it() -> None:
     labels, images = labels_of(*[[(0, 1.0)]] * 399, [(0, 1.0), (1, 1.0)])
     factors = repeat_factors(labels, images)
     assert np.allclose(factors[:-1], 1.0)
-    assert np.isclose(factors[-1], np.sqrt(COMMON / (1 / 400)))
+    assert np.isclose(factors[-1], np.sqrt(COMMON_SHARE / (1 / 400)))
 
 
 def test_an_uncertain_box_repeats_its_photograph_less() -> None:
     labels, images = labels_of(*[[(0, 1.0)]] * 398, [(1, 0.9)], [(1, 0.2)])
     *_, sure, unsure = repeat_factors(labels, images)
-    assert 1 < unsure < sure <= MOST
+    assert 1 < unsure < sure <= MAX_REPEAT
 
 
 def test_a_photograph_without_boxes_comes_once() -> None:
@@ -43,7 +43,7 @@ def test_photographs_without_labels_come_once_and_make_no_class_rarer() -> None:
     assert factors[-2:].tolist() == [1.0, 1.0]
 
 
-@given(st.lists(st.floats(1.0, MOST), min_size=1, max_size=50), st.integers(0, 2**32))
+@given(st.lists(st.floats(1.0, MAX_REPEAT), min_size=1, max_size=50), st.integers(0, 2**32))
 def test_an_epoch_has_each_photograph_about_as_often_as_its_factor_says(factors: list[float], seed: int) -> None:
     order = draw_epoch(np.array(factors), np.random.default_rng(seed))
     times = np.bincount(order, minlength=len(factors))

@@ -115,7 +115,7 @@ class DetectionTask:
         with torch.no_grad():
             levels = detector.network(inputs.image_bgr.permute(0, 3, 1, 2).float())
         found = detector.raw_detections(YoloxOutput(levels, detector.head(levels)))
-        kept = ~targets.sought.any(dim=1)
+        kept = ~targets.labelled_classes.any(dim=1)
         with torch.no_grad():
             before = detector.raw_detections(YoloxOutput(levels, self._first_head(levels))) if kept.any() else None
         # Binary cross-entropy of probabilities is not defined under autocast.

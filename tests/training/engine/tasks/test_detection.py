@@ -17,7 +17,7 @@ from tests.training.event_files import scalars
 from training.checkpoint import load_checkpoint
 from training.data.flickr8k import Flickr8k
 from training.detection.labels import read_labels
-from training.detection.loss import generalised_overlaps
+from training.detection.loss import generalised_iou
 from training.engine.experiment import load_run
 from training.engine.tasks.detection import DetectionTask
 from training.engine.trainer import Trainer
@@ -81,7 +81,7 @@ def found_share(path: Path, data: Path, labels: Path) -> float:
     right = 0
     for index, image in enumerate(images):
         cell, class_id = divmod(int(found.class_scores[index].argmax()), len(detector.class_names))
-        overlap = generalised_overlaps(found.boxes_xyxy[index, cell][None], torch.from_numpy(known.boxes[image].xyxy))
+        overlap = generalised_iou(found.boxes_xyxy[index, cell][None], torch.from_numpy(known.boxes[image].xyxy))
         right += class_id == known.boxes[image].class_ids[0] and float(overlap) > 0.5
     return right / len(images)
 
