@@ -1,1 +1,1 @@
-"""The ROS 2 nodes: the only rooms of this package that import rclpy."""
+"""ROS 2 nodes; the only subpackage that imports rclpy."""
