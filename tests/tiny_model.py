@@ -74,12 +74,12 @@ def tiny_captions(batch: int, group: int, seed: int) -> torch.Tensor:
 
 
 def tiny_smart(token_width: int = 24, vocabulary_size: int = 60, seed: int = 0, **changes: float) -> Smart:
-    """A random SMArT whose captions end at different lengths."""
+    """Build a SMArT with random weights whose captions end at different lengths."""
     torch.manual_seed(seed)
     options = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 5, **changes}
     model = Smart(SmartConfig(vocabulary_size=vocabulary_size, token_width=token_width, **options))  # type: ignore[arg-type]
     with torch.no_grad():
-        # Words that matter to the next word, and beams that end at different steps.
+        # A word influences the next one, and beams end at different steps.
         model.word_embedding.weight *= 8
         model.word_projection.weight *= 2
         model.word_projection.weight[Vocabulary.end_id] *= 1.5
@@ -87,9 +87,9 @@ def tiny_smart(token_width: int = 24, vocabulary_size: int = 60, seed: int = 0, 
 
 
 def tiny_trained(seed: int = 0, class_names: tuple[str, ...] = ()) -> TrainedCaptioner:
-    """Backbone of full size with random weights, tiny captioner, words ``w4`` .. ``w59``.
+    """Build a backbone of full size and a tiny captioner with random weights, words ``w4`` .. ``w59``.
 
-    With class names there is a detector in the backbone, which is sure of many things.
+    With class names the backbone has a detector, which detects many objects with high scores.
     """
     torch.manual_seed(seed)
     mobilenet = MobileNetV2().eval()

@@ -1,4 +1,4 @@
-"""Beam search in torch against a plain one that shares no code with it."""
+"""Beam search in torch compared with a plain one that shares no code with it."""
 
 import pytest
 import torch

@@ -21,9 +21,20 @@ from tests.plain_beam_search import FORBIDDEN, plain_beam_search
 from tests.tiny_model import tiny_captioner, tiny_captions, tiny_visual
 from training.configs.schema import PhaseConfig
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
+from training.engine.buffers import saved_tensors
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models import FAMILIES
-from training.models.captioner import PADDING_ID, Captioner, HookContext, Rows, Slots, Step, Visual, reorder_rows
+from training.models.captioner import (
+    PADDING_ID,
+    BufferPolicy,
+    Captioner,
+    HookContext,
+    Rows,
+    Slots,
+    Step,
+    Visual,
+    reorder_rows,
+)
 from training.objectives.objective import TrainingCaptions
 from training.objectives.self_critical import SelfCritical, self_critical_loss
 
@@ -303,11 +314,11 @@ def test_a_saved_captioner_says_the_same(family: str, captioner: Captioner, tmp_
 
 
 def test_checkpoints_hold_the_buffers_whose_policy_says_so(captioner: Captioner) -> None:
-    buffers, saved = dict(captioner.named_buffers()), captioner.state_dict()
+    buffers, saved = dict(captioner.named_buffers()), saved_tensors(captioner)
     assert set(captioner.buffer_policies) <= set(buffers)
     for name in buffers:
-        policy = captioner.buffer_policies.get(name)
-        assert (name in saved) == (policy is None or policy.save), name
+        assert (name in saved) == captioner.buffer_policies.get(name, BufferPolicy()).save, name
+    assert saved.keys() >= dict(captioner.named_parameters()).keys()
 
 
 def test_hooks_can_be_called_at_any_place_of_a_run(captioner: Captioner) -> None:

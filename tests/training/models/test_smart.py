@@ -1,4 +1,4 @@
-"""SMArT against the published M2 encoder with a plain decoder, run with random weights."""
+"""SMArT compared with the published M2 encoder and a plain decoder, with random weights."""
 
 from pathlib import Path
 
@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from tests.tiny_model import tiny_captioner
 from tests.training.models.published_smart import load_parity_case
+from training.checkpoint import load_checkpoint, save_checkpoint
 from training.decoding.beam_search import SearchSettings, beam_search
+from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import PADDING_ID, Visual
 from training.models.smart import Smart, SmartConfig
 
@@ -81,6 +85,19 @@ def test_masked_tokens_do_not_change_what_is_predicted() -> None:
         padded = model(Visual(tokens, mask), words)
         cut = model(Visual(tokens[:, :6]), words)
     torch.testing.assert_close(padded, cut, atol=1e-5, rtol=0)
+
+
+def test_a_checkpoint_of_before_the_contract_loads(tmp_path: Path) -> None:
+    captioner = tiny_captioner("smart")
+    words = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(4, 30))))
+    TrainedCaptioner("smart", captioner, None, words, {"name": "old"}).save(tmp_path / "new.safetensors")
+    tensors, state = load_checkpoint(tmp_path / "new.safetensors")
+    # The names and options that checkpoints have had from the first one on.
+    assert {"captioner.positions", "captioner.decoder.0.self_attention.query.weight"} <= tensors.keys()
+    state["model"]["padding_id"] = 0
+    save_checkpoint(tmp_path / "old.safetensors", tensors, state)
+    loaded = TrainedCaptioner.load(tmp_path / "old.safetensors").captioner
+    assert loaded.config == captioner.config
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The gradient of self-critical training, against finite differences and against code that shares none with it."""
+"""The gradient of self-critical training compared with finite differences and with independent code."""
 
 from itertools import product
 
@@ -19,7 +19,7 @@ from training.objectives.objective import TrainingCaptions
 from training.objectives.self_critical import SelfCritical, self_critical_loss
 
 WORDS = (*SPECIAL, *(f"w{index}" for index in range(4, 60)))
-# What may be said in the exact case: the end token, 4 and 5. At most three words: 1 + 2 + 4 + 8 captions.
+# The words allowed in the exact case: the end token, 4 and 5. At most three words: 1 + 2 + 4 + 8 captions.
 ALPHABET = (Vocabulary.end_id, 4, 5)
 LONGEST = 3
 FORBIDDEN = tuple(word for word in range(16) if word not in ALPHABET)
@@ -40,7 +40,7 @@ def exact_case() -> tuple[Smart, Tensor, Tensor, Tensor]:
     """Model in double precision, tokens (1, N, width), every caption (15, T), its CIDEr-D (15,)."""
     model = tiny_smart(token_width=6, vocabulary_size=16, d_model=8, heads=2, d_ff=8, memory_slots=2).double()
     with torch.no_grad():
-        model.word_projection.weight *= 0.3  # nothing is certain
+        model.word_projection.weight *= 0.3  # every word is possible
     corpus = [[[4, 5], [5, 5, 4]], [[4, 4], [7]], [[8, 5]]]
     captions = all_captions()
     rewards = CiderD(corpus, end_token=True).score(np.array([0]), captions.numpy()[None])[0]
