@@ -49,7 +49,7 @@ class TensorTree:
         prefix: begin of the names.
 
     Raises:
-        TypeError: a leaf is something else.
+        ValueError: a leaf is something else.
     """
 
     def __init__(self, tree: Any, prefix: str) -> None:
@@ -67,7 +67,7 @@ class TensorTree:
             while name in self.names:
                 name += "_"
             if not isinstance(leaf, Rows | Slots | Tensor):
-                raise TypeError(f"{name} is a {type(leaf).__name__}, not a tensor")
+                raise ValueError(f"{name} is of type {type(leaf).__name__}, not a tensor")
             self.names.append(name)
             if kind in (Rows, Slots):
                 (self.slots if kind is Slots else self.rows).add(name)

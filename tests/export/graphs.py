@@ -6,8 +6,7 @@ import onnxruntime
 import torch
 
 from tests.plain_beam_search import plain_beam_search
-from training.models.captioner import Visual
-from training.models.smart import Smart
+from training.models.captioner import Captioner, Visual
 
 MAX_WORDS = 12
 
@@ -19,29 +18,36 @@ def session_of(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def run(session: onnxruntime.InferenceSession, tokens: torch.Tensor, mask: torch.Tensor) -> dict[str, np.ndarray]:
-    outputs = session.run(None, {"tokens": tokens.numpy(), "token_mask": mask.numpy()})
-    return dict(zip((output.name for output in session.get_outputs()), outputs, strict=True))
+def run(session: onnxruntime.InferenceSession, visual: Visual) -> dict[str, np.ndarray]:
+    """Run a captioner graph on the inputs that it takes."""
+    tokens = visual.tokens
+    given = {
+        "tokens": tokens,
+        "token_mask": torch.ones(tokens.shape[:2], dtype=torch.bool) if visual.mask is None else visual.mask,
+        "token_boxes": visual.boxes_xyxy,
+        "image_size": visual.image_size,
+    }
+    inputs = {value.name: given[value.name].numpy() for value in session.get_inputs()}
+    return dict(zip((output.name for output in session.get_outputs()), session.run(None, inputs), strict=True))
 
 
-def ragged(batch: int, seed: int, length: int = 9) -> tuple[torch.Tensor, torch.Tensor]:
-    """Tokens and a mask with another number of them for each image; the first has all."""
+def ragged(batch: int, seed: int, length: int = 9) -> Visual:
+    """Random tokens, another number of them for each image; the first has all."""
     torch.manual_seed(seed)
     counts = torch.randint(1, length + 1, (batch, 1))
     counts[0] = length
-    return torch.randn(batch, length, 24) * 2, torch.arange(length)[None] < counts
+    return Visual(torch.randn(batch, length, 24) * 2, torch.arange(length)[None] < counts)
 
 
 def assert_equal_to_plain_search(
-    model: Smart, found: dict[str, np.ndarray], tokens: torch.Tensor, mask: torch.Tensor, beams: int
+    captioner: Captioner, found: dict[str, np.ndarray], visual: Visual, beams: int
 ) -> list[list[int]]:
-    """Hold the ``beams`` best of each image against a plain torch beam search; returns the lengths of all beams."""
+    """Compare the ``beams`` best of each image with a plain torch beam search; return the lengths of all beams."""
     batch, beam_size, _ = found["words"].shape
     lengths = []
     for image in range(batch):
-        expected = plain_beam_search(
-            model, Visual(tokens[image : image + 1], mask[image : image + 1]), beam_size, MAX_WORDS
-        )
+        one = Visual(*(None if field is None else field[image : image + 1] for field in visual))
+        expected = plain_beam_search(captioner, one, beam_size, MAX_WORDS)
         for place in range(beams):
             words, log_probabilities = expected[place].words, expected[place].log_probabilities
             assert found["words"][image, place, : len(words)].tolist() == words

@@ -26,23 +26,23 @@ def looping(traced_model: tuple[Smart, TracedCaptioner]) -> Loop:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_best_caption_equals_a_plain_beam_searchs(looping: Loop, batch: int, seed: int) -> None:
     model, session = looping
-    tokens, mask = ragged(batch, seed)
-    assert_equal_to_plain_search(model, run(session, tokens, mask), tokens, mask, beams=1)
+    visual = ragged(batch, seed)
+    assert_equal_to_plain_search(model, run(session, visual), visual, beams=1)
 
 
 def test_the_loop_ends_when_the_best_caption_has_ended(looping: Loop) -> None:
     _, session = looping
-    lengths = {run(session, *ragged(1, seed))["words"].shape[2] for seed in range(12)}
+    lengths = {run(session, ragged(1, seed))["words"].shape[2] for seed in range(12)}
     assert len(lengths) > 1
     assert max(lengths) <= MAX_WORDS
 
 
 def test_attention_is_a_distribution_over_the_tokens_that_are_there(looping: Loop) -> None:
     _, session = looping
-    tokens, mask = ragged(7, 1)
-    attention = run(session, tokens, mask)["attention"]
+    visual = ragged(7, 1)
+    attention = run(session, visual)["attention"]
     np.testing.assert_allclose(attention.sum(axis=-1), 1, atol=1e-5)
-    hidden = np.broadcast_to(~mask.numpy()[:, None, None, :], attention.shape)
+    hidden = np.broadcast_to(~visual.mask.numpy()[:, None, None, :], attention.shape)
     assert attention[hidden].max() == 0
 
 
@@ -54,11 +54,11 @@ def test_all_beams_of_the_static_form_equal_a_plain_beam_searchs(
     session = session_of(static_form(traced, MAX_WORDS, tokens=9, batch=batch))
     lengths = []
     for seed in (0, 5, 8, 50) if batch == 1 else (0,):
-        tokens, mask = ragged(batch, seed)
-        found = run(session, tokens, mask)
+        visual = ragged(batch, seed)
+        found = run(session, visual)
         assert found["words"].shape == (batch, traced.beam_size, MAX_WORDS)
         assert found["attention"].shape == (batch, traced.beam_size, MAX_WORDS, 9)
-        lengths += assert_equal_to_plain_search(model, found, tokens, mask, beams=traced.beam_size)
+        lengths += assert_equal_to_plain_search(model, found, visual, beams=traced.beam_size)
     if batch == 1:  # images are among them whose beams all end at different steps (of ten beams, seven)
         assert max(len(set(of_image)) for of_image in lengths) >= min(traced.beam_size, 7)
 
@@ -68,16 +68,16 @@ def test_without_early_exit_all_beams_of_the_loop_form_are_finished(
 ) -> None:
     model, traced = traced_model
     session = session_of(loop_form(traced, MAX_WORDS, early_exit=False))
-    tokens, mask = ragged(2, 3)
-    found = run(session, tokens, mask)
+    visual = ragged(2, 3)
+    found = run(session, visual)
     assert found["words"].shape[2] == MAX_WORDS
-    assert_equal_to_plain_search(model, found, tokens, mask, beams=traced.beam_size)
+    assert_equal_to_plain_search(model, found, visual, beams=traced.beam_size)
 
 
 def test_the_longest_caption_is_an_option(traced: TracedCaptioner) -> None:
-    found = run(session_of(static_form(traced, 4, tokens=9)), *ragged(1, 0))
+    found = run(session_of(static_form(traced, 4, tokens=9)), ragged(1, 0))
     assert found["words"].shape == (1, 3, 4)
-    assert run(session_of(loop_form(traced, 4, early_exit=False)), *ragged(1, 0))["words"].shape == (1, 3, 4)
+    assert run(session_of(loop_form(traced, 4, early_exit=False)), ragged(1, 0))["words"].shape == (1, 3, 4)
 
 
 @pytest.mark.parametrize("form", [lambda p: loop_form(p, MAX_WORDS), lambda p: static_form(p, MAX_WORDS, 9)])

@@ -1,13 +1,15 @@
 """``python -m export`` as a user runs it."""
 
 import os
-import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from export import graphs, source
+from export.__main__ import main
 from smart_caption_ros.captioning import Bundle
 
 
@@ -21,6 +23,7 @@ def test_a_bundle_is_written_and_checked_against_torch(exported_bundle: Path) ->
     bundle = Bundle.load(exported_bundle)
     assert bundle.manifest["precision"] == {"stored": "float16", "computed": "float32"}
     assert bundle.manifest["architecture"]["memory_slots"] == 5
+    assert bundle.captioner_inputs == ("tokens", "token_mask")
     assert bundle.static_graph is not None
     assert not list(exported_bundle.parent.glob("*.unfinished"))
 
@@ -49,43 +52,73 @@ def test_a_float16_bundle_says_so_and_may_do_without_the_static_form(tiny_checkp
     assert bundle.max_words == 4
 
 
+@pytest.fixture
+def refuse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run the command in this process, where nothing may be traced, and return its one sentence."""
+
+    def refused(*arguments: object, status: int = 1) -> str:
+        monkeypatch.setattr(sys, "argv", ["export", *map(str, arguments)])
+        monkeypatch.setenv("SMART_CAPTION_DATA", "/nowhere")
+        monkeypatch.setattr(graphs, "trace_captioner", traced)
+        monkeypatch.setattr(source, "export_vision", traced)
+        assert main() == status
+        return capsys.readouterr().err
+
+    def traced(*arguments: object, **options: object) -> None:
+        raise AssertionError("the options were not checked before tracing")
+
+    return refused
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [(("--precision", "int8"), "Flickr8k's dev split"), (("--max-words", 99), "--max-words must lie between 2 and 54")],
+    [
+        (("--precision", "int8"), "int8 layers are chosen on Flickr8k's dev split"),
+        (("--max-words", 99), "--max-words must lie between 2 and 54, the longest that this model can say"),
+        (("--max-words", 1), "--max-words must lie between 2 and 54"),
+        (("--detector-score", 1.5), "--detector-score must lie between 0 and 1, not 1.5"),
+        (("--vision-from", "nowhere"), "this captioner has a backbone of its own; leave --vision-from out"),
+    ],
 )
-def test_what_cannot_be_exported_is_refused_in_one_sentence(
-    tiny_checkpoint: Path, tmp_path: Path, options: tuple[object, ...], reason: str
+def test_what_cannot_be_exported_is_refused_in_one_sentence_before_tracing(
+    refuse: Callable[..., str], tiny_checkpoint: Path, tmp_path: Path, options: tuple[object, ...], reason: str
 ) -> None:
-    done = export(tiny_checkpoint, tmp_path / "bundle", *options)
-    assert done.returncode == 1
-    assert reason in done.stderr
-    assert "Traceback" not in done.stderr
+    said = refuse(tiny_checkpoint, tmp_path / "bundle", *options)
+    assert said.startswith(f"error: {reason}")
+    assert said.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
-def test_an_existing_folder_is_not_written_over_unasked(
-    tiny_checkpoint: Path, exported_bundle: Path, tmp_path: Path
+@pytest.mark.parametrize("options", [("--beam-size", 11), ("--beam-size", 0), ("--precision", "int4"), ("--loud",)])
+def test_an_option_that_does_not_exist_is_a_usage_error(
+    refuse: Callable[..., str], tmp_path: Path, options: tuple[object, ...]
 ) -> None:
-    copy = shutil.copytree(exported_bundle, tmp_path / "bundle")
-    before = (copy / "manifest.json").read_bytes()
-    done = export(tiny_checkpoint, copy, "--check-images", 1)
-    assert done.returncode == 1
-    assert "--replace" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert (copy / "manifest.json").read_bytes() == before
+    assert str(options[0]) in refuse("best.safetensors", tmp_path / "bundle", *options, status=2)
 
 
-def test_a_folder_that_is_no_bundle_is_never_replaced(tiny_checkpoint: Path, tmp_path: Path) -> None:
+def test_an_existing_folder_is_not_written_over_unasked(
+    refuse: Callable[..., str], tiny_checkpoint: Path, bundle_copy: Path
+) -> None:
+    before = (bundle_copy / "manifest.json").read_bytes()
+    assert "--replace" in refuse(tiny_checkpoint, bundle_copy)
+    assert (bundle_copy / "manifest.json").read_bytes() == before
+
+
+def test_a_folder_that_is_no_bundle_is_never_replaced(
+    refuse: Callable[..., str], tiny_checkpoint: Path, tmp_path: Path
+) -> None:
     (tmp_path / "precious").write_text("thesis")
-    done = export(tiny_checkpoint, tmp_path, "--replace", "--check-images", 1)
-    assert done.returncode == 1
-    assert "not a bundle" in done.stderr
+    assert "not a bundle" in refuse(tiny_checkpoint, tmp_path, "--replace")
     assert (tmp_path / "precious").read_text() == "thesis"
 
 
-def test_a_file_that_is_no_checkpoint_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_a_file_that_is_no_checkpoint_is_refused_in_one_sentence(refuse: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "best.safetensors").write_bytes(b"no tensors here")
+    assert "not a readable checkpoint" in refuse(tmp_path / "best.safetensors", tmp_path / "bundle")
+
+
+def test_a_refusal_of_the_process_has_no_traceback(tmp_path: Path) -> None:
     done = export(tmp_path / "best.safetensors", tmp_path / "bundle")
     assert done.returncode == 1
-    assert "not a readable checkpoint" in done.stderr
+    assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr

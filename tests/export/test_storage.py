@@ -21,11 +21,11 @@ from training.vision.mobilenet_v2 import MobileNetV2
 
 def test_rounded_weights_stored_in_16_bit_lose_nothing(traced: TracedCaptioner) -> None:
     graph = loop_form(traced, MAX_WORDS)
-    whole = run(session_of(graph), *ragged(7, 0))
+    whole = run(session_of(graph), ragged(7, 0))
     size = len(graph.SerializeToString())
     store_as_float16(graph)
     assert len(graph.SerializeToString()) < 0.65 * size
-    halved = run(session_of(graph), *ragged(7, 0))
+    halved = run(session_of(graph), ragged(7, 0))
     np.testing.assert_array_equal(halved["words"], whole["words"])
     np.testing.assert_allclose(halved["log_probabilities"], whole["log_probabilities"], atol=1e-5)
 
@@ -86,6 +86,6 @@ def test_graphs_that_share_their_weights_give_what_they_gave_alone(shared: list[
             str(path).replace(".onnx", "_alone.onnx"), providers=["CPUExecutionProvider"]
         )
         together = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-        expected, found = (run(session, *ragged(1, 2)) for session in (alone, together))
+        expected, found = (run(session, ragged(1, 2)) for session in (alone, together))
         for name in expected:
             np.testing.assert_array_equal(found[name], expected[name])

@@ -44,11 +44,11 @@ def test_in_float16_layers_are_halves_and_what_needs_range_is_not(traced: Traced
 
 
 def test_float16_says_what_float32_says_in_both_forms(traced: TracedCaptioner) -> None:
-    tokens, mask = ragged(1, 1)
+    visual = ragged(1, 1)
     halved = to_float16(traced)
-    expected = run(session_of(static_form(traced, MAX_WORDS, 9)), tokens, mask)
+    expected = run(session_of(static_form(traced, MAX_WORDS, 9)), visual)
     for graph in (loop_form(halved, MAX_WORDS), static_form(halved, MAX_WORDS, 9)):
-        found = run(session_of(graph), tokens, mask)
+        found = run(session_of(graph), visual)
         steps = found["words"].shape[2]
         assert found["attention"].dtype == found["scores"].dtype == np.float32
         np.testing.assert_array_equal(found["words"][:, 0], expected["words"][:, 0, :steps])
@@ -67,7 +67,7 @@ def test_the_vision_graph_in_float16_takes_and_gives_what_the_other_does(vision_
 
 @pytest.mark.parametrize("weights", list(WEIGHTS))
 def test_8_bit_layers_come_close_to_float32(traced: TracedCaptioner, weights: str) -> None:
-    tokens, mask = ragged(1, 1)
+    visual = ragged(1, 1)
     quantised = to_int8(traced, list(layers_of(traced)), weights)
     kept = [tensor for piece in (quantised.start, quantised.step) for tensor in piece.graph.initializer]
     small = [
@@ -78,8 +78,8 @@ def test_8_bit_layers_come_close_to_float32(traced: TracedCaptioner, weights: st
     assert len(small) == len(layers_of(traced))
     if weights == "7bit":  # two products of an 8-bit input and a weight must fit 16 bits with a sign
         assert all(values.dtype == np.int8 and np.abs(values.astype(int)).max() <= 64 for values in small)
-    expected = run(session_of(loop_form(traced, MAX_WORDS)), tokens, mask)
-    found = run(session_of(loop_form(quantised, MAX_WORDS)), tokens, mask)
+    expected = run(session_of(loop_form(traced, MAX_WORDS)), visual)
+    found = run(session_of(loop_form(quantised, MAX_WORDS)), visual)
     np.testing.assert_allclose(found["log_probabilities"][0, 0, 0], expected["log_probabilities"][0, 0, 0], atol=0.3)
 
 
@@ -88,9 +88,9 @@ def test_a_products_table_of_positions_can_be_multiplied_beforehand(traced: Trac
     apart = replace(traced, step=apart_from_tables(traced.step, names))
     (added,) = {t.name for t in apart.step.graph.initializer} - {t.name for t in traced.step.graph.initializer}
     assert [list(t.dims) for t in apart.step.graph.initializer if t.name == added] == [[54, 192]]
-    tokens, mask = ragged(2, 1)
-    expected = run(session_of(loop_form(traced, MAX_WORDS)), tokens, mask)
-    found = run(session_of(loop_form(apart, MAX_WORDS)), tokens, mask)
+    visual = ragged(2, 1)
+    expected = run(session_of(loop_form(traced, MAX_WORDS)), visual)
+    found = run(session_of(loop_form(apart, MAX_WORDS)), visual)
     np.testing.assert_array_equal(found["words"], expected["words"])
     np.testing.assert_allclose(found["log_probabilities"], expected["log_probabilities"], atol=1e-4)
 

@@ -27,9 +27,9 @@ def rounded_projection(step: onnx.ModelProto, digits: int) -> onnx.ModelProto:
 
 def test_with_an_exact_projection_nothing_changes(traced: TracedCaptioner) -> None:
     listed = replace(traced, step=with_shortlist(traced.step))
-    tokens, mask = ragged(3, 1)
-    expected = run(session_of(loop_form(traced, MAX_WORDS)), tokens, mask)
-    found = run(session_of(loop_form(listed, MAX_WORDS)), tokens, mask)
+    visual = ragged(3, 1)
+    expected = run(session_of(loop_form(traced, MAX_WORDS)), visual)
+    found = run(session_of(loop_form(listed, MAX_WORDS)), visual)
     np.testing.assert_array_equal(found["words"], expected["words"])
     np.testing.assert_allclose(found["scores"], expected["scores"], atol=1e-4)
 
@@ -39,8 +39,8 @@ def test_a_rough_projection_changes_fewer_captions_with_a_shortlist(traced: Trac
         session = session_of(loop_form(replace(traced, step=step), MAX_WORDS, early_exit=False))
         captions, difference = 0, 0.0
         for seed in range(6):
-            tokens, mask = ragged(4, seed)
-            expected, found = run(exact, tokens, mask), run(session, tokens, mask)
+            visual = ragged(4, seed)
+            expected, found = run(exact, visual), run(session, visual)
             captions += int((expected["words"][:, 0] != found["words"][:, 0]).any(axis=-1).sum())
             difference = max(difference, float(np.abs(expected["scores"][:, 0] - found["scores"][:, 0]).max()))
         return captions, difference
