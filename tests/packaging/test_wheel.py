@@ -52,7 +52,7 @@ def test_wheel_holds_the_household_sequences(names: set[str]) -> None:
 
 
 def test_wheel_holds_the_tagger_and_the_word_vectors_of_coverage(names: set[str]) -> None:
-    data = ROOT / "smart_caption_ros" / "coverage" / "data"
+    data = ROOT / "smart_caption_ros" / "grounding" / "data"
     files = {str(path.relative_to(ROOT)) for path in data.rglob("*") if path.is_file()}
     assert files
     assert files <= names

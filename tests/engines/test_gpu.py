@@ -1,0 +1,62 @@
+"""The engines of NVIDIA GPUs on real hardware: the captions and outputs of the CPU."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
+from smart_caption_ros.engines import available_engines, create_engine
+from smart_caption_ros.measuring.agreement import compare_engines
+from tests.engines.small_graphs import doubling
+from tests.frames import blobs
+
+pytestmark = pytest.mark.needs_gpu
+
+GPU_ENGINES = ("tensorrt", "onnxruntime-tensorrt", "onnxruntime-cuda")
+
+
+@pytest.fixture(params=GPU_ENGINES)
+def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A GPU engine of this machine, with an empty cache of built engines."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    report = next(each for each in available_engines() if each.name == request.param)
+    if not report.available:
+        pytest.skip(f"{report.name}: {report.detail}; {report.remedy}")
+    return str(request.param)
+
+
+def test_at_least_one_engine_uses_the_gpu() -> None:
+    reports = {each.name: each for each in available_engines()}
+    assert any(reports[name].available for name in GPU_ENGINES), [reports[name].detail for name in GPU_ENGINES]
+
+
+def test_a_small_graph_gives_the_numbers_of_the_cpu(engine: str, tmp_path: Path) -> None:
+    graph = create_engine(engine).load(doubling(tmp_path / "doubling.onnx", batch=1))
+    for seed in range(3):
+        given = np.random.default_rng(seed).integers(0, 256, (1, 3), np.uint8)
+        np.testing.assert_allclose(graph.run({"x": given})["y"], 2.0 * given)
+
+
+def test_tokens_are_those_of_the_cpu(engine: str, tiny_bundle: Path) -> None:
+    bundle = Bundle.load(tiny_bundle)
+    graphs = [create_engine(name).load(bundle.path / VISION_GRAPH) for name in (engine, "onnxruntime-cpu")]
+    frame = {"image_bgr": blobs(3)[None]}
+    ours, theirs = (graph.run(frame)["tokens"] for graph in graphs)
+    np.testing.assert_allclose(ours, theirs, atol=1e-3)
+
+
+def test_captions_are_those_of_the_cpu(engine: str, tiny_bundle: Path) -> None:
+    ours = Captioner.from_bundle(tiny_bundle, engine=engine)
+    theirs = Captioner.from_bundle(tiny_bundle, engine="onnxruntime-cpu", threads=1)
+    for seed in range(6):
+        found, expected = ours.caption(blobs(seed)), theirs.caption(blobs(seed))
+        assert found.text == expected.text
+        assert found.score == pytest.approx(expected.score, abs=1e-3)
+
+
+def test_every_engine_agrees_with_the_reference_on_the_default_bundle() -> None:
+    comparisons = compare_engines(Bundle.load(), frames=4)
+    assert any(each.engine in GPU_ENGINES for each in comparisons)
+    assert all(each.agrees for each in comparisons)
