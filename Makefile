@@ -1,4 +1,4 @@
-# make demo, test, lint: each makes the virtual environment once and then does its job.
+# make demo, test, lint: the first call of any of them creates the virtual environment.
 
 PYTHON ?= $(or $(shell command -v python3.11),python3)
 VENV ?= .venv
@@ -12,7 +12,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 SOURCES := CMakeLists.txt package.xml pyproject.toml setup.py \
 	$(shell find smart_caption_ros launch config msg srv cmake scripts -type f -not -name '*.pyc')
 
-# The virtual environment is a ROS prefix of its own: one that the shell has sourced must not mix with it.
+# The virtual environment is a ROS prefix; unset the variables of a ROS prefix that the shell has sourced.
 unexport AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
 .PHONY: help demo test lint clean
@@ -37,10 +37,10 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) build/bdist* build/lib* build/temp* *.egg-info demo_output
+	rm -rf $(VENV) build/bdist* build/lib* build/temp* build/wheel *.egg-info demo_output
 
-# Stamps: .ros is the virtual environment with ROS, .package this package, .demo and .test what these two
-# need besides. New pins make a new environment, so that nothing of the old ones stays behind.
+# Stamps: .ros for the virtual environment with ROS, .package for this package, .demo and .test for the other
+# dependencies of these targets. Changed pins create a new environment, so that no old package remains.
 $(VENV)/.ros: requirements/ros-jazzy.txt requirements/constraints.txt
 	@echo 'Making the virtual environment $(VENV) (once; some minutes) ...'
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "needs Python 3.11: make PYTHON=...")'
@@ -50,8 +50,9 @@ $(VENV)/.ros: requirements/ros-jazzy.txt requirements/constraints.txt
 
 $(VENV)/.package: $(VENV)/.ros $(SOURCES)
 	@echo 'Building the messages and installing the package ...'
-	@rm -rf build/lib*
-	$(PIP_INSTALL) --no-build-isolation --no-deps .
+	@rm -rf build/lib* build/wheel
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir build/wheel .
+	$(PIP_INSTALL) --force-reinstall --no-deps build/wheel/*.whl
 	@touch $@
 
 $(VENV)/.demo $(VENV)/.test: $(VENV)/.ros pyproject.toml | $(VENV)/.package

@@ -1,4 +1,4 @@
-"""What `make` makes anew: the environment for new pins, the package for new sources, else nothing."""
+"""What `make` rebuilds: the environment after changed pins, the package after changed sources, else nothing."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ import pytest
 from tests.packaging.conftest import Run
 
 STAMPS = (".ros", ".package", ".demo", ".test")
-# Whatever the `make` that runs this test was told.
+# Overrides the arguments of the `make` that runs this test.
 DEFAULTS = {"MAKEFLAGS": "", "PYTEST_ARGS": "", "SOURCE": "", "VENV": ".venv"}
 
 
@@ -43,8 +43,11 @@ class TestMake:
         self, changed: str, made: Path, run: Run
     ) -> None:
         os.utime(made / changed, (3_000, 3_000))
-        installs = [line for line in would_make(made, "test", run) if "--constraint" in line]
-        assert [line.split()[-2:] for line in installs] == [["--no-deps", "."]]
+        commands = would_make(made, "test", run)
+        (build,) = (line for line in commands if "-m pip wheel" in line)
+        assert build.split()[-2:] == ["build/wheel", "."]
+        installs = [line for line in commands if "--constraint" in line]
+        assert [line.split()[-2:] for line in installs] == [["--no-deps", "build/wheel/*.whl"]]
 
     @pytest.mark.parametrize("changed", ["requirements/ros-jazzy.txt", "requirements/constraints.txt"])
     def test_changed_pin_makes_a_new_environment(self, changed: str, made: Path, run: Run) -> None:

@@ -109,19 +109,24 @@ def test_cmake_files_name_no_folder_of_the_machine_that_built_them(wheel: Path, 
         assert sys.prefix not in archive.read(name).decode(), name
 
 
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
+    """A virtual environment with the wheel alone."""
+    folder = tmp_path_factory.mktemp("installed")
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    pip = (sys.executable, "-m", "pip", "--python", folder / "bin" / "python")
+    run(*pip, "install", "--quiet", "--no-index", "--no-deps", wheel)
+    return folder
+
+
 @pytest.mark.needs_ros
 @pytest.mark.parametrize(
     ("node", "command"), [("caption_node", "smart-caption-node"), ("camera_node", "smart-caption-camera")]
 )
-def test_installed_node_runs_the_command_of_its_own_prefix(
-    node: str, command: str, wheel: Path, tmp_path: Path, run: Run
-) -> None:
-    run(sys.executable, "-m", "venv", "--without-pip", tmp_path)
-    pip = (sys.executable, "-m", "pip", "--python", tmp_path / "bin" / "python")
-    run(*pip, "install", "--quiet", "--no-index", "--no-deps", wheel)
-    started = tmp_path / "lib" / "smart_caption_ros" / node
+def test_installed_node_runs_the_command_of_its_own_prefix(node: str, command: str, installed: Path, run: Run) -> None:
+    started = installed / "lib" / "smart_caption_ros" / node
     assert started.stat().st_mode & stat.S_IXUSR
-    real = tmp_path / "bin" / command
+    real = installed / "bin" / command
     assert real.stat().st_mode & stat.S_IXUSR
     real.write_text('#!/bin/sh\necho "$0" "$@"\n')
     where, *arguments = run(started, "--ros-args", "-p", "name:=a b").stdout.split()
