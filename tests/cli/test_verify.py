@@ -10,6 +10,7 @@ import pytest
 from onnx import numpy_helper
 from typer.testing import Result
 
+from smart_caption_ros.engines import available_engines
 from smart_caption_ros.measuring.agreement import golden_frames
 from tests.engines.fake_tensorrt import install
 from tests.engines.small_graphs import add_static_captioner
@@ -83,3 +84,14 @@ def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out
     (broken,) = [each for each in report["comparisons"] if each["engine"] == "tensorrt"]
     assert not broken["agrees"]
     assert broken["largest_token_difference"] > 0.05
+
+
+@pytest.mark.needs_gpu
+def test_the_engines_of_a_gpu_agree_with_the_processor(run: Run, tiny_bundle: Path) -> None:
+    if not any(each.available and each.name != "onnxruntime-cpu" for each in available_engines()):
+        pytest.skip("no engine for the GPU is installed")
+    result = run("verify", tiny_bundle, "--frames", 4, "--json")
+    report = json.loads(result.stdout)
+    compared = {each["engine"]: each["problem"] for each in report["comparisons"]}
+    assert compared.keys() - {"onnxruntime-cpu"}
+    assert not any(compared.values()), compared

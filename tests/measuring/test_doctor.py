@@ -28,16 +28,25 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def by_name() -> dict[str, Check]:
-    return {check.name: check for check in run_checks()}
+def by_name(checks: list[Check]) -> dict[str, Check]:
+    return {check.name: check for check in checks}
+
+
+@pytest.fixture(scope="module")
+def all_checks() -> dict[str, Check]:
+    """The result of all checks on this machine, in an environment without the variables above."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in VARIABLES:
+            patch.delenv(name, raising=False)
+        return by_name(run_checks())
 
 
 def pretend_ros(monkeypatch: pytest.MonkeyPatch, *, installed: bool) -> None:
     monkeypatch.setattr(doctor, "find_spec", lambda name: object() if installed else None)
 
 
-def test_everything_that_the_tests_need_is_found_to_work() -> None:
-    checks = by_name()
+def test_everything_that_the_tests_need_is_found_to_work(all_checks: dict[str, Check]) -> None:
+    checks = all_checks
     for name in ("Python", "smart_caption_ros", "numpy", "OpenCV", "Pillow", "ONNX Runtime"):
         assert checks[name].status is Status.OK
     assert checks["numpy"].found == __import__("numpy").__version__
@@ -47,10 +56,9 @@ def test_everything_that_the_tests_need_is_found_to_work() -> None:
 
 
 def test_a_missing_library_is_broken_and_an_optional_one_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend_ros(monkeypatch, installed=False)
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
-    checks = by_name()
+    checks = by_name(doctor._check_libraries())
     assert checks["Pillow"].status is Status.BROKEN
     assert checks["Pillow"].remedy == "pip install 'Pillow'"
     assert checks["rosbags"].status is Status.ABSENT
@@ -62,7 +70,7 @@ def test_a_missing_library_is_broken_and_an_optional_one_absent(monkeypatch: pyt
 def test_one_working_engine_is_enough(monkeypatch: pytest.MonkeyPatch, other: bool, status: Status) -> None:
     reports = [EngineReport("fast", False, "no GPU", "buy one"), EngineReport("slow", other, "x", "")]
     monkeypatch.setattr("smart_caption_ros.engines.available_engines", lambda: reports)
-    assert by_name()["engine fast"] == Check("engine fast", status, "no GPU", "buy one")
+    assert by_name(doctor._check_engines())["engine fast"] == Check("engine fast", status, "no GPU", "buy one")
 
 
 def test_a_broken_bundle_is_reported_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,14 +78,14 @@ def test_a_broken_bundle_is_reported_in_its_own_words(monkeypatch: pytest.Monkey
         raise BundleError("vision.onnx is missing")
 
     monkeypatch.setattr(Captioner, "from_bundle", from_bundle)
-    check = by_name()["default bundle"]
+    check = by_name(doctor._check_default_bundle())["default bundle"]
     assert (check.status, check.found) == (Status.BROKEN, "vision.onnx is missing")
     assert "reinstall" in check.remedy
 
 
 def test_without_ros_the_rest_is_healthy(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_ros(monkeypatch, installed=False)
-    checks = by_name()
+    checks = by_name(run_checks())
     assert checks["rclpy"].status is Status.ABSENT
     assert "make demo" in checks["rclpy"].remedy
     assert checks["Fast DDS profile"].status is Status.ABSENT
@@ -85,8 +93,8 @@ def test_without_ros_the_rest_is_healthy(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.needs_ros
-def test_with_ros_a_node_is_made_and_a_message_published() -> None:
-    checks = by_name()
+def test_with_ros_a_node_is_made_and_a_message_published(all_checks: dict[str, Check]) -> None:
+    checks = all_checks
     assert checks["rclpy"].status is Status.OK
     assert checks["middleware"].status is Status.OK, checks["middleware"].found
     assert checks["messages"].status is Status.OK, checks["messages"].found
@@ -95,7 +103,7 @@ def test_with_ros_a_node_is_made_and_a_message_published() -> None:
 @pytest.mark.needs_ros
 def test_a_middleware_that_ends_the_process_is_survived_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_nonsense_cpp")
-    check = by_name()["middleware"]
+    check = by_name(doctor._check_ros())["middleware"]
     assert check.status is Status.BROKEN
     assert "rmw_nonsense_cpp" in check.found
     assert "RMW_IMPLEMENTATION=rmw_fastrtps_cpp" in check.remedy
@@ -104,7 +112,7 @@ def test_a_middleware_that_ends_the_process_is_survived_and_named(monkeypatch: p
 @pytest.mark.needs_ros
 def test_a_wrong_domain_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROS_DOMAIN_ID", "kitchen")
-    checks = by_name()
+    checks = by_name(doctor._check_ros())
     assert checks["middleware"].status is Status.BROKEN
     assert "ROS_DOMAIN_ID" in checks["middleware"].found
     assert "ROS_DOMAIN_ID=kitchen" in checks["ROS environment"].found
