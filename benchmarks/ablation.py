@@ -1,6 +1,6 @@
 """``python -m benchmarks.ablation``: train one experiment with an option varied, with several seeds each."""
 
-import json as json_format
+import json
 import statistics
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def ablation(
     vary: Annotated[str, typer.Option(metavar="KEY=A,B,...", help="Option and values: model.memory_slots=0,40.")],
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "1,2,3",
     runs: Annotated[Path, typer.Option(help="Folder of the runs.")] = CHECKOUT / "runs" / "ablation",
-    json: JsonOption = None,
+    json_file: JsonOption = None,
 ) -> None:
     """Train one experiment with one option varied, with several seeds each, and compare the dev scores.
 
@@ -37,7 +37,7 @@ def ablation(
     score of a run is that of its last epoch, so that no run gains from having more epochs to choose from. The dev
     split alone is used.
     """
-    report(measure(config, vary, seeds, runs), json)
+    report(measure(config, vary, seeds, runs), json_file)
 
 
 def main() -> int:
@@ -71,7 +71,7 @@ def measure(config: Path, vary: str, seeds: str, runs: Path) -> dict[str, Any]:
         if status:
             raise RunFailedError(f"a run ended with exit status {status}; its error is above")
         last = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()[-1]
-        scores[value].append({"seed": seed, **{metric: json_format.loads(last)[metric] for metric in METRICS}})
+        scores[value].append({"seed": seed, **{metric: json.loads(last)[metric] for metric in METRICS}})
     return {
         **describe_environment(numbers[0]),
         "experiment": raw,
@@ -83,7 +83,7 @@ def measure(config: Path, vary: str, seeds: str, runs: Path) -> dict[str, Any]:
 
 def _write(raw: dict[str, Any], key: str, value: Any, seed: int, runs: Path) -> Path:
     """Write the experiment with its option and seed to a file."""
-    experiment = json_format.loads(json_format.dumps(raw))  # a copy of plain keys and values
+    experiment = json.loads(json.dumps(raw))  # a copy of plain keys and values
     place = experiment
     *parents, name = key.split(".")
     for parent in parents:

@@ -41,7 +41,7 @@ def measure(
     tokens: Annotated[int, typer.Option(min=1, help="Visual tokens an image.")] = 49,
     token_width: Annotated[int, typer.Option(min=1, help="Width of a visual token.")] = 1280,
     seed: Annotated[int, typer.Option(help="Seed of weights, tokens and captions.")] = 0,
-    json: JsonOption = None,
+    json_file: JsonOption = None,
 ) -> None:
     """Measure images a second of cross-entropy and of self-critical training, and the reward's share of a step.
 
@@ -71,7 +71,7 @@ def measure(
         "model": experiments[-1].model,
         "objectives": {name: measure_phase(setting, phase, captions) for name, phase in sorted(phases.items())},
     }
-    report(result, json)
+    report(result, json_file)
 
 
 def main() -> int:

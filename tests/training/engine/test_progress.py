@@ -38,3 +38,25 @@ def test_in_its_first_epoch_a_phase_is_judged_by_what_is_done_of_it() -> None:
 
 def test_nothing_is_left_of_a_finished_run() -> None:
     assert PLAN.remaining_seconds(Progress(phase=2)) == 0
+
+
+def test_a_phase_that_stops_before_its_schedule_ends_has_fewer_steps() -> None:
+    phase = PhaseConfig(name="p", epochs=4, stop_after=2, learning_rate=1.0, images_per_batch=20)
+    plan = Plan([phase, phase], images=[[90] * 4] * 2)
+    assert plan.total == 2 * 2 * 5
+    assert plan.done(Progress(phase=1, epoch=1)) == 15
+    assert plan.steps_of_phase(Progress(phase=1, epoch=1, step=3)) == (8, 20)
+    progress = Progress(epoch=1, step=1, history=[{"seconds": 50.0}])
+    assert plan.remaining_seconds(progress) == pytest.approx(0.5 * (4 * 20 + 200))
+
+
+def test_the_state_of_an_earlier_version_is_read() -> None:
+    progress = Progress.from_state({"phase": 1, "best_cider": 0.5, "phase_cider": 0.4, "stale_epochs": 2})
+    assert (progress.phase, progress.best_score, progress.phase_score, progress.stale_epochs) == (1, 0.5, 0.4, 2)
+
+
+def test_the_best_epoch_is_that_with_the_best_score_and_without_scores_the_last() -> None:
+    progress = Progress()
+    assert [progress.end_epoch(score) for score in (0.2, 0.1, 0.2, 0.3)] == [True, False, False, True]
+    assert (progress.epoch, progress.stale_epochs) == (4, 0)
+    assert [Progress().end_epoch(None), progress.end_epoch(None)] == [True, True]

@@ -1,9 +1,11 @@
 """Learning rates step by step."""
 
 import pytest
+import torch
 
 from training.configs.schema import PhaseConfig
-from training.engine.schedules import SCHEDULES
+from training.engine.optimizers import make_optimizer
+from training.engine.schedules import SCHEDULES, make_scheduler
 
 
 def rates(schedule: str, steps: range, total: int = 100, **settings: float) -> list[float]:
@@ -34,3 +36,29 @@ def test_constant_stays_at_the_rate_after_its_warm_up(warmup_steps: int) -> None
     found = rates("constant", range(20), warmup_steps=warmup_steps)
     assert found[warmup_steps:] == [1.0] * (20 - warmup_steps)
     assert found[:warmup_steps] == pytest.approx([0.25, 0.5, 0.75, 1.0][:warmup_steps])
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_the_optimizer_has_the_rate_of_every_step_also_after_a_resume(schedule: str) -> None:
+    phase = PhaseConfig(name="p", epochs=1, learning_rate=3e-4, schedule=schedule, warmup_steps=5)
+    expected = [3e-4 * SCHEDULES[schedule](step, 20, phase) for step in range(20)]
+
+    def used(done: int) -> list[float]:
+        parameter = torch.nn.Parameter(torch.zeros(1))
+        group = {"params": [parameter], "lr": 3e-4, "initial_lr": 3e-4}
+        optimizer = make_optimizer(phase.optimizer, [group])
+        scheduler = make_scheduler(optimizer, phase, 20, done)
+        found = []
+        for _ in range(done, 20):
+            found.append(optimizer.param_groups[0]["lr"])
+            optimizer.step()
+            scheduler.step()
+        return found
+
+    for done in (0, 3, 11):
+        assert used(done) == expected[done:]
+
+
+def test_the_width_in_the_rate_of_noam_is_a_setting_of_the_phase() -> None:
+    wide, narrow = (rates("noam", range(3), warmup_steps=2, schedule_width=width) for width in (512, 128))
+    assert narrow == pytest.approx([2 * rate for rate in wide])
