@@ -13,7 +13,7 @@ from training.errors import CheckpointError
 
 
 def average(
-    models: Annotated[list[Path], typer.Argument(metavar="BEST...", help="best.safetensors of two or more runs.")],
+    models: Annotated[list[Path], typer.Argument(metavar="BEST", help="best.safetensors of two or more runs.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="OUT", help="File to write, for the export.")],
 ) -> None:
     """Average the weights of runs that began with the same model (a model soup: Wortsman et al., ICML 2022).
