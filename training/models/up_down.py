@@ -85,7 +85,8 @@ class UpDown(Captioner):
         if mask is None:
             mean = tokens.mean(dim=1)
         else:
-            mean = (tokens * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1)
+            real = mask[..., None].to(tokens.dtype)
+            mean = (tokens * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
         return EncodedTokens(tokens, self.token_projection(tokens), mean, None if mask is None else mask[:, None])
 
     def initial_state(self, encoded: EncodedTokens, sequences: int) -> UpDownState:

@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from export.loop_form import loop_form
 from export.static_form import static_form
+from export.tensorrt_support import unsupported_by_tensorrt
 from export.trace import TracedCaptioner, trace_captioner
 from smart_caption_ros.captioning.bundle import CAPTIONER_INPUTS
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
@@ -298,6 +299,10 @@ def test_all_beams_of_the_static_form_are_those_of_torch(traced: tuple[Captioner
         expected = beam_search(captioner, visual, FINISHED)
     graph = static_form(graphs, MAX_WORDS, tokens=9, batch=batch)
     assert_same_beams(run_graph(graph, visual), expected)
+
+
+def test_tensorrt_lists_every_operator_of_the_static_form(traced: tuple[Captioner, TracedCaptioner]) -> None:
+    assert not unsupported_by_tensorrt(static_form(traced[1], MAX_WORDS, tokens=9))
 
 
 # -- weights and buffers -----------------------------------------------------------------------------------------
