@@ -4,13 +4,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
+from tests.export.other_captioners import AdditiveLstm
 from tests.plain_beam_search import plain_beam_search
 from tests.tiny_model import tiny_smart
 from training.decoding.beam_search import SearchSettings, beam_search
-from training.models.captioner import Captioner, CaptionerConfig, Rows, Step, Visual
+from training.models.captioner import CaptionerConfig, Visual
 
 
 @given(seed=st.integers(0, 10_000), beam_size=st.integers(1, 6), batch=st.integers(1, 3), max_words=st.integers(1, 9))
@@ -54,51 +54,10 @@ def test_forbidden_words_are_never_chosen() -> None:
     assert not torch.isin(found.words[~ended], torch.tensor([1, 3, 16, 55])).any()
 
 
-class AttentiveLstm(Captioner):
-    """The smallest captioner whose state must follow its beam: an LSTM with additive attention."""
-
-    def __init__(self, config: CaptionerConfig, width: int = 16) -> None:
-        super().__init__(config)
-        self.width = width
-        self.embedding = nn.Embedding(config.vocabulary_size, width)
-        self.of_tokens, self.of_state = nn.Linear(config.token_width, width), nn.Linear(width, width)
-        self.energy = nn.Linear(width, 1, bias=False)
-        self.cell = nn.LSTMCell(width + config.token_width, width)
-        self.word_projection = nn.Linear(width, config.vocabulary_size)
-
-    def encode(self, visual: Visual) -> tuple[Tensor, Tensor]:
-        return visual.tokens, self.of_tokens(visual.tokens)
-
-    def initial_state(self, encoded: tuple[Tensor, Tensor], sequences: int) -> tuple[Rows, Rows]:
-        zeros = encoded[0].new_zeros(len(encoded[0]), sequences, self.width)
-        return Rows(zeros), Rows(zeros)
-
-    def decode(
-        self,
-        words: Tensor,
-        position: Tensor | int,
-        past: Tensor,
-        state: tuple[Rows, Rows],
-        encoded: tuple[Tensor, Tensor],
-    ) -> Step:
-        tokens, keys = encoded
-        hidden, cell = (rows.values for rows in state)
-        logits, attention = [], []
-        for word in words.unbind(2):
-            energies = self.energy(torch.tanh(keys[:, None] + self.of_state(hidden)[:, :, None]))[..., 0]
-            weights = energies.softmax(-1)
-            joined = torch.cat([self.embedding(word), weights @ tokens], dim=-1).flatten(0, 1)
-            both = self.cell(joined, (hidden.flatten(0, 1), cell.flatten(0, 1)))
-            hidden, cell = (each.view_as(hidden) for each in both)
-            logits.append(self.word_projection(hidden))
-            attention.append(weights)
-        return Step(torch.stack(logits, 2), torch.stack(attention, 2), (Rows(hidden), Rows(cell)))
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_the_scores_of_a_recurrent_captioner_are_those_of_teacher_forcing(seed: int) -> None:
     torch.manual_seed(seed)
-    model = AttentiveLstm(CaptionerConfig(vocabulary_size=40, token_width=12)).eval()
+    model = AdditiveLstm(CaptionerConfig(vocabulary_size=40, token_width=12)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter *= 3
