@@ -22,10 +22,18 @@ _LARGEST = float(np.finfo(np.float16).max)
 
 def to_float16(traced: TracedCaptioner) -> TracedCaptioner:
     """Put the layers of a captioner in float16, and what it encodes and carries of their results."""
-    start, halves = write_float16(traced.start, keep_outputs=True)
-    inputs = {name.removeprefix("first_") for name in halves}
-    carried = {f"next_{name}": name in inputs for name in traced.carried}
-    step, _ = write_float16(traced.step, half_inputs=inputs, half_outputs=carried)
+    _, computed = write_float16(traced.start, keep_outputs=True)
+    encoded = computed & set(traced.encoded)
+    carried = {value.name for value in traced.step.graph.input} & set(traced.carried)
+    while True:  # what a step does not give in float16 is not carried in float16
+        _, computed = write_float16(traced.step, half_inputs=encoded | carried, keep_outputs=True)
+        kept = {name for name in carried if f"next_{name}" in computed}
+        if kept == carried:
+            break
+        carried = kept
+    firsts, nexts = ({f"{prefix}_{name}": name in carried for name in traced.carried} for prefix in ("first", "next"))
+    start, _ = write_float16(traced.start, half_outputs={**firsts, **dict.fromkeys(encoded, True)})
+    step, _ = write_float16(traced.step, half_inputs=encoded | carried, half_outputs=nexts)
     return replace(traced, start=start, step=step)
 
 
@@ -51,7 +59,7 @@ def write_float16(
     converted = ir.from_proto(onnx.shape_inference.infer_shapes(model))
     writer = _Writer(converted.graph)
     for value in converted.graph.inputs:
-        if value.name in half_inputs:
+        if value.name in half_inputs and _is_float(value):
             value.type = ir.TensorType(ir.DataType.FLOAT16)
     for node in list(converted.graph):
         writer.convert(node)

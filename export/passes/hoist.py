@@ -61,7 +61,7 @@ def hoist(
     for node in moved:
         copy = new_start.graph.node.add()
         copy.CopyFrom(node)
-        copy.name = f"{_PREFIX}{node.name}"
+        copy.name = f"{_PREFIX}{node.name or node.output[0]}"
         for field in (copy.input, copy.output):
             field[:] = [names.get(name, name) for name in field]
     known = {value.name for value in new_start.graph.output}

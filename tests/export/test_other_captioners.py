@@ -16,7 +16,7 @@ from export.static_form import static_form
 from export.tensorrt_support import unsupported_by_tensorrt
 from export.trace import TracedCaptioner, trace_captioner
 from tests.export.graphs import MAX_WORDS, assert_equal_to_plain_search, run, session_of
-from tests.export.other_captioners import AdditiveLstm, PlacedLstm, TwoAxes, tiny_other
+from tests.export.other_captioners import AdditiveLstm, LstmState, PlacedLstm, TwoAxes, tiny_other
 from tests.tiny_model import tiny_visual
 from training.models.captioner import Captioner, Rows, Slots, Step
 
@@ -135,6 +135,9 @@ class FixedSlots(Broken):
 class OtherTree(Broken):
     def broken(self, state: Any) -> Any:
         return tuple(state)
+
+    def decode(self, words: Any, position: Any, past: Any, state: Any, encoded: Any) -> Step:
+        return super().decode(words, position, past, LstmState(*state), encoded)
 
 
 class NoTensor(AdditiveLstm):

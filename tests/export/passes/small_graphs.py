@@ -1,0 +1,35 @@
+"""Graphs of a few layers, and running them."""
+
+import numpy as np
+import onnx
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+from tests.export.graphs import session_of
+
+RANDOM = np.random.default_rng(0)
+
+
+def weights(*shape: int) -> np.ndarray:
+    return RANDOM.normal(size=shape).astype(np.float32)
+
+
+def graph_of(
+    nodes: list[NodeProto], inputs: dict[str, list[int | str]], outputs: list[str], constants: dict[str, np.ndarray]
+) -> onnx.ModelProto:
+    """A graph of float32 inputs and outputs."""
+    graph = helper.make_graph(
+        nodes, "small",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+        initializer=[numpy_helper.from_array(values, name) for name, values in constants.items()],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    return onnx.shape_inference.infer_shapes(model)
+
+
+def results(model: onnx.ModelProto, **inputs: np.ndarray) -> list[np.ndarray]:
+    return session_of(model).run(None, inputs)
+
+
+def kinds(model: onnx.ModelProto) -> list[str]:
+    return [node.op_type for node in model.graph.node]

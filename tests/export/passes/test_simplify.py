@@ -1,0 +1,69 @@
+"""What tracing leaves behind is removed, and nothing else changes."""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from export.passes.simplify import simplify
+from tests.export.graphs import session_of
+from tests.export.passes.small_graphs import graph_of, kinds, results, weights
+
+
+def test_an_axis_that_is_added_and_removed_leaves_no_trace() -> None:
+    axes = {"two": np.array([2]), "one": np.array([1])}
+    nodes = [
+        helper.make_node("Relu", ["x"], ["h"]),
+        helper.make_node("Unsqueeze", ["h", "two"], ["longer"]),
+        helper.make_node("Squeeze", ["longer", "two"], ["y"]),
+        helper.make_node("Unsqueeze", ["h", "one"], ["other"]),
+        helper.make_node("Squeeze", ["other", "two"], ["z"]),
+    ]
+    model = graph_of(nodes, {"x": [3, 1]}, ["y", "z"], axes)
+    simple = simplify(model)
+    assert kinds(simple) == ["Relu", "Unsqueeze", "Squeeze"]  # the second pair moves an axis
+    assert [output.name for output in simple.graph.output] == ["y", "z"]
+    x = weights(3, 1)
+    for ours, expected in zip(results(simple, x=x), results(model, x=x), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+
+
+def test_equal_expressions_are_computed_once() -> None:
+    nodes = [
+        helper.make_node("Add", ["x", "a"], ["h"]),
+        helper.make_node("Add", ["x", "b"], ["i"]),
+        helper.make_node("Mul", ["h", "i"], ["y"]),
+    ]
+    one = np.ones(3, np.float32)
+    simple = simplify(graph_of(nodes, {"x": [2, 3]}, ["y"], {"a": one, "b": one.copy()}))
+    assert kinds(simple) == ["Add", "Mul"]
+
+
+def rows_of_a_table(users: list[onnx.NodeProto]) -> onnx.ModelProto:
+    """The row ``table[position + [0]]``, and what it is used for."""
+    nodes = [
+        helper.make_node("Add", ["position", "zero"], ["index"]),
+        helper.make_node("Gather", ["table", "index"], ["row"]),
+        *users,
+    ]
+    graph = helper.make_graph(
+        nodes, "g",
+        [helper.make_tensor_value_info("position", TensorProto.INT64, []),
+         helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        initializer=[numpy_helper.from_array(np.array([0]), "zero"), numpy_helper.from_array(weights(5, 3), "table")],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    return onnx.shape_inference.infer_shapes(model)
+
+
+def test_a_row_that_is_added_is_looked_up_without_an_axis() -> None:
+    model = rows_of_a_table([helper.make_node("Add", ["x", "row"], ["y"])])
+    simple = simplify(model)
+    assert kinds(simple) == ["Gather", "Add"]
+    inputs = {"x": weights(2, 3), "position": np.array(4)}
+    np.testing.assert_array_equal(session_of(simple).run(None, inputs)[0], session_of(model).run(None, inputs)[0])
+
+
+def test_a_row_whose_axis_matters_keeps_it() -> None:
+    model = rows_of_a_table([helper.make_node("Concat", ["x", "row"], ["y"], axis=0)])
+    assert kinds(simplify(model)) == ["Add", "Gather", "Concat"]
