@@ -40,7 +40,8 @@ def photos(tmp_path: Path) -> Path:
     folder = tmp_path / "photos"
     folder.mkdir()
     for shade in SHADES:
-        cv2.imwrite(str(folder / f"{shade}.png"), painted(shade))
+        # Large pictures, because Fast DDS acknowledges small ones only with its next heartbeat, up to 3 s later.
+        cv2.imwrite(str(folder / f"{shade}.png"), painted(shade, 640, 480))
     return folder
 
 

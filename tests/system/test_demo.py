@@ -40,9 +40,9 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def photos(tmp_path: Path) -> Path:
     folder = tmp_path / "photos"
     folder.mkdir()
-    noise = np.random.default_rng(1).integers(0, 255, (80, 100, 3), np.uint8)
+    noise = np.random.default_rng(1).integers(0, 255, (480, 640, 3), np.uint8)
     cv2.imwrite(str(folder / "noise.png"), noise)
-    cv2.imwrite(str(folder / "grey.jpg"), painted(120))
+    cv2.imwrite(str(folder / "grey.jpg"), painted(120, 640, 480))
     return folder
 
 
