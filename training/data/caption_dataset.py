@@ -5,9 +5,11 @@ from typing import Protocol
 
 import numpy as np
 
+SPLITS = ("train", "dev", "test")
+
 
 class CaptionDataset(Protocol):
-    """Photographs and captions by image id, in the splits ``train``, ``dev`` and ``test``."""
+    """Photographs and captions by image id, in the :data:`SPLITS`."""
 
     @property
     def captions(self) -> Mapping[str, Sequence[str]]:

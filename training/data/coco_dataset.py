@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from smart_caption_ros.imaging import squash
+from training.data.caption_dataset import SPLITS
 from training.data.coco import read_captions
 from training.data.karpathy import Karpathy
 from training.data.photographs import read_photograph
 from training.errors import DataError
 from training.vision.backbone import IMAGE_SIZE
 
-SPLITS = ("train", "dev", "test")
 PROVENANCE = {
     "name": "COCO captions (Lin et al. 2014, Chen et al. 2015)",
     "terms": "annotations CC BY 4.0; photographs by Flickr's terms of use",
@@ -28,7 +28,7 @@ class CocoOptions:
     karpathy: str = ""
     """Karpathy's ``dataset_coco.json``: ``train`` includes ``restval``, ``val`` is dev."""
     captions: dict[str, str] = field(default_factory=dict)
-    """A ``captions_*.json`` of COCO for each split (``train``, ``dev``, ``test``)."""
+    """A ``captions_*.json`` of COCO for each of :data:`training.data.caption_dataset.SPLITS`; ``train`` is required."""
     photographs: str = "coco"
     """Folder that contains ``train2014``, ``val2014`` and so on."""
 
@@ -57,8 +57,8 @@ class CocoDataset:
         """Read the annotation files.
 
         Args:
-            data: folder that the paths are below.
-            options: of the experiment.
+            data: folder that contains the paths of the options.
+            options: paths of the annotation files and photographs.
 
         Raises:
             DataError: an annotation file is missing or malformed, or an image is in two splits.
@@ -96,7 +96,7 @@ class CocoDataset:
             DataError: unknown split, or one without images.
         """
         if not (images := self.splits.get(name)):
-            known = ", ".join(split for split, of in self.splits.items() if of)
+            known = ", ".join(split for split, members in self.splits.items() if members)
             raise DataError(f"no image in split {name!r}; there are {known}")
         return list(images)
 

@@ -169,7 +169,7 @@ def provenance_of_record(record: Mapping[str, Any]) -> list[dict[str, str]]:
     """Collect name and terms of the data sets whose captions a trained captioner has learnt.
 
     Args:
-        record: record of the captioner; options of an earlier version that are no longer known are ignored.
+        record: of the captioner. Options that an earlier version had and this one lacks are ignored.
     """
     return provenance(build_config(DataConfig, record["experiment"]["data"], "record", ignore_unknown_keys=True))
 
@@ -178,8 +178,8 @@ def open_dataset(config: DataConfig, data: Path) -> CaptionDataset:
     """Open the data set of an experiment.
 
     Args:
-        config: of the experiment.
-        data: folder that its paths are below.
+        config: the entry ``data`` of the experiment.
+        data: folder that contains its paths.
 
     Raises:
         DataError: the data is missing or malformed.

@@ -26,8 +26,10 @@ from training.errors import DataError
 VISION_GRAPH_TOKENS = "vision graph"
 """Value of ``made_by`` in the source of a store whose features are the tokens of a bundle."""
 REGION_TOKENS = "the regions of a detector"
-"""Value of ``made_by`` in the source of a store whose features are such tokens, pooled inside a detector's boxes."""
+"""Value of ``made_by`` in the source of a store whose features are a bundle's tokens, pooled inside a detector's
+boxes."""
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
+"""File names of photographs."""
 
 
 class Ids(str, Enum):
@@ -64,7 +66,7 @@ class FeatureExtractor:
         """Identifies what makes the features, for the store."""
 
     def pool_inside_boxes(self, detector: Path, minimum_score: float) -> None:
-        """Make the features of the regions of a detector.
+        """Pool the tokens inside the boxes of a detector from now on.
 
         Args:
             detector: ONNX file.
@@ -129,7 +131,7 @@ def fill_store(
         photographs: files by image id.
         store: folder of the store; an existing store is continued.
         batch_size: photographs that are read and computed at once.
-        save_every: photographs a shard; a kill loses those that are not written yet.
+        save_every: photographs in a shard. If the process is killed, those that are not yet written are lost.
 
     Raises:
         DataError: the store contains features of another source.
@@ -155,10 +157,11 @@ def fill_store(
 
 
 def find_photographs(folder: Path, ids: Ids) -> dict[str, Path]:
-    """Find the photographs in a folder and the folders in it, by image id and in the order of their paths.
+    """Find the photographs in a folder and its subfolders, by image id and in the order of their paths.
 
     Raises:
-        DataError: no photographs, a name without the number that is its id, or two photographs with one id.
+        DataError: the folder does not exist or has no photographs, the file name does not end in the number that is
+            the image id, or two photographs have one id.
     """
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")

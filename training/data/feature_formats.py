@@ -18,7 +18,7 @@ FEATURE_KINDS: dict[str, Callable[[Path, int, int], RegionFeatures]] = {
 
 
 class SeveralFiles:
-    """Features of several files with different images, such as the published TSV files."""
+    """Features of several files with different images, such as the published TSV files; a :class:`RegionFeatures`."""
 
     def __init__(self, files: Sequence[RegionFeatures], width: int) -> None:
         self.files, self.width = files, width
@@ -51,6 +51,11 @@ def open_features(kind: str, paths: Sequence[Path], width: int, max_regions: int
 
 def check_images(features: RegionFeatures, images: Sequence[str], where: str) -> None:
     """Check that all images have features.
+
+    Args:
+        features: of the images.
+        images: image ids.
+        where: beginning of the message.
 
     Raises:
         DataError: an image has no features; says how many lack them and names one.

@@ -17,7 +17,7 @@ from training.models.captioner import Captioner, Visual
 
 
 class StoredFeatures:
-    """Features of a backbone or detector that is not part of the model."""
+    """Features of a network that is not part of the model; a :class:`training.data.visual_batches.VisualInputs`."""
 
     backbone = None
 
@@ -42,7 +42,7 @@ class StoredFeatures:
         self.facts = {"features": facts}
         for split, images in splits.items():
             check_images(features, images, f"features: {split}")
-            read_batch(features, images[:1], family)  # before hours of training, not after
+            read_batch(features, images[:1], family)  # fails before training instead of hours later
 
     @property
     def token_width(self) -> int:
@@ -95,9 +95,9 @@ def _check_needs(image: str, regions: Regions, family: type[Captioner]) -> None:
 
 
 def pad_regions(regions: Sequence[Regions]) -> VisualBatch:
-    """Make a batch of the regions of B images, N of the image with most; zeros follow the regions of the others.
+    """Make a batch of the regions of B images, padded with zeros to the N regions of the image with most.
 
-    Boxes and image sizes are None where any of the images has none.
+    The boxes are None where any of the images has none, and so are the image sizes.
     """
     counts = [len(found.features) for found in regions]
     shape = (len(regions), max(counts))
@@ -121,8 +121,8 @@ def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeat
     """Open the features of an experiment.
 
     Args:
-        config: of the experiment.
-        data: folder that its paths are below.
+        config: the entry ``features`` of the experiment.
+        data: folder that contains its paths.
 
     Returns:
         The features, and their origin as JSON values.

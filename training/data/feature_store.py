@@ -1,4 +1,4 @@
-"""The feature store: a folder of arrays that are read by memory map, so it may be larger than memory.
+"""The feature store: a folder of arrays. They are read by memory map, so a store may be larger than memory.
 
 ``manifest.json`` holds the source of the features and their width. The images are in shards of three files:
 
@@ -116,9 +116,10 @@ class StoreWriter:
     ) -> None:
         """
         Args:
+            folder: of the store; made where it does not exist.
             source: JSON values that identify what makes the features; an existing store must have the same.
             token_width: width of a feature.
-            shard_images: images a shard. A kill loses the images of the shard that is not written yet.
+            shard_images: images in a shard. If the process is killed, the shard that is not yet written is lost.
 
         Raises:
             DataError: the folder holds other files or features of another source, or another process writes to it.
@@ -133,16 +134,17 @@ class StoreWriter:
         try:
             if not (folder / MANIFEST).exists():
                 _write_json(folder / MANIFEST, manifest)
-            begun = FeatureStore(folder)
-            if (begun.source, begun.width) != (manifest["source"], token_width):
-                raise DataError(f"{folder} holds features of another source, {begun.source}; give another folder")
-            for left in folder.glob(f"*{UNFINISHED}"):  # a killed writer's: the lock excludes another writer
-                left.unlink()
+            existing = FeatureStore(folder)
+            if (existing.source, existing.width) != (manifest["source"], token_width):
+                raise DataError(f"{folder} holds features of another source, {existing.source}; give another folder")
+            # The lock excludes another writer, so these files are a killed writer's.
+            for unfinished in folder.glob(f"*{UNFINISHED}"):
+                unfinished.unlink()
         except BaseException:
             os.close(self._lock)
             raise
-        self._known = set(begun._entries)
-        self._next_shard = len(begun._shards)
+        self._known = set(existing._entries)
+        self._next_shard = len(existing._shards)
         self._images: list[dict[str, Any]] = []
         self._tokens: list[np.ndarray] = []
         self._boxes: list[np.ndarray] = []

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from smart_caption_ros.imaging import ImageError, decode_image_bytes
+from training.data.caption_dataset import SPLITS
 from training.errors import DataError
 
-SPLITS = ("train", "dev", "test")
 PROVENANCE = {
     "name": "Flickr8k, official training split: 6,000 photographs, 30,000 captions (Hodosh, Young, Hockenmaier 2013)",
     "terms": "research use",

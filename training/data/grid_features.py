@@ -15,9 +15,12 @@ from smart_caption_ros.files import replaced_atomically, sha256_of_bytes
 from training.data.caption_dataset import CaptionDataset
 from training.vision.backbone import Backbone
 
+BATCH_SIZE = 32
+"""Photographs that are read and computed at once."""
+
 
 def fingerprint(backbone: torch.nn.Module) -> str:
-    """Compute the sha256 of a backbone's weights, by which the features of other weights are told apart."""
+    """Compute the sha256 of a backbone's weights, which is part of the cache key."""
     digest = hashlib.sha256()
     for name, tensor in sorted(backbone.state_dict().items()):
         digest.update(name.encode())
@@ -27,7 +30,7 @@ def fingerprint(backbone: torch.nn.Module) -> str:
 
 @dataclass(frozen=True)
 class GridFeatures:
-    """Features of a list of images, kept in one or several arrays."""
+    """Features of a list of images in one or several arrays."""
 
     stores: Sequence[np.ndarray]
     """(images, views, N, token width) float16 each."""
@@ -57,7 +60,17 @@ def grid_features(
 ) -> GridFeatures:
     """Load or compute the features of ``images``, in which an image may occur several times.
 
-    Each source of a mixture has its own cache file, which a run on that source alone shares.
+    Each source of a mixture has its own cache file, which runs on that source alone use as well.
+
+    Args:
+        folder: of the cache files.
+        dataset: of the photographs.
+        images: image ids.
+        backbone: makes the tokens.
+        flip: whether to compute the mirrored photographs as well.
+
+    Raises:
+        DataError: a photograph cannot be read.
     """
     stores: list[np.ndarray] = []
     place: dict[str, tuple[int, int]] = {}
@@ -68,14 +81,11 @@ def grid_features(
 
 
 def load_or_extract(
-    folder: Path,
-    dataset: CaptionDataset,
-    images: list[str],
-    backbone: Backbone,
-    flip: bool,
-    batch_size: int = 32,
+    folder: Path, dataset: CaptionDataset, images: list[str], backbone: Backbone, flip: bool
 ) -> np.ndarray:
     """Compute the features of ``images`` at the first call; map them from ``folder`` afterwards.
+
+    Arguments and errors are those of :func:`grid_features`, without repetitions in ``images``.
 
     Returns:
         Memory map (len(images), 2 if flip else 1, N, token width) float16; the second view is the mirrored photograph.
@@ -94,8 +104,8 @@ def load_or_extract(
         ):
             shape = (len(images), views, math.prod(backbone.grid), backbone.token_width)
             store = np.lib.format.open_memmap(unfinished, mode="w+", dtype=np.float16, shape=shape)
-            for start in range(0, len(images), batch_size):
-                frames = dataset.read_images(images[start : start + batch_size])
+            for start in range(0, len(images), BATCH_SIZE):
+                frames = dataset.read_images(images[start : start + BATCH_SIZE])
                 for view in range(views):
                     view_bgr = np.ascontiguousarray(frames[:, :, ::-1]) if view else frames
                     tokens = backbone(torch.from_numpy(view_bgr).to(device))

@@ -33,7 +33,7 @@ def singular(noun: str) -> str:
 
 
 def is_plural(noun: str) -> bool:
-    """Whether the last word of a noun phrase has a singular that differs from it."""
+    """Return whether the last word of a noun phrase has a singular that differs from it."""
     return singular(noun) != noun
 
 

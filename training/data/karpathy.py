@@ -7,7 +7,7 @@ from typing import Any
 from training.data.json_files import read_json
 from training.errors import DataError
 
-SPLITS = ("train", "restval", "val", "test")
+KARPATHY_SPLITS = ("train", "restval", "val", "test")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Karpathy:
             raise DataError(f"{path}: expected an object with a list of images, as in dataset_coco.json")
         captions: dict[str, list[str]] = {}
         files: dict[str, str] = {}
-        splits: dict[str, list[str]] = {split: [] for split in SPLITS}
+        splits: dict[str, list[str]] = {split: [] for split in KARPATHY_SPLITS}
         for place, image in enumerate(document["images"]):
             if not isinstance(image, dict) or not isinstance(image.get("cocoid"), int):
                 raise DataError(f"{path}, entry {place}: no cocoid")
@@ -41,8 +41,8 @@ class Karpathy:
             where = f"{path}, image {name}"
             if name in captions:
                 raise DataError(f"{where}: it is in the file twice")
-            if image.get("split") not in SPLITS:
-                raise DataError(f"{where}: split {image.get('split')!r} is none of {', '.join(SPLITS)}")
+            if image.get("split") not in KARPATHY_SPLITS:
+                raise DataError(f"{where}: split {image.get('split')!r} is none of {', '.join(KARPATHY_SPLITS)}")
             if not isinstance(image.get("filename"), str):
                 raise DataError(f"{where}: no filename")
             captions[name] = _sentences(where, image.get("sentences"))
@@ -50,20 +50,17 @@ class Karpathy:
             splits[image["split"]].append(name)
         return cls(captions, files, splits)
 
-    def split(self, name: str, with_restval: bool = True) -> list[str]:
-        """List the image ids of a split.
+    def split(self, name: str) -> list[str]:
+        """List the image ids of a split, one of :data:`KARPATHY_SPLITS`.
 
-        Args:
-            name: one of :data:`SPLITS`.
-            with_restval: whether ``train`` includes ``restval``, as is usual (113,287 images instead of 82,783).
+        ``train`` includes ``restval``, as is usual: 113,287 images instead of 82,783.
 
         Raises:
             DataError: unknown split.
         """
-        if name not in SPLITS:
-            raise DataError(f"unknown split {name!r}; Karpathy's are {', '.join(SPLITS)}")
-        rest = self.splits["restval"] if name == "train" and with_restval else []
-        return [*self.splits[name], *rest]
+        if name not in KARPATHY_SPLITS:
+            raise DataError(f"unknown split {name!r}; Karpathy's are {', '.join(KARPATHY_SPLITS)}")
+        return [*self.splits[name], *(self.splits["restval"] if name == "train" else [])]
 
 
 def _sentences(where: str, sentences: Any) -> list[str]:

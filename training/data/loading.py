@@ -38,7 +38,7 @@ def shuffle(lengths: np.ndarray, batch: int, random: np.random.Generator) -> np.
     return np.concatenate([*(batches[k] for k in random.permutation(len(batches))), last])
 
 
-def split(images: np.ndarray, accumulate: int, rank: int, processes: int) -> list[np.ndarray]:
+def divide_batch(images: np.ndarray, accumulate: int, rank: int, processes: int) -> list[np.ndarray]:
     """Divide a batch among processes, and the part of a process into shares for gradient accumulation.
 
     Every process has the same number of shares, because all take part in the sum of the gradients at the last one.

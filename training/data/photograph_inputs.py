@@ -20,8 +20,8 @@ from training.vision.backbone import Backbone
 class Photographs:
     """Photographs through a backbone: cached grid features, or random views.
 
-    Features are cached in phases that neither train the backbone nor crop. The size of the photographs is not known
-    here, because data sets give them squashed to one size.
+    A :class:`training.data.visual_batches.VisualInputs`. Features are cached in phases that neither train the backbone
+    nor crop. Image sizes are unknown, because data sets return photographs resized to one size.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Photographs of a data set as files."""
+"""Reading photographs of a data set."""
 
 from pathlib import Path
 
@@ -10,7 +10,11 @@ from training.errors import DataError
 
 
 def read_photograph(path: Path, image: str) -> NDArray[np.uint8]:
-    """Read the photograph of an image id, (H, W, 3) uint8 BGR.
+    """Read a photograph, (H, W, 3) uint8 BGR.
+
+    Args:
+        path: the file.
+        image: image id, for the message.
 
     Raises:
         DataError: the file is missing or not an image; names it, the image id and the reason.

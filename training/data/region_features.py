@@ -1,7 +1,8 @@
 """Bottom-up features (Anderson et al. 2018) in the formats in which they are published, read image by image.
 
-Only the rows of the requested image are read, so a file may be larger than memory. Open a file in the process that
-reads it.
+The constructors take the path, the width of a feature and the number of regions that are read of an image. They and
+``read`` raise :class:`DataError` as :class:`training.data.regions.RegionFeatures` says. Only the rows of the requested
+image are read, so a file may be larger than memory. Open a file in the process that reads it.
 """
 
 import base64
@@ -16,7 +17,7 @@ from training.data.regions import Regions, checked_regions
 from training.errors import DataError
 
 MAX_REGIONS = 50
-WIDTH = 2048
+"""Regions of an image that M2 reads."""
 LONGEST_LINE = 1 << 26
 """Longest line of a TSV file, bytes; 100 regions take 1.1 MB."""
 SIZE_KEYS = ("image_w", "image_h")
@@ -26,7 +27,7 @@ TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features"
 class Hdf5Features:
     """Datasets ``<image id>_features``, and optionally ``_boxes``, ``_cls_prob``, ``_image_w`` and ``_image_h``."""
 
-    def __init__(self, path: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
+    def __init__(self, path: Path, width: int, max_regions: int) -> None:
         try:
             import h5py
         except ImportError:
@@ -69,7 +70,7 @@ class NpzFeatures:
     ``image_h``.
     """
 
-    def __init__(self, folder: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
+    def __init__(self, folder: Path, width: int, max_regions: int) -> None:
         self.folder, self.width, self.max_regions = folder, width, max_regions
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder of features")
@@ -106,7 +107,7 @@ class TsvFeatures:
     The constructor scans the file once and keeps the offset of each image's line.
     """
 
-    def __init__(self, path: Path, width: int = WIDTH, max_regions: int = MAX_REGIONS) -> None:
+    def __init__(self, path: Path, width: int, max_regions: int) -> None:
         self.path, self.width, self.max_regions = path, width, max_regions
         if not path.is_file():
             raise DataError(f"{path}: no such feature file")

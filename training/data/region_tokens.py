@@ -14,11 +14,11 @@ from smart_caption_ros.detection.boxes import Box
 def pool_regions(
     tokens: np.ndarray, grid: tuple[int, int], boxes_xyxy: Sequence[Box], width: int, height: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Average the grid tokens of each region, weighted by the area of each cell that the region covers.
+    """Average the grid tokens of each region, weighted by the area of the cell that the region covers.
 
     Args:
         tokens: (rows * columns, d) float, row by row.
-        grid: rows and columns.
+        grid: rows and columns of the grid.
         boxes_xyxy: boxes of the regions in pixels, inside the photograph and not empty.
         width: of the photograph, pixels.
         height: of the photograph, pixels.

@@ -55,7 +55,7 @@ def checked_regions(
     """Check the arrays of an image and make :class:`Regions` of them.
 
     Args:
-        where: file and image id, for the message.
+        where: file and image id, the beginning of the message.
         width: expected width of a feature.
         features: (n, width) array.
         boxes: (n, 4) array, or None. Pixels where ``image_size`` is given. Where it is not, boxes that lie between

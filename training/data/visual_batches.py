@@ -1,7 +1,7 @@
-"""Batches of visual input, and the interface of what makes them while a captioner is trained.
+"""Batches of visual input, and the interface of the sources of such batches during training.
 
 A batch is made in two steps, so that the first can run ahead of the training step: reading on the host (photographs, or
-tokens that were computed before), then making tokens on the device (by the backbone, where it is trained).
+tokens that were computed before), then making tokens on the device (by the backbone, where photographs were read).
 """
 
 from typing import Any, NamedTuple, Protocol

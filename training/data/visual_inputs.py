@@ -12,8 +12,8 @@ from training.data.photograph_inputs import Photographs
 from training.data.visual_batches import VisualInputs
 from training.errors import ConfigError
 from training.models import FAMILIES
-from training.vision import released_weights as backbones
 from training.vision.detection_classes import DETECTION_CLASSES
+from training.vision.released_weights import CHECKPOINT_SUFFIX, load_backbone, locate, released_provenance
 from training.vision.side_by_side import SideBySide
 from training.vision.trained_detector import TrainedDetector, with_classes
 
@@ -25,7 +25,7 @@ def open_visual_inputs(
 
     Args:
         config: the experiment.
-        data: folder that its paths are below.
+        data: folder that contains its paths.
         dataset: of the photographs.
         splits: image ids of ``train`` and ``dev``.
         cache: folder for grid features, shared between runs.
@@ -44,15 +44,15 @@ def open_visual_inputs(
             f"family {config.family} needs the size of each image, but photographs are read at one size; "
             "make a feature store of them with `python -m training.features` and give it as features"
         )
-    paths = [backbones.locate(name, data / "backbones") for name in (config.backbone, *config.beside)]
+    paths = [locate(name, data / "backbones") for name in (config.backbone, *config.beside)]
     trained_on = [entry for path in paths for entry in _backbone_provenance(path)]
     facts = {"backbone": " + ".join([config.backbone, *config.beside]), "backbone_trained_on": trained_on}
-    grids = [backbones.load_backbone(path) for path in paths]
+    grids = [load_backbone(path) for path in paths]
     if not config.beside and not config.yolox:
         return Photographs(dataset, splits, grids[0], facts, cache)
     detector = None
     if config.yolox:
-        yolox = TrainedDetector.load(backbones.locate(config.yolox, data / "detectors"))
+        yolox = TrainedDetector.load(locate(config.yolox, data / "detectors"))
         detector = with_classes(yolox.detector, DETECTION_CLASSES)
         trained_on += yolox.record["trained_on"]
         facts["detector"] = yolox.record
@@ -60,9 +60,12 @@ def open_visual_inputs(
 
 
 def _backbone_provenance(path: Path) -> list[dict[str, Any]]:
-    """Collect name and terms of the data of a backbone; of a trained captioner's also those of its captions."""
-    if path.suffix != backbones.CHECKPOINT_SUFFIX or not path.exists():
-        return backbones.provenance(path)
+    """Collect name and terms of the data that a backbone was trained on.
+
+    The backbone of a trained captioner has also learned from the captions of that captioner.
+    """
+    if path.suffix != CHECKPOINT_SUFFIX or not path.exists():
+        return released_provenance(path)
     record = load_checkpoint(path)[1]["record"]
-    learnt = provenance_of_record(record)
-    return [*learnt, *(entry for entry in record["backbone_trained_on"] if entry not in learnt)]
+    captions = provenance_of_record(record)
+    return [*captions, *(entry for entry in record["backbone_trained_on"] if entry not in captions)]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from training.configs.schema import TrainingPhaseConfig
-from training.data.loading import split
+from training.data.loading import divide_batch
 from training.engine.distributed import Processes
 from training.engine.optimizers import clip_gradient
 from training.engine.tasks.task import Task
@@ -76,7 +76,7 @@ class GradientStep:
         """
         whole = self._task.loss_weight(images)
         parts = []
-        for own in split(images, self._phase.accumulate, self._processes.rank, self._processes.count):
+        for own in divide_batch(images, self._phase.accumulate, self._processes.rank, self._processes.count):
             weight = self._task.loss_weight(own) / whole
             # All processes must take part in summing the gradients: one without images computes a loss of weight 0.
             own = own if len(own) else images[:1]

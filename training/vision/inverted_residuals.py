@@ -106,5 +106,5 @@ class InvertedResiduals(Backbone):
         return ImageFeatures(self.layers(x.contiguous(memory_format=torch.channels_last)).flatten(2).transpose(1, 2))
 
     def convolutions(self) -> list[nn.Conv2d]:
-        """The convolutions in the order of the forward pass."""
+        """Return the convolutions in the order of the forward pass."""
         return [module for module in self.modules() if isinstance(module, nn.Conv2d)]

@@ -23,6 +23,7 @@ from training.paths import CHECKOUT
 from training.vision.efficientnet_lite import EfficientNetLite1
 from training.vision.inverted_residuals import InvertedResiduals
 from training.vision.mobilenet_v2 import MobileNetV2
+from training.vision.side_by_side import GRIDS
 from training.vision.weight_files import Layers, copy_convolutions, read_bundle, read_onnx, read_tflite, read_torch
 
 PROVENANCE = {
@@ -62,7 +63,7 @@ def locate(name: str, folder: Path) -> Path:
     Args:
         name: a file name in ``folder``; with a slash, a path below the checkout or an absolute one; or a key of
             :data:`PACKAGES`.
-        folder: of released weights.
+        folder: folder of released weights.
 
     Raises:
         BackboneError: the package that contains them is not installed.
@@ -76,8 +77,11 @@ def locate(name: str, folder: Path) -> Path:
     return CHECKOUT / name if "/" in name else folder / name
 
 
-def provenance(path: Path) -> list[dict[str, Any]]:
-    """Name and terms of the data that the weights were trained on, for a manifest.
+def released_provenance(path: Path) -> list[dict[str, Any]]:
+    """Look up name and terms of the data that the weights of a released file or bundle were trained on.
+
+    Returns:
+        Entries for a manifest; none for an unknown file.
 
     Raises:
         BackboneError: the path is a folder, but not a bundle.
@@ -120,11 +124,10 @@ def _load_checkpoint(path: Path) -> InvertedResiduals:
         CheckpointError: the file is malformed.
     """
     tensors, state = load_checkpoint(path)
-    kinds = {network.kind: network for network in (MobileNetV2, EfficientNetLite1)}
     kind = state.get("backbone", {}).get("kind")
-    if kind not in kinds:
-        raise BackboneError(f"{path}: expected a captioner with one backbone of {', '.join(kinds)}, found {kind}")
-    backbone = kinds[kind]()
+    if kind not in GRIDS:
+        raise BackboneError(f"{path}: expected a captioner with one backbone of {', '.join(GRIDS)}, found {kind}")
+    backbone = GRIDS[kind]()
     backbone.load_state_dict(under_prefix("backbone", tensors))
     return backbone.eval()
 

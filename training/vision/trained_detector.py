@@ -1,4 +1,4 @@
-"""Weights of YOLOX-nano: from the file that its authors released, or from `training.detection`."""
+"""Weights of YOLOX-nano: from the file that its authors released, or from a run with ``task: detection``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -56,12 +56,12 @@ def _load_released(path: Path) -> YoloxNano:
 def with_classes(detector: YoloxNano, class_names: Sequence[str]) -> YoloxNano:
     """Construct the same detector for other classes; heads of new classes keep their initial, low probability."""
     changed, old_names = YoloxNano(class_names), detector.class_names
-    known = [(place, old_names.index(name)) for place, name in enumerate(class_names) if name in old_names]
-    places, origins = [place for place, _ in known], [origin for _, origin in known]
+    kept = [index for index, name in enumerate(class_names) if name in old_names]
+    origins = [old_names.index(class_names[index]) for index in kept]
     tensors = detector.state_dict()
     for name, tensor in changed.state_dict().items():
         if ".class_logits." in name:
-            tensor[places] = tensors[name][origins]
+            tensor[kept] = tensors[name][origins]
         else:
             tensor.copy_(tensors[name])
     return changed.eval()

@@ -27,7 +27,7 @@ NORMALISATION_EPSILON = 1e-3
 
 
 def read_onnx(path: Path) -> Layers:
-    """Read every Conv of an ONNX file, in graph order."""
+    """Read the convolutions of an ONNX file, in graph order; of a vision graph only those that the tokens need."""
     import onnx
     from onnx import numpy_helper
 
@@ -56,7 +56,10 @@ def read_onnx(path: Path) -> Layers:
 
 
 def _nodes_of_tokens(graph: "GraphProto") -> "list[NodeProto]":
-    """The nodes that a vision graph's ``tokens`` depend on, which excludes a detector's; all nodes of other graphs."""
+    """Find the nodes that a vision graph's ``tokens`` depend on, without those of a detector.
+
+    A graph without an output ``tokens`` is not a vision graph: all of its nodes are returned.
+    """
     if not any(output.name == "tokens" for output in graph.output):
         return list(graph.node)
     needed, nodes = {"tokens"}, []
@@ -78,8 +81,10 @@ def read_bundle(folder: Path) -> Layers:
     except BundleError as error:
         raise BackboneError(str(error)) from None
     layers = read_onnx(bundle.path / VISION_GRAPH)
-    (weight, bias), *others = layers or [(np.zeros((0, 3, 0, 0), np.float32), np.zeros(0, np.float32))]
-    return [(np.ascontiguousarray(weight[:, ::-1]), bias), *others]
+    if layers:
+        weight, bias = layers[0]
+        layers[0] = np.ascontiguousarray(weight[:, ::-1]), bias
+    return layers
 
 
 def read_tflite(path: Path) -> Layers:
@@ -143,9 +148,9 @@ def copy_convolutions(layers: Layers, convolutions: Sequence[nn.Conv2d], path: P
     """Copy weights into a network's convolutions.
 
     Args:
-        layers: of the file.
-        convolutions: of the network, in the order of the forward pass.
-        path: of the file, for the message.
+        layers: layers of the file.
+        convolutions: layers of the network, in the order of the forward pass.
+        path: the file, for the message.
         network: name of the network, for the message.
 
     Raises:

@@ -210,7 +210,7 @@ class YoloxNano(nn.Module):
         return self.raw_detections(self.output(image_bgr.permute(0, 3, 1, 2).float()))
 
     def convolutions(self) -> list[nn.Conv2d]:
-        """The convolutions in the order of the released file's graph."""
+        """Return the convolutions in the order of the released file's graph."""
         return [module for module in self.modules() if isinstance(module, nn.Conv2d)]
 
 
@@ -219,7 +219,7 @@ def _upsample(x: Tensor) -> Tensor:
 
 
 def _rows(maps: Iterable[Tensor]) -> Tensor:
-    """(B, C, H, W) of each map -> (B, A, C)"""
+    """Join maps (B, C, H, W) to rows (B, A, C), one for each cell."""
     return torch.cat([level.flatten(2) for level in maps], dim=2).transpose(1, 2)
 
 

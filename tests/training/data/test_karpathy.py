@@ -32,7 +32,7 @@ def test_captions_files_and_splits_are_read(tmp_path: Path) -> None:
     assert read.split("test") == ["1"]
     assert read.split("val") == ["4"]
     assert read.split("train") == ["3", "2"]
-    assert read.split("train", with_restval=False) == ["3"]
+
     with pytest.raises(DataError, match="unknown split 'dev'"):
         read.split("dev")
 

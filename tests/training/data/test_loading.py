@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.data.loading import load_ahead, shuffle, split
+from training.data.loading import divide_batch, load_ahead, shuffle
 
 
 @given(st.integers(1, 40), st.integers(1, 5), st.integers(1, 5))
@@ -16,7 +16,7 @@ def test_the_shares_of_all_processes_are_the_batch_and_every_process_has_as_many
     images: int, accumulate: int, processes: int
 ) -> None:
     batch = np.arange(100, 100 + images)
-    shares = [split(batch, accumulate, rank, processes) for rank in range(processes)]
+    shares = [divide_batch(batch, accumulate, rank, processes) for rank in range(processes)]
     assert len({len(own) for own in shares}) == 1
     assert 1 <= len(shares[0]) <= accumulate
     sizes = [len(share) for own in shares for share in own]
