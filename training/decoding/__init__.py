@@ -1,1 +1,1 @@
-"""Search for the best caption."""
+"""Beam search in PyTorch."""

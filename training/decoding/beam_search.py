@@ -20,14 +20,14 @@ EXCLUDED = -1e9
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How captions are searched for.
+    """Settings of beam search.
 
     Raises:
         ValueError: the beam or the longest caption is empty.
     """
 
     beam_size: int = 5
-    """k, how many hypotheses are kept."""
+    """k, number of hypotheses that are kept per image."""
     max_words: int = 20
     """Longest caption, end token included."""
     forbidden: tuple[int, ...] = (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id)
@@ -62,13 +62,13 @@ class Continuations(NamedTuple):
     words: Tensor
     """int64, padding where the beam had ended."""
     parents: Tensor
-    """int64, which beam is continued."""
+    """int64, index of the beam that is continued."""
     log_probabilities: Tensor
-    """Of the words; 0 where the beam had ended."""
+    """float32, natural logarithms of the words' probabilities; 0 where the beam had ended."""
     scores: Tensor
-    """Sums of the log probabilities so far."""
+    """float32, sums of the log probabilities so far."""
     ended: Tensor
-    """bool"""
+    """bool, True where the beam has its end token."""
 
 
 def select_continuations(logits: Tensor, scores: Tensor, ended: Tensor) -> Continuations:
@@ -77,12 +77,12 @@ def select_continuations(logits: Tensor, scores: Tensor, ended: Tensor) -> Conti
     A beam that has ended has one continuation: padding, with log probability 0.
 
     Args:
-        logits: (B, k, V).
-        scores: (B, k) of the beams, best first.
-        ended: (B, k) bool.
+        logits: (B, k, V) float32, next-word logits of every beam.
+        scores: (B, k) float32, scores of the beams, best first.
+        ended: (B, k) bool, True where the beam has its end token.
     """
     beam_size = logits.shape[1]
-    # The k best of an image are among the k best of each beam: no sort over k * V.
+    # The k best of an image are among the k best of each beam, which avoids a sort over k * V.
     best, words = logits.topk(beam_size, dim=-1)
     largest = best[..., :1]
     log_probabilities = best - largest - (logits - largest).exp().sum(dim=-1, keepdim=True).log()
@@ -125,7 +125,7 @@ def beam_search(captioner: Captioner, visual: Visual, settings: SearchSettings) 
     batch, device = visual.tokens.shape[0], visual.tokens.device
     excluded = excluded_words(captioner.config.vocabulary_size, settings.forbidden, device)
     words = torch.full((batch, beam_size), Vocabulary.begin_id, device=device)
-    # All beams begin alike: all but the first are excluded, otherwise the same word would be chosen k times.
+    # All beams are equal at first: all but one are excluded, otherwise the same word would be chosen k times.
     scores = torch.where(torch.arange(beam_size, device=device) == 0, 0.0, EXCLUDED).repeat(batch, 1)
     ended = torch.zeros(batch, beam_size, dtype=torch.bool, device=device)
     own = torch.eye(beam_size, dtype=torch.bool, device=device).expand(batch, -1, -1)
@@ -162,9 +162,10 @@ def backtrack(
 
     Args:
         words, log_probabilities: (T, B, k), continuations of every step.
-        attention: (T, B, k, N), of every step's rows.
-        ancestry: (B, k, (T + 1) * k) bool, the last k slots being the final beams themselves.
-        scores: (B, k).
+        attention: (T, B, k, N), attention of every step's rows.
+        ancestry: (B, k, (T + 1) * k) bool, True for the slots that a final beam descends from; the last k slots are the
+            final beams themselves.
+        scores: (B, k), scores of the final beams.
     """
     batch, beam_size = scores.shape
     rows = ancestry.reshape(batch, beam_size, -1, beam_size).int().argmax(dim=-1)  # (B, k, T + 1)

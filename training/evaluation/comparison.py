@@ -38,6 +38,10 @@ class ModelCaptions:
 def caption_references(captioner: Captioner, references: References) -> ModelCaptions:
     """Caption the images of the references with a bundle, as the robot does.
 
+    Args:
+        captioner: of the bundle.
+        references: with a reader of their images.
+
     Raises:
         DataError: an image is missing or broken.
         EngineError: the engine failed.
@@ -74,7 +78,7 @@ class Comparison:
         Args:
             references: human captions.
             models: by name; the first is the baseline of differences.
-            chair_data: for CHAIR; None leaves it out.
+            chair_data: inputs of CHAIR; None leaves CHAIR out.
 
         Raises:
             DataError: the models have no image in common, or an image has no annotated objects.
@@ -115,7 +119,7 @@ class Comparison:
         return document
 
     def record(self) -> None:
-        """Write the scores of each bundle into its manifest, where ``smart-caption bundle inspect`` shows them."""
+        """Write the scores of each bundle to its manifest; ``smart-caption bundle inspect`` shows them."""
         for name, model in self.models.items():
             if model.captioner:
                 self._record(name, model.captioner)

@@ -111,8 +111,8 @@ def read_chair_data(instances: Sequence[Path], synonyms: Path) -> ChairData:
     """Read the objects of the images and the synonyms of their classes, for CHAIR.
 
     Args:
-        instances: instance annotations of COCO.
-        synonyms: list of synonyms, see :class:`Synonyms`.
+        instances: files of instance annotations of COCO.
+        synonyms: file with the list of synonyms, see :meth:`Synonyms.load`.
 
     Raises:
         DataError: a file is missing or malformed, or the list lacks a class.

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from training.evaluation.metrics.bootstrap import Bootstrap
+from training.evaluation.metrics.bootstrap import Bootstrap, Interval
 from training.evaluation.metrics.scoring import Evaluation, ModelScores
 
 TITLES = {
@@ -17,7 +17,9 @@ TITLES = {
     "rouge_l": "ROUGE-L", "cider": "CIDEr", "spice": "SPICE", "cider_d": "CIDEr-D", "chair_i": "CHAIR-i",
     "chair_s": "CHAIR-s",
 }  # fmt: skip
+"""Headings of the metrics, in the order of the table's rows."""
 LOW_IS_GOOD = ("chair_i", "chair_s")
+"""Metrics whose lower values are better."""
 
 
 def as_table(evaluation: Evaluation, bootstrap: Bootstrap, title: str) -> RenderableType:
@@ -73,7 +75,7 @@ def as_document(
     Args:
         evaluation: the scores.
         bootstrap: with the evaluation's number of images.
-        captions: by model and image, as written.
+        captions: captions by model and image, as written.
     """
     baseline = next(iter(evaluation.models))
     return {
@@ -124,5 +126,5 @@ def _json_number(value: float | np.floating[Any]) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _bounds(interval: Any) -> list[float | None]:
+def _bounds(interval: Interval) -> list[float | None]:
     return [_json_number(interval.low), _json_number(interval.high)]

@@ -1,4 +1,4 @@
-"""The families of captioners and of backbones by name. A new one is one file and one line here."""
+"""The families of captioners and backbones by name. A new one is one file and one line here."""
 
 from training.models.captioner import Captioner
 from training.models.smart import Smart

@@ -21,9 +21,12 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import numpy as np
 
+PADDING_ID = Vocabulary.padding_id
+"""Id of the padding word, the same in every vocabulary."""
+
 
 class Visual(NamedTuple):
-    """What a captioner sees of B images."""
+    """The visual input of a captioner for B images."""
 
     tokens: Tensor
     """(B, N, token_width) float: grid cells or regions."""
@@ -65,25 +68,25 @@ class Step(NamedTuple):
     logits: Tensor
     """(B, G, T, V); position t predicts word t + 1."""
     attention: Tensor
-    """(B, G, T, N) float, how much each word attends to each visual token; sums to 1 over the tokens."""
+    """(B, G, T, N) float, attention weight of each visual token for each word; sums to 1 over the tokens."""
     state: State
     """The state after these words."""
 
 
 class BufferPolicy(NamedTuple):
-    """What happens to a buffer of a captioner, apart from its computation."""
+    """How training and checkpoints treat a buffer of a captioner."""
 
     average: bool = False
     """Whether the moving average of the weights averages it; otherwise the latest value is taken."""
     synchronise: bool = False
     """Whether the first process' value is sent to all processes after every hook."""
     save: bool = True
-    """Whether checkpoints and exports hold it; otherwise the captioner makes it anew when it is built."""
+    """Whether checkpoints contain it; otherwise the captioner computes it when it is constructed."""
 
 
 @dataclass(frozen=True)
 class HookContext:
-    """What the training loop tells a captioner in :meth:`Captioner.on_step` and :meth:`Captioner.on_epoch`."""
+    """The place in the training run, for :meth:`Captioner.on_step` and :meth:`Captioner.on_epoch`."""
 
     phase: str
     """Name of the phase."""
@@ -93,12 +96,12 @@ class HookContext:
     """Steps of the epoch that are done."""
     steps_per_epoch: int
     random: np.random.Generator
-    """Depends on the seed and on the place in the run alone: the same in every process and after a resume."""
+    """Generator that depends on the seed and the place in the run alone: equal in all processes and after a resume."""
 
 
 @dataclass(frozen=True)
 class CaptionerConfig:
-    """What the configuration of every family begins with; a family adds its own hyper-parameters.
+    """The fields that the configuration of every family has; a family adds its own hyper-parameters.
 
     Raises:
         ValueError: a value is out of range; the message names it.
@@ -123,7 +126,7 @@ class Captioner(nn.Module):
     needs_image_size: ClassVar[bool] = False
     """Whether :meth:`encode` reads ``Visual.image_size``."""
     buffer_policies: ClassVar[Mapping[str, BufferPolicy]] = {}
-    """By the buffer's name in ``named_buffers()``; :class:`BufferPolicy` () for those that are not named."""
+    """Policies by the buffer's name in ``named_buffers()``; other buffers have the default, ``BufferPolicy()``."""
 
     def __init__(self, config: CaptionerConfig) -> None:
         super().__init__()
@@ -135,22 +138,22 @@ class Captioner(nn.Module):
         return None
 
     def encode(self, visual: Visual) -> Encoded:
-        """Compute, once an image, everything that decoding needs of it."""
+        """Compute everything that decoding needs of the images; called once for all sequences of an image."""
         raise NotImplementedError
 
     def initial_state(self, encoded: Encoded, sequences: int) -> State:
-        """The state before the begin token, for ``sequences`` sequences an image; slots are empty (S = 0)."""
+        """Make the state before the begin token, for ``sequences`` sequences an image; slots are empty (S = 0)."""
         raise NotImplementedError
 
     def decode(self, words: Tensor, position: Tensor | int, past: Tensor, state: State, encoded: Encoded) -> Step:
-        """Decode the next T >= 1 words of every sequence: teacher forcing and beam search are the same code.
+        """Decode the next T >= 1 words of every sequence; teacher forcing and beam search both call this method.
 
         Args:
             words: (B, G, T) int64. A sequence begins with the begin token; padding may follow its end.
             position: () int64, how many words of each sequence precede ``words``: 0 at the begin token.
-            past: (B, G, S) bool, which of the S words decoded before precede each sequence's next word. Slots are
-                in this order. S is 0 at the begin token. Families without :class:`Slots` need not read it.
-            state: from :meth:`initial_state` or the step before, its :class:`Rows` reordered by the search.
+            past: (B, G, S) bool, True where one of the S words decoded before precedes a sequence's next word. Slots
+                are in this order. S is 0 at the begin token. Families without :class:`Slots` need not read it.
+            state: from :meth:`initial_state` or the previous step, its :class:`Rows` reordered by the search.
             encoded: from :meth:`encode`.
 
         Returns:
@@ -159,7 +162,7 @@ class Captioner(nn.Module):
         raise NotImplementedError
 
     def forward(self, visual: Visual, words: Tensor) -> Tensor:
-        """Teacher forcing.
+        """Compute the logits of teacher forcing.
 
         Args:
             visual: of B images; an image is encoded once for its G captions.
@@ -174,15 +177,15 @@ class Captioner(nn.Module):
         return self.decode(words, 0, nothing, self.initial_state(encoded, group), encoded).logits
 
     def on_step(self, context: HookContext) -> None:
-        """Called before every training step."""
+        """Prepare for a training step; called before each one. The default does nothing."""
 
     def on_epoch(self, context: HookContext) -> None:
-        """Called before every training epoch."""
+        """Prepare for a training epoch; called before each one. The default does nothing."""
 
 
 def join_sequences(x: Tensor) -> Tensor:
-    """Lay the words of an image's sequences in one row: (B, G, T, ...) -> (B, G * T, ...), in the order of Slots."""
-    # For a single word not by a reshape, so that it cancels out with split_sequences in exported graphs.
+    """Join the sequence and word axes: (B, G, T, ...) -> (B, G * T, ...), in the order of :class:`Slots`."""
+    # T = 1 is squeezed instead of reshaped, so that it cancels out with split_sequences in exported graphs.
     return x.squeeze(2) if x.shape[2] == 1 else x.flatten(1, 2)
 
 
@@ -192,15 +195,15 @@ def split_sequences(x: Tensor, words: int) -> Tensor:
 
 
 def visible_slots(past: Tensor, words: int) -> Tensor:
-    """Which slots each of the next words may attend, once :meth:`Captioner.decode` has appended theirs.
+    """Compute the slots that each of the next words may attend to, after :meth:`Captioner.decode` has appended theirs.
 
     Args:
         past: (B, G, S) bool, as :meth:`Captioner.decode` takes it.
         words: T, how many words a sequence gets in this call.
 
     Returns:
-        (B, G * T, S + G * T) bool, sequence by sequence: a sequence's past, and of the new slots its own up to and
-        with the word itself.
+        (B, G * T, S + G * T) bool, sequence by sequence. True for a sequence's past and, among the new slots, for its
+        own up to and including the word itself.
     """
     batch, group, _ = past.shape
     own = torch.eye(group, dtype=torch.bool, device=past.device)
@@ -211,7 +214,14 @@ def visible_slots(past: Tensor, words: int) -> Tensor:
 
 
 def map_state(state: State, rows: Callable[[Tensor], Tensor], slots: Callable[[Tensor], Tensor]) -> State:
-    """The same tree with ``rows`` applied to the tensors of its :class:`Rows` and ``slots`` to those of its Slots."""
+    """Apply ``rows`` to the tensors of a state's :class:`Rows` and ``slots`` to those of its :class:`Slots`.
+
+    Returns:
+        A state of the same structure.
+
+    Raises:
+        TypeError: the state has a leaf that is neither.
+    """
     if isinstance(state, Rows):
         return Rows(rows(state.values))
     if isinstance(state, Slots):
@@ -228,12 +238,12 @@ def map_state(state: State, rows: Callable[[Tensor], Tensor], slots: Callable[[T
 
 
 def reorder_rows(state: State, parents: Tensor) -> State:
-    """The state with its rows taken from their parents.
+    """Replace each row of a state by the row of its parent.
 
     Args:
-        parents: (B, G) int64, which sequence of the image each one continues.
+        state: after a step.
+        parents: (B, G) int64, index of the sequence of the image that each sequence continues.
     """
-
     batch, group = parents.shape
     rows = (parents + torch.arange(batch, device=parents.device)[:, None] * group).flatten()
 
@@ -242,6 +252,3 @@ def reorder_rows(state: State, parents: Tensor) -> State:
 
     return map_state(state, reorder, lambda values: values)
 
-
-PADDING_ID = Vocabulary.padding_id
-"""Id of the padding word, the same in every vocabulary."""

@@ -90,7 +90,7 @@ class MultiHeadAttention(nn.Module):
         Args:
             x: (B, Q, d).
             keys, values: (B, H, K, d_h), from :meth:`project_keys_values`.
-            mask: bool, broadcastable to (B, H, Q, K); True may be attended.
+            mask: bool, broadcastable to (B, H, Q, K), True where a key may be attended to.
 
         Returns:
             (B, Q, d)
@@ -116,7 +116,7 @@ class MultiHeadAttention(nn.Module):
         return self._merge_heads(weights.to(values.dtype) @ values), weights
 
     def extend_mask(self, mask: Tensor | None) -> Tensor | None:
-        """Extend a mask over N tokens (B, N) to (B, 1, 1, N + M): memory slots are always attended."""
+        """Extend a mask over N tokens (B, N) to (B, 1, 1, N + M): memory slots may always be attended to."""
         if mask is None:
             return None
         if self.memory_slots:
@@ -181,15 +181,15 @@ class WordAttention(MultiHeadAttention):
 
 
 def visible_words(past: Tensor, words: int) -> Tensor | None:
-    """Mask of :meth:`WordAttention.attend_words`, the same in all layers.
+    """Compute the mask of :meth:`WordAttention.attend_words`, the same in all layers.
 
     Args:
         past: (B, G, S) bool, as ``Captioner.decode`` takes it.
         words: T.
 
     Returns:
-        (B, 1, G * T, S + G * T) bool; None where several words begin a sequence (teacher forcing): each sequence is
-        then attended by itself, T x T in place of G * T x G * T.
+        (B, 1, G * T, S + G * T) bool; None where the first several words are decoded at once (teacher forcing): each
+        sequence is then computed separately, with T x T scores instead of (G * T) x (G * T).
     """
     if words > 1 and past.shape[-1] == 0:
         return None
@@ -232,7 +232,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward_norm = AddNorm(d_model, dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """(B, N, d), mask (B, N) True where a token is real -> (B, N, d)."""
+        """Compute the next level, (B, N, d), from ``x`` (B, N, d); ``mask`` (B, N) is True where a token is real."""
         keys, values = self.attention.project_keys_values(x)
         x = self.attention_norm(x, self.attention.attend(x, keys, values, self.attention.extend_mask(mask)))
         return self.feed_forward_norm(x, self.feed_forward(x))

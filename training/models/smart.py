@@ -65,22 +65,22 @@ class SmartConfig(CaptionerConfig):
 
 
 class EncodedImage(NamedTuple):
-    """Everything that decoding needs of an image."""
+    """Everything that decoding needs of B images."""
 
     caches: list[ImageCache]
-    """One for each decoder layer."""
+    """One per decoder layer."""
     mask: Tensor | None
     """(B, 1, 1, N) bool, True where a token is real; None when all are."""
 
 
 class Smart(Captioner):
-    """The captioner: visual tokens and words in, word logits out. The state is a :class:`WordCache` a decoder layer."""
+    """The SMArT captioner. Its state is one :class:`WordCache` per decoder layer."""
 
     Config = SmartConfig
     buffer_policies: ClassVar = {"positions": BufferPolicy()}
     config: SmartConfig
     positions: Tensor
-    """(max_length + 1, d) float32, the position table; a constant that checkpoints hold."""
+    """(max_length + 1, d) float32, the position table; a constant that checkpoints contain."""
 
     def __init__(self, config: SmartConfig) -> None:
         super().__init__(config)
@@ -105,7 +105,7 @@ class Smart(Captioner):
         return self.config.max_length
 
     def decoder_layers(self) -> list[DecoderLayer]:
-        """The decoder's layers, first to last."""
+        """Return the decoder's layers, first to last."""
         return [layer for layer in self.decoder if isinstance(layer, DecoderLayer)]
 
     def encode_levels(self, visual: Visual) -> list[Tensor]:
@@ -131,7 +131,7 @@ class Smart(Captioner):
     def decode(
         self, words: Tensor, position: Tensor | int, past: Tensor, state: list[WordCache], encoded: EncodedImage
     ) -> Step:
-        """Decode as the base class says; the attention is that of the last layer, averaged over heads."""
+        """Decode the next words; the attention of the step is that of the last layer, averaged over heads."""
         _, group, length = words.shape
         positions = rows_from(self.positions[1:], position, length)
         x = self.word_embedding(join_sequences(words)) + (positions if length == 1 else positions.repeat(group, 1))

@@ -29,7 +29,7 @@ class UpDownConfig(CaptionerConfig):
     embedding_width: int = 1000
     """Width of a word embedding, E in the paper."""
     dropout: float = 0.0
-    """Of the word embedding and of the language LSTM's output; the paper has none."""
+    """Dropout probability of the word embedding and of the language LSTM's output; the paper has none."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,7 +63,7 @@ class UpDownState(NamedTuple):
 
 
 class UpDown(Captioner):
-    """The captioner: visual tokens and words in, word logits out."""
+    """The Up-Down captioner."""
 
     Config = UpDownConfig
     config: UpDownConfig

@@ -32,14 +32,17 @@ def cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float = 0.0)
 
 
 class CrossEntropy:
-    """Cross-entropy on all human captions of an image; the image is encoded once for all of them."""
+    """Cross-entropy on all human captions of an image, which is encoded once for all of them.
+
+    A :class:`training.objectives.objective.Objective`.
+    """
 
     def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
         self._label_smoothing = phase.label_smoothing
         self._captions = [
             encode_captions(words, captions.vocabulary, captions.max_caption_words) for words in captions.words
         ]
-        # The begin token is not a target.
+        # Target words of each image; the begin token is not a target.
         self._targets = np.array([sum(len(caption) - 1 for caption in group) for group in self._captions])
         self.max_loss = MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 

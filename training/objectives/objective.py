@@ -50,7 +50,7 @@ class Objective(Protocol):
 
         Args:
             captioner: in training mode.
-            visual: what the captioner takes of the images.
+            visual: the captioner's input for the images.
             images: (B,) integers, their indices in the training split.
         """
         ...

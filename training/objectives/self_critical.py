@@ -21,12 +21,9 @@ from torch import Tensor
 
 from training.configs.schema import PhaseConfig
 from training.decoding.beam_search import SearchSettings, beam_search
-from training.evaluation.metrics.cider_d import CiderD
+from training.evaluation.metrics.cider_d import MAX_SCORE, CiderD
 from training.models.captioner import Captioner, Visual
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
-
-MAX_REWARD = 10.0
-"""Greatest possible CIDEr-D."""
 
 Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Images (B,) and words (B, k, T) -> rewards (B, k), as :meth:`training.evaluation.metrics.cider_d.CiderD.score`."""
@@ -47,13 +44,13 @@ def self_critical_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
 
 
 class SelfCritical:
-    """Beam search, reward and loss of a batch."""
+    """The loss of self-critical training on a batch; a :class:`training.objectives.objective.Objective`."""
 
     def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
         self._search = SearchSettings(phase.beam_size, captions.max_words, stop="all")
         corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
         self.reward: Reward = corpus.score
-        self.max_loss = MAX_REWARD * MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
+        self.max_loss = MAX_SCORE * MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 
     def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> BatchLoss:
         found = beam_search(captioner, visual, self._search)

@@ -1,1 +1,1 @@
-"""Metrics of captions; those of the COCO toolkit are by pycocoevalcap."""
+"""Metrics of captions; those of the COCO toolkit are computed by pycocoevalcap."""

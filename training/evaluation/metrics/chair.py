@@ -62,7 +62,7 @@ class Synonyms:
 
     @cached_property
     def _known(self) -> frozenset[str]:
-        """Words of the list, which are never taken for plurals."""
+        """Words of the list, which are never treated as plurals."""
         return frozenset(part for term in (*self.class_of, *REPLACED) for part in term.split())
 
     def mentions(self, caption: str) -> list[str]:

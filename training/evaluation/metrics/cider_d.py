@@ -29,6 +29,7 @@ MAX_N = 4
 SIGMA = 6.0
 """Standard deviation of the length penalty, in bigrams."""
 MAX_SCORE = 10.0
+"""Highest possible CIDEr-D."""
 _UNSEEN = -1
 """Number of an n-gram that the tables lack."""
 _NO_NGRAM = -2
@@ -55,15 +56,7 @@ class _NgramTable(NamedTuple):
 class CiderD:
     """CIDEr-D of captions as word ids."""
 
-    def __init__(
-        self,
-        references: IdCaptions,
-        corpus: IdCaptions | None = None,
-        *,
-        end_token: bool,
-        end_id: int = Vocabulary.end_id,
-        padding_id: int = Vocabulary.padding_id,
-    ) -> None:
+    def __init__(self, references: IdCaptions, corpus: IdCaptions | None = None, *, end_token: bool) -> None:
         """Index the n-grams.
 
         Args:
@@ -71,8 +64,6 @@ class CiderD:
                 (:meth:`from_words`).
             corpus: the captions to count document frequencies in; default: the references.
             end_token: whether the end token counts as a word; see the module's docstring.
-            end_id: id of the end token.
-            padding_id: id of the padding token.
 
         Raises:
             ValueError: an image has no references, or the corpus has no images.
@@ -83,8 +74,8 @@ class CiderD:
         documents = references if corpus is None else corpus
         if not len(documents):
             raise ValueError("document frequencies need at least one image with captions")
-        self._end_token, self._end_id, self._padding_id = end_token, end_id, padding_id
-        ending = [end_id] if end_token else []
+        self._end_token = end_token
+        ending = [Vocabulary.end_id] if end_token else []
         # References come first in all arrays below; the corpus, where it is another one, follows.
         groups = [*references, *(() if corpus is None else corpus)]
         captions = [[*caption, *ending] for group in groups for caption in group]
@@ -136,12 +127,12 @@ class CiderD:
             (B, k) float64 in [0, 10].
         """
         batch, beams, width = words.shape
-        stopped = (words == self._end_id) | (words == self._padding_id)
+        stopped = (words == Vocabulary.end_id) | (words == Vocabulary.padding_id)
         cut = ~stopped.any(axis=-1)
         lengths = np.where(cut, width, stopped.argmax(axis=-1))
         if self._end_token:
             at_stop = np.take_along_axis(words, np.minimum(lengths, width - 1)[..., None], axis=-1)[..., 0]
-            lengths = lengths + (~cut & (at_stop == self._end_id))
+            lengths = lengths + (~cut & (at_stop == Vocabulary.end_id))
         references, reference_lengths, norms, real = self._references(images)
         # In bigrams, as pycocoevalcap counts.
         difference = np.maximum(lengths - 1, 0)[:, None] - np.maximum(reference_lengths - 1, 0)[..., None]
@@ -177,7 +168,7 @@ class CiderD:
         return MAX_SCORE * similarity.sum(axis=1) / MAX_N / self._counts[images][:, None]
 
     def _join(self, numbers: np.ndarray, last_at: np.ndarray) -> np.ndarray:
-        """Keys of n-grams from the numbers of their beginnings and the positions of their last words."""
+        """Compute keys of n-grams from the numbers of their beginnings and the positions of their last words."""
         words = self._tables[0]
         return numbers.astype(np.int64) * len(words.keys) + words.numbers[last_at]
 
@@ -200,7 +191,7 @@ class CiderD:
         return numbers, lengths, self._norms[:, captions], real
 
     def _find(self, n: int, keys: np.ndarray) -> np.ndarray:
-        """Numbers of n-grams by key, ``_UNSEEN`` for those that the table lacks."""
+        """Look up the numbers of n-grams by key, ``_UNSEEN`` for those that the table lacks."""
         table = self._tables[n - 1].keys
         if not len(table):
             return np.full(keys.shape, _UNSEEN)
@@ -255,7 +246,7 @@ class TextCiderD:
 
 
 def _padded(captions: Sequence[Sequence[int]]) -> np.ndarray:
-    """(B, 1, T) int64, at least one token of padding behind each caption."""
+    """Pad captions to (B, 1, T) int64, with at least one padding token at the end of each."""
     words = np.full((len(captions), 1, max(map(len, captions)) + 1), Vocabulary.padding_id)
     for row, caption in zip(words, captions, strict=True):
         row[0, : len(caption)] = caption

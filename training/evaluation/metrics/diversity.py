@@ -42,7 +42,7 @@ def self_bleu(captions: Sequence[str]) -> float:
 
 
 def _two_highest_counts(captions: Sequence[Mapping[tuple[str, ...], int]]) -> tuple[Ngrams, Ngrams]:
-    """Highest and second highest count of each n-gram in any one caption; equal when two captions share the highest."""
+    """Find the highest and the second highest count of each n-gram in a caption; equal when two captions tie."""
     most: Ngrams = Counter()
     second: Ngrams = Counter()
     for ngrams in captions:

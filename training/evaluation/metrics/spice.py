@@ -15,14 +15,14 @@ LIMIT_S, LIMIT_PER_CAPTION_S = 900.0, 1.0
 
 
 def missing_models() -> str | None:
-    """Say why SPICE cannot run and how to get its models; None if they are installed."""
+    """Return why SPICE cannot run and how to get its models; None if they are installed."""
     library = toolkit_folder("spice") / "lib"
     if all((library / name).is_file() for name in MODELS):
         return None
     return (
         "its models are not here; `python -m pycocoevalcap.spice.get_stanford_models` downloads them (about 500 MB), "
         "or copy " + " and ".join(MODELS) + f" of stanford-corenlp-full-2015-12-09.zip into {library}; "
-        "its jar is of the days of Java 8"
+        "its jar was written for Java 8"
     )
 
 
