@@ -1,7 +1,7 @@
-"""The bundle: one folder that is a model.
+"""The bundle: a folder that contains everything a captioner needs to run.
 
 ``manifest.json`` describes the folder and lists every other file with its size and sha256. Reading a bundle checks
-all of it, so that later code may rely on it. docs/bundles.md describes the format.
+everything that later code relies on. docs/bundles.md describes the format.
 """
 
 import json
@@ -36,12 +36,12 @@ frame in pixels."""
 
 
 def default_bundle_path() -> Path:
-    """Folder of the bundle that ships with the package."""
+    """Return the folder of the bundle that ships with the package."""
     return Path(__file__).resolve().parent.parent / "bundles" / "default"
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write ``manifest.json`` into a bundle folder: whole, or not at all."""
+    """Write ``manifest.json`` to a bundle folder, atomically."""
     write_text_atomically(folder / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -55,7 +55,7 @@ class Preprocessing:
 
 @dataclass(frozen=True)
 class DetectorFacts:
-    """The entry ``detector`` of a manifest."""
+    """Facts about the detector, the manifest's entry ``detector``."""
 
     layout: str
     """One of :data:`smart_caption_ros.detection.layouts.LAYOUT_NAMES`, or :data:`VISION_LAYOUT`."""
@@ -76,9 +76,10 @@ class Bundle:
     """Rows and columns of the visual tokens, which are in row order."""
     token_width: int
     captioner_inputs: tuple[str, ...]
-    """Inputs of the captioner graph, names of :data:`CAPTIONER_INPUTS`."""
+    """Inputs of the captioner graph, some of :data:`CAPTIONER_INPUTS`."""
     beam_size: int
     max_words: int
+    """Longest caption that beam search returns, end token included."""
     class_names: tuple[str, ...]
     """Classes of the detector in the order of its scores; empty without a detector."""
     vocabulary: Vocabulary
@@ -158,7 +159,7 @@ def _read_vocabulary(path: Path) -> Vocabulary:
 
 
 def _read_captioner_inputs(read: "_Reader") -> tuple[str, ...]:
-    if "captioner_inputs" not in read.manifest:  # bundles of before the key
+    if "captioner_inputs" not in read.manifest:  # the key is newer than the first bundles
         return CAPTIONER_INPUTS[:2]
     names = read.value(
         "captioner_inputs", list, f"a list with tokens and any others of {', '.join(CAPTIONER_INPUTS[1:])}",
@@ -194,7 +195,7 @@ class _Reader:
             if not isinstance(value, dict) or part not in value:
                 raise BundleError(f"{self.folder / MANIFEST} lacks {key}; export the bundle again")
             value = value[part]
-        # bool is an int in Python, but not in a manifest
+        # In Python True is an int; in a manifest it is not a number.
         if not isinstance(value, kind) or isinstance(value, bool) or not valid(value):
             raise BundleError(f"{self.folder / MANIFEST}: {key} must be {wanted}, not {value!r}")
         return value
@@ -206,7 +207,7 @@ class _Reader:
         return list(self.value("files", dict, "an object of files", bool))
 
     def check_graph(self, name: str) -> None:
-        """Refuse a graph that takes its weights from anywhere but a checked file of the bundle."""
+        """Refuse a graph whose weights are in a file that the manifest does not list."""
         try:
             locations = external_locations(self.folder / name)
         except ValueError as error:

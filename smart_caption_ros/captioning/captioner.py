@@ -1,4 +1,4 @@
-"""The captioner: a frame in; a caption, its evidence and its timing out."""
+"""The captioner of the robot side: computes a caption, its evidence and its timing from a frame."""
 
 import math
 import os
@@ -30,7 +30,7 @@ class Word:
 
     text: str
     log_probability: float
-    """Natural logarithm of the word's probability, given the words before it."""
+    """Natural logarithm of the word's probability, given the preceding words."""
     box_xyxy: Box
     """Grid cell with the highest attention; pixels of the frame, exclusive at the right and bottom."""
 
@@ -41,16 +41,18 @@ class Alternative:
 
     text: str
     score: float
+    """Sum of the log probabilities, as :attr:`Caption.score`."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Time that a frame took, seconds."""
+    """Durations of the steps of captioning a frame, seconds."""
 
     preprocess_s: float
     vision_s: float
-    """The vision graph, and the detector where there is one."""
+    """Vision graph, and the detector where there is one."""
     decode_s: float
+    """Captioner graph."""
     total_s: float
     steps: int
     """Decoding steps of beam search, one for each word and for the end token."""
@@ -69,12 +71,14 @@ class Caption:
     confidence: float
     """Geometric mean of the same probabilities, from 0 to 1; comparable between captions of different length."""
     alternatives: tuple[Alternative, ...]
-    """Best first."""
+    """Captions of the other beams, best first."""
     timing: Timing
     image_size: tuple[int, int]
     """Width and height of the frame, pixels."""
     model: str
+    """Name of the bundle."""
     engine: str
+    """Description of the engine."""
     objects: tuple[DetectedObject, ...] = field(default=())
     """Detected objects by descending score; empty without a detector."""
 
@@ -227,7 +231,7 @@ class Captioner:
             tokens: (B, N, token width) float32, the tokens of the grid.
             token_mask: (B, N) bool, True where a token is real; None when all are.
             image_size: (B, 2) float32, width and height of the frames in pixels; None takes the size of the vision
-                graph's input. Only read by graphs with that input.
+                graph's input. Read only by graphs that have this input.
 
         Returns:
             ``words`` (B, k, T) int64, ``log_probabilities`` (B, k, T), ``scores`` (B, k) and ``attention``
@@ -249,7 +253,15 @@ class Captioner:
         return run_batch(self._graph, inputs)
 
     def caption_batch(self, images_bgr: Sequence[np.ndarray]) -> list[str]:
-        """Caption several frames at once, for evaluation; the sentences are those of :meth:`caption`."""
+        """Caption several frames at once, for evaluation; the sentences are those of :meth:`caption`.
+
+        Args:
+            images_bgr: (H, W, 3) uint8 each, of any sizes.
+
+        Raises:
+            ValueError: a frame has another type, dtype or shape.
+            EngineError: the engine failed.
+        """
         for image_bgr in images_bgr:
             check_image(image_bgr)
         preprocessed = np.concatenate([self._vision.preprocess(image_bgr) for image_bgr in images_bgr])
@@ -270,7 +282,7 @@ class Captioner:
 
 
 def _sizes(images_bgr: Sequence[np.ndarray]) -> np.ndarray:
-    """Width and height of each frame, (B, 2) float32 pixels."""
+    """Return the width and height of each frame, (B, 2) float32 pixels."""
     return np.array([image_bgr.shape[1::-1] for image_bgr in images_bgr], np.float32)
 
 

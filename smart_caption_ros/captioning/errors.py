@@ -1,4 +1,4 @@
-"""Errors of the captioning room. Each message is one sentence: what, where, what to do."""
+"""The error of bundles. Each message is one sentence: what is wrong, where, and what to do."""
 
 
 class BundleError(Exception):

@@ -41,7 +41,15 @@ class VisionDetector:
         self._vision = vision
 
     def detect(self, image_bgr: np.ndarray) -> tuple[DetectedObject, ...]:
-        """Detect objects in a frame, as :meth:`Detector.detect`, in a separate pass."""
+        """Detect objects in a frame, as :meth:`Detector.detect`, in a pass that computes no caption.
+
+        Args:
+            image_bgr: (H, W, 3) uint8.
+
+        Raises:
+            ValueError: ``image_bgr`` has another type, dtype or shape.
+            EngineError: the engine failed.
+        """
         check_image(image_bgr)
         height, width = image_bgr.shape[:2]
         return self.objects(self._vision.run(self._vision.preprocess(image_bgr)), width, height)

@@ -1,4 +1,4 @@
-"""The vocabulary of a captioner, and joining its words to a sentence."""
+"""The vocabulary of a captioner, and how its words are joined to a sentence."""
 
 import os
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Copies of the committed bundles, with and without a detector beside the vision graph."""
+"""A copy of the tiny bundle with a detector graph beside the vision graph."""
 
 import json
 from pathlib import Path

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from smart_caption_ros.captioning import Bundle, BundleError, default_bundle_path
+from smart_caption_ros.files import sha256_of
 
 
 def change_manifest(bundle: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -140,8 +141,6 @@ def test_a_file_without_digest_is_not_trusted(bundle_copy: Path) -> None:
     "words", ["", "a\nb\n", "<pad>\n<bos>\n<eos>\n<unk>\na\na\n", "<pad>\n<bos>\n<eos>\n<unk>\na b\n"]
 )
 def test_a_malformed_vocabulary_is_refused(bundle_copy: Path, words: str) -> None:
-    from smart_caption_ros.captioning.bundle import sha256_of
-
     path = bundle_copy / "vocabulary.txt"
     path.write_text(words)
     facts = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
@@ -149,7 +148,7 @@ def test_a_malformed_vocabulary_is_refused(bundle_copy: Path, words: str) -> Non
     assert "vocabulary.txt is malformed" in refusal(bundle_copy)
 
 
-def test_the_default_bundle_ships_whole_and_says_what_it_was_trained_on_and_how_good_it_is() -> None:
+def test_the_default_bundle_is_complete_and_states_its_training_data_and_scores() -> None:
     bundle = Bundle.load()
     assert bundle.path == default_bundle_path()
     assert sum(file.stat().st_size for file in bundle.path.iterdir()) < 45e6
@@ -172,17 +171,26 @@ def test_a_bundle_may_carry_a_detector(bundle_with_detector: Path, tiny_bundle: 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda m: m.pop("detector"), "lacks detector.layout"),
-        (lambda m: m["detector"].pop("minimum_score"), "lacks detector.minimum_score"),
-        (lambda m: m["detector"].update(layout="abacus"), "detector.layout must be one of yolox, boxes-scores-labels"),
-        (lambda m: m["detector"].update(layout=["yolox"]), "detector.layout must be one of"),
-        (lambda m: m["detector"].update(minimum_score=1.5), "detector.minimum_score must be a number from 0 to 1"),
-        (lambda m: m["detector"].update(minimum_score=True), "detector.minimum_score must be"),
-        (lambda m: m.update(class_names=[]), "class_names must be the names of the detector's classes"),
-        (lambda m: m["files"].pop("detector.onnx"), "describes a detector, but does not list detector.onnx"),
+        (lambda manifest: manifest.pop("detector"), "lacks detector.layout"),
+        (lambda manifest: manifest["detector"].pop("minimum_score"), "lacks detector.minimum_score"),
+        (
+            lambda manifest: manifest["detector"].update(layout="abacus"),
+            "detector.layout must be one of yolox, boxes-scores-labels",
+        ),
+        (lambda manifest: manifest["detector"].update(layout=["yolox"]), "detector.layout must be one of"),
+        (
+            lambda manifest: manifest["detector"].update(minimum_score=1.5),
+            "detector.minimum_score must be a number from 0 to 1",
+        ),
+        (lambda manifest: manifest["detector"].update(minimum_score=True), "detector.minimum_score must be"),
+        (lambda manifest: manifest.update(class_names=[]), "class_names must be the names of the detector's classes"),
+        (
+            lambda manifest: manifest["files"].pop("detector.onnx"),
+            "describes a detector, but does not list detector.onnx",
+        ),
     ],
 )
-def test_a_detector_that_the_manifest_does_not_describe_is_refused(
+def test_a_manifest_that_describes_its_detector_wrongly_is_refused(
     bundle_with_detector: Path, change: Callable[[dict[str, Any]], object], words: str
 ) -> None:
     change_manifest(bundle_with_detector, change)

@@ -1,4 +1,4 @@
-"""The Captioner as its callers see it."""
+"""The public interface of the Captioner, on the tiny bundle."""
 
 import json
 import subprocess
@@ -77,7 +77,7 @@ def test_captioning_the_same_frame_twice_gives_the_same_caption(captioner: Capti
         None,
     ],
 )
-def test_what_is_no_frame_is_refused_in_one_sentence(captioner: Captioner, frame: object) -> None:
+def test_an_argument_that_is_no_frame_is_refused(captioner: Captioner, frame: object) -> None:
     with pytest.raises(ValueError, match="a frame must be"):
         captioner.caption(frame)  # type: ignore[arg-type]
 
@@ -111,19 +111,19 @@ def test_captioning_imports_neither_torch_nor_ros(tiny_bundle: Path) -> None:
     subprocess.run([sys.executable, "-c", code, str(tiny_bundle)], check=True)
 
 
-def test_the_default_bundle_captions_a_photograph_with_words_of_its_own() -> None:
+def test_the_default_bundle_names_the_person_in_a_photograph() -> None:
     captioner = Captioner.from_bundle()
     data = pytest.importorskip("skimage.data", reason="needs scikit-image's photographs: the demo extra")
     caption = captioner.caption(cv2.cvtColor(data.astronaut(), cv2.COLOR_RGB2BGR))
     assert {"woman", "man", "girl", "boy", "person"} & set(caption.text.split())
 
 
-def test_a_bundle_with_a_detector_gives_captions_their_objects(
+def test_captions_of_a_bundle_with_a_detector_have_the_detected_objects(
     bundle_with_detector: Path, captioner: Captioner
 ) -> None:
-    seeing = Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu", threads=1)
+    with_detector = Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu", threads=1)
     frame = squares(640, 640, (GREEN, (320, 160, 480, 320)))
-    caption = seeing.caption(frame)
+    caption = with_detector.caption(frame)
     assert ("dog", (320.0, 160.0, 480.0, 320.0)) in [(each.class_name, each.box_xyxy) for each in caption.objects]
     assert {each.class_name for each in caption.objects} == {"dog"}
     assert min(each.score for each in caption.objects) >= 0.75, "what the manifest asks for"
@@ -131,23 +131,25 @@ def test_a_bundle_with_a_detector_gives_captions_their_objects(
     assert captioner.caption(frame).objects == ()
 
 
-def test_a_detector_of_ones_own_takes_the_place_of_the_bundles(bundle_with_detector: Path, tmp_path: Path) -> None:
-    path = write_boxes_scores_labels(tmp_path / "own.onnx", names=str(["lamp"] * 80))
-    seeing = Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu", threads=1, detector=path)
-    objects = seeing.caption(squares(64, 64, (GREEN, (32, 16, 48, 32)))).objects
+def test_a_given_detector_takes_the_place_of_the_bundles(bundle_with_detector: Path, tmp_path: Path) -> None:
+    path = write_boxes_scores_labels(tmp_path / "given.onnx", names=str(["lamp"] * 80))
+    captioner = Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu", threads=1, detector=path)
+    objects = captioner.caption(squares(64, 64, (GREEN, (32, 16, 48, 32)))).objects
     assert {each.class_name for each in objects} == {"lamp"}
-    assert seeing.detector is not None
-    assert seeing.detector.minimum_score == 0.35
+    assert captioner.detector is not None
+    assert captioner.detector.minimum_score == 0.35
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_the_minimum_score_may_be_chosen(bundle_with_detector: Path, tmp_path: Path, own: bool) -> None:
-    detector = write_yolox(tmp_path / "own.onnx") if own else None
-    seeing = Captioner.from_bundle(
+@pytest.mark.parametrize("given", [False, True])
+def test_the_minimum_score_applies_to_the_bundles_and_to_a_given_detector(
+    bundle_with_detector: Path, tmp_path: Path, given: bool
+) -> None:
+    detector = write_yolox(tmp_path / "given.onnx") if given else None
+    captioner = Captioner.from_bundle(
         bundle_with_detector, engine="onnxruntime-cpu", threads=1, detector=detector, minimum_score=0.9
     )
-    assert seeing.detector is not None
-    assert seeing.detector.minimum_score == 0.9
+    assert captioner.detector is not None
+    assert captioner.detector.minimum_score == 0.9
 
 
 def test_a_detector_of_another_layout_than_the_manifest_says_is_refused(bundle_with_detector: Path) -> None:

@@ -21,10 +21,11 @@ SHAPES: dict[str, tuple[int, list[int | str]]] = {
 }
 
 
-def graph_of(*inputs: str) -> onnx.ModelProto:
-    """A captioner of two words whose log probabilities are the image size and whose attention is the area of the boxes.
+def captioner_graph(*inputs: str) -> onnx.ModelProto:
+    """Make a captioner of two words whose outputs show the values of its inputs.
 
-    Where the inputs lack them, both are the mean of the tokens' absolute values.
+    The log probabilities are the image size and the attention is the area of the boxes; without these inputs, both are
+    means of the tokens' absolute values.
     """
     nodes = [
         helper.make_node("Constant", [], ["axes"], value_ints=[1]),
@@ -66,9 +67,9 @@ def graph_of(*inputs: str) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
-def put(bundle: Path, manifest_inputs: object, *graph_inputs: str) -> Path:
-    """Replace the captioner of a bundle, and what its manifest says of the inputs."""
-    onnx.save(graph_of(*graph_inputs), str(bundle / CAPTIONER_GRAPH))
+def replace_captioner(bundle: Path, manifest_inputs: object, *graph_inputs: str) -> Path:
+    """Replace the captioner of a bundle and, unless it is None, ``captioner_inputs`` of the manifest."""
+    onnx.save(captioner_graph(*graph_inputs), str(bundle / CAPTIONER_GRAPH))
     manifest: dict[str, Any] = json.loads((bundle / "manifest.json").read_text())
     path = bundle / CAPTIONER_GRAPH
     manifest["files"][CAPTIONER_GRAPH] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
@@ -85,7 +86,7 @@ def load(bundle: Path) -> Captioner:
 
 @pytest.mark.parametrize("width", [640, 37])
 def test_boxes_of_the_grid_and_the_size_of_the_frame_reach_the_graph(bundle_copy: Path, width: int) -> None:
-    captioner = load(put(bundle_copy, list(CAPTIONER_INPUTS), *CAPTIONER_INPUTS))
+    captioner = load(replace_captioner(bundle_copy, list(CAPTIONER_INPUTS), *CAPTIONER_INPUTS))
     frame = np.zeros((480, width, 3), np.uint8)
     caption = captioner.caption(frame)
     assert [word.log_probability for word in caption.words] == [width, 480]
@@ -98,7 +99,7 @@ def test_boxes_of_the_grid_and_the_size_of_the_frame_reach_the_graph(bundle_copy
 
 
 def test_every_frame_of_a_batch_has_its_size(bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    captioner = load(put(bundle_copy, ["tokens", "image_size"], "tokens", "image_size"))
+    captioner = load(replace_captioner(bundle_copy, ["tokens", "image_size"], "tokens", "image_size"))
     found: list[dict[str, np.ndarray]] = []
     decode = captioner.decode
 
@@ -113,7 +114,7 @@ def test_every_frame_of_a_batch_has_its_size(bundle_copy: Path, monkeypatch: pyt
 
 def test_inputs_are_tokens_and_token_mask_where_the_manifest_names_none(bundle_copy: Path) -> None:
     assert Bundle.load(bundle_copy).captioner_inputs == ("tokens", "token_mask")
-    captioner = load(put(bundle_copy, None, "tokens", "token_mask"))
+    captioner = load(replace_captioner(bundle_copy, None, "tokens", "token_mask"))
     assert len(captioner.caption(np.zeros((48, 64, 3), np.uint8)).words) == 2
 
 
@@ -128,7 +129,7 @@ def test_inputs_are_tokens_and_token_mask_where_the_manifest_names_none(bundle_c
 def test_a_graph_with_other_inputs_than_the_manifest_names_is_refused(
     bundle_copy: Path, named: list[str] | None, had: tuple[str, ...]
 ) -> None:
-    put(bundle_copy, named, *had)
+    replace_captioner(bundle_copy, named, *had)
     wanted = ", ".join(named or ("tokens", "token_mask"))
     with pytest.raises(
         BundleError, match=rf"captioner\.onnx maps {', '.join(had)} to .* instead of {wanted} to"
@@ -141,6 +142,6 @@ def test_a_graph_with_other_inputs_than_the_manifest_names_is_refused(
     "named", ["tokens", [], ["token_mask"], ["tokens", "tokens"], ["tokens", "depth"], ["tokens", 3], {"tokens": 1}]
 )
 def test_a_manifest_that_names_other_inputs_is_refused(bundle_copy: Path, named: object) -> None:
-    put(bundle_copy, named, "tokens", "token_mask")
+    replace_captioner(bundle_copy, named, "tokens", "token_mask")
     with pytest.raises(BundleError, match=r"manifest\.json: captioner_inputs must be a list with tokens"):
         Bundle.load(bundle_copy)

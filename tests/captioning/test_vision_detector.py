@@ -1,4 +1,4 @@
-"""A bundle whose vision graph detects objects in the pass that makes the tokens."""
+"""A bundle whose vision graph computes tokens and detections in one pass."""
 
 import json
 import shutil
@@ -69,15 +69,17 @@ def test_captions_are_the_same_with_and_without_the_detector(captioner: Captione
     assert captioner.caption_batch([image]) == [captioner.caption(image).text]
 
 
-def test_a_detector_that_is_given_wins_and_a_minimum_score_holds(detecting_bundle: Path, tmp_path: Path) -> None:
+def test_a_given_detector_takes_precedence_and_a_given_minimum_score_applies(
+    detecting_bundle: Path, tmp_path: Path
+) -> None:
     given = Captioner.from_bundle(detecting_bundle, detector=write_yolox(tmp_path / "tiny.onnx"))
     assert given.detector is not None
     assert given.detector.layout == "yolox"
     image = blobs(4)
     found = Captioner.from_bundle(detecting_bundle).caption(image).objects
     score = found[len(found) // 2].score
-    picky = Captioner.from_bundle(detecting_bundle, minimum_score=score).caption(image).objects
-    assert picky == tuple(each for each in found if each.score >= score)
+    fewer = Captioner.from_bundle(detecting_bundle, minimum_score=score).caption(image).objects
+    assert fewer == tuple(each for each in found if each.score >= score)
 
 
 def test_a_manifest_that_promises_objects_of_a_graph_without_them_is_refused(tiny_bundle: Path, tmp_path: Path) -> None:

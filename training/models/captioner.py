@@ -251,4 +251,3 @@ def reorder_rows(state: State, parents: Tensor) -> State:
         return values.flatten(0, 1).index_select(0, rows).unflatten(0, (batch, group))
 
     return map_state(state, reorder, lambda values: values)
-
