@@ -1,4 +1,4 @@
-"""What a figure was measured on, and how it is reported."""
+"""The environment of a measurement, and the report of its result."""
 
 import json
 import platform
@@ -14,7 +14,7 @@ PACKAGES = ("smart_caption_ros", "numpy", "onnxruntime", "opencv-python-headless
 
 
 def describe_environment(seed: int) -> dict[str, object]:
-    """Date, processor, cores, versions and seed, for the head of a benchmark's JSON."""
+    """Collect date, hardware, versions and seed for the JSON of a benchmark."""
     versions = {}
     for package in PACKAGES:
         try:
@@ -31,7 +31,7 @@ def describe_environment(seed: int) -> dict[str, object]:
 
 
 def report(result: Mapping[str, object], path: Path | None) -> None:
-    """Print a result as JSON and, with a ``path``, write it there: whole, or not at all."""
+    """Print a result as JSON and, with a ``path``, write it there atomically."""
     text = json.dumps(result, indent=2)
     print(text)
     if path is not None:

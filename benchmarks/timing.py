@@ -1,4 +1,4 @@
-"""Variants timed in turns, so that a busy moment hits all alike."""
+"""Time variants alternately, so that other load on the machine affects all of them equally."""
 
 import random as random_order
 import time
@@ -13,11 +13,11 @@ T = TypeVar("T")
 def measure(
     variants: Mapping[str, Callable[[T], object]], inputs: Sequence[T], rounds: int
 ) -> dict[str, dict[str, float]]:
-    """Wall and CPU milliseconds a call: medians, 5th and 95th percentiles.
+    """Measure wall and CPU milliseconds a call: medians, 5th and 95th percentiles.
 
-    Every variant is called once before anything counts, then for each input in turn with the others, each time in
-    another order, because what runs before leaves its traces: weights in the caches, and the clock of the CPU. CPU time
-    is that of this process with all its threads; other work on the machine hardly lengthens it.
+    Each variant is called once as a warm-up. Then all variants are called for each input in random order, because the
+    preceding call affects the CPU's caches and clock. CPU time is that of this process with all its threads; other load
+    on the machine has little effect on it.
     """
     order, random = list(variants), random_order.Random(0)
     for run in variants.values():

@@ -10,15 +10,11 @@ from typing import Any
 import cv2
 import pytest
 
-from benchmarks.detection import (
-    LOWEST_SCORE,
-    SCORES,
+from benchmarks.coco_annotations import household_annotations
+from benchmarks.detection import LOWEST_SCORE, SCORES, detect_all, main, open_detector
+from benchmarks.detection_scores import (
     average_precision,
-    detect_all,
-    household_annotations,
-    in_common,
-    main,
-    open_detector,
+    compare_common_classes,
     precision_and_recall,
     precision_by_class,
 )
@@ -99,7 +95,7 @@ def test_precision_by_class_leaves_out_classes_that_are_not_there(annotations: P
 
 def test_detectors_are_compared_over_the_classes_that_all_know() -> None:
     precisions = {"teacher": {"dog": 0.8, "cat": 0.6, "tie": 0.2}, "own": {"dog": 0.4, "cat": 0.3, "tie": 0.0}}
-    compared = in_common(precisions, {"dog", "cat", "bed"})
+    compared = compare_common_classes(precisions, {"dog", "cat", "bed"})
     assert compared["teacher"] == {"ap50": 0.7, "share": 1.0, "classes": {"dog": 0.8, "cat": 0.6}}
     assert compared["own"] == {"ap50": 0.35, "share": 0.5, "classes": {"dog": 0.4, "cat": 0.3}}
 
