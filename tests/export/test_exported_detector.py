@@ -1,8 +1,5 @@
 """An exported bundle whose vision graph detects objects: the same objects as torch."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +9,7 @@ import torch
 
 from export.verify import synthetic_images
 from smart_caption_ros.captioning import Bundle, Captioner
-from tests.conftest import ROOT
+from tests.export.command import export
 from tests.tiny_model import tiny_trained
 from training.engine.trained_captioner import TrainedCaptioner
 from training.vision.side_by_side import SideBySide
@@ -29,20 +26,17 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def export(checkpoint: Path, folder: Path, *options: str) -> str:
-    command = [sys.executable, "-m", "export", str(checkpoint), str(folder), "--check-images", "3", "--no-static"]
-    done = subprocess.run(
-        [*command, *options], capture_output=True, text=True, check=False, cwd=ROOT,
-        env={**os.environ, "SMART_CAPTION_DATA": "/nowhere"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def exported(checkpoint: Path, folder: Path, *options: object) -> str:
+    """Run the command and return what it printed."""
+    done = export(checkpoint, folder, "--check-images", 3, "--no-static", *options)
+    assert done.status == 0, done.err
+    return done.out
 
 
 @pytest.fixture(scope="module")
 def bundle(checkpoint: Path) -> Path:
     folder = checkpoint.parent / "bundle"
-    assert "objects: class scores within" in export(checkpoint, folder, "--detector-score", "0.2")
+    assert "objects: class scores within" in exported(checkpoint, folder, "--detector-score", "0.2")
     return folder
 
 
@@ -87,7 +81,7 @@ def test_objects_are_those_of_torch_surest_first_and_inside_the_frame(captioner:
 
 
 def test_a_detector_may_be_left_out(checkpoint: Path, tmp_path: Path) -> None:
-    export(checkpoint, tmp_path / "bundle", "--no-detector", "--max-words", "4", "--beam-size", "1")
+    exported(checkpoint, tmp_path / "bundle", "--no-detector", "--max-words", 4)
     loaded = Bundle.load(tmp_path / "bundle")
     assert loaded.detector is None
     assert loaded.manifest["format_version"] == 1
@@ -107,5 +101,5 @@ def test_training_may_begin_with_the_backbone_of_such_a_bundle(bundle: Path, che
 
 
 def test_float16_finds_the_same_within_its_precision(checkpoint: Path, tmp_path: Path) -> None:
-    said = export(checkpoint, tmp_path / "bundle", "--precision", "float16", "--max-words", "4", "--beam-size", "1")
+    said = exported(checkpoint, tmp_path / "bundle", "--precision", "float16", "--max-words", 4)
     assert "objects: class scores within" in said

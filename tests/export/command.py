@@ -1,0 +1,56 @@
+"""``python -m export`` within the process of the tests, which traces the same weights once."""
+
+import contextlib
+import copy
+import hashlib
+import io
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from torch import nn
+
+from export import graphs, source
+from export.__main__ import main
+from export.trace import trace_captioner
+from export.vision import export_vision
+
+
+class Done(NamedTuple):
+    """What the command did."""
+
+    status: int
+    out: str
+    err: str
+
+
+def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Call ``function(module, ...)`` once for the same weights and options; its results are copies."""
+    results: dict[Any, Any] = {}
+
+    def call(module: nn.Module, *arguments: Any, **options: Any) -> Any:
+        digest = hashlib.sha256(repr(module).encode())
+        for name, tensor in module.state_dict().items():
+            digest.update(name.encode() + tensor.numpy().tobytes())
+        key = (digest.digest(), arguments, tuple(options.items()))
+        if key not in results:
+            results[key] = function(module, *arguments, **options)
+        return copy.deepcopy(results[key])
+
+    return call
+
+
+TRACE, VISION = remembered(trace_captioner), remembered(export_vision)
+
+
+def export(*arguments: object) -> Done:
+    """Run the command without data sets."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        patch.setattr(sys, "argv", ["export", *map(str, arguments)])
+        patch.setenv("SMART_CAPTION_DATA", "/nowhere")
+        patch.setattr(graphs, "trace_captioner", TRACE)
+        patch.setattr(source, "export_vision", VISION)
+        status = main()
+    return Done(status, out.getvalue(), err.getvalue())
