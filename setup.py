@@ -1,7 +1,7 @@
-"""Builds the ROS messages beside the Python package; all else about the package stands in pyproject.toml.
+"""Build the ROS messages with the Python package; pyproject.toml has all other settings of the package.
 
-CMake does the same work as under colcon, into a staging folder. The wheel gets the layout of any ROS prefix,
-`share/`, `lib/` and `include/` beside `bin/`, so ROS tools find the package in the virtual environment.
+CMake builds the messages as under colcon, into a staging folder. The wheel has the layout of a ROS prefix, `share/`,
+`lib/` and `include/` beside `bin/`, so that ROS tools find the package in the virtual environment.
 """
 
 import os
@@ -19,7 +19,7 @@ SOURCE = Path(__file__).resolve().parent
 
 
 def ros_prefixes() -> list[str]:
-    """Folders that may hold ROS: the sourced environment, then this interpreter's own (pip wheels)."""
+    """Find folders with ROS: the sourced environment, then this interpreter's prefix (pip wheels)."""
     sourced = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
     return [prefix for prefix in [*sourced, sys.prefix] if Path(prefix, "share", "ament_index").is_dir()]
 
@@ -29,22 +29,22 @@ WITH_ROS = any(Path(prefix, "share", "rosidl_default_generators").is_dir() for p
 
 
 class BuildMessages(build_ext):
-    """Runs CMake and takes in what it made."""
+    """Runs CMake and adds the built messages to the package."""
 
     def run(self) -> None:
         if self.editable_mode:
             self.warn("an editable install cannot carry the ROS messages: use `pip install .` for them")
         elif WITH_ROS:
-            self._take_in(self._stage())
+            self._add_to_package(self._stage())
 
     def _stage(self) -> Path:
         if not shutil.which("cmake"):
             raise SystemExit("building the ROS messages needs cmake and a C++ compiler: apt install cmake g++")
         build, stage = (Path(self.build_temp).resolve() / name for name in ("cmake", "stage"))
         shutil.rmtree(stage, ignore_errors=True)
-        # Compiled objects are worth keeping, the places of another environment's libraries are not.
+        # Keep compiled objects, but not the paths of another environment's libraries.
         (build / "CMakeCache.txt").unlink(missing_ok=True)
-        # pip's isolated build would hide the Python half of ROS from CMake, so it is named here.
+        # pip's isolated build hides the Python packages of ROS from CMake; PYTHONPATH adds them.
         packages = [sysconfig.get_path("purelib", vars={"base": prefix}) for prefix in PREFIXES]
         environment = os.environ | {
             "AMENT_PREFIX_PATH": os.pathsep.join(PREFIXES),
@@ -67,8 +67,8 @@ class BuildMessages(build_ext):
             subprocess.run(command, check=True, env=environment)
         return stage / Path(sys.prefix).relative_to("/")
 
-    def _take_in(self, stage: Path) -> None:
-        """Python's half of the messages goes into the package, the rest of the prefix becomes data files."""
+    def _add_to_package(self, stage: Path) -> None:
+        """Copy the Python code of the messages into the package; all other files become data files."""
         (staged,) = stage.glob(f"**/*-packages/{NAME}")
         package = Path(self.build_lib, NAME)
         for kind in ("msg", "srv"):
@@ -78,14 +78,14 @@ class BuildMessages(build_ext):
         files: dict[str, list[str]] = {}
         for path in sorted(stage.rglob("*")):
             folder = path.parent.relative_to(stage)
-            # Commands (bin) are pip's own work, and the Python package is in the wheel already.
+            # pip creates the commands (bin); the Python package is already in the wheel.
             if path.is_file() and folder.parts[0] != "bin" and staged.parent not in path.parents:
                 files.setdefault(str(folder), []).append(os.path.relpath(path))
         self.distribution.data_files = list(files.items())
 
 
 class RosDistribution(Distribution):
-    """With messages the wheel holds compiled code, although setuptools compiles none of it."""
+    """Marks a wheel with messages as platform specific, although setuptools compiles nothing."""
 
     def has_ext_modules(self) -> bool:
         return WITH_ROS

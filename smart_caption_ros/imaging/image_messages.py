@@ -1,11 +1,11 @@
 """sensor_msgs/Image and CompressedImage <-> pixels, without ROS.
 
-The functions take any object with the fields of the message (rclpy's, rosbags' or a namespace), and treat
-every field as untrusted: what does not add up raises ImageMessageError, and never gives a wrong picture.
+The functions take any object with the fields of the message (rclpy's, rosbags' or a namespace) and treat every
+field as untrusted: inconsistent fields raise ImageMessageError.
 
-| encoding                           | becomes                                                             |
+| encoding                           | conversion                                                          |
 |------------------------------------|---------------------------------------------------------------------|
-| bgr8, 8UC3                         | as it is                                                            |
+| bgr8, 8UC3                         | none                                                                |
 | rgb8, bgra8, 8UC4, rgba8           | channels reordered, alpha dropped                                   |
 | mono8, 8UC1                        | grey                                                                |
 | mono16, 16UC1                      | grey, value // 256 (the high byte)                                  |
@@ -41,7 +41,7 @@ class ImageFields(TypedDict):
 
 
 class ImageMessage(Protocol):
-    """What `decode_image` reads of a sensor_msgs/Image."""
+    """The fields of a sensor_msgs/Image that `decode_image` reads."""
 
     height: int
     width: int
@@ -52,7 +52,7 @@ class ImageMessage(Protocol):
 
 
 class CompressedImageMessage(Protocol):
-    """What `decode_compressed` reads of a sensor_msgs/CompressedImage."""
+    """The fields of a sensor_msgs/CompressedImage that `decode_compressed` reads."""
 
     format: str
     data: Any
@@ -60,15 +60,15 @@ class CompressedImageMessage(Protocol):
 
 @dataclass(frozen=True)
 class _Encoding:
-    """How the pixels lie in memory, and the cv2.cvtColor code that makes BGR of them (None: they are BGR)."""
+    """The memory layout of pixels, and the cv2.cvtColor code for the conversion to BGR (None: they are BGR)."""
 
     dtype: str
     channels: int
     to_bgr: int | None
     multiple: int = 1
-    """Width must be a multiple of this."""
+    """Divisor of the width."""
     minimum: int = 1
-    """Smallest width and height."""
+    """Minimum of width and height."""
 
 
 _ENCODINGS: dict[str, _Encoding] = {
@@ -83,7 +83,7 @@ _ENCODINGS: dict[str, _Encoding] = {
     "8UC4": _Encoding("u1", 4, cv2.COLOR_BGRA2BGR),
     "16UC1": _Encoding("u2", 1, cv2.COLOR_GRAY2BGR),
     "32FC1": _Encoding("f4", 1, cv2.COLOR_GRAY2BGR),
-    # OpenCV's older names ("BayerBG") read the pattern from the second row and column; these do not.
+    # OpenCV's older names ("BayerBG") start the pattern at the second row and column; these start at the first.
     "bayer_rggb8": _Encoding("u1", 1, cv2.COLOR_BayerRGGB2BGR, minimum=3),
     "bayer_bggr8": _Encoding("u1", 1, cv2.COLOR_BayerBGGR2BGR, minimum=3),
     "bayer_gbrg8": _Encoding("u1", 1, cv2.COLOR_BayerGBRG2BGR, minimum=3),
@@ -101,12 +101,12 @@ def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
     """Decode a sensor_msgs/Image to BGR by the table above.
 
     Returns:
-        uint8 HxWx3, C-contiguous. It shares memory with the message only where nobody can write to that.
+        uint8 HxWx3, C-contiguous. It shares memory with the message only if that memory is read-only.
 
     Raises:
         ImageMessageError: for a zero size, an unknown encoding, a step shorter than a row, data whose
-            length is not step * height, a size that the encoding cannot have, and 32FC1 values that are
-            no picture.
+            length is not step * height, a size that the encoding does not allow, and 32FC1 values that are
+            not grey levels.
     """
     width, height, step = int(message.width), int(message.height), int(message.step)
     if width < 1 or height < 1:
@@ -151,7 +151,7 @@ def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
 def decode_compressed(message: CompressedImageMessage) -> NDArray[np.uint8]:
     """Decode a sensor_msgs/CompressedImage (JPEG, PNG and the other formats of OpenCV) to BGR.
 
-    The format is read from the data itself: the field `format` differs between publishers.
+    The format is taken from the data, because publishers fill the field `format` differently.
 
     Returns:
         uint8 HxWx3.
@@ -169,9 +169,9 @@ def decode_compressed(message: CompressedImageMessage) -> NDArray[np.uint8]:
 
 
 def encode_image(image_bgr: NDArray[np.uint8]) -> ImageFields:
-    """The fields of a bgr8 sensor_msgs/Image for uint8 HxWx3 pixels.
+    """Encode uint8 HxWx3 pixels as the fields of a bgr8 sensor_msgs/Image.
 
-    `data` is an array.array: rclpy takes it as it is, and checks anything else byte by byte.
+    `data` is an array.array, which rclpy takes without checking each byte.
 
     Raises:
         ValueError: the array is not uint8 HxWx3 with at least one pixel.
@@ -196,7 +196,7 @@ def _bytes_of(data: Any) -> NDArray[np.uint8]:
 
 
 def _to_uint8(pixels: NDArray[Any], encoding: str) -> NDArray[np.uint8]:
-    """Grey levels of 16-bit and float pixels by the documented rule; 8-bit ones as they are."""
+    """Convert 16-bit and float pixels to grey levels by the table above; return 8-bit pixels unchanged."""
     if pixels.dtype.kind == "f":
         finite = np.isfinite(pixels)
         if not finite.all():

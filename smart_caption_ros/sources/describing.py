@@ -37,7 +37,7 @@ class DescribedFrame:
     frame: Frame | None = None
     caption: Caption | None = None
     grounding: Grounding | None = None
-    """The nouns of the caption and the objects that they name; None where nobody asked for them."""
+    """The nouns of the caption and the objects that they name; None if they were not requested."""
     error: str = ""
     """One sentence; empty where there is a caption."""
 
