@@ -1,4 +1,4 @@
-"""Compact JSON for the files of generated data sets."""
+"""Compact JSON, the format of the generated data sets' files."""
 
 import json
 

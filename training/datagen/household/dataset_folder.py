@@ -9,7 +9,6 @@ ROOT/000000/visible.json         extents of all visible objects, labelled or not
 ROOT/000000/.frames/000012.json  the same for one frame of an unfinished sequence, written after image and mask
 """
 
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import astuple
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.files import write_bytes_atomically
+from training.data.json_files import read_json
 from training.datagen.compact_json import json_bytes
 from training.datagen.household.errors import HouseholdError
 from training.datagen.household.ground_truth import (
@@ -31,6 +31,7 @@ from training.datagen.household.ground_truth import (
     visible_extents,
 )
 from training.datagen.household.sequences import RenderSettings, SequencePlan
+from training.errors import DataError
 
 _JPEG_QUALITY = 92
 _SETTINGS = "household.json"
@@ -62,9 +63,12 @@ class DatasetFolder:
                     raise HouseholdError(f"{self.folder} is not empty and has no {_SETTINGS}: give another folder")
                 _write(path, json_bytes(settings.document()))
                 return
-            made_with = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise HouseholdError(f"{path}: {error}") from None
+        try:
+            made_with = read_json(path)
+        except DataError as error:
+            raise HouseholdError(str(error)) from None
         wanted = settings.document()
         if made_with != wanted:
             given = made_with if isinstance(made_with, dict) else {}
@@ -167,9 +171,9 @@ def _from_json(record: Mapping[str, list[int]]) -> dict[int, VisibleExtent]:
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise HouseholdError(f"{path} cannot be read ({error}): delete its sequence's folder and start again") from None
+        return read_json(path)
+    except DataError as error:
+        raise HouseholdError(f"{error}: delete the sequence's folder and run the command again") from None
 
 
 def _encoded(suffix: str, image: NDArray[np.uint8] | NDArray[np.uint16], options: list[int] | None = None) -> bytes:

@@ -1,5 +1,5 @@
-"""The error that the generator of household scenes reports."""
+"""The error of the generator of household scenes."""
 
 
 class HouseholdError(Exception):
-    """Scenes cannot be rendered: wrong settings or folder, no Blender, a dead process; the message says what to do."""
+    """Scenes cannot be rendered: settings or folder are wrong, Blender is missing, or a process died."""

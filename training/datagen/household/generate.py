@@ -133,8 +133,8 @@ def _render_missing(
             yield futures[future]
     except BrokenProcessPool:
         raise HouseholdError(
-            "a rendering process died, perhaps for want of memory; the same command goes on where it was, "
-            "with --processes 1 it needs the least"
+            "a rendering process died, perhaps because memory ran out; run the same command again to continue, "
+            "with --processes 1 if memory is short"
         ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Plans of sequences: room, lighting, camera path and camera follow from the seed and the sequence's number."""
+"""Plans of sequences: the seed and the sequence's number determine room, lighting, camera path and camera."""
 
 from dataclasses import asdict, dataclass
 

@@ -29,13 +29,13 @@ def unambiguous_words(sentences: Iterable[Sentence], least_count: int = 3, share
 def label_caption(words: list[str], known: Mapping[str, str]) -> Sentence:
     """Label the words of a caption where their part of speech is certain.
 
-    The label comes from the word itself or from its neighbours: captions have few forms. A word of action after a noun
-    and before "over", "the" or "along" is a verb, a word between "a red" and "is" is a noun. Words that no rule covers
-    have an empty label, which training ignores.
+    The label comes from the word itself or from its neighbours, because captions have few forms. For example, a word
+    for an action is a verb after a noun and before "over", "the" or "along"; a word between "a red" and "is" is a noun.
+    Words that no rule covers have an empty label, which training ignores.
 
     Args:
-        words: of the caption, as spaCy tokenises it.
-        known: lower-cased words to their parts of speech, as :func:`unambiguous_words` finds them.
+        words: words of the caption, as spaCy tokenises it.
+        known: parts of speech by lower-cased word, as :func:`unambiguous_words` finds them.
     """
     lower = [word.lower() for word in words]
     parts = [CAPTION_WORDS.get(word) or known.get(word, "") for word in lower]

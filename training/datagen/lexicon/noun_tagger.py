@@ -5,8 +5,8 @@
 The pipeline has spaCy's English tokeniser, a part-of-speech tagger (a convolutional network over hashed words,
 prefixes, suffixes and shapes) and a lemmatiser of nouns. The tagger is trained on the Brown corpus, on CoNLL-2000 and
 on the captions of Flickr8k's training split and of COCO's 2017 validation split, whose words are labelled where their
-part of speech is certain. Held out are every tenth file of Brown, the test part of CoNLL-2000 and the images of the
-annotated captions of the tests. Training takes a minute or two on one core.
+part of speech is certain. Every tenth file of Brown, the test part of CoNLL-2000 and the images whose captions the
+tests annotate are held out. Training takes one to two minutes on one core.
 
 Expected noun F1: 0.958 (Brown) and 0.956 (CoNLL) on the held-out sentences, 0.979 on the annotated captions.
 """
@@ -57,7 +57,7 @@ OUTPUT = default_pipeline_path()
 
 
 def to_example(nlp: Language, sentence: Sentence) -> Example:
-    """Tokenise a sentence by spaCy and transfer the corpus' parts of speech to the tokens; unclear ones stay empty."""
+    """Tokenise a sentence with spaCy and transfer the corpus' parts of speech to the tokens, empty where unclear."""
     text = " ".join(word for word, _ in sentence)
     doc = nlp.make_doc(text)
     spans, start = [], 0
@@ -79,7 +79,7 @@ def to_example(nlp: Language, sentence: Sentence) -> Example:
         elif token.is_punct:
             parts.append("PUNCT")
         else:
-            # Of "Atlanta's" and "dog's" the tag belongs to the first part, of "term-end" to the last.
+            # The tag of "Atlanta's" or "dog's" belongs to the first part, the tag of "term-end" to the last.
             owner = token.idx == begin and word[len(token) :].lower() in ("'s", "'")
             parts.append(part if owner or (token_end == end and "-" in word) else "")
     reference = Doc(
@@ -92,7 +92,7 @@ def to_example(nlp: Language, sentence: Sentence) -> Example:
 
 
 def vary_case(sentence: Sentence, generator: random.Random) -> Sentence:
-    """Write half of the sentences as captions, in lower case without full stop, and one in a hundred in capitals."""
+    """Change half of the sentences to lower case without full stop, as captions are, and 1 % to capitals."""
     draw = generator.random()
     if draw < 0.5:
         sentence = [(word.lower(), part) for word, part in sentence]
@@ -139,8 +139,8 @@ def train(data: Path, *, sentences: int, seed: int, log: Console) -> tuple[Langu
     Args:
         data: folder of the data sets.
         sentences: number of sentences to train with, once each; half of them captions.
-        seed: of the draw of sentences and of the network.
-        log: receives the progress.
+        seed: seed of the draw of sentences and of the network's weights.
+        log: console for the progress.
 
     Returns:
         The pipeline, and :func:`noun_scores` by corpus.
@@ -218,6 +218,7 @@ def noun_tagger(
 
 
 def main() -> int:
+    """Run the command and return its exit status."""
     return run_command(noun_tagger, "python -m training.datagen.lexicon.noun_tagger", (DataError,))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 Sentence = list[tuple[str, str]]
 """Words with their parts of speech."""
 
-# Beginnings of the corpora's tags to parts of speech.
+# Part of speech by the beginning of the corpus' tag.
 _PENN = {
     "NN": "NOUN", "JJ": "ADJ", "RB": "ADV", "WRB": "ADV", "VB": "VERB", "MD": "VERB", "IN": "ADP", "RP": "ADP",
     "DT": "DET", "PDT": "DET", "WDT": "DET", "PRP$": "PRON", "PRP": "PRON", "WP": "PRON", "EX": "PRON", "CD": "NUM",

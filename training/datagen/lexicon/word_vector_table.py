@@ -25,7 +25,7 @@ from training.paths import data_folder
 
 OUTPUT = default_table_path()
 STAND_INS = {"refrigerator": "fridge"}
-"""Words without a vector to the words whose vectors they take."""
+"""Words that may lack a vector, and the words whose vectors they then take."""
 
 
 def caption_vocabulary(data: Path) -> set[str]:
@@ -67,6 +67,7 @@ def word_vector_table(
 
 
 def main() -> int:
+    """Run the command and return its exit status."""
     program = "python -m training.datagen.lexicon.word_vector_table"
     return run_command(word_vector_table, program, (CoverageError, DataError))
 

@@ -1,4 +1,4 @@
-"""Contents of all photographs, kept in one file per photograph, so that a run that was stopped can continue."""
+"""Cache of the photographs' contents, one file per photograph, so that a run that was stopped can continue."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,13 +19,13 @@ _FINGERPRINT = "teachers.json"
 def find_contents(
     teacher: ContentTeacher, data: RoomsData, photographs: Sequence[Photograph], cache: Path
 ) -> dict[str, ImageContent]:
-    """Find the contents of photographs, or read them where they are in the cache.
+    """Read the contents of photographs from the cache, and find those that it lacks.
 
     Args:
         teacher: finds the contents.
-        data: where the photographs are.
+        data: reads the photographs.
         photographs: the photographs.
-        cache: folder of the files; contents by other teachers are deleted.
+        cache: folder of the files; contents by other teachers are deleted from it.
 
     Returns:
         Contents by the photographs' ids.

@@ -23,6 +23,7 @@ from training.errors import DataError
 
 SPLITS = ("train", "dev")
 DEV_PHOTOGRAPHS = 100
+"""Default number of photographs in the dev split."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def make_dataset(data: Path, output: Path, dev: int = DEV_PHOTOGRAPHS) -> Report
 
     Args:
         data: folder of the data sets and of ``detectors/``.
-        output: folder to write; what is there is brought up to date.
+        output: folder to write; an existing data set is updated.
         dev: number of photographs to hold out.
 
     Raises:

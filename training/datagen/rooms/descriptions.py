@@ -5,19 +5,12 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from training.data.inflection import is_plural
-from training.datagen.rooms.phrases import (
-    NUMBERS,
-    PICTURE_OF,
-    all_known,
-    plain,
-    with_article,
-    without_repetitions,
-    word_count,
-)
+from training.datagen.phrases import NUMERALS
+from training.datagen.rooms.phrases import PICTURE_OF, all_known, plain, with_article, without_repetitions, word_count
 from training.datagen.rooms.word_lists import words_in
 
 MIN_WORDS, MAX_WORDS = 5, 18
-# Words of guesses, of opinions and of comparisons with other photographs.
+# Words that mark guesses, opinions and comparisons with other photographs.
 _HEDGES = re.compile(
     r"\b(i|we|you|your|my|me|he|she|think|looks?|looking|seems?|appears?|maybe|possibly|probably|could|would|might|may|"
     r"not|no|isn't|aren't|doesn't|don't|can't|photo|picture taker|camera|same|other|others|another|they|"
@@ -57,7 +50,7 @@ _ADJECTIVES = frozenset(
     )
 )
 _NUMBER = re.compile(r"\b\d\b")
-_DIGITS = {str(number): word for number, word in enumerate(NUMBERS) if number < 10}
+_DIGITS = {str(number): word for number, word in enumerate(NUMERALS) if number < 10}
 _SPELLINGS = {
     "livinroom": "living room",
     "livingroom": "living room",
@@ -72,7 +65,7 @@ def captions_from_descriptions(descriptions: Sequence[str], rooms: Sequence[str]
 
     Args:
         descriptions: the sentences as written, all about one photograph.
-        rooms: names for the place, best first; empty for a place that is not inside a building.
+        rooms: names for the place, best first; none for a place that is not inside a building.
         known: words that captions may use; sentences with other words (misspelt or rare ones) are dropped.
 
     Returns:
@@ -129,7 +122,7 @@ def _as_phrase(text: str) -> str | None:
 
 
 def _phrase(text: str) -> str | None:
-    """Make a noun phrase that can stand anywhere: indefinite, without a side of the room; None if it has a verb."""
+    """Make a noun phrase indefinite and remove positions in the room; None if it has a verb."""
     text = _SIDES.sub("", _IN_ROOM.sub("", text)).strip(" ,")
     text = re.sub(r" (?:here|sitting|standing|hanging|as well|too|in it)$", "", text)
     if not text or _VERB.search(text):

@@ -1,7 +1,7 @@
 """Evidence for captions of a photograph: nouns with counts and colours, from teacher networks and from people's words.
 
-A class of the teachers is believed where such a thing belongs (a bed in a bedroom); elsewhere both networks must
-agree, or one must have a high score.
+A class that one teacher finds is accepted in the rooms where such things are usual (a bed in a bedroom). Elsewhere both
+teachers must find it, or the score must be high.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -22,13 +22,15 @@ LIKELY = 0.4
 CERTAIN = 0.5
 """Minimum detector score of an object that is strong evidence."""
 CERTAIN_ELSEWHERE = 0.65
-"""The same in an unusual room or outside."""
+"""Minimum detector score of strong evidence outside, or in a room where such things are unusual."""
 LARGE_SHARE, SMALL_SHARE = 0.02, 0.005
-"""Fractions of the image from which on the segmenter supports a noun, and one of ``SMALL_CLASSES``."""
+"""Minimum fraction of the image at which the segmenter supports a noun, in general and for ``SMALL_CLASSES``."""
 SMALL_CLASSES = frozenset({"bottle", "book", "clock", "flower", "lamp", "light", "plate", "towel", "vase", "sconce"})
 SAME_OBJECT_IOU = 0.6
+"""Minimum IoU of two boxes that count as one object."""
 _MIN_INDOOR_SHARE, _MAX_OUTDOOR_SHARE = 0.35, 0.06
-"""Fractions of indoor and outdoor areas between which a place is inside where its name does not tell."""
+"""A place whose name does not decide is inside if indoor areas (walls, floor) cover more than the first fraction of the
+image and outdoor areas less than the second."""
 _OFTEN_MISTAKEN = frozenset({"door", "painting", "picture", "mirror", "armchair", "window", "curtain"})
 _INDOOR_AREAS = ("ceiling", "wall", "floor")
 _OUTDOOR_AREAS = ("sky", "tree", "grass", "road", "building", "mountain", "sea", "sidewalk", "earth", "field", "water")
@@ -64,7 +66,7 @@ _TYPICAL: tuple[tuple[str, int, frozenset[str]], ...] = (
 
 @dataclass(frozen=True)
 class Evidence:
-    """What captions of one photograph may name. Nouns are singular, keys of ``CLASSES_OF``."""
+    """Evidence for the captions of one photograph. Nouns are singular, keys of ``CLASSES_OF``."""
 
     indoors: bool
     rooms: tuple[str, ...]
@@ -78,6 +80,7 @@ class Evidence:
     colours: dict[str, frozenset[str]] = field(default_factory=dict)
     """Supported nouns to the names of the colours found on them."""
     named_by_people: frozenset[str] = frozenset()
+    """Nouns that people used in texts about the photograph."""
 
     def exact_count(self, noun: str) -> int | None:
         """Return how many there are; None where some are uncertain."""
@@ -160,7 +163,7 @@ def _rooms(scene: str, things: Set[str], indoors: bool) -> tuple[str, ...]:
 
 @cache
 def _detector_classes(noun: str) -> frozenset[str]:
-    """Classes of the detector that show a noun."""
+    """Return the classes of the detector that show a noun."""
     return frozenset(name[1:] for name in CLASSES_OF[noun] if name.startswith("@"))
 
 

@@ -168,7 +168,7 @@ def _coco(folder: Path, withheld: set[str]) -> tuple[list[Photograph], list[Pool
 
 
 def _evaluation_images(folder: Path) -> set[str]:
-    """COCO's ids of the photographs that are for evaluation only: no text about them may be used."""
+    """Collect COCO's ids of the photographs that are for evaluation only: no text about them may be used."""
     paths = sorted((folder / EVALUATION_ONLY).glob("captions_*.json"))
     if not paths:
         raise DataError(f"{folder / EVALUATION_ONLY}: no captions_*.json; they say which photographs to leave out")

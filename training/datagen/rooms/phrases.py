@@ -1,13 +1,13 @@
-"""Words and phrases of captions: articles, lists, cleaning, and what makes two sentences alike."""
+"""Words and phrases of captions: articles, cleaning, known words, and dropping of repetitions."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable
 
 from training.data.inflection import is_plural, with_indefinite_article
 from training.data.tokenizer import tokenize
 from training.datagen.rooms.word_lists import words_in
 
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 COLOURS = frozenset(
     words_in(
         """
@@ -40,13 +40,8 @@ def with_article(phrase: str) -> str:
     return phrase if is_plural(head) or last in _UNCOUNTABLE else with_indefinite_article(phrase)
 
 
-def listed(phrases: Sequence[str]) -> str:
-    """Join phrases: ``a``, ``a and b``, ``a, b and c``."""
-    return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
-
-
 def plain(sentence: str) -> str:
-    """Write a sentence in lower case, with single spaces, no full stop, and spaces only behind commas."""
+    """Normalise a sentence: lower case, single spaces, a space after each comma, no punctuation at either end."""
     text = re.sub(r"\s+", " ", sentence.lower().replace("\u2019", "'").replace('"', "")).strip()
     text = re.sub(r"\s*,\s*", ", ", text)
     return text.strip(" .,;:!-")
@@ -59,15 +54,12 @@ def word_count(sentence: str) -> int:
 
 def frequent_words(texts: Iterable[str], minimum: int) -> frozenset[str]:
     """Find the words that occur at least ``minimum`` times in texts."""
-    counts: dict[str, int] = {}
-    for text in texts:
-        for word in tokenize(text):
-            counts[word] = counts.get(word, 0) + 1
+    counts = Counter(word for text in texts for word in tokenize(text))
     return frozenset(word for word, count in counts.items() if count >= minimum)
 
 
 def all_known(text: str, known: Collection[str]) -> bool:
-    """Whether all words of a text are among known ones."""
+    """Return whether all words of a text are among the known ones."""
     return all(word in known for word in tokenize(text))
 
 

@@ -1,4 +1,4 @@
-"""Names of places: what a scene's name says about the words for it, and whether it is inside a building."""
+"""Names of places: the words of captions for a scene's name, and whether the scene is inside a building."""
 
 from training.datagen.rooms.word_lists import words_in
 
@@ -69,7 +69,7 @@ _OUTDOOR_WORDS = frozenset(
 
 
 def is_indoors_by_name(scene: str) -> bool | None:
-    """Whether the name of a scene places it inside a building; None where it does not tell."""
+    """Return whether a scene is inside a building by its name; None where the name does not decide."""
     words = set(scene.split())
     if words & ({"outdoor", "exterior", "building"} | _VEHICLES):
         return False

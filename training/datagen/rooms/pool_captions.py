@@ -1,4 +1,4 @@
-"""Captions that claim nothing but what evidence can confirm: nouns, colours and counts."""
+"""Captions all of whose claims (nouns, colours and counts) can be checked against evidence."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,8 @@ from smart_caption_ros.grounding.nouns import NounFinder
 from smart_caption_ros.grounding.word_vectors import WordVectors
 from training.data.inflection import is_plural, plural, singular, with_indefinite_article
 from training.data.tokenizer import tokenize
-from training.datagen.rooms.phrases import COLOURS, NUMBERS, PICTURE_OF, plain
+from training.datagen.phrases import NUMERALS
+from training.datagen.rooms.phrases import COLOURS, PICTURE_OF, plain
 from training.datagen.rooms.places import ROOM_NOUNS
 from training.datagen.rooms.supported_nouns import CLASSES_OF
 from training.datagen.rooms.word_lists import words_in
@@ -28,7 +29,7 @@ SAFE_WORDS = frozenset(
     """
     )
 )
-# Adjectives that no teacher can confirm, and that a caption can do without.
+# Adjectives that no teacher can confirm; they are removed from captions.
 _OPINIONS = frozenset(
     words_in(
         """
@@ -39,7 +40,7 @@ _OPINIONS = frozenset(
     )
 )
 QUANTIFIERS = frozenset({"several", "many", "multiple", "lots", "various", "couple", "pair", "row", "rows", "both"})
-COUNT_WORDS = {name: number for number, name in enumerate(NUMBERS) if number}
+COUNT_WORDS = {name: number for number, name in enumerate(NUMERALS) if number}
 _USABLE_STEMS = (
     SAFE_WORDS
     | QUANTIFIERS
@@ -66,7 +67,7 @@ class CheckableCaption:
     nouns: tuple[tuple[str, bool], ...]
     """Each a singular and whether the caption has the plural."""
     claims: tuple[tuple[str, str], ...]
-    """Each a colour, count or quantifier, and the noun that it is said of."""
+    """Each a colour, count or quantifier, and the noun that it qualifies."""
     direction: np.ndarray
     """(D,) mean of the words' vectors, unit length."""
 
@@ -98,7 +99,7 @@ def read_caption(text: str, finder: NounFinder, vectors: WordVectors) -> Checkab
 
 
 def variants(caption: str) -> list[str]:
-    """Return a caption without opinions, and the same without its colours."""
+    """Return the caption without opinions, and the same without colours as well."""
     text = PICTURE_OF.sub("", plain(caption))
     words = [word for word in text.split() if word.strip(",") not in _OPINIONS]
     uncoloured = [

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from training.data.inflection import plural, singular
-from training.datagen.rooms.phrases import COLOURS, NUMBERS, with_article
+from training.datagen.phrases import NUMERALS
+from training.datagen.rooms.phrases import COLOURS, with_article
 from training.datagen.rooms.thing_names import name_of
 
 ROOM_SURFACES = frozenset({"wall", "floor", "ceiling"})
-# How questions say where something is, and how captions do.
+# Patterns of positions in questions, and the prepositions that captions use for them.
 _RELATIONS = (
     (r"on top of", "on"),
     (r"in front of", "in front of"),
@@ -45,7 +46,7 @@ _COMPLEX_PLACE = re.compile(r"\b(?:of|in|on|room|side|left|right|corner|middle)\
 
 
 class Relation(NamedTuple):
-    """Where things are."""
+    """Things and their position relative to a place."""
 
     things: tuple[str, ...]
     """Noun phrases with article or number."""
@@ -56,7 +57,7 @@ class Relation(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """What questions and answers say about one photograph."""
+    """Facts about one photograph from questions and answers."""
 
     nouns: tuple[str, ...]
     """Singular, in the order in which answers first mention them."""
@@ -88,11 +89,11 @@ def extract_facts(questions: Sequence[tuple[str, str]], known: Collection[str]) 
             continue
         if answer.strip().isdigit():
             number = int(answer)
-            if (match := _COUNT_AT.match(question)) and 0 < number < len(NUMBERS):
+            if (match := _COUNT_AT.match(question)) and 0 < number < len(NUMERALS):
                 noun, place = name_of(match["noun"], known), _place(match["place"], known)
                 if noun and place:
                     relations.append(Relation((counted(singular(noun), number),), match["relation"], place))
-            elif (match := _COUNT.match(question)) and 0 < number < len(NUMBERS):
+            elif (match := _COUNT.match(question)) and 0 < number < len(NUMERALS):
                 if noun := name_of(match["noun"], known):
                     counts.setdefault(singular(noun), set()).add(number)
             continue
@@ -115,7 +116,7 @@ def extract_facts(questions: Sequence[tuple[str, str]], known: Collection[str]) 
 
 def counted(noun: str, number: int) -> str:
     """Write a number of things: ``a chair``, ``two chairs``."""
-    return with_article(noun) if number == 1 else f"{NUMBERS[number]} {plural(noun)}"
+    return with_article(noun) if number == 1 else f"{NUMERALS[number]} {plural(noun)}"
 
 
 def without_article(phrase: str) -> str:

@@ -1,4 +1,4 @@
-"""Captions of other photographs whose every claim fits the evidence of this one."""
+"""Retrieval of other photographs' captions all of whose claims are confirmed by the evidence for a photograph."""
 
 from collections.abc import Iterable
 
@@ -17,9 +17,9 @@ SAME_MEANING = 0.97
 MAX_USES = 40
 """Photographs that may get the same caption."""
 _USE_PENALTY = 0.12
-"""Score that a caption loses, times the square root of its uses, so that none is learnt by heart."""
+"""Score that a caption loses, times the square root of its uses, so that few photographs share a caption."""
 _MAX_RANKED = 60
-"""Best captions of a photograph among which repetitions are sorted out."""
+"""Number of a photograph's best captions that are compared for repetitions."""
 _UNCOUNTED = frozenset(
     words_in(
         """
@@ -36,12 +36,12 @@ class CaptionPool:
     """Captions to retrieve from."""
 
     def __init__(self, texts: Iterable[str], finder: NounFinder, vectors: WordVectors) -> None:
-        """Keep the captions whose every word evidence can confirm.
+        """Keep the captions all of whose claims can be checked against evidence.
 
         Args:
             texts: captions as written.
-            finder: as :func:`noun_finder` returns it.
-            vectors: to recognise captions that mean the same.
+            finder: finds nouns, as :func:`noun_finder` returns it.
+            vectors: word vectors, to recognise captions with the same meaning.
         """
         found: dict[str, CheckableCaption] = {}
         for text in tqdm(list(texts), "captions", unit="caption", mininterval=1):
@@ -54,8 +54,8 @@ class CaptionPool:
     def retrieve(self, evidence: Evidence, wanted: int) -> list[str]:
         """Retrieve at most ``wanted`` captions, the one that names most of the evidence first.
 
-        All nouns of a caption have strong evidence, its colours and counts are confirmed, and no two captions mean the
-        same. Captions that other photographs got already have a lower score.
+        All nouns of a caption have strong evidence, its colours and counts are confirmed, and no two captions have the
+        same meaning. A caption that was already used for other photographs has a lower score.
         """
         ranked = []
         for place, caption in enumerate(self.captions):
@@ -106,7 +106,7 @@ def _at_least(evidence: Evidence, noun: str, number: int) -> bool:
 
 
 def _is_confirmed(claim: str, noun: str, evidence: Evidence) -> bool:
-    """Whether the evidence confirms a colour, count or quantifier of a noun."""
+    """Return whether the evidence confirms a colour, count or quantifier of a noun."""
     if claim in COUNT_WORDS:
         number = COUNT_WORDS[claim]
         return number == 1 or evidence.exact_count(noun) == number
@@ -121,7 +121,7 @@ def _is_confirmed(claim: str, noun: str, evidence: Evidence) -> bool:
 
 
 def _mean_the_same(one: CheckableCaption, other: CheckableCaption) -> bool:
-    """Whether two captions share most nouns, or half of them and the meaning by word vectors."""
+    """Return whether two captions share more than 70 % of their nouns, or more than half and similar word vectors."""
     nouns, others = {noun for noun, _ in one.nouns}, {noun for noun, _ in other.nouns}
     shared = len(nouns & others) / len(nouns | others)
     return shared > 0.7 or (shared > 0.5 and float(one.direction @ other.direction) >= SAME_MEANING)

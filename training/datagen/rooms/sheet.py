@@ -41,7 +41,7 @@ def draw_pairs(folder: Path, wanted: int, seed: int, source: str | None = None) 
     Args:
         folder: data set that ``python -m training.rooms`` wrote.
         wanted: number of captions; fewer where the split has fewer.
-        seed: of the draw.
+        seed: seed of the draw.
         source: draw captions of this source only; None draws from all.
 
     Raises:
@@ -124,6 +124,7 @@ def sheet(
 
 
 def main() -> int:
+    """Run the command and return its exit status."""
     return run_command(sheet, "python -m training.datagen.rooms.sheet", (DataError,))
 
 

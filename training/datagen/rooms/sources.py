@@ -28,7 +28,7 @@ MAX_CAPTIONS = 5
 MAX_RETRIEVED_OUTDOORS = 2
 """Retrieved captions of a photograph that is not inside a building: a household robot learns little from streets."""
 ENOUGH = 3
-"""Captions of better sources from which on no template is used."""
+"""Number of captions from better sources at which no template is used."""
 MIN_USES_IN_CAPTIONS, MIN_USES_IN_DESCRIPTIONS = 3, 5
 """How often a word must occur in captions, or in descriptions, which have more misspellings, to be a known word."""
 HUMAN_CAPTION, HUMAN_SENTENCES, QUESTIONS, RETRIEVED, GRAMMAR = SOURCES = (
@@ -62,7 +62,7 @@ class Draft:
 
 
 class CaptionWriter:
-    """Writes the captions of photographs; deterministic."""
+    """Writes the captions of photographs. Equal data give equal captions."""
 
     def __init__(self, data: RoomsData) -> None:
         """Count the words of all captions and descriptions."""
@@ -74,11 +74,11 @@ class CaptionWriter:
         self._finder: NounFinder = noun_finder()
 
     def draft(self, photograph: Photograph, content: ImageContent) -> Draft:
-        """Write the captions that come from people: theirs, and those made of their sentences about details.
+        """Collect the captions by people, and write captions from their sentences about details.
 
         Args:
-            photograph: with people's texts about it.
-            content: found in it by the teacher networks.
+            photograph: the photograph with people's texts about it.
+            content: its content, found by the teacher networks.
         """
         facts = extract_facts(photograph.questions, self._known)
         named = {noun for noun in facts.nouns if noun in CLASSES_OF}
@@ -94,14 +94,14 @@ class CaptionWriter:
         """Index the captions to retrieve from, without those of held-out photographs.
 
         Args:
-            data: with all captions.
-            held_out: ids of photographs.
+            data: contains all captions.
+            held_out: ids of the held-out photographs.
         """
         texts = [caption.text for caption in data.pool if caption.photograph_id not in held_out]
         return CaptionPool(texts, self._finder, WordVectors.load())
 
     def complete(self, draft: Draft, pool: CaptionPool) -> CaptionedPhotograph:
-        """Add captions from questions, other photographs and templates; COCO's photographs have enough of their own."""
+        """Add captions from questions, other photographs and templates; COCO's photographs need none."""
         photograph, evidence = draft.captioned.photograph, draft.evidence
         if photograph.origin == COCO:
             return draft.captioned
@@ -123,10 +123,10 @@ class CaptionWriter:
 def choose_held_out(drafts: Sequence[Draft], wanted: int) -> set[str]:
     """Choose the photographs of the dev split among those that have captions by people.
 
-    The choice goes by a hash of the id, so it changes little when photographs are added or removed.
+    Photographs are ordered by a hash of the id, so the choice changes little when photographs are added or removed.
 
     Args:
-        drafts: of all photographs.
+        drafts: drafts of all photographs.
         wanted: number of photographs.
 
     Returns:
@@ -137,7 +137,7 @@ def choose_held_out(drafts: Sequence[Draft], wanted: int) -> set[str]:
 
 
 def _add(found: list[tuple[str, str]], source: str, sentences: Sequence[str]) -> None:
-    """Append sentences that repeat no caption, up to ``MAX_CAPTIONS`` in all."""
+    """Append sentences that repeat none of the captions, up to ``MAX_CAPTIONS`` in all."""
     present = [sentence for _, sentence in found]
     for sentence in without_repetitions([*present, *sentences], _OVERLAP)[
         len(without_repetitions(present, _OVERLAP)) :

@@ -2,7 +2,7 @@
 
 import re
 
-# noun: classes, any of which shows that the noun is there; @ marks a class of the detector, others are the segmenter's.
+# noun: classes, each of which is evidence for the noun; @ marks the detector's classes, others are the segmenter's.
 _TABLE = """
 animal: @cat @dog @horse @sheep @cow @elephant @bear @zebra @giraffe
 apple: @apple

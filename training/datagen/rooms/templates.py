@@ -3,8 +3,9 @@
 import random
 
 from training.data.inflection import plural
+from training.datagen.phrases import join_phrases
 from training.datagen.rooms.evidence import Evidence
-from training.datagen.rooms.phrases import listed, with_article
+from training.datagen.rooms.phrases import with_article
 from training.datagen.rooms.word_lists import words_in
 
 MIN_SHARE = 0.012
@@ -19,11 +20,11 @@ _THINGS = words_in(
 _NAMED_IN_PLURAL = frozenset({"cabinet", "curtain", "book", "pillow"})
 """Things that the segmenter finds without counting them, and of which there usually are several."""
 _CROWDS = frozenset({"chair", "book", "bottle", "cup", "bowl"})
-"""Where the detector finds two of these there are often more."""
+"""Things of which there are often more than the detector finds."""
 _BARE_PLACES = frozenset({"hallway", "attic", "bathroom", "bedroom", "kitchen", "dining room", "office", "closet"})
 """Places whose walls and floor are named where fewer than two things are certain."""
 _COLOURED = frozenset({"bed", "couch", "chair", "desk", "cabinet", "armchair", "rug", "curtain"})
-"""Things that often have one colour, and neither shine nor let light through."""
+"""Things that often have one colour and are neither reflective nor transparent."""
 _MAX_THINGS = 4
 
 
@@ -31,9 +32,9 @@ def template_captions(evidence: Evidence, wanted: int, seed: str) -> list[str]:
     """Write at most ``wanted`` different captions; none for a place that is not inside a building.
 
     Args:
-        evidence: of one photograph.
+        evidence: evidence for one photograph.
         wanted: number of captions.
-        seed: varies the order of the templates; the photograph's id gives the same captions every time.
+        seed: seed of the order of the templates, the photograph's id: captions are the same in every run.
     """
     if not evidence.indoors:
         return []
@@ -41,7 +42,7 @@ def template_captions(evidence: Evidence, wanted: int, seed: str) -> list[str]:
     if len(things) < 2:
         return _bare_room(evidence, things)[:wanted]
     room = with_article(evidence.rooms[0])
-    patterns = [f"{room} with {listed(things[:count])}" for count in (2, 3) if len(things) >= count]
+    patterns = [f"{room} with {join_phrases(things[:count])}" for count in (2, 3) if len(things) >= count]
     patterns.append(f"{things[0]} and {things[1]} in {room}")
     if len(things) > 2:
         patterns.append(f"{room} with {things[0]} and {things[2]}")
@@ -59,7 +60,7 @@ def _bare_room(evidence: Evidence, things: list[str]) -> list[str]:
     named = [phrase if phrase.endswith("walls") else with_article(phrase) for phrase in surfaces]
     if evidence.rooms[0] not in _BARE_PLACES or not things + named:
         return []
-    return [f"{with_article(evidence.rooms[0])} with {listed([*things, *named])}"]
+    return [f"{with_article(evidence.rooms[0])} with {join_phrases([*things, *named])}"]
 
 
 def _largest_things(evidence: Evidence) -> list[str]:

@@ -1,4 +1,4 @@
-"""Names of things: from annotators' words (DAQUAR's noisy English) to the words of captions."""
+"""Names of things: translation of annotators' words (DAQUAR has many spellings) to the words of captions."""
 
 from collections.abc import Collection
 

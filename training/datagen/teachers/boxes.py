@@ -109,7 +109,7 @@ class RendererLabels:
 
 
 def read_uncropped(dataset: CaptionDataset, image: str) -> NDArray[np.uint8]:
-    """Read a photograph, in its own aspect ratio where the data set keeps it, (H, W, 3) uint8 BGR.
+    """Read a photograph, (H, W, 3) uint8 BGR, with its original aspect ratio where the data set has it.
 
     Raises:
         DataError: it is missing or not an image.

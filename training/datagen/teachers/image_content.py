@@ -1,4 +1,4 @@
-"""Contents of an image by two networks: objects by YOLOX (COCO's classes), areas by DeepLab (ADE20K's classes)."""
+"""Contents of an image by two networks: YOLOX finds objects (COCO's classes), DeepLab areas (ADE20K's classes)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,10 +143,10 @@ def read_area_names(path: Path) -> list[str]:
 
 
 def content_from_json(record: Any) -> ImageContent:
-    """Rebuild the content that ``dataclasses.asdict`` made a record of.
+    """Rebuild an :class:`ImageContent` from the result of ``dataclasses.asdict``, read from JSON.
 
     Raises:
-        KeyError, TypeError: it is no such record.
+        KeyError, TypeError: the record is malformed.
     """
     objects = tuple(FoundObject(**{**each, "box": tuple(each["box"])}) for each in record["objects"])
     return ImageContent(objects, tuple(SegmentedArea(**each) for each in record["areas"]))

@@ -1,3 +1,5 @@
+"""The camera's path and projection."""
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""Exposure, blur and noise of the simulated camera."""
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ def test_automatic_exposure_makes_a_room_as_bright_by_night_as_by_day(stops: flo
     assert np.abs(usual.astype(int) - other).max() <= 4
 
 
-def test_more_exposure_is_brighter_and_gains_tint() -> None:
+def test_more_exposure_makes_the_photograph_brighter_and_a_gain_of_red_makes_it_redder() -> None:
     usual, bright, red = (
         photograph(light(), response, np.random.default_rng(0)).mean(axis=(0, 1))
         for response in (CameraResponse(), CameraResponse(exposure=1), CameraResponse(red=1.3))
@@ -28,7 +30,7 @@ def test_more_exposure_is_brighter_and_gains_tint() -> None:
     assert np.isclose(red[0], usual[0], atol=1)
 
 
-def test_blur_takes_detail_and_noise_adds_it() -> None:
+def test_blur_removes_detail_and_noise_adds_it() -> None:
     def detail(response: CameraResponse) -> float:
         return float(
             np.abs(np.diff(photograph(light(), response, np.random.default_rng(0)).astype(float), axis=1)).mean()

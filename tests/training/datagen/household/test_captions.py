@@ -1,3 +1,5 @@
+"""Captions of rendered frames compared with the visible objects."""
+
 import re
 
 import numpy as np
@@ -82,7 +84,9 @@ def test_frame_without_visible_objects_is_described() -> None:
         r"\bwith\b",
     ],
 )
-def test_captions_count_relate_and_describe(pattern: str, six_sequences: list[list[CaptionedFrame]]) -> None:
+def test_captions_contain_counts_attributes_and_relations(
+    pattern: str, six_sequences: list[list[CaptionedFrame]]
+) -> None:
     text = " ".join(caption for frames in six_sequences for frame in frames for caption in frame.captions).lower()
     assert len(re.findall(pattern, text)) >= 5
 

@@ -1,4 +1,7 @@
+"""The folder of rendered sequences: labels, captions, and which frames are still to be rendered."""
+
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,7 +37,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return dataset.folder
 
 
-def test_labels_say_what_the_masks_show(finished: Path) -> None:
+def test_labels_agree_with_the_masks(finished: Path) -> None:
     document = json.loads((finished / "000000" / "labels.json").read_text())
     assert list(document) == ["000000", "000001", "000002"]
     objects = 0
@@ -97,6 +100,16 @@ def test_only_frames_without_a_record_are_missing(tmp_path: Path) -> None:
 def test_folder_made_with_other_settings_is_refused(finished: Path) -> None:
     with pytest.raises(HouseholdError, match="seed 0, not 1; samples 16, not 4"):
         DatasetFolder(finished).open(replace(SETTINGS, seed=1, samples=4))
+
+
+@pytest.mark.parametrize("name", ["household.json", "000000/visible.json"])
+def test_damaged_file_is_named(name: str, finished: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "root"))
+    (folder / name).write_text("{")
+    with pytest.raises(HouseholdError, match=rf"{name} is not JSON"):
+        dataset = DatasetFolder(folder)
+        dataset.open(SETTINGS)
+        dataset.visible_extents(0)
 
 
 def test_folder_of_something_else_is_refused(tmp_path: Path) -> None:

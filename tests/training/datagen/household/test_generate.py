@@ -1,4 +1,4 @@
-"""How the parent process combines what the rendering processes report; no Blender is needed."""
+"""How the parent process combines the reports of the rendering processes; Blender is not needed."""
 
 import json
 from collections.abc import Iterator

@@ -1,3 +1,5 @@
+"""Masks and labels in ACVR's format."""
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""Furnished rooms: objects apart, supported and typical of the room."""
+
 import itertools
 from collections.abc import Callable
 

@@ -1,3 +1,5 @@
+"""Meshes of household objects: validity, size and colour."""
+
 import importlib
 import inspect
 import pkgutil

@@ -1,3 +1,5 @@
+"""Plans of sequences."""
+
 from training.datagen.household.layout.random_scene import ROOM_KINDS
 from training.datagen.household.sequences import CAMERA_HEIGHTS, RenderSettings, plan_sequence
 
@@ -20,7 +22,7 @@ def test_sequence_does_not_depend_on_how_many_frames_are_made() -> None:
     ]
 
 
-def test_another_seed_is_another_home() -> None:
+def test_another_seed_gives_another_room_and_path() -> None:
     first, other = plan_sequence(RenderSettings(frames=1), 0), plan_sequence(RenderSettings(frames=1, seed=1), 0)
     assert first.scene.room != other.scene.room
     assert first.poses != other.poses

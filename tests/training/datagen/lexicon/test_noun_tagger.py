@@ -35,7 +35,7 @@ def corpora(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """All that the two commands read, very small."""
+    """A minimal data folder for both commands."""
     written = {
         "flickr8k/images_224.zip": "",
         "flickr8k/captions.csv": "image,caption\na.jpg,A dog runs over the grass .\n",
@@ -87,7 +87,7 @@ def test_the_table_holds_the_words_of_captions_and_classes(
 
 
 @pytest.mark.parametrize("command", [noun_tagger, word_vector_table])
-def test_missing_data_is_a_sentence(
+def test_missing_data_is_reported_in_one_sentence(
     command: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     glove = [tmp_path / "glove.txt"] if command is word_vector_table else []
@@ -114,7 +114,7 @@ def test_every_tenth_file_of_brown_is_held_out_and_no_other(corpora: Path) -> No
     assert others == [f"run{number}" for number in range(1, 10)]
 
 
-def test_parts_of_speech_go_to_the_tokens_that_the_tokeniser_makes(corpora: Path) -> None:
+def test_parts_of_speech_are_transferred_to_spacys_tokens(corpora: Path) -> None:
     sentence = next(read_brown(corpora / "brown.zip", held_out=True))
     example = to_example(spacy.blank("en"), sentence)
     assert [(token.text, token.pos_) for token in example.reference] == [
@@ -131,7 +131,7 @@ def test_parts_of_speech_go_to_the_tokens_that_the_tokeniser_makes(corpora: Path
     ]
 
 
-def test_words_count_as_unambiguous_from_their_share() -> None:
+def test_a_word_with_one_part_of_speech_nearly_always_is_unambiguous() -> None:
     sentences = [[("Dog", "NOUN"), ("play", part)] for part in ("NOUN", "VERB", "VERB")]
     assert unambiguous_words(sentences) == {"dog": "NOUN"}
 
@@ -148,6 +148,6 @@ def test_words_count_as_unambiguous_from_their_share() -> None:
         ("a dog whatsiting along the beach", "whatsiting", "VERB"),
     ],
 )
-def test_captions_are_labelled_where_it_is_sure(caption: str, word: str, part: str) -> None:
+def test_words_of_captions_are_labelled_only_where_a_rule_applies(caption: str, word: str, part: str) -> None:
     labels = dict(label_caption(caption.split(), {"over": "ADP", "high": "ADJ", "blue": "ADJ", "along": "ADP"}))
     assert labels[word] == part

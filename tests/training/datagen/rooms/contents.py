@@ -1,4 +1,4 @@
-"""Contents of drawn rooms, as teacher networks would find them, and known words."""
+"""Contents of imaginary rooms, as the teacher networks would find them, and known words."""
 
 from training.data.tokenizer import tokenize
 from training.datagen.rooms.evidence import collect_evidence

@@ -1,4 +1,4 @@
-"""A folder of data as the real one, small enough to make in a test: photographs are painted with ADE20K's classes."""
+"""A small data folder for ``python -m training.rooms``; the pixels of its photographs encode ADE20K's classes."""
 
 import json
 import zipfile
@@ -46,7 +46,7 @@ WITHHELD = "A bedroom with a bed and a window."
 
 
 def painted(*bands: tuple[int, float]) -> NDArray[np.uint8]:
-    """A photograph of bands from top to bottom, each a class and its part of the height; red is the class."""
+    """Make a photograph of bands from top to bottom, each a class and its share of the height; red is the class."""
     image = np.zeros((100, 120, 3), np.uint8)
     top = 0.0
     for number, part in bands:
@@ -56,7 +56,7 @@ def painted(*bands: tuple[int, float]) -> NDArray[np.uint8]:
 
 
 def make_rooms(folder: Path) -> Path:
-    """The whole folder; gives it back."""
+    """Write the data folder and return it."""
     _archive(folder / "nyu_rooms", {"image1.jpg": painted((WALL, 0.6), (FLOOR, 0.4))})
     _lines(folder / "nyu_rooms" / "questions.jsonl", [QUESTIONS])
     bedroom = painted((WALL, 0.3), (WINDOW, 0.2), (BED, 0.4), (FLOOR, 0.1))
@@ -87,7 +87,7 @@ def make_rooms(folder: Path) -> Path:
 
 
 def write_segmenter(path: Path) -> None:
-    """The class of a pixel is how red it is; 0 is the background."""
+    """Write a segmenter whose class of a pixel is its red value; 0 is the background."""
     nodes = [
         helper.make_node("Slice", ["image", "start", "end", "axis"], ["red"]),
         helper.make_node("Squeeze", ["red", "axis"], ["classes"]),
@@ -113,7 +113,7 @@ def _archive(folder: Path, images: dict[str, NDArray[np.uint8]]) -> None:
 
 
 def _encoded(image: NDArray[np.uint8]) -> bytes:
-    # JPEG would not keep the classes; a reader goes by the content, not by the name.
+    # PNG, because JPEG would change the classes; readers decide by the content, not by the file name.
     return cv2.imencode(".png", image)[1].tobytes()
 
 

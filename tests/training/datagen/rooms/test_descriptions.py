@@ -1,4 +1,4 @@
-"""Sentences about details become captions."""
+"""Captions from people's sentences about details."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Captions of other photographs are retrieved where all their claims fit."""
+"""Captions of other photographs are retrieved if the evidence confirms all their claims."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_a_caption_that_does_not_fit_is_not_retrieved(caption: str, vectors: Wor
     assert fitting(vectors, [caption], BEDROOM) == []
 
 
-def test_fitting_captions_come_by_what_they_cover_without_repetition(vectors: WordVectors) -> None:
+def test_captions_that_name_more_come_first_and_none_is_repeated(vectors: WordVectors) -> None:
     found = fitting(
         vectors,
         [
@@ -48,12 +48,12 @@ def test_fitting_captions_come_by_what_they_cover_without_repetition(vectors: Wo
     assert len([each for each in found if "chair" in each]) == 1
 
 
-def test_unseen_colours_are_left_out_and_opinions_too(vectors: WordVectors) -> None:
+def test_unconfirmed_colours_and_opinions_are_removed(vectors: WordVectors) -> None:
     found = fitting(vectors, ["A lovely green bed next to a window in a bedroom."], BEDROOM)
     assert found == ["a bed next to a window in a bedroom"]
 
 
-def test_a_sentence_is_not_used_for_ever(vectors: WordVectors) -> None:
+def test_a_caption_is_retrieved_40_times_at_most(vectors: WordVectors) -> None:
     pool = CaptionPool(["A bed next to a window in a bedroom."], noun_finder(), vectors)
     uses = [bool(pool.retrieve(BEDROOM, 5)) for _ in range(50)]
     assert sum(uses) == 40

@@ -1,4 +1,4 @@
-"""Questions and their answers become captions."""
+"""Captions from questions and their answers."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def test_a_question_and_its_answer_become_a_statement(question: str, answer: str
     assert sentence in statements(extract_facts([(question, answer)], KNOWN | {"chairs", "around"}), ["room"])
 
 
-def test_colours_and_counts_are_said_of_the_right_things() -> None:
+def test_colours_and_counts_are_assigned_to_their_nouns() -> None:
     asked = [
         ("what is the colour of the table?", "white"),
         ("how many chairs are there?", "2"),
@@ -41,7 +41,7 @@ def test_colours_and_counts_are_said_of_the_right_things() -> None:
         ("how many chairs are there?", "red"),
     ],
 )
-def test_what_cannot_be_understood_is_not_said(question: str, answer: str) -> None:
+def test_questions_and_answers_of_no_known_pattern_give_no_caption(question: str, answer: str) -> None:
     assert statements(extract_facts([(question, answer)], KNOWN), ["room"]) == []
 
 

@@ -10,7 +10,7 @@ from training.datagen.teachers.image_content import read_area_names
 
 
 @pytest.mark.needs_data
-def test_classes_that_support_nouns_are_the_teachers_own(data_dir: Path) -> None:
+def test_all_classes_of_the_table_are_classes_of_the_teachers(data_dir: Path) -> None:
     of_segmenter = set(read_area_names(data_dir / "detectors" / "ade20k_classes.txt"))
     named = {name for classes in CLASSES_OF.values() for name in classes}
     assert {name for name in named if not name.startswith("@")} <= of_segmenter

@@ -6,7 +6,7 @@ from training.datagen.rooms.templates import template_captions
 from training.datagen.teachers.image_content import ImageContent
 
 
-def test_grammar_names_what_is_sure_and_repeats_itself() -> None:
+def test_templates_name_only_certain_things_and_depend_on_the_seed_alone() -> None:
     found = template_captions(BEDROOM, 3, "seed")
     assert found == template_captions(BEDROOM, 3, "seed")
     assert found
@@ -15,7 +15,7 @@ def test_grammar_names_what_is_sure_and_repeats_itself() -> None:
         assert "table" not in sentence
 
 
-def test_grammar_is_silent_in_the_open_air_and_where_little_is_seen() -> None:
+def test_places_outside_and_places_with_few_things_get_no_caption() -> None:
     furnished = objects(("chair", 0.9, LEFT), ("bed", 0.9, RIGHT))
     assert template_captions(collect_evidence("street", ImageContent(furnished, ())), 3, "") == []
     assert template_captions(collect_evidence("misc", ImageContent((), areas(wall=0.5, floor=0.3))), 3, "") == []

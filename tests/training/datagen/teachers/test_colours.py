@@ -16,5 +16,5 @@ from training.datagen.teachers.colours import colour_name
         ((30, 70, 110), "brown"),
     ],
 )
-def test_colours_have_plain_names(bgr: tuple[int, int, int], name: str) -> None:
+def test_the_median_colour_is_named(bgr: tuple[int, int, int], name: str) -> None:
     assert colour_name(np.full((9, 3), bgr, np.uint8)) == name

@@ -1,4 +1,4 @@
-"""Contents of real photographs by the real teacher networks."""
+"""Contents that the teacher networks find in a photograph of the data."""
 
 from pathlib import Path
 
@@ -9,15 +9,15 @@ from training.datagen.teachers.image_content import ContentTeacher, read_area_na
 
 
 @pytest.mark.needs_data
-def test_real_teachers_see_a_bed_in_a_real_bedroom(data_dir: Path) -> None:
+def test_the_teachers_find_the_bed_in_a_photograph_of_a_bedroom(data_dir: Path) -> None:
     data = RoomsData.open(data_dir)
     bedroom = next(each for each in data.photographs if each.id == "scenes-000144")
-    seen = ContentTeacher(data_dir / "detectors").find(decode_photograph(*next(iter(data.encoded([bedroom])))))
-    assert {"bed", "wall", "ceiling"} <= {area.name for area in seen.areas}
+    content = ContentTeacher(data_dir / "detectors").find(decode_photograph(*next(iter(data.encoded([bedroom])))))
+    assert {"bed", "wall", "ceiling"} <= {area.name for area in content.areas}
 
 
 @pytest.mark.needs_data
-def test_real_class_table_has_the_150_classes(data_dir: Path) -> None:
+def test_the_table_of_ade20k_has_150_classes_in_order(data_dir: Path) -> None:
     names = read_area_names(data_dir / "detectors" / "ade20k_classes.txt")
     assert len(names) == 150
     assert names[0] == "wall"

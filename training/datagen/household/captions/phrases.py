@@ -1,14 +1,14 @@
 """Noun phrases for groups of objects."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from training.data.inflection import plural, with_indefinite_article
 from training.datagen.household.captions.frame_contents import ObjectGroup
 from training.datagen.household.captions.nouns import NOUNS
+from training.datagen.phrases import NUMERALS
 
-_NUMERALS = ("no", "one", "two", "three", "four", "five", "six")
+_MAX_COUNTED = 6
+"""Greatest number of objects that a phrase states."""
 
 
 def noun_phrase(group: ObjectGroup, rng: np.random.Generator, *, attribute_probability: float = 0.5) -> str:
@@ -27,18 +27,13 @@ def noun_phrase(group: ObjectGroup, rng: np.random.Generator, *, attribute_proba
         return with_indefinite_article(noun)
     if group.noun == "book" and count > 4:
         return str(rng.choice([f"a row of {noun}", f"several {noun}", f"many {noun}", f"a lot of {noun}"]))
-    if not group.countable or count >= len(_NUMERALS) or (count > 3 and rng.random() < 0.5):
+    if not group.countable or count > _MAX_COUNTED or (count > 3 and rng.random() < 0.5):
         return f"{rng.choice(['some', 'several'] if count > 2 else ['some'])} {noun}"
-    return f"{_NUMERALS[count]} {noun}"
-
-
-def join_phrases(phrases: Sequence[str]) -> str:
-    """Join phrases with commas and ``and``."""
-    return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
+    return f"{NUMERALS[count]} {noun}"
 
 
 def _attribute(group: ObjectGroup, rng: np.random.Generator) -> str:
-    """Sample a colour or material that all objects of a group share; "" if they share none."""
+    """Sample a colour or material that all objects of a group share; empty if they share none."""
     meshes = [each.placed.mesh for each in group.objects]
     shared = ({mesh.colour for mesh in meshes}, {mesh.material for mesh in meshes})
     options = [word for words in shared if len(words) == 1 for word in words if word]
@@ -48,7 +43,7 @@ def _attribute(group: ObjectGroup, rng: np.random.Generator) -> str:
 
 def _people(group: ObjectGroup, rng: np.random.Generator) -> str:
     if len(group.objects) > 1:
-        return f"{_NUMERALS[len(group.objects)]} people"
+        return f"{NUMERALS[len(group.objects)]} people"
     colour = group.objects[0].placed.mesh.colour
     draw = rng.random()
     if draw < 0.35:

@@ -7,8 +7,9 @@ import numpy as np
 from training.data.inflection import with_indefinite_article
 from training.datagen.household.captions.frame_contents import FrameContents, ObjectGroup
 from training.datagen.household.captions.nouns import ROOM_NOUNS
-from training.datagen.household.captions.phrases import join_phrases, noun_phrase
+from training.datagen.household.captions.phrases import noun_phrase
 from training.datagen.household.captions.relations import relations_of
+from training.datagen.phrases import join_phrases
 
 
 def random_sentence(contents: FrameContents, rng: np.random.Generator) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.layout import small_objects
 from training.datagen.household.layout.groups import add_dining_group
 from training.datagen.household.layout.small_objects import MeshBuilder, add_clutter
@@ -81,20 +81,20 @@ def _random_order(rng: np.random.Generator, wall_length: float) -> list[tuple[st
     return units
 
 
-def _random_front(rng: np.random.Generator) -> m.Material:
+def _random_front(rng: np.random.Generator) -> materials.Material:
     """Sample the material of doors and drawers."""
     if rng.random() < 0.45:
-        return m.wood(rng)
-    rgb = m.random_colour(rng, "white", "white", "gray", "blue", "green", "beige")[1]
-    return m.plain(rng, m.lightened(rgb, float(rng.uniform(0.25, 0.5))), roughness=0.35)
+        return materials.wood(rng)
+    rgb = materials.random_colour(rng, "white", "white", "gray", "blue", "green", "beige")[1]
+    return materials.plain(rng, materials.lightened(rgb, float(rng.uniform(0.25, 0.5))), roughness=0.35)
 
 
-def _random_counter(rng: np.random.Generator) -> m.Material:
+def _random_counter(rng: np.random.Generator) -> materials.Material:
     """Sample the material of the counter."""
     if rng.random() < 0.3:
-        return m.wood(rng)
-    rgb = m.random_colour(rng, "gray", "black", "beige", "white")[1]
-    return m.patterned(rng, "stone", rgb, m.random_colour(rng, "white", "black")[1], roughness=0.2)
+        return materials.wood(rng)
+    rgb = materials.random_colour(rng, "gray", "black", "beige", "white")[1]
+    return materials.patterned(rng, "stone", rgb, materials.random_colour(rng, "white", "black")[1], roughness=0.2)
 
 
 def _add_oven(builder: SceneBuilder, wall: Wall, along: float) -> None:
@@ -110,7 +110,9 @@ def _add_oven(builder: SceneBuilder, wall: Wall, along: float) -> None:
         builder.place_at_wall(kitchen_appliances.hood(rng), wall, along, z=1.6)
 
 
-def _add_sink(builder: SceneBuilder, wall: Wall, along: float, front: m.Material, counter: m.Material) -> None:
+def _add_sink(
+    builder: SceneBuilder, wall: Wall, along: float, front: materials.Material, counter: materials.Material
+) -> None:
     """Place a unit with a hole in its counter, and a sink in the hole."""
     rng = builder.rng
     if builder.place_at_wall(kitchen_units.sink_unit(rng, front, counter), wall, along, gap=0.0):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.scene import Opening, Room, Wall
 
 _SIDE_LENGTHS = {
@@ -29,10 +29,10 @@ def random_room(rng: np.random.Generator, kind: str, walls: Sequence[Wall]) -> R
         walls: the four walls; the first has no opening, the second has the door, the others may have windows.
     """
     width, depth = (float(length) for length in rng.uniform(*_SIDE_LENGTHS[kind], 2))
-    wall_colour, rgb = m.random_colour(rng, *_WALL_COLOURS)
+    wall_colour, rgb = materials.random_colour(rng, *_WALL_COLOURS)
     if wall_colour not in ("white", "beige"):
-        rgb = m.lightened(rgb, float(rng.uniform(0.5, 0.75)))
-    wall = m.Material("plaster", rgb, roughness=0.9, seed=int(rng.integers(10_000)))
+        rgb = materials.lightened(rgb, float(rng.uniform(0.5, 0.75)))
+    wall = materials.Material("plaster", rgb, roughness=0.9, seed=int(rng.integers(10_000)))
     floor, floor_noun = _random_floor(rng, kind)
     wall_tiles = _random_wall_tiles(rng) if kind in ("kitchen", "bathroom") else None
     lengths = {"north": width, "south": width, "west": depth, "east": depth}
@@ -63,22 +63,24 @@ def _random_window(rng: np.random.Generator, kind: str, wall: Wall, wall_length:
     return Opening(wall, along, width, bottom, float(rng.uniform(2.05, 2.25)))
 
 
-def _random_wall_tiles(rng: np.random.Generator) -> m.Material:
-    rgb = m.jitter(rng, m.COLOURS[str(rng.choice(["white", "white", "beige", "gray", "blue"]))])
+def _random_wall_tiles(rng: np.random.Generator) -> materials.Material:
+    rgb = materials.jitter(rng, materials.COLOURS[str(rng.choice(["white", "white", "beige", "gray", "blue"]))])
     size = float(rng.choice([0.1, 0.15, 0.2]))
-    return m.patterned(rng, "tiles", rgb, (0.72, 0.71, 0.69), roughness=0.15, scale=size)
+    return materials.patterned(rng, "tiles", rgb, (0.72, 0.71, 0.69), roughness=0.15, scale=size)
 
 
-def _random_floor(rng: np.random.Generator, kind: str) -> tuple[m.Material, str]:
+def _random_floor(rng: np.random.Generator, kind: str) -> tuple[materials.Material, str]:
     """Sample a floor: its material and its name in captions."""
     draw = rng.random()
     if kind == "bathroom" or (kind == "kitchen" and draw < 0.5):
-        rgb = m.jitter(rng, m.COLOURS[str(rng.choice(["white", "gray", "beige", "brown"]))])
-        grout = m.scaled(rgb, (0.7, 0.7, 0.7))
+        rgb = materials.jitter(rng, materials.COLOURS[str(rng.choice(["white", "gray", "beige", "brown"]))])
+        grout = materials.scaled(rgb, (0.7, 0.7, 0.7))
         size = float(rng.choice([0.2, 0.3, 0.4]))
-        return m.patterned(rng, "tiles", rgb, grout, roughness=0.25, scale=size), "tiled floor"
+        return materials.patterned(rng, "tiles", rgb, grout, roughness=0.25, scale=size), "tiled floor"
     if kind in ("bedroom", "living room") and draw < 0.25:
-        return m.fabric(rng, m.random_colour(rng, "gray", "beige", "brown", "blue")[1], scale=3), "carpet"
-    rgb = m.jitter(rng, m.WOODS[str(rng.choice(list(m.WOODS)))])
-    gap = m.scaled(rgb, (0.7, 0.66, 0.62))
-    return m.patterned(rng, "planks", rgb, gap, roughness=float(rng.uniform(0.3, 0.5))), "wooden floor"
+        return materials.fabric(
+            rng, materials.random_colour(rng, "gray", "beige", "brown", "blue")[1], scale=3
+        ), "carpet"
+    rgb = materials.jitter(rng, materials.WOODS[str(rng.choice(list(materials.WOODS)))])
+    gap = materials.scaled(rgb, (0.7, 0.66, 0.62))
+    return materials.patterned(rng, "planks", rgb, gap, roughness=float(rng.uniform(0.3, 0.5))), "wooden floor"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.lighting import Lighting
 from training.datagen.household.objects import clocks, decoration, fixtures, plants
 from training.datagen.household.oriented_boxes import ObjectPose
@@ -16,8 +16,8 @@ _CURTAIN_BOTTOM = 0.04
 def add_fixtures(builder: SceneBuilder, lighting: Lighting) -> None:
     """Place the door, the windows with curtains and sill plants, and the ceiling lamps."""
     rng, room = builder.rng, builder.room
-    curtain_colour, rgb = m.random_colour(rng, "white", "beige", "gray", "red", "blue", "green")
-    cloth = m.fabric(rng, rgb)
+    curtain_colour, rgb = materials.random_colour(rng, "white", "beige", "gray", "red", "blue", "green")
+    cloth = materials.fabric(rng, rgb)
     has_curtains = rng.random() < 0.6 and room.kind not in ("bathroom", "kitchen")
     for opening in room.openings:
         if opening.is_door:
@@ -47,7 +47,7 @@ def _add_door(builder: SceneBuilder, opening: Opening) -> None:
     builder.reserve_in_front(replace(opening, width=opening.width + 0.2, top=2.1), 0.85)
 
 
-def _add_window(builder: SceneBuilder, opening: Opening, curtain: tuple[m.Material, str] | None) -> None:
+def _add_window(builder: SceneBuilder, opening: Opening, curtain: tuple[materials.Material, str] | None) -> None:
     """Place a window, its curtains (of a cloth and the name of its colour) and up to three plants on the sill."""
     rng, room, yaw = builder.rng, builder.room, WALL_YAW[opening.wall]
     x, y = room.floor_point(opening.wall, opening.along, 0.0)
@@ -65,7 +65,7 @@ def _add_window(builder: SceneBuilder, opening: Opening, curtain: tuple[m.Materi
             builder.scatter_on(window.surfaces[0], plants.sill_plant(rng), turn=0.0)
 
 
-def _add_curtains(builder: SceneBuilder, opening: Opening, cloth: m.Material, colour: str) -> None:
+def _add_curtains(builder: SceneBuilder, opening: Opening, cloth: materials.Material, colour: str) -> None:
     """Place a curtain on either side of a window."""
     rng, yaw = builder.rng, WALL_YAW[opening.wall]
     height = opening.top + 0.12 - _CURTAIN_BOTTOM

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import MeshPart, box, cylinder, ellipsoid, lathe
 from training.datagen.household.object_mesh import ObjectMesh
 from training.datagen.household.objects.taps import tap
 
 
-def _random_ceramic(rng: np.random.Generator) -> m.Material:
+def _random_ceramic(rng: np.random.Generator) -> materials.Material:
     """Sample white glazed ceramic."""
-    return m.plain(rng, m.jitter(rng, (0.92, 0.92, 0.91), 0.01), roughness=0.1)
+    return materials.plain(rng, materials.jitter(rng, (0.92, 0.92, 0.91), 0.01), roughness=0.1)
 
 
 def _stretched(part: MeshPart, length: float, offset: float) -> MeshPart:
@@ -23,7 +23,7 @@ def _stretched(part: MeshPart, length: float, offset: float) -> MeshPart:
 
 def toilet(rng: np.random.Generator) -> ObjectMesh:
     """Build a toilet with a cistern, its lid open or closed."""
-    white, chrome = _random_ceramic(rng), m.metal(rng)
+    white, chrome = _random_ceramic(rng), materials.metal(rng)
     width = rng.uniform(0.17, 0.19)
     bowl = [
         (0.10, 0),
@@ -40,7 +40,7 @@ def toilet(rng: np.random.Generator) -> ObjectMesh:
     ]
     parts = [_stretched(lathe(bowl, white, segments=40), 1.28, -0.08)]
     lid_up = rng.random() < 0.45
-    seat_colour = white if rng.random() < 0.8 else m.wood(rng)
+    seat_colour = white if rng.random() < 0.8 else materials.wood(rng)
     ring = [
         (width - 0.055, 0.415),
         (width + 0.002, 0.415),
@@ -72,7 +72,7 @@ def toilet(rng: np.random.Generator) -> ObjectMesh:
 
 def washbasin(rng: np.random.Generator) -> ObjectMesh:
     """Build a basin with a tap at its mounting height; ``washstand`` is a separate object without a label."""
-    white, chrome = _random_ceramic(rng), m.metal(rng)
+    white, chrome = _random_ceramic(rng), materials.metal(rng)
     height, width, depth = rng.uniform(0.82, 0.88), rng.uniform(0.26, 0.31), 0.78
     profile = [
         (0.06, height - 0.17),
@@ -101,8 +101,8 @@ def washstand(rng: np.random.Generator, basin: ObjectMesh) -> ObjectMesh:
     if rng.random() < 0.5:
         column = lathe([(0.12, 0), (0.11, 0.03), (0.08, 0.2), (0.085, top - 0.13), (0.11, top)], _random_ceramic(rng))
         return ObjectMesh("pedestal", (column.transformed([0, 0.03, 0]),), "white")
-    finish = m.wood(rng) if rng.random() < 0.5 else m.plain(rng, m.COLOURS["white"])
-    chrome, foot, depth = m.metal(rng), 0.18, back + 0.05
+    finish = materials.wood(rng) if rng.random() < 0.5 else materials.plain(rng, materials.COLOURS["white"])
+    chrome, foot, depth = materials.metal(rng), 0.18, back + 0.05
     middle, height = (foot + top) / 2, top - foot
     parts = [box([width, depth, height], [0, back - depth / 2 - 0.005, middle], finish)]
     face = back - depth - 0.005
@@ -119,7 +119,7 @@ def washstand(rng: np.random.Generator, basin: ObjectMesh) -> ObjectMesh:
 
 def bathtub(rng: np.random.Generator) -> ObjectMesh:
     """Build a bathtub with a tap."""
-    white, chrome = _random_ceramic(rng), m.metal(rng)
+    white, chrome = _random_ceramic(rng), materials.metal(rng)
     length, width, height, wall = 1.65, 0.74, 0.56, 0.06
     parts = [
         box([length, wall, height], [0, -(width - wall) / 2, height / 2], white, bevel=0.012),
@@ -143,8 +143,8 @@ def bathtub(rng: np.random.Generator) -> ObjectMesh:
 def mirror(rng: np.random.Generator) -> ObjectMesh:
     """Build a framed mirror; z = 0 is its lower edge."""
     width, height = rng.uniform(0.5, 0.7), rng.uniform(0.6, 0.9)
-    frame = m.metal(rng) if rng.random() < 0.5 else m.wood(rng)
-    silvered = m.Material("plain", (0.93, 0.94, 0.94), roughness=0.01, metallic=1.0)
+    frame = materials.metal(rng) if rng.random() < 0.5 else materials.wood(rng)
+    silvered = materials.Material("plain", (0.93, 0.94, 0.94), roughness=0.01, metallic=1.0)
     parts = [
         box([width, 0.016, height], [0, 0, height / 2], frame),
         box([width - 0.03, 0.006, height - 0.03], [0, -0.008, height / 2], silvered, bevel=0),
@@ -154,8 +154,8 @@ def mirror(rng: np.random.Generator) -> ObjectMesh:
 
 def towel(rng: np.random.Generator) -> ObjectMesh:
     """Build a towel on a rail; z = 0 is its lower edge."""
-    colour, rgb = m.random_colour(rng, "white", "blue", "gray", "pink", "green", "beige")
-    cloth, chrome = m.fabric(rng, rgb), m.metal(rng)
+    colour, rgb = materials.random_colour(rng, "white", "blue", "gray", "pink", "green", "beige")
+    cloth, chrome = materials.fabric(rng, rgb), materials.metal(rng)
     parts = [
         box([0.42, 0.035, 0.6], [0, -0.04, 0.3], cloth, bevel=0.008),
         ellipsoid([0.21, 0.026, 0.026], [0, -0.04, 0.6], cloth, squareness=0.4),
@@ -167,6 +167,6 @@ def towel(rng: np.random.Generator) -> ObjectMesh:
 
 def bath_mat(rng: np.random.Generator) -> ObjectMesh:
     """Build a bath mat."""
-    colour, rgb = m.random_colour(rng, "white", "blue", "gray", "pink", "green", "beige")
-    part = box([0.75, 0.5, 0.014], [0, 0, 0.007], m.fabric(rng, rgb), bevel=0.005)
+    colour, rgb = materials.random_colour(rng, "white", "blue", "gray", "pink", "green", "beige")
+    part = box([0.75, 0.5, 0.014], [0, 0, 0.007], materials.fabric(rng, rgb), bevel=0.005)
     return ObjectMesh("mat", (part,), colour)

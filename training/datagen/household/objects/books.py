@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import MeshPart, box, join, sheet
 from training.datagen.household.object_mesh import ObjectMesh
 
@@ -15,11 +15,13 @@ def book(rng: np.random.Generator) -> ObjectMesh:
 
 
 def _book_parts(rng: np.random.Generator, height: float, depth: float, thickness: float) -> tuple[list[MeshPart], str]:
-    """Build the parts of an upright closed book, ``thick`` along x; return them with the name of its colour."""
-    colour, rgb = m.random_colour(rng, "red", "blue", "green", "black", "white", "yellow", "brown", "orange", "gray")
-    cover = m.plain(rng, rgb, roughness=0.45)
-    paper = m.patterned(rng, "stripes", (0.88, 0.85, 0.76), (0.78, 0.74, 0.64), roughness=0.9, scale=0.02)
-    title = m.plain(rng, m.random_colour(rng, "white", "yellow", "black")[1])
+    """Build the parts of an upright closed book, ``thickness`` along x; return them with the name of its colour."""
+    colour, rgb = materials.random_colour(
+        rng, "red", "blue", "green", "black", "white", "yellow", "brown", "orange", "gray"
+    )
+    cover = materials.plain(rng, rgb, roughness=0.45)
+    paper = materials.patterned(rng, "stripes", (0.88, 0.85, 0.76), (0.78, 0.74, 0.64), roughness=0.9, scale=0.02)
+    title = materials.plain(rng, materials.random_colour(rng, "white", "yellow", "black")[1])
     cover_thickness = 0.0025
     parts = [
         box([thickness - 2 * cover_thickness, depth - 0.006, height - 0.006], [0, 0, height / 2], paper, bevel=0),
@@ -64,10 +66,10 @@ def closed_lying_book(rng: np.random.Generator) -> ObjectMesh:
 def _open_book(rng: np.random.Generator) -> ObjectMesh:
     """Build an open book with lines of text."""
     height, depth = rng.uniform(0.2, 0.26), rng.uniform(0.14, 0.18)
-    paper = m.plain(rng, (0.90, 0.88, 0.82), roughness=0.9)
-    ink = m.plain(rng, (0.35, 0.35, 0.35), roughness=0.9)
-    rgb = m.random_colour(rng, "red", "blue", "green", "black", "brown")[1]
-    parts = [box([2 * depth + 0.006, height + 0.006, 0.002], [0, 0, 0.001], m.plain(rng, rgb), bevel=0)]
+    paper = materials.plain(rng, (0.90, 0.88, 0.82), roughness=0.9)
+    ink = materials.plain(rng, (0.35, 0.35, 0.35), roughness=0.9)
+    rgb = materials.random_colour(rng, "red", "blue", "green", "black", "brown")[1]
+    parts = [box([2 * depth + 0.006, height + 0.006, 0.002], [0, 0, 0.001], materials.plain(rng, rgb), bevel=0)]
     u = np.linspace(0, 1, 9)
     lines = []
     for side in (-1, 1):
@@ -92,7 +94,10 @@ def paper_stack(rng: np.random.Generator) -> ObjectMesh:
     """Build a stack of loose sheets, an object without a label."""
     sheets = [
         box(
-            [0.21, 0.297, 0.001], [0, 0, 0.0006 + 0.0012 * i], m.plain(rng, (0.92, 0.92, 0.90), roughness=0.9), bevel=0
+            [0.21, 0.297, 0.001],
+            [0, 0, 0.0006 + 0.0012 * i],
+            materials.plain(rng, (0.92, 0.92, 0.90), roughness=0.9),
+            bevel=0,
         ).transformed(turn=rng.normal(0, 0.06))
         for i in range(int(rng.integers(1, 6)))
     ]

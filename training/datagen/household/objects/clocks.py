@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import MeshPart, box, cylinder, join, lathe, tube
 from training.datagen.household.object_mesh import ObjectMesh
 
@@ -16,7 +16,7 @@ def wall_clock(rng: np.random.Generator) -> ObjectMesh:
 def table_clock(rng: np.random.Generator) -> ObjectMesh:
     """Build a small round clock on two feet."""
     face = _clock(rng, rng.uniform(0.045, 0.06), 0.045)
-    dark = m.plain(rng, (0.05, 0.05, 0.05))
+    dark = materials.plain(rng, (0.05, 0.05, 0.05))
     lifted = [part.transformed([0, 0, 0.012]) for part in face.parts]
     feet = [tube([[sx * 0.03, 0.01, 0.002], [sx * 0.022, 0.01, 0.02]], 0.005, dark) for sx in (-1, 1)]
     return ObjectMesh("clock", (*lifted, *feet), face.colour)
@@ -24,10 +24,10 @@ def table_clock(rng: np.random.Generator) -> ObjectMesh:
 
 def _clock(rng: np.random.Generator, radius: float, depth: float) -> ObjectMesh:
     """Build a round clock with a rim, hour marks and hands at a random time; its face is towards -y."""
-    colour, rgb = m.random_colour(rng, "black", "white", "silver", "red", "brown")
-    rim = m.metal(rng) if colour == "silver" else m.plain(rng, rgb, roughness=0.3)
-    white = m.plain(rng, (0.93, 0.92, 0.88), roughness=0.5)
-    ink = m.plain(rng, (0.02, 0.02, 0.02))
+    colour, rgb = materials.random_colour(rng, "black", "white", "silver", "red", "brown")
+    rim = materials.metal(rng) if colour == "silver" else materials.plain(rng, rgb, roughness=0.3)
+    white = materials.plain(rng, (0.93, 0.92, 0.88), roughness=0.5)
+    ink = materials.plain(rng, (0.02, 0.02, 0.02))
 
     def facing(part: MeshPart, forward: float) -> MeshPart:
         """Turn a part that lies on its back upright, and move it by ``forward`` along y."""

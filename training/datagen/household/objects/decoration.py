@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import box, ellipsoid, lathe
 from training.datagen.household.object_mesh import ObjectMesh
 
@@ -12,13 +12,13 @@ _CLOTH_COLOURS = ("white", "black", "gray", "brown", "red", "blue", "green", "be
 def table_lamp(rng: np.random.Generator, *, lit: bool = False) -> ObjectMesh:
     """Build a lamp with a cloth shade; the bulb and the shade emit light if ``lit``."""
     foot = (
-        m.wood(rng)
+        materials.wood(rng)
         if rng.random() < 0.5
-        else m.plain(rng, m.random_colour(rng, "white", "black", "blue", "gray")[1], roughness=0.2)
+        else materials.plain(rng, materials.random_colour(rng, "white", "black", "blue", "gray")[1], roughness=0.2)
     )
-    shade_rgb = m.random_colour(rng, "white", "beige", "white", "gray")[1]
+    shade_rgb = materials.random_colour(rng, "white", "beige", "white", "gray")[1]
     height, radius = rng.uniform(0.28, 0.4), rng.uniform(0.1, 0.15)
-    shade = m.fabric(rng, shade_rgb)
+    shade = materials.fabric(rng, shade_rgb)
     low, high = height * 0.58, height
     profile = [(radius, low), (radius * 0.68, high), (radius * 0.68 - 0.002, high), (radius - 0.002, low)]
     parts = [
@@ -30,7 +30,7 @@ def table_lamp(rng: np.random.Generator, *, lit: bool = False) -> ObjectMesh:
         ellipsoid(
             [0.025, 0.025, 0.035],
             [0, 0, low + 0.06],
-            m.plain(rng, (1.0, 0.86, 0.66)).emitting(130.0 if lit else 0.0),
+            materials.plain(rng, (1.0, 0.86, 0.66)).emitting(130.0 if lit else 0.0),
             segments=12,
         ),
     ]
@@ -45,18 +45,27 @@ def lit_table_lamp(rng: np.random.Generator) -> ObjectMesh:
 def picture(rng: np.random.Generator) -> ObjectMesh:
     """Build a framed picture for a wall; z = 0 is its lower edge."""
     width, height = rng.uniform(0.35, 0.9), rng.uniform(0.35, 0.7)
-    frame = m.wood(rng) if rng.random() < 0.5 else m.plain(rng, m.random_colour(rng, "black", "white")[1])
-    art = m.patterned(
+    frame = (
+        materials.wood(rng)
+        if rng.random() < 0.5
+        else materials.plain(rng, materials.random_colour(rng, "black", "white")[1])
+    )
+    art = materials.patterned(
         rng,
         "view" if rng.random() < 0.4 else "picture",
-        m.random_colour(rng, "blue", "orange", "green", "red", "beige")[1],
-        m.random_colour(rng, "white", "yellow", "blue", "black", "pink")[1],
+        materials.random_colour(rng, "blue", "orange", "green", "red", "beige")[1],
+        materials.random_colour(rng, "white", "yellow", "blue", "black", "pink")[1],
         roughness=0.5,
     )
     mount = rng.uniform(0.0, 0.07)
     parts = [
         box([width, 0.022, height], [0, 0, height / 2], frame),
-        box([width - 0.04, 0.004, height - 0.04], [0, -0.011, height / 2], m.plain(rng, (0.92, 0.91, 0.88)), bevel=0),
+        box(
+            [width - 0.04, 0.004, height - 0.04],
+            [0, -0.011, height / 2],
+            materials.plain(rng, (0.92, 0.91, 0.88)),
+            bevel=0,
+        ),
         box([width - 0.05 - mount, 0.004, height - 0.05 - mount], [0, -0.012, height / 2], art, bevel=0),
     ]
     return ObjectMesh("picture", tuple(parts))
@@ -65,22 +74,29 @@ def picture(rng: np.random.Generator) -> ObjectMesh:
 def rug(rng: np.random.Generator) -> ObjectMesh:
     """Build a plain or striped rug."""
     width, depth = rng.uniform(1.6, 2.2), rng.uniform(1.1, 1.5)
-    colour, rgb = m.random_colour(rng, *_CLOTH_COLOURS)
+    colour, rgb = materials.random_colour(rng, *_CLOTH_COLOURS)
     if rng.random() < 0.6:
         cloth, colour = (
-            m.patterned(
-                rng, "stripes", rgb, m.random_colour(rng, *_CLOTH_COLOURS)[1], roughness=0.95, scale=rng.uniform(0.8, 2)
+            materials.patterned(
+                rng,
+                "stripes",
+                rgb,
+                materials.random_colour(rng, *_CLOTH_COLOURS)[1],
+                roughness=0.95,
+                scale=rng.uniform(0.8, 2),
             ),
             "",
         )
     else:
-        cloth = m.fabric(rng, rgb, scale=2)
+        cloth = materials.fabric(rng, rgb, scale=2)
     return ObjectMesh("rug", (box([width, depth, 0.01], [0, 0, 0.005], cloth, bevel=0.003),), colour)
 
 
 def vase(rng: np.random.Generator) -> ObjectMesh:
     """Build a vase, an object of COCO that ACVR has no class for."""
-    glaze = m.plain(rng, m.random_colour(rng, "white", "blue", "black", "green", "red")[1], roughness=0.15)
+    glaze = materials.plain(
+        rng, materials.random_colour(rng, "white", "blue", "black", "green", "red")[1], roughness=0.15
+    )
     radius, height = rng.uniform(0.045, 0.075), rng.uniform(0.16, 0.28)
     profile = [
         (radius * 0.6, 0),

@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import MeshPart, box, cylinder, ellipsoid, join
 from training.datagen.household.object_mesh import ObjectMesh
 
 
-def _random_screen(rng: np.random.Generator, texture: m.Texture, on_probability: float) -> m.Material:
+def _random_screen(rng: np.random.Generator, texture: materials.Texture, on_probability: float) -> materials.Material:
     """Sample the picture on a screen, or glossy black if it is off."""
     if rng.random() > on_probability:
-        return m.plain(rng, (0.012, 0.012, 0.014), roughness=0.08)
-    first = m.random_colour(rng, "blue", "green", "orange", "purple", "white", "red")[1]
-    second = m.random_colour(rng, "blue", "yellow", "white", "green", "black")[1]
-    return m.Material(
+        return materials.plain(rng, (0.012, 0.012, 0.014), roughness=0.08)
+    first = materials.random_colour(rng, "blue", "green", "orange", "purple", "white", "red")[1]
+    second = materials.random_colour(rng, "blue", "yellow", "white", "green", "black")[1]
+    return materials.Material(
         texture, first, second, roughness=0.1, emission=float(rng.uniform(1.0, 2.2)), seed=int(rng.integers(10_000))
     )
 
@@ -35,10 +35,10 @@ def monitor(rng: np.random.Generator) -> ObjectMesh:
     return replace(screen, caption_noun="computer monitor")
 
 
-def _flat_screen(rng: np.random.Generator, width: float, screen: m.Material, *, wide_feet: bool) -> ObjectMesh:
+def _flat_screen(rng: np.random.Generator, width: float, screen: materials.Material, *, wide_feet: bool) -> ObjectMesh:
     """Build a flat screen ``width`` metres wide on one foot or, with ``wide_feet``, on two."""
     height, lift = width * 9 / 16 + 0.02, (0.07 if width > 0.8 else 0.12)
-    case = m.plain(rng, (0.025, 0.025, 0.027), roughness=0.3)
+    case = materials.plain(rng, (0.025, 0.025, 0.027), roughness=0.3)
     edge = rng.uniform(0.008, 0.02)
     parts = [
         box([width, 0.03, height], [0, 0.012, lift + height / 2], case, bevel=0.004),
@@ -62,7 +62,7 @@ def _flat_screen(rng: np.random.Generator, width: float, screen: m.Material, *, 
     return ObjectMesh("television", tuple(parts))
 
 
-def _keys(width: float, depth: float, z: float, material: m.Material) -> MeshPart:
+def _keys(width: float, depth: float, z: float, material: materials.Material) -> MeshPart:
     """Build five rows of keys with a space bar, centred on the origin; sizes in metres."""
     columns, rows = 14, 5
     pitch_x, pitch_y = width / columns, depth / rows
@@ -85,13 +85,13 @@ def _keys(width: float, depth: float, z: float, material: m.Material) -> MeshPar
 
 def laptop(rng: np.random.Generator) -> ObjectMesh:
     """Build an open laptop."""
-    colour, rgb = m.random_colour(rng, "silver", "black", "gray")
+    colour, rgb = materials.random_colour(rng, "silver", "black", "gray")
     case = (
-        m.Material("plain", rgb, roughness=0.35, metallic=0.8)
+        materials.Material("plain", rgb, roughness=0.35, metallic=0.8)
         if colour == "silver"
-        else m.plain(rng, rgb, roughness=0.4)
+        else materials.plain(rng, rgb, roughness=0.4)
     )
-    black = m.plain(rng, (0.03, 0.03, 0.032), roughness=0.4)
+    black = materials.plain(rng, (0.03, 0.03, 0.032), roughness=0.4)
     width, depth, thickness = rng.uniform(0.31, 0.37), rng.uniform(0.215, 0.25), 0.015
     parts = [box([width, depth, thickness], [0, 0, thickness / 2 + 0.002], case, bevel=0.004)]
     parts.append(box([width * 0.86, depth * 0.46, 0.001], [0, depth * 0.16, thickness + 0.0022], black, bevel=0))
@@ -100,14 +100,14 @@ def laptop(rng: np.random.Generator) -> ObjectMesh:
             width * 0.85,
             depth * 0.44,
             thickness + 0.003,
-            black if colour != "black" else m.plain(rng, (0.09, 0.09, 0.09)),
+            black if colour != "black" else materials.plain(rng, (0.09, 0.09, 0.09)),
         ).transformed([0, depth * 0.16, 0])
     )
     parts.append(
         box(
             [width * 0.3, depth * 0.27, 0.001],
             [0, -depth * 0.3, thickness + 0.0022],
-            m.plain(rng, (rgb[0] * 0.8, rgb[1] * 0.8, rgb[2] * 0.8)),
+            materials.plain(rng, (rgb[0] * 0.8, rgb[1] * 0.8, rgb[2] * 0.8)),
             bevel=0,
         )
     )
@@ -129,10 +129,10 @@ def laptop(rng: np.random.Generator) -> ObjectMesh:
 
 def keyboard(rng: np.random.Generator) -> ObjectMesh:
     """Build a keyboard with a numeric pad."""
-    colour, rgb = m.random_colour(rng, "black", "white", "gray")
-    case = m.plain(rng, rgb, roughness=0.45)
+    colour, rgb = materials.random_colour(rng, "black", "white", "gray")
+    case = materials.plain(rng, rgb, roughness=0.45)
     r, g, b = (min(1.0, c * 1.15 + 0.06) for c in rgb)
-    key = m.plain(rng, (0.05, 0.05, 0.055) if colour == "black" and rng.random() < 0.6 else (r, g, b))
+    key = materials.plain(rng, (0.05, 0.05, 0.055) if colour == "black" and rng.random() < 0.6 else (r, g, b))
     width, depth = rng.uniform(0.40, 0.45), rng.uniform(0.125, 0.15)
     main = width * 0.78
     parts = [
@@ -150,9 +150,9 @@ def keyboard(rng: np.random.Generator) -> ObjectMesh:
 
 def mouse(rng: np.random.Generator) -> ObjectMesh:
     """Build a computer mouse with a wheel."""
-    colour, rgb = m.random_colour(rng, "black", "black", "white", "gray")
-    body = m.plain(rng, rgb, roughness=0.35)
-    dark = m.plain(rng, (0.02, 0.02, 0.02) if colour != "black" else (0.2, 0.2, 0.2))
+    colour, rgb = materials.random_colour(rng, "black", "black", "white", "gray")
+    body = materials.plain(rng, rgb, roughness=0.35)
+    dark = materials.plain(rng, (0.02, 0.02, 0.02) if colour != "black" else (0.2, 0.2, 0.2))
     length, width = rng.uniform(0.10, 0.118), rng.uniform(0.058, 0.066)
     shell = ellipsoid([width / 2, length / 2, 0.034], [0, 0, 0.0], body, squareness=0.75, segments=28)
     vertices = shell.vertices.copy()
@@ -170,15 +170,15 @@ def mouse(rng: np.random.Generator) -> ObjectMesh:
 
 def cell_phone(rng: np.random.Generator) -> ObjectMesh:
     """Build a smartphone that lies with its screen upwards."""
-    colour, rgb = m.random_colour(rng, "black", "white", "silver", "blue", "red")
+    colour, rgb = materials.random_colour(rng, "black", "white", "silver", "blue", "red")
     width, length = rng.uniform(0.068, 0.077), rng.uniform(0.14, 0.16)
-    case = m.plain(rng, rgb, roughness=0.3)
+    case = materials.plain(rng, rgb, roughness=0.3)
     parts = [
         box([width, length, 0.0085], [0, 0, 0.0043], case, bevel=0.002),
         box(
             [width - 0.004, length - 0.004, 0.0006],
             [0, 0, 0.0088],
-            m.plain(rng, (0.012, 0.012, 0.013), roughness=0.06),
+            materials.plain(rng, (0.012, 0.012, 0.013), roughness=0.06),
             bevel=0,
         ),
         box(

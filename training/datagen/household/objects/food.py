@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import MeshPart, cylinder, ellipsoid, lathe, prism, tube
 from training.datagen.household.object_mesh import ObjectMesh
 from training.datagen.household.objects.tableware import plate
@@ -11,9 +11,9 @@ from training.datagen.household.objects.tableware import plate
 def banana(rng: np.random.Generator) -> ObjectMesh:
     """Build a banana or a bunch of up to five that lies on its side."""
     count = int(rng.choice([1, 2, 3, 4, 5], p=[0.25, 0.2, 0.25, 0.2, 0.1]))
-    ripe = m.jitter(rng, (0.90, 0.72, 0.10))
-    skin = m.patterned(rng, "fruit", ripe, (0.35, 0.22, 0.06), roughness=0.5)
-    tip = m.plain(rng, (0.20, 0.13, 0.05), roughness=0.8)
+    ripe = materials.jitter(rng, (0.90, 0.72, 0.10))
+    skin = materials.patterned(rng, "fruit", ripe, (0.35, 0.22, 0.06), roughness=0.5)
+    tip = materials.plain(rng, (0.20, 0.13, 0.05), roughness=0.8)
     length, thick, bend = rng.uniform(0.16, 0.2), rng.uniform(0.0155, 0.019), rng.uniform(1.1, 1.5)
     parts = []
     for i in range(count):
@@ -39,8 +39,12 @@ def apple(rng: np.random.Generator) -> ObjectMesh:
     name, rgb = [("red", (0.55, 0.05, 0.05)), ("green", (0.42, 0.58, 0.12)), ("red", (0.62, 0.10, 0.08))][
         int(rng.integers(3))
     ]
-    skin = m.patterned(
-        rng, "fruit", m.jitter(rng, rgb), (0.75, 0.55, 0.18) if name == "red" else (0.55, 0.65, 0.25), roughness=0.25
+    skin = materials.patterned(
+        rng,
+        "fruit",
+        materials.jitter(rng, rgb),
+        (0.75, 0.55, 0.18) if name == "red" else (0.55, 0.65, 0.25),
+        roughness=0.25,
     )
     radius = rng.uniform(0.034, 0.042)
     t = np.linspace(0.0, np.pi, 15)
@@ -57,7 +61,7 @@ def apple(rng: np.random.Generator) -> ObjectMesh:
     stem = tube(
         [[0, 0, top - 0.004], [0.002, 0, top + 0.01], [0.006, 0.001, top + 0.02]],
         0.0014,
-        m.plain(rng, (0.2, 0.13, 0.06)),
+        materials.plain(rng, (0.2, 0.13, 0.06)),
         segments=6,
     )
     return ObjectMesh("apple", (body, stem), name)
@@ -65,9 +69,11 @@ def apple(rng: np.random.Generator) -> ObjectMesh:
 
 def orange(rng: np.random.Generator) -> ObjectMesh:
     """Build an orange."""
-    skin = m.patterned(rng, "fruit", m.jitter(rng, (0.92, 0.42, 0.04)), (0.95, 0.52, 0.10), roughness=0.4, scale=0.35)
+    skin = materials.patterned(
+        rng, "fruit", materials.jitter(rng, (0.92, 0.42, 0.04)), (0.95, 0.52, 0.10), roughness=0.4, scale=0.35
+    )
     radius = rng.uniform(0.036, 0.044)
-    navel = cylinder(0.004, 0.0015, [0, 0, 2 * radius * 0.96 - 0.0012], m.plain(rng, (0.25, 0.3, 0.1)))
+    navel = cylinder(0.004, 0.0015, [0, 0, 2 * radius * 0.96 - 0.0012], materials.plain(rng, (0.25, 0.3, 0.1)))
     return ObjectMesh(
         "orange", (ellipsoid([radius, radius, radius * 0.96], [0, 0, radius * 0.96], skin), navel), "orange"
     )
@@ -78,8 +84,8 @@ def cake(rng: np.random.Generator) -> ObjectMesh:
     kind = rng.choice(["chocolate", "cream", "pink"])
     icing_rgb = {"chocolate": (0.17, 0.08, 0.04), "cream": (0.93, 0.89, 0.79), "pink": (0.90, 0.58, 0.64)}[kind]
     colour = {"chocolate": "chocolate", "cream": "white", "pink": "pink"}[kind]
-    icing = m.plain(rng, m.jitter(rng, icing_rgb, 0.02), roughness=0.4)
-    crumb = m.patterned(
+    icing = materials.plain(rng, materials.jitter(rng, icing_rgb, 0.02), roughness=0.4)
+    crumb = materials.patterned(
         rng,
         "fruit",
         (0.30, 0.16, 0.07) if kind == "chocolate" else (0.80, 0.60, 0.30),
@@ -98,7 +104,7 @@ def cake(rng: np.random.Generator) -> ObjectMesh:
     rim = np.column_stack([np.cos(angles), np.sin(angles)])
     centre = np.zeros((1, 2))
 
-    def slab(r: float, low: float, high: float, material: m.Material) -> MeshPart:
+    def slab(r: float, low: float, high: float, material: materials.Material) -> MeshPart:
         outline = np.concatenate([rim * r, centre]) if missing_angle else rim * r
         return prism(outline, high - low, material, bevel=0.002).transformed([0, 0, low])
 
@@ -112,7 +118,7 @@ def cake(rng: np.random.Generator) -> ObjectMesh:
     parts.append(slab(radius, base + height, base + height + 0.007, icing))
     shell_path = np.column_stack([rim * (radius - 0.0005), np.full(len(rim), base + 0.002)])
     parts.append(_wall(shell_path, height, icing, closed=not missing_angle))
-    berry = m.plain(rng, (0.62, 0.03, 0.05), roughness=0.2)
+    berry = materials.plain(rng, (0.62, 0.03, 0.05), roughness=0.2)
     top = base + height + 0.007
     decoration = rng.choice(["berries", "candles", "none"], p=[0.55, 0.25, 0.2])
     places = np.linspace(missing_angle + 0.2, 2 * np.pi - 0.2, 9)
@@ -121,11 +127,14 @@ def cake(rng: np.random.Generator) -> ObjectMesh:
         parts.append(ellipsoid([0.011, 0.011, 0.012], [x, y, top + 0.009], berry, segments=12))
     for a in places[::2] if decoration == "candles" else ():
         x, y = radius * 0.6 * np.cos(a), radius * 0.6 * np.sin(a)
-        stick = m.plain(rng, m.random_colour(rng, "white", "red", "blue", "yellow", "pink")[1])
+        stick = materials.plain(rng, materials.random_colour(rng, "white", "red", "blue", "yellow", "pink")[1])
         parts += [
             cylinder(0.003, 0.06, [x, y, top], stick),
             ellipsoid(
-                [0.004, 0.004, 0.009], [x, y, top + 0.07], m.plain(rng, (1.0, 0.75, 0.3)).emitting(25), segments=10
+                [0.004, 0.004, 0.009],
+                [x, y, top + 0.07],
+                materials.plain(rng, (1.0, 0.75, 0.3)).emitting(25),
+                segments=10,
             ),
         ]
     for _ in range(8 if decoration == "none" else 0):
@@ -138,7 +147,7 @@ def cake(rng: np.random.Generator) -> ObjectMesh:
     return ObjectMesh("cake", tuple(parts), colour)
 
 
-def _wall(path: np.ndarray, height: float, material: m.Material, *, closed: bool) -> MeshPart:
+def _wall(path: np.ndarray, height: float, material: materials.Material, *, closed: bool) -> MeshPart:
     """Build an upright strip of ``height`` metres along a path (n, 3)."""
     n = len(path)
     vertices = np.concatenate([path, path + np.array([0, 0, height])])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import box, cylinder, lathe, tube
 from training.datagen.household.object_mesh import ObjectMesh
 from training.datagen.household.objects.kitchen_units import COUNTER_DEPTH, COUNTER_HEIGHT, door_handle
@@ -11,11 +11,13 @@ from training.datagen.household.objects.kitchen_units import COUNTER_DEPTH, COUN
 def refrigerator(rng: np.random.Generator) -> ObjectMesh:
     """Build a refrigerator with the freezer below, above or beside it."""
     colour, rgb = (
-        m.random_colour(rng, "white", "silver", "black") if rng.random() < 0.9 else m.random_colour(rng, "red", "beige")
+        materials.random_colour(rng, "white", "silver", "black")
+        if rng.random() < 0.9
+        else materials.random_colour(rng, "red", "beige")
     )
     steel = colour == "silver"
-    casing = m.metal(rng, brushed=True) if steel else m.plain(rng, rgb, roughness=0.28)
-    dark, bar = m.plain(rng, (0.08, 0.08, 0.08)), m.metal(rng)
+    casing = materials.metal(rng, brushed=True) if steel else materials.plain(rng, rgb, roughness=0.28)
+    dark, bar = materials.plain(rng, (0.08, 0.08, 0.08)), materials.metal(rng)
     double = rng.random() < 0.25
     width, depth, height = (
         (rng.uniform(0.85, 0.92) if double else rng.uniform(0.58, 0.70)),
@@ -49,7 +51,9 @@ def refrigerator(rng: np.random.Generator) -> ObjectMesh:
             parts += door_handle(handle_length, side * (width / 2 - 0.06), face, handle_height, bar, upright=True)
         if rng.random() < 0.4:
             for _ in range(int(rng.integers(2, 5))):
-                paper = m.plain(rng, m.random_colour(rng, "white", "yellow", "pink", "blue")[1], roughness=0.8)
+                paper = materials.plain(
+                    rng, materials.random_colour(rng, "white", "yellow", "pink", "blue")[1], roughness=0.8
+                )
                 size = rng.uniform(0.05, 0.12, 2)
                 parts.append(
                     box(
@@ -63,12 +67,12 @@ def refrigerator(rng: np.random.Generator) -> ObjectMesh:
 
 def oven(rng: np.random.Generator) -> ObjectMesh:
     """Build a range: an oven with a glass door, knobs and a gas or electric hob."""
-    colour, rgb = m.random_colour(rng, "white", "black", "silver")
-    casing = m.metal(rng, brushed=True) if colour == "silver" else m.plain(rng, rgb, roughness=0.25)
+    colour, rgb = materials.random_colour(rng, "white", "black", "silver")
+    casing = materials.metal(rng, brushed=True) if colour == "silver" else materials.plain(rng, rgb, roughness=0.25)
     black, window, bar = (
-        m.plain(rng, (0.03, 0.03, 0.03), roughness=0.3),
-        m.plain(rng, (0.015, 0.015, 0.018), roughness=0.06),
-        m.metal(rng),
+        materials.plain(rng, (0.03, 0.03, 0.03), roughness=0.3),
+        materials.plain(rng, (0.015, 0.015, 0.018), roughness=0.06),
+        materials.metal(rng),
     )
     width, depth, height = 0.597, COUNTER_DEPTH + 0.01, COUNTER_HEIGHT
     face = -depth / 2
@@ -88,7 +92,9 @@ def oven(rng: np.random.Generator) -> ObjectMesh:
         cylinder(0.019, 0.026, [0, 0, 0], knob, top=0.016).transformed([x, face, 0.79], tilt=np.pi / 2) for x in places
     ]
     if rng.random() < 0.6:
-        parts.append(box([0.09, 0.003, 0.04], [0, face - 0.001, 0.80], m.plain(rng, (0.1, 0.5, 0.4)).emitting(0.6)))
+        parts.append(
+            box([0.09, 0.003, 0.04], [0, face - 0.001, 0.80], materials.plain(rng, (0.1, 0.5, 0.4)).emitting(0.6))
+        )
     gas = rng.random() < 0.5
     for x, y in ((-0.15, -0.13), (0.15, -0.13), (-0.15, 0.14), (0.15, 0.14)):
         radius = rng.uniform(0.07, 0.095)
@@ -101,20 +107,22 @@ def oven(rng: np.random.Generator) -> ObjectMesh:
         else:
             ring = [(radius, 0), (radius, 0.003), (radius - 0.006, 0.0035), (radius - 0.007, 0.001)]
             parts.append(
-                lathe(ring, m.plain(rng, (0.12, 0.12, 0.12), roughness=0.35)).transformed([x, y, height + 0.001])
+                lathe(ring, materials.plain(rng, (0.12, 0.12, 0.12), roughness=0.35)).transformed(
+                    [x, y, height + 0.001]
+                )
             )
     return ObjectMesh("oven", tuple(parts), colour)
 
 
 def microwave(rng: np.random.Generator) -> ObjectMesh:
     """Build a microwave oven with a door, a display and keys."""
-    colour, rgb = m.random_colour(rng, "white", "black", "silver")
-    casing = m.metal(rng, brushed=True) if colour == "silver" else m.plain(rng, rgb, roughness=0.3)
+    colour, rgb = materials.random_colour(rng, "white", "black", "silver")
+    casing = materials.metal(rng, brushed=True) if colour == "silver" else materials.plain(rng, rgb, roughness=0.3)
     width, depth, height = rng.uniform(0.45, 0.53), rng.uniform(0.34, 0.40), rng.uniform(0.26, 0.30)
     face, panel = -depth / 2, 0.11
     door = width - panel - 0.01
-    window, dark = m.plain(rng, (0.02, 0.02, 0.022), roughness=0.08), m.plain(rng, (0.06, 0.06, 0.065))
-    grey = m.plain(rng, (0.7, 0.7, 0.7) if colour == "black" else (0.25, 0.25, 0.26))
+    window, dark = materials.plain(rng, (0.02, 0.02, 0.022), roughness=0.08), materials.plain(rng, (0.06, 0.06, 0.065))
+    grey = materials.plain(rng, (0.7, 0.7, 0.7) if colour == "black" else (0.25, 0.25, 0.26))
     parts = [
         box([width, depth - 0.02, height - 0.012], [0, 0.01, height / 2 + 0.006], casing, bevel=0.006),
         box(
@@ -132,9 +140,9 @@ def microwave(rng: np.random.Generator) -> ObjectMesh:
         box(
             [panel - 0.03, 0.003, 0.03],
             [width / 2 - panel / 2, face - 0.001, height - 0.045],
-            m.plain(rng, (0.1, 0.6, 0.3)).emitting(0.8),
+            materials.plain(rng, (0.1, 0.6, 0.3)).emitting(0.8),
         ),
-        *door_handle(height * 0.6, width / 2 - panel - 0.025, face, height / 2, m.metal(rng), upright=True),
+        *door_handle(height * 0.6, width / 2 - panel - 0.025, face, height / 2, materials.metal(rng), upright=True),
     ]
     parts += [
         box([0.018, 0.004, 0.012], [width / 2 - panel / 2 + c * 0.026, face - 0.001, height - 0.09 - r * 0.022], grey)
@@ -151,9 +159,9 @@ def microwave(rng: np.random.Generator) -> ObjectMesh:
 
 def toaster(rng: np.random.Generator) -> ObjectMesh:
     """Build a toaster with two slots, in half of the cases with toast in them."""
-    colour, rgb = m.random_colour(rng, "silver", "silver", "white", "black", "red")
-    casing = m.metal(rng) if colour == "silver" else m.plain(rng, rgb, roughness=0.2)
-    dark = m.plain(rng, (0.03, 0.03, 0.03))
+    colour, rgb = materials.random_colour(rng, "silver", "silver", "white", "black", "red")
+    casing = materials.metal(rng) if colour == "silver" else materials.plain(rng, rgb, roughness=0.2)
+    dark = materials.plain(rng, (0.03, 0.03, 0.03))
     width, depth, height = rng.uniform(0.26, 0.31), rng.uniform(0.16, 0.19), rng.uniform(0.17, 0.2)
     parts = [
         box([width, depth, height - 0.012], [0, 0, height / 2 + 0.006], casing, bevel=0.035),
@@ -169,7 +177,7 @@ def toaster(rng: np.random.Generator) -> ObjectMesh:
         box([0.006, 0.012, height * 0.5], [width / 2 + 0.001, 0, height * 0.5], dark, bevel=0.001),
     ]
     if rng.random() < 0.5:
-        crust = m.plain(rng, (0.55, 0.32, 0.12), roughness=0.9)
+        crust = materials.plain(rng, (0.55, 0.32, 0.12), roughness=0.9)
         parts += [
             box([width * 0.42, 0.014, 0.05], [0, sy * depth * 0.18, height + 0.02], crust, bevel=0.004)
             for sy in (-1, 1)
@@ -179,6 +187,6 @@ def toaster(rng: np.random.Generator) -> ObjectMesh:
 
 def hood(rng: np.random.Generator) -> ObjectMesh:
     """Build an extractor hood; z = 0 is its lower edge."""
-    steel = m.metal(rng, brushed=True)
+    steel = materials.metal(rng, brushed=True)
     parts = [box([0.6, 0.45, 0.05], [0, 0, 0.025], steel), box([0.25, 0.28, 0.65], [0, 0.085, 0.375], steel)]
     return ObjectMesh("hood", tuple(parts), "silver")

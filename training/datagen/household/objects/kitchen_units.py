@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import MeshPart, box, cylinder, tube
 from training.datagen.household.object_mesh import ObjectMesh, SupportSurface
 from training.datagen.household.objects.taps import tap
@@ -14,7 +14,7 @@ COUNTER_DEPTH = 0.60
 
 
 def door_handle(
-    width: float, x: float, y: float, z: float, material: m.Material, *, upright: bool = False
+    width: float, x: float, y: float, z: float, material: materials.Material, *, upright: bool = False
 ) -> list[MeshPart]:
     """Build a bar on two posts, with its centre at (x, z), in front of a door whose face is at ``y``."""
     a, b = ((x, z - width / 2), (x, z + width / 2)) if upright else ((x - width / 2, z), (x + width / 2, z))
@@ -34,7 +34,13 @@ def door_handle(
 
 
 def _front(
-    rng: np.random.Generator, width: float, low: float, high: float, face: float, front: m.Material, bar: m.Material
+    rng: np.random.Generator,
+    width: float,
+    low: float,
+    high: float,
+    face: float,
+    front: materials.Material,
+    bar: materials.Material,
 ) -> list[MeshPart]:
     """Build a door or drawers between ``low`` and ``high`` above the floor, in front of the plane y = ``face``."""
     parts = []
@@ -51,9 +57,11 @@ def _front(
     return parts
 
 
-def base_unit(rng: np.random.Generator, front: m.Material, counter: m.Material, width: float = 0.6) -> ObjectMesh:
+def base_unit(
+    rng: np.random.Generator, front: materials.Material, counter: materials.Material, width: float = 0.6
+) -> ObjectMesh:
     """Build a cupboard under a section of the counter."""
-    face, bar = -COUNTER_DEPTH / 2 + 0.03, m.metal(rng)
+    face, bar = -COUNTER_DEPTH / 2 + 0.03, materials.metal(rng)
     parts = [
         box(
             [width, COUNTER_DEPTH - 0.05, COUNTER_HEIGHT - 0.14],
@@ -61,7 +69,7 @@ def base_unit(rng: np.random.Generator, front: m.Material, counter: m.Material, 
             front,
             bevel=0.001,
         ),
-        box([width, COUNTER_DEPTH - 0.12, 0.1], [0, 0.05, 0.05], m.plain(rng, (0.1, 0.1, 0.1)), bevel=0),
+        box([width, COUNTER_DEPTH - 0.12, 0.1], [0, 0.05, 0.05], materials.plain(rng, (0.1, 0.1, 0.1)), bevel=0),
         box([width, COUNTER_DEPTH, 0.038], [0, 0, COUNTER_HEIGHT - 0.019], counter, bevel=0.003),
         *_front(rng, width, 0.11, COUNTER_HEIGHT - 0.045, face - 0.02, front, bar),
     ]
@@ -69,7 +77,9 @@ def base_unit(rng: np.random.Generator, front: m.Material, counter: m.Material, 
     return ObjectMesh("counter", tuple(parts), surfaces=(top,))
 
 
-def sink_unit(rng: np.random.Generator, front: m.Material, counter: m.Material, width: float = 0.8) -> ObjectMesh:
+def sink_unit(
+    rng: np.random.Generator, front: materials.Material, counter: materials.Material, width: float = 0.8
+) -> ObjectMesh:
     """Build a cupboard under a section of the counter with a hole for ``kitchen_sink``."""
     closed = base_unit(rng, front, counter, width)
     top, hole = COUNTER_HEIGHT - 0.019, (width - 0.24, 0.36)
@@ -93,11 +103,11 @@ def sink_unit(rng: np.random.Generator, front: m.Material, counter: m.Material, 
 def kitchen_sink(rng: np.random.Generator, width: float = 0.8) -> ObjectMesh:
     """Build a steel or white basin with a rim and a tap for the hole of ``sink_unit``; its rim lies at z = 0."""
     steel = (
-        m.metal(rng, brushed=True)
+        materials.metal(rng, brushed=True)
         if rng.random() < 0.7
-        else m.plain(rng, m.jitter(rng, m.COLOURS["white"]), roughness=0.15)
+        else materials.plain(rng, materials.jitter(rng, materials.COLOURS["white"]), roughness=0.15)
     )
-    chrome = m.metal(rng)
+    chrome = materials.metal(rng)
     w, d, deep = width - 0.26, 0.34, 0.17
     wall = 0.006
     parts = [box([w, d, wall], [0, 0, -deep], steel), cylinder(0.03, 0.004, [0, 0, -deep + 0.003], chrome)]
@@ -110,10 +120,10 @@ def kitchen_sink(rng: np.random.Generator, width: float = 0.8) -> ObjectMesh:
     return ObjectMesh("sink", tuple(parts), "" if steel.metallic else "white", material)
 
 
-def wall_unit(rng: np.random.Generator, front: m.Material, width: float = 0.6) -> ObjectMesh:
+def wall_unit(rng: np.random.Generator, front: materials.Material, width: float = 0.6) -> ObjectMesh:
     """Build a cupboard that hangs above the counter; z = 0 is its lower edge."""
     depth, height = 0.34, 0.7
-    bar = m.metal(rng)
+    bar = materials.metal(rng)
     parts = [box([width, depth - 0.02, height], [0, 0.01, height / 2], front, bevel=0.001)]
     parts.append(box([width - 0.006, 0.02, height - 0.006], [0, -depth / 2 + 0.01, height / 2], front))
     parts += door_handle(0.14, width / 2 - 0.06, -depth / 2, 0.12, bar, upright=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import MeshPart, cylinder, join, lathe, sheet, tube
 from training.datagen.household.object_mesh import ObjectMesh
 
@@ -30,9 +30,13 @@ def _plant(rng: np.random.Generator, radius: float, spread: float) -> ObjectMesh
         radius: of the pot in metres.
         spread: length of the stems or leaves in units of the radius.
     """
-    rgb = m.random_colour(rng, "white", "gray", "black", "blue", "yellow")[1]
+    rgb = materials.random_colour(rng, "white", "gray", "black", "blue", "yellow")[1]
     clay = rng.random() < 0.4
-    pot = m.plain(rng, m.jitter(rng, (0.62, 0.30, 0.18)), roughness=0.8) if clay else m.plain(rng, rgb, roughness=0.3)
+    pot = (
+        materials.plain(rng, materials.jitter(rng, (0.62, 0.30, 0.18)), roughness=0.8)
+        if clay
+        else materials.plain(rng, rgb, roughness=0.3)
+    )
     height = radius * rng.uniform(1.5, 2.0)
     rim = radius * 1.06 if clay else radius
     profile = [
@@ -51,10 +55,12 @@ def _plant(rng: np.random.Generator, radius: float, spread: float) -> ObjectMesh
             radius * 0.86,
             0.004,
             [0, 0, height * 0.86],
-            m.patterned(rng, "fruit", (0.13, 0.08, 0.05), (0.05, 0.03, 0.02), roughness=1.0),
+            materials.patterned(rng, "fruit", (0.13, 0.08, 0.05), (0.05, 0.03, 0.02), roughness=1.0),
         ),
     ]
-    green = m.patterned(rng, "foliage", m.jitter(rng, (0.13, 0.36, 0.10), 0.06), (0.30, 0.50, 0.16), roughness=0.45)
+    green = materials.patterned(
+        rng, "foliage", materials.jitter(rng, (0.13, 0.36, 0.10), 0.06), (0.30, 0.50, 0.16), roughness=0.45
+    )
     style = rng.choice(["blades", "bush", "broad"])
     size = radius * spread
     base = height * 0.86
@@ -92,7 +98,7 @@ def _plant(rng: np.random.Generator, radius: float, spread: float) -> ObjectMesh
     return ObjectMesh("potted plant", tuple(parts), "green")
 
 
-def _leaf(length: float, width: float, droop: float, green: m.Material, *, upright: bool = False) -> MeshPart:
+def _leaf(length: float, width: float, droop: float, green: materials.Material, *, upright: bool = False) -> MeshPart:
     """Build a pointed leaf from the origin along x that bends down by about ``droop`` radians; sizes in metres."""
     u = np.linspace(0, 1, 8)
     half = width / 2 * np.sin(np.pi * np.clip(u, 0.02, 0.98) ** 0.75)

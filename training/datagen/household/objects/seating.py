@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import MeshPart, box, cylinder, ellipsoid, sheet, tube
 from training.datagen.household.object_mesh import ObjectMesh, SupportSurface
 
@@ -16,11 +16,11 @@ def chair(rng: np.random.Generator) -> ObjectMesh:
         return _shell_chair(rng, width, depth, seat, back)
     painted = rng.random() < 0.3
     if painted:
-        colour, rgb = m.random_colour(rng, "white", "black", "gray", "blue")
-        frame, material = m.plain(rng, rgb), ""
+        colour, rgb = materials.random_colour(rng, "white", "black", "gray", "blue")
+        frame, material = materials.plain(rng, rgb), ""
     else:
-        wood = str(rng.choice(list(m.WOODS)))
-        frame, colour, material = m.wood(rng, wood), "brown" if wood in ("brown", "honey") else "", "wooden"
+        wood = str(rng.choice(list(materials.WOODS)))
+        frame, colour, material = materials.wood(rng, wood), "brown" if wood in ("brown", "honey") else "", "wooden"
     leg = rng.uniform(0.032, 0.042)
     x, y = width / 2 - leg / 2, depth / 2 - leg / 2
     parts = [box([leg, leg, seat - 0.03], [sx * x, -y, (seat - 0.03) / 2], frame) for sx in (-1, 1)]
@@ -33,8 +33,8 @@ def chair(rng: np.random.Generator) -> ObjectMesh:
     parts += [box([0.02, depth - leg, 0.05], [sx * x, 0, seat - 0.06], frame) for sx in (-1, 1)]
     parts.append(box([width - leg, 0.02, 0.05], [0, -y, seat - 0.06], frame))
     if style == "padded":
-        colour, rgb = m.random_colour(rng, "black", "gray", "red", "blue", "beige", "green")
-        cloth, material = m.fabric(rng, rgb), ""
+        colour, rgb = materials.random_colour(rng, "black", "gray", "red", "blue", "beige", "green")
+        cloth, material = materials.fabric(rng, rgb), ""
         parts.append(ellipsoid([width / 2, depth / 2, 0.03], [0, 0, seat + 0.028], cloth, squareness=0.35))
         parts.append(ellipsoid([width / 2 - 0.03, 0.03, 0.17], [0, y + lean * 0.45, back - 0.2], cloth, squareness=0.4))
         return ObjectMesh("chair", tuple(parts), colour, material)
@@ -52,9 +52,9 @@ def chair(rng: np.random.Generator) -> ObjectMesh:
 
 def _shell_chair(rng: np.random.Generator, width: float, depth: float, seat: float, back: float) -> ObjectMesh:
     """Build a chair with a plastic shell; sizes and the heights of seat and back in metres."""
-    colour, rgb = m.random_colour(rng, "white", "black", "gray", "red", "yellow", "green", "blue")
-    shell = m.plain(rng, rgb, roughness=0.4)
-    legs = m.wood(rng, "light") if rng.random() < 0.5 else m.metal(rng)
+    colour, rgb = materials.random_colour(rng, "white", "black", "gray", "red", "yellow", "green", "blue")
+    shell = materials.plain(rng, rgb, roughness=0.4)
+    legs = materials.wood(rng, "light") if rng.random() < 0.5 else materials.metal(rng)
     back = min(back, 0.84)
     # (y, z) from the front edge over the seat to the top of the back.
     profile = np.array(
@@ -106,10 +106,10 @@ def couch(rng: np.random.Generator) -> ObjectMesh:
     """Build a couch for two or three with loose cushions."""
     seats = int(rng.choice([2, 3], p=[0.4, 0.6]))
     leather = rng.random() < 0.25
-    colour, rgb = m.random_colour(
+    colour, rgb = materials.random_colour(
         rng, *(("black", "brown", "white") if leather else ("gray", "beige", "blue", "red", "green", "brown", "white"))
     )
-    cloth = m.plain(rng, rgb, roughness=0.42) if leather else m.fabric(rng, rgb)
+    cloth = materials.plain(rng, rgb, roughness=0.42) if leather else materials.fabric(rng, rgb)
     arm, seat_width = rng.uniform(0.12, 0.24), rng.uniform(0.58, 0.70)
     width, depth = seats * seat_width + 2 * arm, rng.uniform(0.82, 0.95)
     foot, seat, back, arm_height = (
@@ -119,7 +119,7 @@ def couch(rng: np.random.Generator) -> ObjectMesh:
         rng.uniform(0.54, 0.64),
     )
     base = seat - 0.15
-    legs = m.wood(rng, "dark") if rng.random() < 0.6 else m.metal(rng)
+    legs = materials.wood(rng, "dark") if rng.random() < 0.6 else materials.metal(rng)
     parts = [
         cylinder(0.022, foot, [sx * (width / 2 - 0.07), sy * (depth / 2 - 0.07), 0], legs)
         for sx in (-1, 1)
@@ -148,11 +148,11 @@ def couch(rng: np.random.Generator) -> ObjectMesh:
         parts.append(pillow.transformed([x, depth / 2 - 0.27, (seat + back) / 2 + 0.02], tilt=-tilt))
     for sx in (-1, 1):
         if rng.random() < 0.6:
-            _, other = m.random_colour(rng, "white", "red", "blue", "yellow", "gray", "green", "orange")
+            _, other = materials.random_colour(rng, "white", "red", "blue", "yellow", "gray", "green", "orange")
             soft = (
-                m.patterned(rng, "stripes", other, m.COLOURS["white"], roughness=0.9)
+                materials.patterned(rng, "stripes", other, materials.COLOURS["white"], roughness=0.9)
                 if rng.random() < 0.4
-                else m.fabric(rng, other)
+                else materials.fabric(rng, other)
             )
             cushion = ellipsoid([0.2, 0.075, 0.2], [0, 0, 0], soft, squareness=0.55)
             parts.append(
@@ -169,13 +169,20 @@ def bed(rng: np.random.Generator) -> ObjectMesh:
     double = rng.random() < 0.65
     width, length = (rng.uniform(1.4, 1.8) if double else rng.uniform(0.9, 1.1)), rng.uniform(2.0, 2.1)
     wood = rng.random() < 0.6
-    frame = m.wood(rng) if wood else m.fabric(rng, m.random_colour(rng, "gray", "beige", "white", "black")[1])
+    frame = (
+        materials.wood(rng)
+        if wood
+        else materials.fabric(rng, materials.random_colour(rng, "gray", "beige", "white", "black")[1])
+    )
     top, head = rng.uniform(0.48, 0.58), rng.uniform(0.85, 1.15)
-    sheet_cloth = m.fabric(rng, m.jitter(rng, m.COLOURS["white"]), scale=0.5)
-    colour, rgb = m.random_colour(rng, "white", "blue", "gray", "red", "green", "beige", "purple", "pink")
-    duvet = m.fabric(rng, rgb, scale=0.5)
+    sheet_cloth = materials.fabric(rng, materials.jitter(rng, materials.COLOURS["white"]), scale=0.5)
+    colour, rgb = materials.random_colour(rng, "white", "blue", "gray", "red", "green", "beige", "purple", "pink")
+    duvet = materials.fabric(rng, rgb, scale=0.5)
     if rng.random() < 0.4:
-        duvet, colour = m.patterned(rng, "stripes", rgb, m.jitter(rng, m.COLOURS["white"]), roughness=0.9), ""
+        duvet, colour = (
+            materials.patterned(rng, "stripes", rgb, materials.jitter(rng, materials.COLOURS["white"]), roughness=0.9),
+            "",
+        )
     parts = [
         box([width + 0.08, 0.06, head], [0, length / 2 + 0.03, head / 2], frame, bevel=0.02),
         box([width + 0.06, length, 0.16], [0, 0, 0.22], frame, bevel=0.01),
@@ -189,7 +196,11 @@ def bed(rng: np.random.Generator) -> ObjectMesh:
     count = 2 if double else 1
     for i in range(count):
         x = (i - (count - 1) / 2) * width / 2
-        soft = m.fabric(rng, m.jitter(rng, m.COLOURS["white"]), scale=0.5) if rng.random() < 0.6 else duvet
+        soft = (
+            materials.fabric(rng, materials.jitter(rng, materials.COLOURS["white"]), scale=0.5)
+            if rng.random() < 0.6
+            else duvet
+        )
         pillow = ellipsoid([min(0.36, width / count / 2 - 0.03), 0.22, 0.09], [0, 0, 0], soft, squareness=0.5)
         parts.append(
             pillow.transformed(
@@ -201,7 +212,7 @@ def bed(rng: np.random.Generator) -> ObjectMesh:
     return ObjectMesh("bed", tuple(parts), colour, "wooden" if wood and not colour else "", (flat,))
 
 
-def _duvet(rng: np.random.Generator, width: float, length: float, top: float, cloth: m.Material) -> MeshPart:
+def _duvet(rng: np.random.Generator, width: float, length: float, top: float, cloth: materials.Material) -> MeshPart:
     """Build a duvet for a mattress whose upper side is at z = ``top``; sizes in metres."""
     drop = rng.uniform(0.16, 0.26)
     across = np.linspace(-width / 2 - drop, width / 2 + drop, 61)

@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import MeshPart, box, cylinder, lathe, tube
 from training.datagen.household.object_mesh import ObjectMesh, SupportSurface
 
 
-def _random_finish(rng: np.random.Generator) -> tuple[m.Material, str, str]:
+def _random_finish(rng: np.random.Generator) -> tuple[materials.Material, str, str]:
     """Sample a finish of wood or paint: the material, and the words for its colour and material (or "")."""
     if rng.random() < 0.7:
-        wood = str(rng.choice(list(m.WOODS)))
-        return m.wood(rng, wood), "brown" if wood in ("brown", "honey") else "", "wooden"
-    colour, rgb = m.random_colour(rng, "white", "black", "gray")
-    return m.plain(rng, rgb, roughness=0.35), colour, ""
+        wood = str(rng.choice(list(materials.WOODS)))
+        return materials.wood(rng, wood), "brown" if wood in ("brown", "honey") else "", "wooden"
+    colour, rgb = materials.random_colour(rng, "white", "black", "gray")
+    return materials.plain(rng, rgb, roughness=0.35), colour, ""
 
 
 def dining_table(rng: np.random.Generator) -> ObjectMesh:
@@ -22,7 +22,7 @@ def dining_table(rng: np.random.Generator) -> ObjectMesh:
     height, thickness = rng.uniform(0.72, 0.77), rng.uniform(0.022, 0.045)
     if rng.random() < 0.25:
         radius = rng.uniform(0.48, 0.65)
-        foot = m.metal(rng) if rng.random() < 0.5 else top
+        foot = materials.metal(rng) if rng.random() < 0.5 else top
         column = lathe(
             [
                 (radius * 0.5, 0),
@@ -38,7 +38,7 @@ def dining_table(rng: np.random.Generator) -> ObjectMesh:
         half = radius * 0.66
         return ObjectMesh("dining table", tuple(parts), colour, material, (SupportSurface(0, 0, half, half, height),))
     width, depth = rng.uniform(1.15, 1.8), rng.uniform(0.75, 0.95)
-    legs = top if rng.random() < 0.7 else m.metal(rng)
+    legs = top if rng.random() < 0.7 else materials.metal(rng)
     parts = [
         box([width, depth, thickness], [0, 0, height - thickness / 2], top, bevel=0.006),
         *_legs(rng, width, depth, height - thickness, legs),
@@ -55,7 +55,9 @@ def dining_table(rng: np.random.Generator) -> ObjectMesh:
     )
 
 
-def _legs(rng: np.random.Generator, width: float, depth: float, height: float, material: m.Material) -> list[MeshPart]:
+def _legs(
+    rng: np.random.Generator, width: float, depth: float, height: float, material: materials.Material
+) -> list[MeshPart]:
     """Build four square or tapered legs of a table."""
     side, inset = rng.uniform(0.04, 0.075), rng.uniform(0.03, 0.09)
     places = [(sx * (width / 2 - inset), sy * (depth / 2 - inset)) for sx in (-1, 1) for sy in (-1, 1)]
@@ -72,7 +74,7 @@ def coffee_table(rng: np.random.Generator) -> ObjectMesh:
     """Build a low table, in half of the cases with a second board."""
     top, colour, material = _random_finish(rng)
     width, depth, height = rng.uniform(0.8, 1.15), rng.uniform(0.5, 0.65), rng.uniform(0.38, 0.46)
-    legs = m.metal(rng) if rng.random() < 0.3 else top
+    legs = materials.metal(rng) if rng.random() < 0.3 else top
     parts = [
         box([width, depth, 0.03], [0, 0, height - 0.015], top, bevel=0.006),
         *_legs(rng, width, depth, height - 0.03, legs),
@@ -92,8 +94,10 @@ def desk(rng: np.random.Generator) -> ObjectMesh:
     """Build a desk with legs on one side and a block of drawers on the other."""
     top, colour, material = _random_finish(rng)
     width, depth, height = rng.uniform(1.2, 1.6), rng.uniform(0.6, 0.75), rng.uniform(0.72, 0.75)
-    metal = m.metal(rng)
-    legs = top if rng.random() < 0.5 else m.plain(rng, m.random_colour(rng, "black", "white", "gray")[1])
+    metal = materials.metal(rng)
+    legs = (
+        top if rng.random() < 0.5 else materials.plain(rng, materials.random_colour(rng, "black", "white", "gray")[1])
+    )
     parts = [box([width, depth, 0.028], [0, 0, height - 0.014], top, bevel=0.004)]
     side, block_width = (1 if rng.random() < 0.5 else -1), 0.4
     for sy in (-1, 1):
@@ -128,7 +132,7 @@ def cabinet(rng: np.random.Generator, *, low: bool = True) -> ObjectMesh:
     front, colour, material = _random_finish(rng)
     width = rng.uniform(1.2, 1.7) if low else rng.uniform(0.7, 1.0)
     depth, height, foot = rng.uniform(0.38, 0.48), (rng.uniform(0.42, 0.58) if low else rng.uniform(0.75, 1.0)), 0.08
-    metal = m.metal(rng)
+    metal = materials.metal(rng)
     parts = [box([width, depth, height - foot], [0, 0, (height + foot) / 2], front, bevel=0.004)]
     parts += [
         box([0.04, 0.04, foot], [sx * (width / 2 - 0.06), sy * (depth / 2 - 0.06), foot / 2], front)
@@ -170,7 +174,7 @@ def nightstand(rng: np.random.Generator) -> ObjectMesh:
         for sx in (-1, 1)
         for sy in (-1, 1)
     ]
-    metal = m.metal(rng)
+    metal = materials.metal(rng)
     for z in (0.1 + (height - 0.1) * 0.27, 0.1 + (height - 0.1) * 0.73):
         parts.append(box([width - 0.03, 0.016, (height - 0.14) / 2], [0, -depth / 2 - 0.008, z], front))
         parts.append(box([0.1, 0.018, 0.012], [0, -depth / 2 - 0.025, z], metal))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import MeshPart, box, cylinder, ellipsoid, join, lathe, prism, tube
 from training.datagen.household.object_mesh import ObjectMesh, SupportSurface
 
@@ -10,19 +10,19 @@ from training.datagen.household.object_mesh import ObjectMesh, SupportSurface
 def bottle(rng: np.random.Generator) -> ObjectMesh:
     """Build a wine, water or sauce bottle with a label."""
     style = rng.choice(["wine", "water", "sauce"], p=[0.4, 0.35, 0.25])
-    cap = m.plain(rng, m.random_colour(rng, "red", "blue", "white", "black", "green")[1])
-    label = m.patterned(
+    cap = materials.plain(rng, materials.random_colour(rng, "red", "blue", "white", "black", "green")[1])
+    label = materials.patterned(
         rng,
         "picture",
-        m.random_colour(rng, "white", "red", "yellow", "blue", "green", "beige")[1],
-        m.random_colour(rng, "white", "black", "red", "blue")[1],
+        materials.random_colour(rng, "white", "red", "yellow", "blue", "green", "beige")[1],
+        materials.random_colour(rng, "white", "black", "red", "blue")[1],
     )
     if style == "wine":
         radius, height = rng.uniform(0.036, 0.040), rng.uniform(0.29, 0.33)
         colour, rgb = [("green", (0.05, 0.13, 0.05)), ("brown", (0.15, 0.07, 0.02)), ("black", (0.03, 0.03, 0.03))][
             int(rng.integers(3))
         ]
-        body = m.plain(rng, rgb, roughness=0.07)
+        body = materials.plain(rng, rgb, roughness=0.07)
         profile = [
             (radius - 0.006, 0),
             (radius, 0.006),
@@ -42,7 +42,7 @@ def bottle(rng: np.random.Generator) -> ObjectMesh:
         return ObjectMesh("bottle", tuple(parts), colour, "glass")
     if style == "water":
         radius, height = rng.uniform(0.032, 0.045), rng.uniform(0.21, 0.30)
-        body = m.glass(rng, (0.82, 0.92, 0.97))
+        body = materials.glass(rng, (0.82, 0.92, 0.97))
         waists = [(radius * (1 - 0.05 * (i % 2)), 0.01 + height * 0.66 * i / 8) for i in range(9)]
         profile = [(radius - 0.008, 0), *waists, (radius * 0.8, height * 0.76), (0.014, height * 0.9), (0.014, height)]
         parts = [
@@ -52,8 +52,8 @@ def bottle(rng: np.random.Generator) -> ObjectMesh:
         ]
         return ObjectMesh("bottle", tuple(parts), "", "plastic")
     radius, height = rng.uniform(0.028, 0.036), rng.uniform(0.17, 0.23)
-    colour, rgb = m.random_colour(rng, "red", "yellow", "white", "brown", "green", "blue")
-    body = m.plain(rng, rgb, roughness=0.25)
+    colour, rgb = materials.random_colour(rng, "red", "yellow", "white", "brown", "green", "blue")
+    body = materials.plain(rng, rgb, roughness=0.25)
     profile = [
         (radius - 0.005, 0),
         (radius, 0.008),
@@ -71,18 +71,20 @@ def bottle(rng: np.random.Generator) -> ObjectMesh:
     return ObjectMesh("bottle", tuple(parts), colour)
 
 
-def _band(radius: float, low: float, high: float, material: m.Material) -> MeshPart:
+def _band(radius: float, low: float, high: float, material: materials.Material) -> MeshPart:
     """Build a label around a bottle, from ``low`` to ``high``."""
     return lathe([(radius - 0.001, low), (radius, low), (radius, high), (radius - 0.001, high)], material)
 
 
 def cup(rng: np.random.Generator) -> ObjectMesh:
     """Build a mug with a handle, empty or with coffee or tea."""
-    colour, rgb = m.random_colour(rng, "white", "white", "red", "blue", "green", "yellow", "black", "orange", "gray")
-    glaze = m.plain(rng, rgb, roughness=0.15)
+    colour, rgb = materials.random_colour(
+        rng, "white", "white", "red", "blue", "green", "yellow", "black", "orange", "gray"
+    )
+    glaze = materials.plain(rng, rgb, roughness=0.15)
     radius, height, wall = rng.uniform(0.037, 0.046), rng.uniform(0.082, 0.115), 0.004
     foot = radius * rng.uniform(0.72, 1.0)
-    inside = m.plain(rng, m.COLOURS["white"], roughness=0.15) if rng.random() < 0.4 else glaze
+    inside = materials.plain(rng, materials.COLOURS["white"], roughness=0.15) if rng.random() < 0.4 else glaze
     parts = [
         lathe(
             [
@@ -111,16 +113,16 @@ def cup(rng: np.random.Generator) -> ObjectMesh:
     )
     parts.append(tube(curve, 0.0058, glaze))
     if rng.random() < 0.5:
-        drink = m.plain(rng, (0.09, 0.045, 0.02) if rng.random() < 0.6 else (0.35, 0.13, 0.03), roughness=0.05)
+        drink = materials.plain(rng, (0.09, 0.045, 0.02) if rng.random() < 0.6 else (0.35, 0.13, 0.03), roughness=0.05)
         parts.append(cylinder(radius - wall - 0.0006, 0.003, [0, 0, height - 0.02], drink))
     return ObjectMesh("cup", tuple(parts), colour)
 
 
 def bowl(rng: np.random.Generator) -> ObjectMesh:
     """Build a bowl, empty or with food."""
-    colour, rgb = m.random_colour(rng, "white", "white", "blue", "red", "green", "yellow", "gray", "orange")
-    glaze = m.plain(rng, rgb, roughness=0.15)
-    inner = glaze if rng.random() < 0.6 else m.plain(rng, m.COLOURS["white"], roughness=0.15)
+    colour, rgb = materials.random_colour(rng, "white", "white", "blue", "red", "green", "yellow", "gray", "orange")
+    glaze = materials.plain(rng, rgb, roughness=0.15)
+    inner = glaze if rng.random() < 0.6 else materials.plain(rng, materials.COLOURS["white"], roughness=0.15)
     radius = rng.uniform(0.065, 0.12)
     height, foot, wall = radius * rng.uniform(0.5, 0.72), radius * 0.45, 0.004
     curve = [
@@ -136,11 +138,11 @@ def bowl(rng: np.random.Generator) -> ObjectMesh:
         ),
     ]
     if rng.random() < 0.45:
-        food = m.patterned(
+        food = materials.patterned(
             rng,
             "fruit",
-            m.random_colour(rng, "orange", "yellow", "green", "brown", "red")[1],
-            m.random_colour(rng, "brown", "beige", "green")[1],
+            materials.random_colour(rng, "orange", "yellow", "green", "brown", "red")[1],
+            materials.random_colour(rng, "brown", "beige", "green")[1],
             scale=3,
         )
         level = height * 0.72
@@ -152,7 +154,7 @@ def bowl(rng: np.random.Generator) -> ObjectMesh:
 
 def wine_glass(rng: np.random.Generator) -> ObjectMesh:
     """Build a stemmed glass, empty or with red or white wine."""
-    clear = m.glass(rng)
+    clear = materials.glass(rng)
     belly, height = rng.uniform(0.036, 0.044), rng.uniform(0.18, 0.23)
     rim, stem, foot = belly * rng.uniform(0.72, 0.95), height * rng.uniform(0.38, 0.48), rng.uniform(0.032, 0.037)
     cup_height = height - stem
@@ -173,13 +175,13 @@ def wine_glass(rng: np.random.Generator) -> ObjectMesh:
     parts = [lathe(profile, clear, segments=40)]
     if rng.random() < 0.55:
         red = rng.random() < 0.6
-        wine = m.plain(rng, (0.16, 0.008, 0.02) if red else (0.75, 0.62, 0.22), roughness=0.04)
+        wine = materials.plain(rng, (0.16, 0.008, 0.02) if red else (0.75, 0.62, 0.22), roughness=0.04)
         inner = [(r - 2.2 * wall, z + 0.002) for r, z in outside[1:7]]
         parts.append(lathe([(0, inner[0][1]), *inner, (0, inner[-1][1])], wine, segments=40))
     return ObjectMesh("wine glass", tuple(parts), "", "")
 
 
-def _handle(length: float, steel: m.Material) -> MeshPart:
+def _handle(length: float, steel: materials.Material) -> MeshPart:
     """Build a handle of cutlery along y, from 0 to -``length`` metres."""
     y = np.linspace(0, -length, 8)
     width = np.interp(np.linspace(0, 1, 8), [0, 0.25, 0.8, 1], [0.0035, 0.0036, 0.0085, 0.0055])
@@ -189,7 +191,7 @@ def _handle(length: float, steel: m.Material) -> MeshPart:
 
 def fork(rng: np.random.Generator) -> ObjectMesh:
     """Build a fork of steel."""
-    steel = m.metal(rng)
+    steel = materials.metal(rng)
     handle = _handle(rng.uniform(0.12, 0.135), steel)
     y = np.linspace(0, 0.03, 4)
     neck = tube(
@@ -215,7 +217,7 @@ def fork(rng: np.random.Generator) -> ObjectMesh:
 
 def spoon(rng: np.random.Generator) -> ObjectMesh:
     """Build a spoon of steel or wood."""
-    steel = m.metal(rng) if rng.random() < 0.85 else m.wood(rng)
+    steel = materials.metal(rng) if rng.random() < 0.85 else materials.wood(rng)
     handle = _handle(rng.uniform(0.12, 0.135), steel)
     t = np.linspace(0, np.pi / 2, 8)
     inner = [(float(np.sin(a)), float(0.0105 - 0.0085 * np.cos(a))) for a in t]
@@ -232,7 +234,7 @@ def spoon(rng: np.random.Generator) -> ObjectMesh:
 
 def knife(rng: np.random.Generator) -> ObjectMesh:
     """Build a table knife of steel or a kitchen knife with a black or wooden handle."""
-    steel = m.metal(rng)
+    steel = materials.metal(rng)
     kitchen = rng.random() < 0.5
     blade_length, blade_width = (rng.uniform(0.16, 0.2), 0.034) if kitchen else (rng.uniform(0.10, 0.115), 0.019)
     u = np.linspace(0, 1, 8)
@@ -241,7 +243,9 @@ def knife(rng: np.random.Generator) -> ObjectMesh:
     )
     outline = np.concatenate([[[-blade_width / 2, 0]], edge, [[-blade_width / 2, blade_length * 0.97]]])
     blade = prism(outline, 0.0018, steel, bevel=0).transformed([0, 0, 0.004])
-    handle_material = (m.plain(rng, (0.04, 0.04, 0.04)) if rng.random() < 0.6 else m.wood(rng)) if kitchen else steel
+    handle_material = (
+        (materials.plain(rng, (0.04, 0.04, 0.04)) if rng.random() < 0.6 else materials.wood(rng)) if kitchen else steel
+    )
     length = 0.12 if kitchen else 0.1
     handle = ellipsoid(
         [0.0125 if kitchen else 0.0085, length / 2, 0.0065],
@@ -254,9 +258,9 @@ def knife(rng: np.random.Generator) -> ObjectMesh:
 
 def plate(rng: np.random.Generator) -> ObjectMesh:
     """Build a plate."""
-    colour, rgb = m.random_colour(rng, "white", "white", "white", "blue", "gray", "beige")
+    colour, rgb = materials.random_colour(rng, "white", "white", "white", "blue", "gray", "beige")
     radius = rng.uniform(0.10, 0.135)
-    glaze = m.plain(rng, rgb, roughness=0.12)
+    glaze = materials.plain(rng, rgb, roughness=0.12)
     profile = [
         (0, 0),
         (radius * 0.62, 0),
@@ -276,11 +280,11 @@ def plate(rng: np.random.Generator) -> ObjectMesh:
 def pot(rng: np.random.Generator) -> ObjectMesh:
     """Build a saucepan with a lid."""
     steel = (
-        m.metal(rng)
+        materials.metal(rng)
         if rng.random() < 0.6
-        else m.plain(rng, m.random_colour(rng, "red", "black", "blue")[1], roughness=0.2)
+        else materials.plain(rng, materials.random_colour(rng, "red", "black", "blue")[1], roughness=0.2)
     )
-    dark = m.plain(rng, (0.03, 0.03, 0.03))
+    dark = materials.plain(rng, (0.03, 0.03, 0.03))
     radius, height = rng.uniform(0.085, 0.11), rng.uniform(0.1, 0.14)
     parts = [
         cylinder(radius, height, [0, 0, 0], steel),

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from training.datagen.household import materials as m
+from training.datagen.household import materials
 from training.datagen.household.mesh import MeshPart, cylinder, tube
 
 
-def tap(chrome: m.Material, base: list[float], height: float, reach: float) -> list[MeshPart]:
+def tap(chrome: materials.Material, base: list[float], height: float, reach: float) -> list[MeshPart]:
     """Build a tap with a lever and a curved spout.
 
     Args:
