@@ -9,18 +9,18 @@ same weights and the same inputs and are measured in turns. Without a checkpoint
 full run takes some minutes.
 """
 
-import argparse
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import onnx
 import torch
+import typer
 from torch import Tensor, nn
 
 from benchmarks.environment import describe_environment, report
@@ -36,6 +36,7 @@ from smart_caption_ros.engines import create_engine, page_out
 from smart_caption_ros.files import replaced_atomically
 from smart_caption_ros.measuring import benchmark as benchmarking
 from smart_caption_ros.measuring.agreement import golden_frames
+from training.command_line import FAILED, JsonOption, report_error, run_command
 from training.data.flickr8k import Flickr8k
 from training.decoding.beam_search import Hypotheses
 from training.engine.trained_captioner import TrainedCaptioner
@@ -85,45 +86,54 @@ FULL = Size(inputs=12, rounds=3, batches={1: 5, 4: 3, 16: 2, 64: 1}, layers=(1, 
 QUICK = Size(inputs=3, rounds=2, batches={1: 2, 4: 1}, layers=(2, 6), peers=False)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.decode", description=__doc__.splitlines()[0])
-    parser.add_argument("--checkpoint", type=Path, help=f"a run's best.safetensors (default: {CHECKPOINT}, if there)")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="a minute instead of several, with less of everything")
-    parser.add_argument("--json", type=Path, help="file to write")
-    parser.add_argument("--plot", type=Path, help="a PNG like Fig. 3 of the SMArT paper")
-    arguments = parser.parse_args()
-    if arguments.plot:
+def decode(
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"best.safetensors of a run (default: {CHECKPOINT}, if it exists, else random weights).",
+        ),
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="Take a minute instead of several: measure less.")] = False,
+    json_file: JsonOption = None,
+    plot_file: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw a PNG like Fig. 3 of the SMArT paper.")
+    ] = None,
+) -> int:
+    """Measure decoding: our graphs beside the published style, a reordered cache and other captioners.
+
+    All variants have the same weights and inputs, at the sizes of the SMArT paper, and are measured in turns.
+    """
+    if plot_file:
         try:
             import matplotlib as mpl
         except ImportError as error:
-            print(f"error: --plot needs matplotlib ({error}); pip install '.[benchmarks]'", file=sys.stderr)
-            return 1
+            report_error(f"--plot needs matplotlib ({error}); pip install '.[benchmarks]'")
+            return FAILED
         mpl.use("Agg")
-    size = QUICK if arguments.quick else FULL
-    torch.set_num_threads(arguments.threads)
-    checkpoint = arguments.checkpoint or (CHECKPOINT if CHECKPOINT.is_file() else None)
-    try:
-        model, inputs, what = paper_sized(checkpoint, size.inputs)
-    except CheckpointError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    size = QUICK if quick else FULL
+    torch.set_num_threads(threads)
+    model, inputs, what = paper_sized(checkpoint or (CHECKPOINT if CHECKPOINT.is_file() else None), size.inputs)
     with tempfile.TemporaryDirectory() as folder:
         result = {
             **describe_environment(seed=0),
-            "mode": "quick" if arguments.quick else "full",
-            "threads": arguments.threads,
+            "mode": "quick" if quick else "full",
+            "threads": threads,
             "what": what,
             "shape": {
                 "vocabulary": VOCABULARY_SIZE, "tokens": TOKENS, "token_width": TOKEN_WIDTH, "beam_size": BEAM_SIZE,
                 "max_words": MAX_WORDS, "encoder_layers": 2, "decoder_layers": 2,
             },
-            **measure_all(model, inputs, size, arguments.threads, Path(folder)),
+            **measure_all(model, inputs, size, threads, Path(folder)),
         }  # fmt: skip
-    report(result, arguments.json)
-    if arguments.plot:
-        plot(result, arguments.plot)
+    report(result, json_file)
+    if plot_file:
+        plot(result, plot_file)
     return 0
+
+
+def main() -> int:
+    return run_command(decode, "python -m benchmarks.decode", (CheckpointError,))
 
 
 def measure_all(model: Smart, inputs: list[Visual], size: Size, threads: int, folder: Path) -> dict[str, Any]:
@@ -221,7 +231,7 @@ def paper_sized(checkpoint: Path | None, count: int) -> tuple[Smart, list[Visual
     """Make a model of the paper's size, inputs of one image each, and a description of both.
 
     Raises:
-        CheckpointError: the file is missing or malformed.
+        CheckpointError: the file is missing or malformed, or is not of a SMArT with a backbone.
     """
     if checkpoint is None:
         torch.manual_seed(0)
@@ -230,10 +240,11 @@ def paper_sized(checkpoint: Path | None, count: int) -> tuple[Smart, list[Visual
     trained = TrainedCaptioner.load(checkpoint)
     if trained.backbone is None:
         raise CheckpointError(f"{checkpoint} was trained on stored features; give one that has a backbone")
+    if not isinstance(trained.captioner, Smart):
+        raise CheckpointError(f"{checkpoint} is of the family {trained.family}; give one of the family smart")
     images, origin = photographs(count)
     with torch.no_grad():
         tokens = trained.backbone(torch.from_numpy(images))
-        assert isinstance(trained.captioner, Smart)
         model, widened_tokens = widened(trained.captioner, tokens)
     pairs = zip(widened_tokens.tokens.split(1), _mask(widened_tokens).split(1), strict=True)
     inputs = [Visual(tokens, mask) for tokens, mask in pairs]

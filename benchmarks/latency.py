@@ -6,50 +6,58 @@ Frames are captioned one at a time. The variants take turns on every frame, so t
 Without a checkpoint only the bundle is measured.
 """
 
-import argparse
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 import cv2
 import numpy as np
+import typer
 
 from benchmarks.environment import describe_environment, report
 from benchmarks.timing import measure
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
+from training.command_line import JsonOption, run_command
+from training.errors import CheckpointError
 
 Variant = Callable[[np.ndarray], object]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=__doc__.splitlines()[0])
-    parser.add_argument("--bundle", type=Path, help="default: the bundle that ships")
-    parser.add_argument("--checkpoint", type=Path, help="best.safetensors that the bundle was exported from")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--size", default="640x480", help="of the frames")
-    parser.add_argument("--rounds", type=int, default=10, help="times that each frame is captioned")
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
-    width, height = (int(side) for side in arguments.size.split("x"))
-    try:
-        captioner = Captioner.from_bundle(arguments.bundle, engine="onnxruntime-cpu", threads=arguments.threads)
-    except (BundleError, EngineError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+def latency(
+    bundle: Annotated[Path | None, typer.Option(help="Folder of the bundle (default: the bundle that ships).")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="best.safetensors that the bundle was exported from, to measure torch as well.")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
+    size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Size of the frames in pixels.")] = "640x480",
+    rounds: Annotated[int, typer.Option(min=1, help="Number of times that each frame is captioned.")] = 10,
+    json_file: JsonOption = None,
+) -> None:
+    """Measure image to caption on the CPU: a bundle beside torch with the same weights."""
+    sides = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", size)
+    if sides is None:
+        raise typer.BadParameter(f"{size!r} is not a size like 640x480", param_hint="--size")
+    width, height = map(int, sides.groups())
+    captioner = Captioner.from_bundle(bundle, engine="onnxruntime-cpu", threads=threads)
     variants: dict[str, Variant] = {"bundle_onnxruntime": captioner.caption}
-    if arguments.checkpoint:
-        variants["torch_eager"] = torch_variant(arguments.checkpoint, captioner, arguments.threads)
+    if checkpoint:
+        variants["torch_eager"] = torch_variant(checkpoint, captioner, threads)
     frames = sample_frames(width, height)
     result = {
         **describe_environment(seed=0),
         "model": captioner.model,
         "frames": f"{len(frames)} photographs of scikit-image at {width}x{height}",
-        "threads": arguments.threads,
+        "threads": threads,
         "beam_size": captioner.bundle.beam_size,
-        "variants": measure(variants, frames, arguments.rounds),
+        "variants": measure(variants, frames, rounds),
     }
-    report(result, arguments.json)
-    return 0
+    report(result, json_file)
+
+
+def main() -> int:
+    return run_command(latency, "python -m benchmarks.latency", (BundleError, CheckpointError, EngineError))
 
 
 def sample_frames(width: int, height: int) -> list[np.ndarray]:
@@ -60,13 +68,19 @@ def sample_frames(width: int, height: int) -> list[np.ndarray]:
 
 
 def torch_variant(checkpoint: Path, captioner: Captioner, threads: int) -> Variant:
-    """Caption with the same model in torch: cached keys and values, the same beam search with early exit."""
+    """Caption with the same model in torch: cached keys and values, the same beam search with early exit.
+
+    Raises:
+        CheckpointError: the file is missing or malformed, or its captioner has no backbone.
+    """
     import torch
 
     from training.engine.trained_captioner import TrainedCaptioner
 
     torch.set_num_threads(threads)
     trained = TrainedCaptioner.load(checkpoint)
+    if trained.backbone is None:
+        raise CheckpointError(f"{checkpoint} was trained on stored features; give one that has a backbone")
 
     def caption(image_bgr: np.ndarray) -> object:
         squashed = cv2.resize(image_bgr, (224, 224), interpolation=cv2.INTER_AREA)

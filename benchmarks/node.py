@@ -8,7 +8,6 @@ the arrival of the caption in a third process (this one); images replaced by new
 messages.
 """
 
-import argparse
 import itertools
 import os
 import sys
@@ -16,13 +15,15 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Annotated, Any
 
 import cv2
 import numpy as np
 import rclpy
+import typer
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -34,47 +35,62 @@ from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.measuring.agreement import golden_frames
 from smart_caption_ros.measuring.benchmark import spread
 from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros_variables
+from training.command_line import JsonOption, run_command
 
 SIZES, RATES_HZ = ((640, 480), (1920, 1080)), (5.0, 15.0, 30.0)
 START_TIMEOUT_S = 120.0
 WARM_UP_S = 2.0
+QUICK_SECONDS = 3.0
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.node", description=__doc__.splitlines()[0])
-    parser.add_argument("--bundle", type=Path, help="default: the bundle that ships")
-    parser.add_argument("--engine", default="onnxruntime-cpu")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement")
-    parser.add_argument("--quick", action="store_true", help="one rate, three seconds")
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
-    if arguments.quick:
-        arguments.seconds = 3.0
-    try:
-        captioner = Captioner.from_bundle(arguments.bundle, arguments.engine, arguments.threads)
-        runs = [
-            run
-            for size in SIZES
-            for run in measure_size(captioner, size, RATES_HZ[:1] if arguments.quick else RATES_HZ, arguments)
-        ]
-    except (BundleError, EngineError, TimeoutError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+class NoCaptionError(Exception):
+    """The nodes did not publish a caption in time; the message has the end of their logs."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all measurements have in common."""
+
+    bundle: Path | None
+    """None: the bundle that ships."""
+    engine: str
+    threads: int
+    seconds: float
+    """Duration of a measurement."""
+
+
+def node(
+    bundle: Annotated[Path | None, typer.Option(help="Folder of the bundle (default: the bundle that ships).")] = None,
+    engine: Annotated[str, typer.Option(help="Engine that runs the bundle.")] = "onnxruntime-cpu",
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
+    seconds: Annotated[float, typer.Option(min=1.0, help="Duration of each measurement in seconds.")] = 20.0,
+    quick: Annotated[bool, typer.Option("--quick", help="Measure one rate alone, for three seconds.")] = False,
+    json_file: JsonOption = None,
+) -> None:
+    """Measure what the caption node adds to Captioner.caption, with both nodes as processes over DDS.
+
+    Needs ROS 2 and the built messages.
+    """
+    settings = Settings(bundle, engine, threads, QUICK_SECONDS if quick else seconds)
+    captioner = Captioner.from_bundle(bundle, engine, threads)
+    rates_hz = RATES_HZ[:1] if quick else RATES_HZ
     result = {
         **describe_environment(seed=0),
         "model": captioner.model,
         "engine": captioner.engine,
-        "threads": arguments.threads,
-        "seconds": arguments.seconds,
-        "runs": runs,
+        "threads": threads,
+        "seconds": settings.seconds,
+        "runs": [run for size in SIZES for run in measure_size(captioner, size, rates_hz, settings)],
     }
-    report(result, arguments.json)
-    return 0
+    report(result, json_file)
+
+
+def main() -> int:
+    return run_command(node, "python -m benchmarks.node", (BundleError, EngineError, NoCaptionError))
 
 
 def measure_size(
-    captioner: Captioner, size: tuple[int, int], rates_hz: tuple[float, ...], arguments: argparse.Namespace
+    captioner: Captioner, size: tuple[int, int], rates_hz: tuple[float, ...], settings: Settings
 ) -> list[dict[str, Any]]:
     """Measure the node at every rate, and before and after it the captioner alone on the same frames at that rate.
 
@@ -82,22 +98,22 @@ def measure_size(
         captioner: the captioner to call directly.
         size: width and height of the frames in pixels.
         rates_hz: rates to measure at.
-        arguments: the command line.
+        settings: of the nodes.
 
     Raises:
-        TimeoutError: the nodes did not start; the message has the end of their logs.
+        NoCaptionError: the nodes published no caption in time.
     """
     frames = golden_frames(4, *size)
     captioner.caption(frames[0])
     found = []
     for rate_hz in rates_hz:
         print(f"measuring: {size[0]}x{size[1]} at {rate_hz:g} Hz", file=sys.stderr, flush=True)
-        calls = call_directly(captioner, frames, rate_hz, arguments.seconds / 2)
+        calls = call_directly(captioner, frames, rate_hz, settings.seconds / 2)
         with tempfile.TemporaryDirectory(prefix="smart_caption_benchmark_") as folder:
             for number, frame in enumerate(frames):
                 cv2.imwrite(str(Path(folder) / f"{number}.png"), frame)
-            node = measure_node(Path(folder), rate_hz, arguments)
-        calls += call_directly(captioner, frames, rate_hz, arguments.seconds / 2)
+            node = measure_node(Path(folder), rate_hz, settings)
+        calls += call_directly(captioner, frames, rate_hz, settings.seconds / 2)
         direct: dict[str, Any] = {
             "calls": len(calls),
             "work_ms": spread(wall_ms for wall_ms, _ in calls),
@@ -138,14 +154,23 @@ def call_directly(
     return calls
 
 
-def measure_node(folder: Path, rate_hz: float, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run both nodes as processes for a while and measure the captions that arrive."""
+def measure_node(folder: Path, rate_hz: float, settings: Settings) -> dict[str, Any]:
+    """Run both nodes as processes for a while and measure the captions that arrive.
+
+    Args:
+        folder: images that the camera node publishes; the logs of the nodes are written into it.
+        rate_hz: rate of the camera node.
+        settings: of the caption node.
+
+    Raises:
+        NoCaptionError: the nodes published no caption in time.
+    """
     with ExitStack() as stack:
         stack.enter_context(environment(ros_variables(folder / "logs")))
         listener = stack.enter_context(_Listener.opened())
-        ros = ["-p", f"engine:={arguments.engine}", "-p", f"threads:={arguments.threads}", "-p", "max_age_s:=0.0"]
-        if arguments.bundle:
-            ros += ["-p", f"bundle:={arguments.bundle}"]
+        ros = ["-p", f"engine:={settings.engine}", "-p", f"threads:={settings.threads}", "-p", "max_age_s:=0.0"]
+        if settings.bundle:
+            ros += ["-p", f"bundle:={settings.bundle}"]
         caption_node, camera_node = (
             stack.enter_context(NodeProcess(f"smart_caption_ros.nodes.{name}", given, folder / f"{name}.log"))
             for name, given in (
@@ -155,15 +180,15 @@ def measure_node(folder: Path, rate_hz: float, arguments: argparse.Namespace) ->
         )
         if not listener.spin(START_TIMEOUT_S, until_first=True):
             logs = "\n".join(process.log_tail() for process in (caption_node, camera_node))
-            raise TimeoutError(f"no caption after {START_TIMEOUT_S:g} s\n{logs}")
+            raise NoCaptionError(f"no caption after {START_TIMEOUT_S:g} s\n{logs}")
         listener.spin(WARM_UP_S)
         listener.arrived.clear()
         started, cpu_s = time.monotonic(), _cpu_s(caption_node.pid)
-        listener.spin(arguments.seconds)
+        listener.spin(settings.seconds)
         elapsed, cpu_s = time.monotonic() - started, _cpu_s(caption_node.pid) - cpu_s
         arrived = list(listener.arrived)
     if not arrived:
-        raise TimeoutError(f"no caption in {arguments.seconds:g} s at {rate_hz:g} Hz")
+        raise NoCaptionError(f"no caption in {settings.seconds:g} s at {rate_hz:g} Hz")
     timings = [caption.timing for caption, _ in arrived]
     latencies_ms = [latency_s * 1e3 for _, latency_s in arrived]
     return {

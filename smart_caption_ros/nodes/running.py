@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import logging
 import os
@@ -14,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import rclpy
+import typer
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
@@ -45,14 +45,29 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
         args: command line with ROS arguments; None takes that of the process.
 
     Returns:
-        The exit status: 0 after a signal, the node's own if it set one, 1 if the node could not be created.
+        The exit status: 0 after a signal, the node's own if it set one, 1 if the node could not be created, 2 after
+        arguments that are not ROS arguments.
     """
     argv = list(sys.argv if args is None else [name, *args])
-    parser = argparse.ArgumentParser(
-        prog=name,
-        usage=f"{name} [--help] [--ros-args [-p NAME:=VALUE] [--params-file FILE] [-r FROM:=TO] ...]",
-        description="A ROS 2 node; its topics, services and parameters are in docs/running_on_a_robot.md.",
-    )
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+    @app.command(options_metavar="[--help] [--ros-args [-p NAME:=VALUE] [--params-file FILE] [-r FROM:=TO] ...]")
+    def node() -> None:
+        """Run a ROS 2 node; its topics, services and parameters are in docs/running_on_a_robot.md."""
+        raise typer.Exit(_run(name, make_node, argv))
+
+    try:
+        app(args=remove_ros_args(argv)[1:], prog_name=name)
+    except SystemExit as end:
+        return int(end.code or 0)
+    except RuntimeError as error:  # the ROS arguments are malformed
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(name: str, make_node: Callable[[], RunnableNode], argv: list[str]) -> int:
+    """Run a node with a command line that has only ROS arguments."""
     logging.basicConfig(level=logging.WARNING, format=f"{name}: %(message)s")
     # Shared memory with room for images, for nodes that no launch file starts.
     os.environ.setdefault(PROFILE_VARIABLE, str(config_file(FAST_DDS_PROFILE)))
@@ -60,7 +75,6 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
         # rclpy's own handlers shut the context down at once, while a node may still be starting or publishing.
         signals = stack.enter_context(EndSignals())
         try:
-            parser.parse_args(remove_ros_args(argv)[1:])
             rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
             stack.callback(rclpy.try_shutdown)
             node = make_node()

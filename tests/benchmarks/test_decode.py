@@ -1,4 +1,4 @@
-"""The decoders of the benchmark make the captions of ours, and its enlarged model those of the trained one."""
+"""The decoders of the benchmark make the same captions as ours, and the widened model those of the trained one."""
 
 import sys
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from benchmarks.gemm_floor import gemm_floor
 from benchmarks.peers import ObjectRelation
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from tests.tiny_model import tiny_smart
+from tests.tiny_model import tiny_captioner, tiny_smart, tiny_trained
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.models.captioner import Captioner, Visual
 from training.models.smart import Smart
@@ -59,7 +59,7 @@ def test_a_widened_captioner_says_what_the_trained_one_says(width: int, own_widt
     torch.testing.assert_close(found.log_probabilities, expected.log_probabilities, atol=1e-5, rtol=0)
 
 
-def test_widening_adds_no_weights_that_8_bits_cannot_hold_beside_others() -> None:
+def test_widening_does_not_enlarge_the_range_of_any_weight_matrix() -> None:
     small = tiny_smart()
     large, _ = widened(small, ragged(0).tokens, vocabulary_size=200, token_width=40, token_count=12, d_ff=80)
     for name, value in small.state_dict().items():
@@ -83,12 +83,12 @@ def test_agreement_counts_captions_that_differ() -> None:
     assert found["wrong"]["same_captions"] == 0
 
 
-def test_the_best_caption_ends_with_its_end() -> None:
+def test_the_best_caption_includes_its_end_token() -> None:
     words = np.array([[[5, 6, Vocabulary.end_id, 0]]])
     assert _best({"words": words, "log_probabilities": -words / 1.0})[0].tolist() == [5, 6, Vocabulary.end_id]
 
 
-def test_the_floor_has_the_products_of_every_layer_and_word() -> None:
+def test_the_gemm_floor_has_the_products_of_every_layer_and_word() -> None:
     config = tiny_smart().config
     floor = gemm_floor(config, image_tokens=9, beam_size=5, max_words=MAX_WORDS)
     (loop,) = [node for node in floor.graph.node if node.op_type == "Loop"]
@@ -136,3 +136,17 @@ def test_a_plot_without_matplotlib_is_refused_before_anything_is_measured(
     said = capsys.readouterr().err
     assert "pip install '.[benchmarks]'" in said
     assert "measuring" not in said
+
+
+def test_checkpoints_that_cannot_be_widened_are_refused_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, trained = tmp_path / "best.safetensors", tiny_trained()
+    monkeypatch.setattr(sys, "argv", ["decode", "--quick", "--checkpoint", str(path)])
+    for other, complaint in (
+        (replace(trained, backbone=None), "was trained on stored features"),
+        (replace(trained, family="up_down", captioner=tiny_captioner("up_down")), "is of the family up_down"),
+    ):
+        other.save(path)
+        assert main() == 1
+        assert complaint in capsys.readouterr().err

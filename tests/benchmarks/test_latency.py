@@ -5,6 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from benchmarks.latency import main
+from tests.tiny_model import tiny_trained
+
 
 def test_latency_of_a_bundle_and_of_torch_are_reported_with_hardware_and_versions(
     tiny_bundle: Path, tiny_checkpoint: Path, tmp_path: Path
@@ -17,3 +22,24 @@ def test_latency_of_a_bundle_and_of_torch_are_reported_with_hardware_and_version
     assert all(variant["wall_ms_median"] > 0 for variant in result["variants"].values())
     assert result["hardware"]["processor"]
     assert result["versions"]["onnxruntime"] != "not installed"
+
+
+@pytest.mark.parametrize("size", ["640", "0x480", "640x480x3", "axb"])
+def test_a_malformed_size_is_a_usage_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], size: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["latency", "--size", size])
+    assert main() == 2
+    assert "is not a size like 640x480" in capsys.readouterr().err
+
+
+def test_a_checkpoint_without_a_backbone_is_refused_in_a_sentence(
+    tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained = tiny_trained()
+    trained.backbone = None
+    trained.save(tmp_path / "best.safetensors")
+    options = ["--bundle", str(tiny_bundle), "--checkpoint", str(tmp_path / "best.safetensors")]
+    monkeypatch.setattr(sys, "argv", ["latency", *options])
+    assert main() == 1
+    assert "was trained on stored features" in capsys.readouterr().err

@@ -112,7 +112,11 @@ def test_wrong_ros_arguments_are_a_sentence_and_status_1(
     assert words in capsys.readouterr().err
 
 
-def test_arguments_that_nobody_reads_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        run_node("test_running", lambda: pytest.fail("made"), ["--bundle", "x"])
-    assert "unrecognized arguments: --bundle x" in capsys.readouterr().err
+def test_arguments_that_are_not_ros_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_node("test_running", lambda: pytest.fail("made"), ["--bundle", "x"]) == 2
+    assert "No such option: --bundle" in capsys.readouterr().err
+
+
+def test_the_help_names_the_ros_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_node("test_running", lambda: pytest.fail("made"), ["--help"]) == 0
+    assert "--params-file FILE" in capsys.readouterr().out

@@ -74,11 +74,7 @@ class Command:
     def __call__(self, *options: str | Path) -> Done:
         self.monkeypatch.setattr(sys, "argv", ["evaluate", *map(str, options)])
         self.capsys.readouterr()
-        try:
-            status = main()
-        except SystemExit as error:  # argparse's
-            status = int(error.code or 0)
-        return Done(status, *self.capsys.readouterr())
+        return Done(main(), *self.capsys.readouterr())
 
 
 @pytest.fixture
