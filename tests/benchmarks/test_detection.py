@@ -1,4 +1,4 @@
-"""The figures of the detection benchmark on boxes whose figures can be told by hand."""
+"""The figures of the detection benchmark on boxes whose figures can be computed by hand."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def found(image_id: int, box: list[float], score: float, category_id: int = DOG)
     return {"image_id": image_id, "category_id": category_id, "bbox": box, "score": score}
 
 
-def test_each_true_box_is_matched_once_and_what_is_below_the_score_does_not_count(annotations: Path) -> None:
+def test_each_true_box_is_matched_once_and_detections_below_the_score_do_not_count(annotations: Path) -> None:
     objects = [
         found(1, [8, 8, 8, 8], 0.9),
         found(1, [8, 8, 8, 7], 0.8),
@@ -77,18 +77,18 @@ def test_a_detector_is_run_on_every_picture(annotations: Path, tmp_path: Path) -
     assert result["cpu_ms_median"] > 0
 
 
-def test_a_missing_picture_is_named(annotations: Path, tmp_path: Path) -> None:
+def test_a_missing_picture_is_named_in_the_error(annotations: Path, tmp_path: Path) -> None:
     detector = Detector.from_onnx(write_yolox(tmp_path / "d.onnx"), engine="onnxruntime-cpu", threads=1)
     with pytest.raises(OSError, match=r"cannot read .*1\.png"):
         detect_all(detector, annotations, tmp_path)
 
 
-def test_nothing_found_is_a_precision_of_zero(annotations: Path) -> None:
+def test_a_detector_that_finds_nothing_has_a_precision_of_zero(annotations: Path) -> None:
     assert average_precision(annotations, []) == {"images": 2, "ap": 0.0, "ap50": 0.0}
     assert precision_by_class(annotations, []) == {"dog": 0.0}
 
 
-def test_precision_by_class_leaves_out_classes_that_are_not_there(annotations: Path) -> None:
+def test_precision_by_class_leaves_out_classes_without_annotations(annotations: Path) -> None:
     objects = [found(1, [8, 8, 8, 8], 0.9), found(2, [32, 16, 16, 16], 0.7, CAT)]
     assert precision_by_class(annotations, objects) == {"dog": pytest.approx(0.5, abs=0.01)}
 
@@ -100,7 +100,7 @@ def test_detectors_are_compared_over_the_classes_that_all_know() -> None:
     assert compared["own"] == {"ap50": 0.35, "share": 0.5, "classes": {"dog": 0.4, "cat": 0.3}}
 
 
-def test_household_frames_are_annotations_too(tmp_path: Path) -> None:
+def test_household_frames_are_written_as_annotations(tmp_path: Path) -> None:
     root = tmp_path / "root"
     write_rooms(root)
     path = household_annotations(root, tmp_path)
@@ -115,7 +115,7 @@ def test_household_frames_are_annotations_too(tmp_path: Path) -> None:
     assert Path(content["images"][0]["file_name"]).is_file()
 
 
-def test_the_command_names_the_share_of_the_first_detector(
+def test_the_command_reports_the_share_of_the_first_detectors_precision(
     annotations: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for image, box in ((1, (8, 8, 16, 16)), (2, (32, 16, 48, 32))):
@@ -131,7 +131,7 @@ def test_the_command_names_the_share_of_the_first_detector(
     assert list(measured[paths[1]]["common"]["classes"]) == ["dog"]
 
 
-def test_a_teachers_sure_boxes_of_a_dev_split_are_annotations_too(
+def test_a_teachers_boxes_of_a_dev_split_count_as_annotations_from_the_score_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SMART_CAPTION_DATA", str(make_data(tmp_path / "data")))
@@ -169,7 +169,7 @@ def test_a_bundle_without_a_detector_is_refused(tiny_bundle: Path) -> None:
         open_detector(tiny_bundle, 1)
 
 
-def test_yolox_nano_finds_on_photographs_what_others_measured(data_dir: Path) -> None:
+def test_yolox_nano_has_the_precision_and_recall_that_were_measured_before(data_dir: Path) -> None:
     annotations = data_dir / "coco_mini" / "instances_val2017.json"
     detector = Detector.from_onnx(
         data_dir / "detectors" / "yolox_nano.onnx", engine="onnxruntime-cpu", threads=1, minimum_score=LOWEST_SCORE
