@@ -1,4 +1,4 @@
-"""From a trained captioner to a bundle: torch to ONNX, 16-bit storage, checks against torch.
+"""Export of trained captioners as bundles: ONNX graphs, their precision and storage, comparison with torch.
 
 A workstation's tool, run from the checkout: ``python -m export CHECKPOINT BUNDLE``.
 """

@@ -20,15 +20,15 @@ def export(
     name: Annotated[str | None, typer.Option(help="Name of the bundle (default: the experiment's).")] = None,
     precision: Annotated[
         Precision,
-        typer.Option(
-            help="Of computing: float16 is written into the graphs, for GPUs; int8 has 8-bit weights, for CPUs."
-        ),
+        typer.Option(help="Precision of computing: float16 is for GPUs, int8 (8-bit weights) for CPUs."),
     ] = "float32",
     storage: Annotated[
         Storage,
-        typer.Option(help="Of weights that are computed in float32; int8: of the backbone, the rest as float16."),
+        typer.Option(help="Storage of weights that are computed in float32; int8: the backbone's, others as float16."),
     ] = "float16",
-    int8_weights: Annotated[Int8Weights, typer.Option(help="8 bits unsigned, 7 or 8 bits signed.")] = "u8",
+    int8_weights: Annotated[
+        Int8Weights, typer.Option(help="For the precision int8: 8 bits unsigned, 7 or 8 bits signed.")
+    ] = "u8",
     beam_size: Annotated[int, typer.Option(min=1, max=10)] = 5,
     vision_from: Annotated[
         Path | None,

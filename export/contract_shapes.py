@@ -111,7 +111,7 @@ class ContractShapes:
     encoded: TensorTree
     state: TensorTree
     specs: Mapping[str, TensorSpec]
-    """Of every tensor of both trees, by name."""
+    """Types and shapes of every tensor of both trees, by name."""
 
     def slot_axis(self, name: str) -> int | None:
         """The axis of a tensor that grows with every word; None where there is none."""

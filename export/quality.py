@@ -77,7 +77,7 @@ class DevSplit:
             yield [word for word in words[0, 0].tolist() if word != self.vocabulary.padding_id], float(scores[0, 0])
 
     def cider_d(self, captions: Captions) -> float:
-        """Of captions of all images, with our own tokeniser."""
+        """Compute CIDEr-D of captions of all images, with this project's tokeniser."""
         said = {
             image: " ".join(self.vocabulary.decode(ids)) for image, (ids, _) in zip(self.images, captions, strict=True)
         }

@@ -1,5 +1,4 @@
-"""How weights are stored, whatever they are computed in: as float16 or int8 where that is enough, and once for all
-graphs."""
+"""Storage of weights that are computed in float32: as float16 or int8, and once for all graphs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -12,14 +11,14 @@ from torch import nn
 
 from smart_caption_ros.files import sha256_of_bytes
 
-_SMALLEST = 1024  # values; smaller tensors (biases, norms, constants) are not worth a Cast or a place in another file
-_STEPS = 127  # of an int8 on either side of 0
-_LARGEST = 65504.0  # the largest float16; a tensor with more in it (a mask of -1e9, say) stays as it is
-_ALIGNMENT = 64  # bytes; a vector of the widest registers
+_SMALLEST = 1024  # values; smaller tensors (biases, norms, constants) stay as they are
+_STEPS = 127  # of int8 on either side of 0
+_LARGEST = 65504.0  # of float16; a tensor with larger values (-1e9 in a mask) stays as it is
+_ALIGNMENT = 64  # bytes, the width of the widest registers
 
 
 def round_to_float16(module: nn.Module) -> None:
-    """Round in place, to the values that :func:`store_as_float16` keeps, the tensors that it will store."""
+    """Round the tensors that :func:`store_as_float16` will store, in place, to the values that it stores."""
     with torch.no_grad():
         for tensor in (*module.parameters(), *module.buffers()):
             if tensor.dtype == torch.float32 and tensor.numel() >= _SMALLEST and tensor.abs().max() <= _LARGEST:
@@ -27,10 +26,10 @@ def round_to_float16(module: nn.Module) -> None:
 
 
 def round_to_int8(module: nn.Module) -> None:
-    """Round in place, to the values that :func:`store_as_int8` keeps, the weights of the convolutions across channels.
+    """Round the weights of the convolutions across channels, in place, to the values that :func:`store_as_int8` stores.
 
-    Each channel of the wider side has a scale of its own: behind a depthwise convolution those that come in differ
-    more than those that go out. Depthwise ones stay: they are small, and all hangs on each of their values.
+    Each channel of the wider side has a scale, because after a depthwise convolution the input channels differ more
+    than the output channels. Depthwise convolutions stay as they are: they are small and sensitive.
     """
     with torch.no_grad():
         for layer in module.modules():
@@ -41,10 +40,10 @@ def round_to_int8(module: nn.Module) -> None:
 
 
 def store_as_int8(model: onnx.ModelProto) -> None:
-    """Keep the weights of convolutions that :func:`round_to_int8` has rounded as int8 with a scale for each channel
-    (DequantizeLinear), in place; others stay as they are.
+    """Store the weights of convolutions that :func:`round_to_int8` has rounded, in place, as int8 with a scale for each
+    channel (DequantizeLinear); others stay as they are.
 
-    The engine turns them into float32 when it loads the graph, as for :func:`store_as_float16`.
+    The engine converts them to float32 when it loads the graph, as for :func:`store_as_float16`.
     """
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
     nodes = []
@@ -70,16 +69,16 @@ def store_as_int8(model: onnx.ModelProto) -> None:
 
 
 def _scale(weight: np.ndarray, axis: int) -> np.ndarray:
-    """Of (O, I, kh, kw), the step of each channel of ``axis``, in a shape to divide by."""
+    """Compute the step of each channel of ``axis`` of a weight (O, I, kh, kw), in a shape that divides it."""
     others = tuple(other for other in range(4) if other != axis)
     largest = np.abs(weight).max(axis=others, keepdims=True)
     return (np.maximum(largest, 1e-12) / _STEPS).astype(np.float32)
 
 
 def store_as_float16(model: onnx.ModelProto) -> None:
-    """Keep float32 weights as float16 followed by a Cast, in place, in the graph and in the bodies of its loops.
+    """Store float32 weights as float16 followed by a Cast, in place, in the graph and in the bodies of its loops.
 
-    The engine folds the Casts when it loads the graph, so that computing stays in float32 and as fast.
+    The engine folds the Casts when it loads the graph, so computing stays in float32 and takes no longer.
     """
     for graph in _graphs(model.graph):
         casts = []
@@ -129,7 +128,7 @@ def _point_to(tensor: TensorProto, place: Mapping[str, str]) -> None:
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """The graph and the bodies of its loops."""
+    """Yield the graph and the bodies of its loops."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:

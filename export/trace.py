@@ -47,15 +47,15 @@ class TracedCaptioner:
     """``step_words``, ``step_chosen``, ``step_attention``, ``last_past``, ``last_scores`` -> the captions."""
     beam_size: int
     inputs: tuple[str, ...]
-    """Of the captioner graph."""
+    """Inputs of the captioner graph."""
     carried: tuple[str, ...]
-    """From word to word: the beams, and the captioner's state."""
+    """What goes from word to word: the beams, and the captioner's state."""
     encoded: tuple[str, ...]
-    """Computed once an image."""
+    """What is computed once an image."""
     slot_axes: Mapping[str, int]
-    """Of the carried tensors that grow with every word."""
+    """The axis that grows with every word, for carried tensors that have one."""
     shapes: Mapping[str, Shape]
-    """Of the inputs of the three graphs, but for what a pass has added to :attr:`encoded`."""
+    """Shapes of the inputs of the three graphs, except what a pass has added to :attr:`encoded`."""
 
     def with_precision(self, convert: Callable[[onnx.ModelProto], onnx.ModelProto]) -> "TracedCaptioner":
         """Convert the captioner's layers; the search stays as it is."""

@@ -110,9 +110,9 @@ class Difference(NamedTuple):
     """Largest differences between the objects of a vision graph and torch's."""
 
     score: float
-    """Of a class score."""
+    """Difference of a class score."""
     box: float
-    """Of a box's edge, in fractions of the frame, where a class has a score of at least 0.05."""
+    """Difference of a box's edge, in fractions of the frame, where a class has a score of at least 0.05."""
 
 
 def compare_detections(trained: TrainedCaptioner, vision: Graph, images_bgr: np.ndarray) -> Difference:

@@ -1,4 +1,4 @@
-"""The vision graph: a uint8 BGR frame in, visual tokens out, and objects where the backbone finds them."""
+"""The vision graph: from a uint8 BGR frame to visual tokens and, if the backbone has a detector, objects."""
 
 import copy
 
@@ -27,7 +27,7 @@ class _Vision(nn.Module):
         self.backbone.fold_channel_order()
 
     def forward(self, image_bgr: Tensor) -> tuple[Tensor, ...]:
-        # Floats first: TensorRT takes a uint8 input, and can do nothing with it but cast it.
+        # Cast first: TensorRT supports nothing else on a uint8 input.
         tokens, found = self.backbone.features_of_pixels(image_bgr.float().permute(0, 3, 1, 2))
         if found is None or not self.detects:
             return (tokens,)
@@ -35,9 +35,9 @@ class _Vision(nn.Module):
 
 
 def export_vision(backbone: Backbone, *, detects: bool = True) -> onnx.ModelProto:
-    """``image_bgr`` (B, 224, 224, 3) uint8 -> ``tokens`` (B, 49, token width) float32; B is dynamic.
+    """Export a backbone: ``image_bgr`` (B, 224, 224, 3) uint8 -> ``tokens`` (B, 49, token width) float32; B is dynamic.
 
-    Of a backbone that finds objects, unless ``detects`` is False, also ``boxes`` (B, A, 4) float32, xyxy in fractions
+    If the backbone has a detector and ``detects`` is True, also ``boxes`` (B, A, 4) float32, xyxy in fractions
     of the frame, and ``class_scores`` (B, A, classes) float32, from 0 to 1.
     """
     return to_onnx(

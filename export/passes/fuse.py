@@ -1,10 +1,7 @@
-"""Make the linear layers of a traced graph fewer and larger.
+"""Merge linear layers that share an input, such as queries, keys and values; engines compute one large layer faster.
 
-A model's own code has one layer for queries, one for keys and so on, because that is how weights are trained and
-stored. An engine computes layers that share an input faster as one, so they are put together here: queries, keys and
-values of a word, and the keys and values that all decoder layers take from the encoded image. Where all of them are
-split into heads alike, that is done once as well. A graph of small tensors takes a microsecond or two for each node,
-whatever the node does.
+If all of the merged layers are split into heads alike, the split is merged as well: on small tensors an engine spends a
+microsecond or two on each node, however little the node does. Gemm is written as MatMul and Add first.
 """
 
 from collections import defaultdict
@@ -18,7 +15,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 from export.passes.constants import constant_of, new_constant
 from export.passes.simplify import split_gemms
 
-_MOVES = ("Reshape", "Transpose")  # what may lie between a layer and the factor that scales it
+_MOVES = ("Reshape", "Transpose")  # allowed between a layer and the factor that scales it
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class _Linear:
 
 
 def fuse_linears(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Fold constant factors into the layers that they scale, then put layers that share an input together."""
+    """Fold constant factors into the layers that they scale, then merge layers that share an input."""
     converted = ir.from_proto(split_gemms(model))
     _fold_factors(converted.graph)
     _fold_additions(converted.graph)
@@ -47,9 +44,9 @@ def fuse_linears(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _fold_factors(graph: ir.Graph) -> None:
-    """``reshaped(x @ W + b) * c`` becomes ``reshaped(x @ (W * c) + (b * c))``, for powers of two.
+    """Write ``reshaped(x @ W + b) * c`` as ``reshaped(x @ (W * c) + (b * c))``, for powers of two.
 
-    Those change no digit of a weight, so that weights which fit into 16 bits still do; 1/8, of heads 64 wide, is one.
+    They change no digit of a weight, so that weights which fit into 16 bits still do; 1/8, for heads 64 wide, is one.
     """
     for node in list(graph):
         if node.op_type != "Mul":
@@ -68,7 +65,7 @@ def _fold_factors(graph: ir.Graph) -> None:
 
 
 def _fold_additions(graph: ir.Graph) -> None:
-    """``(x + b) + c`` becomes ``x + (b + c)``: a bias, and what keeps words from being chosen."""
+    """Write ``(x + b) + c`` as ``x + (b + c)``, such as a bias and what excludes words."""
     for outer in list(graph):
         added = constant_of(outer.inputs[_bias_index(outer)]) if outer.op_type == "Add" else None
         inner = outer.inputs[1 - _bias_index(outer)] if added is not None else None
@@ -89,10 +86,10 @@ def _merge(graph: ir.Graph) -> None:
             groups[source, linear.bias is None].append(linear)
     for (source, _), linears in groups.items():
         if len(linears) > 1:
-            _put_together(graph, source, linears)
+            _merge_layers(graph, source, linears)
 
 
-def _put_together(graph: ir.Graph, source: ir.Value, linears: list[_Linear]) -> None:
+def _merge_layers(graph: ir.Graph, source: ir.Value, linears: list[_Linear]) -> None:
     name = "_and_".join(linear.output.name or "" for linear in linears)
     weight = np.concatenate([linear.weight for linear in linears], axis=1)
     nodes = [ir.node("MatMul", [source, new_constant(graph, f"{name}/weight", weight)])]
@@ -135,12 +132,12 @@ def _widened(value: ir.Value, width: int) -> ir.Shape | None:
 
 @dataclass(frozen=True)
 class _Heads:
-    """How the output of a layer is split into heads: ``Transpose(Reshape(output))``, and nothing else uses it."""
+    """How the output of a layer, which has no other use, is split into heads: ``Transpose(Reshape(output))``."""
 
     reshape: ir.Node
     transpose: ir.Node
     outer: tuple[int, ...]
-    """What the heads are split off from: the shape but for its last two sizes."""
+    """The shape without its last two sizes."""
     count: int
     width: int
     order: tuple[int, ...]
@@ -180,7 +177,7 @@ def _linear(multiply: ir.Node) -> _Linear | None:
 
 
 def _linear_behind(value: ir.Value) -> _Linear | None:
-    """The layer that makes ``value``, perhaps moved about, and that nothing else uses."""
+    """Find the layer whose output, reshaped or transposed, is ``value`` and has no other use."""
     node = value.producer()
     while node is not None and _only_use(value) and node.op_type in _MOVES and node.inputs[0] is not None:
         value = node.inputs[0]

@@ -1,8 +1,8 @@
-"""8-bit layers for CPUs: weights per output channel, inputs quantised as they come, by ONNX Runtime's quantiser.
+"""8-bit layers for CPUs, by ONNX Runtime's dynamic quantiser, with a scale for each output channel of the weights.
 
-Which layers bear it is measured, not guessed: :func:`choose` keeps in float32 what changes captions most, until the
-bundle says what its float32 form says. Where the projection onto the vocabulary is among them, the likeliest words are
-computed once more in float32 (:mod:`export.passes.shortlist`).
+:func:`choose` measures which layers tolerate it and keeps in float32 those that change captions most. If the projection
+onto the vocabulary is in 8 bits, the likeliest words are computed once more in float32
+(:mod:`export.passes.shortlist`).
 """
 
 import logging
@@ -23,32 +23,32 @@ from export.passes.simplify import split_gemms
 from export.trace import TracedCaptioner
 
 WEIGHTS = {"u8": (QuantType.QUInt8, False), "7bit": (QuantType.QInt8, True), "s8": (QuantType.QInt8, False)}
-"""Kinds of weights. Signed ones run fastest; all 8 bits of them saturate in the additions of CPUs with AVX2 but not
-VNNI (before 2019 or so), 7 do not."""
+"""Quantiser settings by kind of weights. Signed weights run fastest; with all 8 bits they saturate in the additions of
+CPUs with AVX2 but without VNNI (before about 2019), with 7 they do not."""
 
 IDENTICAL, CIDER_LOSS = 0.99, 0.005
-"""The bar: the share of captions that stay the same at least, and the CIDEr-D (of 10) that may be lost at most."""
+"""Acceptance criterion: smallest share of identical captions and largest loss of CIDEr-D (of 10)."""
 
 Captions = Sequence[tuple[list[int], float]]
-"""Ids of each image's best caption, and its score."""
+"""Word ids and score of each image's best caption."""
 Describe = Callable[[TracedCaptioner], Iterable[tuple[list[int], float]]]
-"""What traced say of images, one after the other; it need not be asked to the end."""
+"""Captions of images by a traced captioner, one after the other; the caller may stop early."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a choice of layers gave."""
+    """Result of one choice of layers."""
 
     layers: tuple[str, ...]
-    """Those in 8 bits."""
+    """Layers in 8 bits."""
     share_of_weights: float
-    """Of all layers' weights."""
+    """Their share of all layers' weights."""
     images: int
-    """That were looked at; fewer than all where the bar was out of reach by then."""
+    """Images that were captioned; fewer than all if too many captions had changed by then."""
     identical: float
-    """Share of their captions that are those of float32."""
+    """Share of the captions that are identical to those of float32."""
     cider_loss: float | None
-    """None where the captions had failed already."""
+    """None if too many captions had changed."""
 
     @property
     def passes(self) -> bool:
@@ -64,7 +64,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Choice:
-    """The layers that were put in 8 bits, and all that was measured on the way."""
+    """The layers that were put in 8 bits, and all measurements."""
 
     traced: TracedCaptioner
     weights: str
@@ -74,7 +74,7 @@ class Choice:
     """Mean change of a caption's score with that layer alone in 8 bits, natural logarithm."""
 
     def report(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Summarise the measurements for the manifest."""
 
         def facts(trial: Trial) -> dict[str, Any]:
             return {
@@ -91,16 +91,16 @@ class Choice:
 
 
 def layers_of(traced: TracedCaptioner) -> dict[str, int]:
-    """Layers that can be quantised and how many weights they have, in the order of computing.
+    """List the layers that can be quantised and their numbers of weights, in topological order.
 
-    A name says the piece, the place in it and the shape: ``step/3 512x2048``.
+    A name consists of the graph, the place in it and the shape: ``step/3 512x2048``.
     """
     layers = {**_layers(split_gemms(traced.start), "start"), **_layers(split_gemms(traced.step), "step")}
     return {f"{place} {'x'.join(map(str, shape))}": int(np.prod(shape)) for place, (_, shape) in layers.items()}
 
 
 def to_int8(traced: TracedCaptioner, layers: Collection[str], weights: str) -> TracedCaptioner:
-    """The traced with ``layers`` in 8 bits; ``weights`` is one of :data:`WEIGHTS`."""
+    """Put ``layers`` of a traced captioner in 8 bits; ``weights`` is a key of :data:`WEIGHTS`."""
     return replace(
         traced,
         start=_quantise(traced.start, "start", layers, weights),
@@ -115,14 +115,16 @@ def choose(
     describe_some: Describe,
     cider: Callable[[Captions], float],
 ) -> Choice:
-    """Put as many weights in 8 bits as the bar allows.
+    """Put as many weights in 8 bits as the acceptance criterion allows.
 
-    Every layer is tried alone first; then the layers are taken in the order of damage for their size, and how far
-    down the list one can go is found by bisection.
+    Every layer is tried alone; the layers are then sorted by damage per weight, and bisection finds how many of them
+    can be taken.
 
     Args:
-        describe: captions of all images that the bar is measured on.
-        describe_some: captions of a few, for trying layers one by one.
+        traced: the captioner in float32.
+        weights: a key of :data:`WEIGHTS`.
+        describe: captions all images on which the criterion is measured.
+        describe_some: captions a few of them, for trying layers one by one.
         cider: CIDEr-D of captions of all images.
     """
     sizes = layers_of(traced)
@@ -150,7 +152,7 @@ def choose(
         return Trial(tuple(order[:count]), share, len(said), 1 - changed / len(said), loss)
 
     best = Trial((), 0.0, len(exact), 1.0, 0.0)
-    low, high = 0, len(order) + 1  # as many layers as passed; the fewest that did not
+    low, high = 0, len(order) + 1  # the most layers that passed, the fewest that did not
     while high - low > 1:
         trials.append(trial((low + high) // 2))
         print(trials[-1], flush=True)
@@ -191,7 +193,7 @@ def _quantise(piece: onnx.ModelProto, prefix: str, layers: Collection[str], weig
     piece = apart_from_tables(piece, nodes)
     kind, reduce_range = WEIGHTS[weights]
     level = logging.getLogger().level
-    logging.getLogger().setLevel(logging.ERROR)  # the quantiser advises on a preprocessing that does nothing here
+    logging.getLogger().setLevel(logging.ERROR)  # the quantiser recommends a preprocessing that has no effect here
     try:
         with tempfile.TemporaryDirectory() as folder:
             before, after = Path(folder, "before.onnx"), Path(folder, "after.onnx")
@@ -207,11 +209,11 @@ def _quantise(piece: onnx.ModelProto, prefix: str, layers: Collection[str], weig
 
 
 def apart_from_tables(piece: onnx.ModelProto, nodes: Collection[str]) -> onnx.ModelProto:
-    """The same piece with ``(x + table[i]) @ W`` written as ``x @ W + (table @ W)[i]``, for the named products.
+    """Write ``(x + table[i]) @ W`` as ``x @ W + (table @ W)[i]``, for the named products.
 
-    The decoder's first layer takes the sum of a word's embedding and its position's, and the latter is some twenty
-    times larger: quantised together, 8 bits leave few to the word. The table of positions is small enough to be
-    multiplied here and now.
+    The input of the decoder's first layer is the sum of a word's embedding and its position's, which is some twenty
+    times larger: if the sum is quantised, 8 bits leave few to the word. The product of the table of positions, which is
+    small, is computed at once.
     """
     apart = onnx.ModelProto()
     apart.CopyFrom(piece)
@@ -241,7 +243,7 @@ def apart_from_tables(piece: onnx.ModelProto, nodes: Collection[str]) -> onnx.Mo
 def _smallest_table(
     value: str, makers: Mapping[str, onnx.NodeProto], constants: Mapping[str, onnx.TensorProto]
 ) -> tuple[str, onnx.NodeProto] | None:
-    """Where ``value`` is a sum of something and of rows of a table: the former, and the lookup of the latter."""
+    """If ``value`` is a sum of something and of rows of a table: return the former, and the lookup of the latter."""
     add = makers.get(value)
     if add is None or add.op_type != "Add":
         return None

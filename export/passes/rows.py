@@ -1,7 +1,7 @@
-"""Layers that work row by row, on matrices.
+"""Join the axes of images and beams for layers that work row by row.
 
-A traced decoder has images x beams x width as three axes, and ONNX Runtime adds a bias within the product (``Gemm``)
-only where there are two. So whatever goes by rows, from one layer to the next, takes all rows as one matrix.
+A traced decoder has the three axes images x beams x width, and ONNX Runtime adds a bias within the product (``Gemm``)
+for matrices only.
 """
 
 import numpy as np
@@ -13,9 +13,9 @@ _AXES = 3
 
 
 def flatten_rows(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Linear layers, their sums, LayerNorm and ReLU on (B * k, d) in place of (B, k, d).
+    """Compute linear layers, their sums, LayerNorm and ReLU on (B * k, d) in place of (B, k, d).
 
-    Where k is not known beforehand (an encoder's tokens) the graph stays as it is.
+    If k is dynamic (an encoder's tokens) the graph stays as it is.
     """
     converted = ir.from_proto(model)
     graph = converted.graph
@@ -33,7 +33,7 @@ def flatten_rows(model: onnx.ModelProto) -> onnx.ModelProto:
     for node, sizes in by_rows.items():
         (value,) = node.outputs
         value.shape = ir.Shape([None, sizes[-1]])
-        # A Reshape that leaves a size open takes a matrix as well as what it was before.
+        # A Reshape that leaves a size open accepts the matrix as well as the tensor.
         users = [use for use in value.uses() if use.node not in by_rows and not _leaves_one_open(use.node)]
         if users:
             back = _reshape(graph, value, sizes)
@@ -46,14 +46,14 @@ def flatten_rows(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _sizes_of_rows(node: ir.Node) -> tuple[int, ...] | None:
-    """k and d of what ``node`` makes, row by row, for use in the graph."""
+    """Return k and d of the output of ``node`` if it works row by row, else None."""
     sizes = _inner_sizes(node.outputs[0])
     if sizes is None or node.outputs[0].is_graph_output():
         return None
     first, *others = [value for value in node.inputs if value is not None]
     if node.op_type == "MatMul":
         fits = _inner_sizes(first) is not None and others[0].const_value is not None and _axes(others[0]) == 2
-    elif node.op_type == "Add":  # of as many rows, or of one row to all of them
+    elif node.op_type == "Add":  # as many rows, or one row that is added to all
         fits = all(_inner_sizes(value) == sizes or _axes(value) == 1 for value in (first, *others))
     elif node.op_type == "LayerNormalization":
         fits = node.attributes.get_int("axis", -1) in (-1, _AXES - 1)
@@ -63,7 +63,7 @@ def _sizes_of_rows(node: ir.Node) -> tuple[int, ...] | None:
 
 
 def _join_reshapes(graph: ir.Graph) -> None:
-    """A Reshape of a Reshape is one."""
+    """Replace a Reshape of a Reshape by one."""
     for node in list(graph):
         if node.op_type != "Reshape" or not _leaves_one_open(node):
             continue
@@ -73,7 +73,7 @@ def _join_reshapes(graph: ir.Graph) -> None:
 
 
 def _reshape(graph: ir.Graph, value: ir.Value, sizes: tuple[int, ...]) -> ir.Value:
-    """``value`` with these sizes behind an open one; its node has no place in the graph yet."""
+    """Make a Reshape of ``value`` to an open size and these sizes; its node is not in the graph yet."""
     name = f"{value.name}/{'x'.join(map(str, sizes))}"
     tensor = ir.tensor(np.array([-1, *sizes]), name=f"{name}/shape")
     constant = ir.Value(
@@ -99,7 +99,7 @@ def _leaves_one_open(node: ir.Node) -> bool:
 
 
 def _inner_sizes(value: ir.Value) -> tuple[int, ...] | None:
-    """k and d of (B, k, d), where both are known."""
+    """Return k and d of (B, k, d) if both are known, else None."""
     if value.shape is None or len(value.shape) != _AXES:
         return None
     sizes = tuple(size for size in value.shape[1:] if isinstance(size, int))

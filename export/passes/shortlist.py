@@ -1,8 +1,7 @@
-"""A shortlist of words: the likeliest ones of a rough projection, computed once more in float32.
+"""Compute the likeliest words of an 8-bit projection onto the vocabulary once more in float32.
 
-A projection onto the vocabulary reads a weight for every word, and all but a few words are far from being chosen. With
-8 bits for all of them and 16 for those in question, a caption's words and their order are those of float32; what is
-left of the rounding is in the sum over the vocabulary, where it evens out.
+Most words are far from being chosen. With 8 bits for all of them and 16 for a shortlist, a caption's words and their
+order are those of float32; the remaining rounding is in the sum over the vocabulary, where it averages out.
 """
 
 import numpy as np
@@ -10,12 +9,12 @@ import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 WORDS_A_BEAM = 2
-"""Words on a beam's shortlist for each beam that there is; each costs a row of weights. With 1, 2, 3 and 4 of them 992,
-996, 996 and 996 of 1,000 captions of dev photographs stayed as they were (smart-home-4, its projection in 8 bits)."""
+"""Length of a beam's shortlist divided by the number of beams; every word costs a row of weights. With 1, 2, 3 and 4 of
+them 992, 996, 996 and 996 of 1,000 captions of dev photographs were identical (smart-home-4, projection in 8 bits)."""
 
 
 def projection_of(step: onnx.ModelProto) -> str | None:
-    """The name of the product that makes the logits: the one whose result goes into TopK."""
+    """Return the name of the product that computes the logits, which go into TopK; None if there is none."""
     makers = {output: node for node in step.graph.node for output in node.output}
     weights = {tensor.name for tensor in step.graph.initializer}
     for node in step.graph.node:
@@ -30,11 +29,11 @@ def projection_of(step: onnx.ModelProto) -> str | None:
 
 
 def with_shortlist(step: onnx.ModelProto) -> onnx.ModelProto:
-    """The same step, in which the logits of each beam's likeliest words are computed once more, from weights in
-    float16, and put in the place of the first ones, so that the projection itself may be rough.
+    """Compute the logits of each beam's likeliest words once more, from weights in float16, and replace the first ones,
+    so that the projection itself may be in 8 bits.
 
     Raises:
-        ValueError: nothing in the graph chooses among the results of a product.
+        ValueError: the graph has no TopK of the results of a product.
     """
     listed = onnx.ModelProto()
     listed.CopyFrom(step)
@@ -81,5 +80,5 @@ def with_shortlist(step: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _choice(graph: onnx.GraphProto) -> NodeProto:
-    """The first TopK: of each beam's words."""
+    """Find the first TopK, which chooses each beam's words."""
     return next(node for node in graph.node if node.op_type == "TopK")
