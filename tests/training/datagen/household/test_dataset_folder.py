@@ -102,13 +102,13 @@ def test_folder_made_with_other_settings_is_refused(finished: Path) -> None:
         DatasetFolder(finished).open(replace(SETTINGS, seed=1, samples=4))
 
 
-@pytest.mark.parametrize("name", ["household.json", "000000/visible.json"])
-def test_damaged_file_is_named(name: str, finished: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(finished, tmp_path / "root"))
-    (folder / name).write_text("{")
-    with pytest.raises(HouseholdError, match=rf"{name} is not JSON"):
-        dataset = DatasetFolder(folder)
+def test_damaged_files_are_named(finished: Path, tmp_path: Path) -> None:
+    dataset = DatasetFolder(Path(shutil.copytree(finished, tmp_path / "root")))
+    for name in ("household.json", "000000/visible.json"):
+        (dataset.folder / name).write_text("{")
+    with pytest.raises(HouseholdError, match=r"household\.json is not JSON"):
         dataset.open(SETTINGS)
+    with pytest.raises(HouseholdError, match=r"visible\.json is not JSON .*: delete the sequence's folder"):
         dataset.visible_extents(0)
 
 
