@@ -1,4 +1,4 @@
-"""Captions to words, words to ids, ids to padded groups."""
+"""Tokenisation, vocabularies, encoding and padding of captions."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def test_captions_begin_and_end_with_their_tokens_and_one_that_is_cut_has_no_end
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=12), max_size=8), st.integers(1, 10))
-def test_an_end_token_follows_whole_captions_alone(captions: list[list[str]], longest: int) -> None:
+def test_only_captions_that_are_not_cut_have_an_end_token(captions: list[list[str]], longest: int) -> None:
     vocabulary = Vocabulary((*SPECIAL, "a", "b", "c"))
     for words, encoded in zip(captions, encode_captions(captions, vocabulary, longest), strict=True):
         assert encoded[0] == vocabulary.begin_id
@@ -79,7 +79,7 @@ def test_long_captions_of_a_training_split_do_not_end_mid_phrase(data_dir: Path)
 
 
 @given(st.lists(st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=7), min_size=1, max_size=5), min_size=1))
-def test_padding_adds_nothing_but_padding(groups: list[list[list[int]]]) -> None:
+def test_padded_groups_contain_the_captions_unchanged(groups: list[list[list[int]]]) -> None:
     padded = pad_groups(groups, 0)
     read = [[[i for i in row if i] for row in group if any(row)] for group in padded.tolist()]
     assert read == groups

@@ -1,4 +1,4 @@
-"""COCO's JSON files, right and wrong."""
+"""Reading of COCO's JSON files, and refusal of malformed ones."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Batches of stored features: boxes and sizes stay with their images, and padding has no effect."""
+"""Batches of stored features: boxes and sizes belong to their images, and padding has no effect."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def regions_of(*counts: int, size: tuple[int, int] | None = (640, 480), boxes: b
 
 
 class InMemory:
-    """Features by image id."""
+    """Features in a dictionary by image id."""
 
     width = WIDTH
 
@@ -99,7 +99,7 @@ def test_an_image_without_what_the_family_needs_is_refused_by_its_id(
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
-def test_the_mask_tells_regions_from_padding(counts: list[int]) -> None:
+def test_the_mask_is_true_for_regions_and_false_for_padding(counts: list[int]) -> None:
     batch = batch_of(*counts)
     assert batch.values.shape == (len(counts), max(counts), WIDTH)
     if len(set(counts)) == 1:
@@ -111,7 +111,7 @@ def test_the_mask_tells_regions_from_padding(counts: list[int]) -> None:
         assert batch.values[batch.mask].any(dim=-1).all()
 
 
-def test_an_image_is_captioned_alike_alone_and_padded_in_a_batch() -> None:
+def test_an_image_has_the_same_caption_alone_and_padded_in_a_batch() -> None:
     model, batch = tiny_smart(WIDTH), batch_of(3, 11, 7)
     words = torch.tensor([[[1, 8, 9, 10]]])
     with torch.inference_mode():

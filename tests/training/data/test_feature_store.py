@@ -1,6 +1,7 @@
-"""Our own feature store: what was put in comes back, and nothing else does."""
+"""The feature store returns the features that were added, and refuses damaged files."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,7 @@ def fill(folder: Path, images: dict[str, tuple[np.ndarray, np.ndarray]], shard_i
             writer.add(image, tokens, boxes, 640, 480)
 
 
-def simple(count: int, rows: int = 2) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def random_features(count: int, rows: int = 2) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     random = np.random.default_rng(0)
     return {
         f"{number}": (random.normal(size=(rows, WIDTH)), random.uniform(0, 99, (rows, 4))) for number in range(count)
@@ -47,7 +48,7 @@ def simple(count: int, rows: int = 2) -> dict[str, tuple[np.ndarray, np.ndarray]
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=images_of_a_store, second=images_of_a_store, shard_images=st.integers(1, 3))
-def test_a_store_gives_back_what_was_put_in(
+def test_a_store_returns_the_features_that_were_added(
     tmp_path_factory: pytest.TempPathFactory,
     first: dict[str, tuple[np.ndarray, np.ndarray]],
     second: dict[str, tuple[np.ndarray, np.ndarray]],
@@ -66,10 +67,10 @@ def test_a_store_gives_back_what_was_put_in(
         assert read.image_size == (640, 480)
 
 
-def test_whole_images_are_kept_when_the_work_on_a_later_one_fails(tmp_path: Path) -> None:
-    whole, broken = simple(1)["0"], (np.ones((2, WIDTH + 1)), np.ones((2, 4)))
+def test_images_added_before_an_error_are_kept(tmp_path: Path) -> None:
+    intact, broken = random_features(1)["0"], (np.ones((2, WIDTH + 1)), np.ones((2, 4)))
     with pytest.raises(DataError, match="image 8"):
-        fill(tmp_path / "store", {"7": whole, "8": broken})
+        fill(tmp_path / "store", {"7": intact, "8": broken})
     assert "7" in FeatureStore(tmp_path / "store")
 
 
@@ -83,7 +84,7 @@ def test_whole_images_are_kept_when_the_work_on_a_later_one_fails(tmp_path: Path
         (np.ones((2, WIDTH)), np.ones((1, 4)), r"boxes have the shape \(1, 4\)"),
     ],
 )
-def test_malformed_features_are_refused_when_they_are_put_in(
+def test_malformed_features_are_refused_when_they_are_added(
     tmp_path: Path, tokens: np.ndarray, boxes: np.ndarray, complaint: str
 ) -> None:
     with (
@@ -94,14 +95,14 @@ def test_malformed_features_are_refused_when_they_are_put_in(
     assert "7" not in FeatureStore(tmp_path / "store")
 
 
-def test_an_image_is_put_in_once(tmp_path: Path) -> None:
-    fill(tmp_path / "store", simple(2))
+def test_an_image_cannot_be_added_twice(tmp_path: Path) -> None:
+    fill(tmp_path / "store", random_features(2))
     with pytest.raises(DataError, match="image 0: it is in the store already"):
-        fill(tmp_path / "store", simple(2))
+        fill(tmp_path / "store", random_features(2))
 
 
 def test_features_of_another_source_or_width_are_not_mixed(tmp_path: Path) -> None:
-    fill(tmp_path / "store", simple(1))
+    fill(tmp_path / "store", random_features(1))
     for source, width in (({"made_by": "another"}, WIDTH), (SOURCE, WIDTH + 1)):
         with pytest.raises(DataError, match=r"features of another source.*a test"):
             StoreWriter(tmp_path / "store", source, width)
@@ -113,11 +114,11 @@ def test_a_store_has_one_writer_at_a_time(tmp_path: Path) -> None:
         pytest.raises(DataError, match="being written by another process"),
     ):
         StoreWriter(tmp_path / "store", SOURCE, WIDTH)
-    fill(tmp_path / "store", simple(1))
+    fill(tmp_path / "store", random_features(1))
 
 
-def test_what_a_killed_writer_was_writing_is_removed_by_the_next(tmp_path: Path) -> None:
-    fill(tmp_path / "store", simple(1))
+def test_unfinished_files_of_a_killed_writer_are_removed_by_the_next(tmp_path: Path) -> None:
+    fill(tmp_path / "store", random_features(1))
     (tmp_path / "store" / "shard-00001.tokens.npy.1.unfinished").write_bytes(b"half")
     before = FeatureStore(tmp_path / "store")
     fill(tmp_path / "store", {})
@@ -132,14 +133,14 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
 
 
-def test_a_missing_image_is_an_error_that_shows_what_ids_look_like(tmp_path: Path) -> None:
-    fill(tmp_path / "store", {"COCO_7.jpg": simple(1)["0"]})
+def test_the_error_for_a_missing_image_shows_an_id_of_the_store(tmp_path: Path) -> None:
+    fill(tmp_path / "store", {"COCO_7.jpg": random_features(1)["0"]})
     with pytest.raises(DataError, match=r"store, image 7: it has no features; its ids look like COCO_7\.jpg"):
         FeatureStore(tmp_path / "store").read("7")
 
 
 def test_nan_in_a_stored_array_is_refused_with_file_id_and_reason(tmp_path: Path) -> None:
-    fill(tmp_path / "store", simple(3))
+    fill(tmp_path / "store", random_features(3))
     path = tmp_path / "store" / "shard-00000.tokens.npy"
     values = np.load(path)
     values[3, 1] = np.nan  # the second image's second row
@@ -202,16 +203,17 @@ def newer(folder: Path) -> None:
         (lambda folder: (folder / "manifest.json").unlink(), r"manifest\.json: no such file.*training\.features"),
     ],
 )
-def test_a_damaged_store_is_refused_with_the_file(tmp_path: Path, spoil: object, complaint: str) -> None:
+def test_a_damaged_store_is_refused_with_the_file(
+    tmp_path: Path, spoil: Callable[[Path], object], complaint: str
+) -> None:
     folder = tmp_path / "store"
-    fill(folder, simple(4))
-    assert callable(spoil)
+    fill(folder, random_features(4))
     spoil(folder)
     with pytest.raises(DataError, match=complaint):
         FeatureStore(folder)
 
 
-def test_reading_a_store_larger_than_memory_takes_the_memory_of_what_is_read(tmp_path: Path) -> None:
+def test_reading_from_a_store_of_4_gb_takes_less_than_200_mb(tmp_path: Path) -> None:
     folder, images, rows, width = tmp_path / "store", 20_000, 50, 2048
     with StoreWriter(folder, SOURCE, width):
         pass

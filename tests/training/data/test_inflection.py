@@ -17,7 +17,7 @@ from training.data.inflection import is_plural, plural, singular, with_indefinit
         ("roll of paper", "rolls of paper"),
     ],
 )
-def test_singular_and_plural_belong_together(one: str, many: str) -> None:
+def test_plural_and_singular_are_inverse(one: str, many: str) -> None:
     assert plural(one) == many
     if " of " not in one:
         assert singular(many) == one

@@ -1,4 +1,4 @@
-"""``dataset_coco.json``, right and wrong."""
+"""Reading of ``dataset_coco.json``, and refusal of malformed files."""
 
 import json
 from pathlib import Path

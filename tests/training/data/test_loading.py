@@ -1,4 +1,4 @@
-"""Batches: each image once, equal numbers of shares, reading ahead without effect on values and order."""
+"""Order and division of batches, and reading ahead."""
 
 import threading
 from contextlib import closing
@@ -12,7 +12,7 @@ from training.data.loading import divide_batch, load_ahead, shuffle
 
 
 @given(st.integers(1, 40), st.integers(1, 5), st.integers(1, 5))
-def test_the_shares_of_all_processes_are_the_batch_and_every_process_has_as_many(
+def test_the_shares_of_all_processes_make_up_the_batch_and_every_process_has_equally_many(
     images: int, accumulate: int, processes: int
 ) -> None:
     batch = np.arange(100, 100 + images)
@@ -34,13 +34,13 @@ def test_a_shuffled_epoch_has_every_image_once_and_depends_on_the_seed_alone(cou
     assert order.tolist() == shuffle(lengths, batch, np.random.default_rng(seed)).tolist()
 
 
-def test_images_of_a_batch_have_captions_of_like_length() -> None:
+def test_images_of_a_batch_have_captions_of_similar_length() -> None:
     lengths = np.random.default_rng(0).integers(5, 20, 400)
     batches = lengths[shuffle(lengths, 20, np.random.default_rng(0))].reshape(20, 20)
     assert np.ptp(batches, axis=1).max() <= 2
 
 
-def test_what_is_read_ahead_comes_in_order_and_is_read_while_the_first_is_in_use() -> None:
+def test_values_come_in_order_and_the_next_ones_are_loaded_while_the_first_is_in_use() -> None:
     read = [threading.Event() for _ in range(20)]
 
     def load(key: int) -> int:
@@ -54,7 +54,7 @@ def test_what_is_read_ahead_comes_in_order_and_is_read_while_the_first_is_in_use
         assert list(values) == [key * key for key in range(1, 20)]
 
 
-def test_an_error_of_reading_comes_in_its_place() -> None:
+def test_an_error_of_loading_is_raised_in_the_place_of_its_value() -> None:
     def load(key: int) -> int:
         if key == 2:
             raise ValueError("broken")

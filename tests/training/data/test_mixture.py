@@ -33,7 +33,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make_household(root: Path) -> None:
-    """Two frames as ``python -m training.household`` leaves them."""
+    """Write two frames in the layout of ``python -m training.household``."""
     (root / "000000").mkdir(parents=True)
     images = [{"id": frame, "file_name": f"000000/{frame:06d}.jpg"} for frame in range(2)]
     for image in images:
@@ -89,7 +89,7 @@ def test_photographs_of_any_order_come_from_their_own_source(data: Path) -> None
     assert [int(image.mean().round()) for image in together[[0, 2]]] == [150, 50]
 
 
-def test_what_is_missing_is_said_with_its_source(data: Path, tmp_path: Path) -> None:
+def test_errors_of_missing_data_name_the_source(data: Path, tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"source home: .*nowhere: no such folder; make it with python -m training.hous"
     ):
@@ -128,14 +128,12 @@ def test_a_malformed_mixture_is_refused_with_the_place(tmp_path: Path, options: 
         load_run(config)
 
 
-def test_the_terms_of_every_source_are_known(data: Path) -> None:
+def test_the_provenance_of_a_mixture_lists_every_source(data: Path) -> None:
     names = [entry["name"] for entry in provenance(DataConfig(dataset="mixture", options=mixture(data)))]
     assert [any(part in name for name in names) for part in ("Flickr8k", "COCO", "household")] == [True] * 3
 
 
-def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtures(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtures(data: Path, tmp_path: Path) -> None:
     phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6}]
     both = mixture(data)
     alone = {"sources": {"photos": FLICKR8K}, "scored": ["photos"]}
@@ -198,7 +196,7 @@ def test_a_phase_without_photographs_is_refused(data: Path, tmp_path: Path) -> N
         Trainer(config, data, tmp_path / "run", tmp_path / "features")
 
 
-def test_a_backbone_may_be_that_of_a_bundle_whose_data_are_then_named(data: Path, tmp_path: Path) -> None:
+def test_the_record_lists_the_training_data_of_a_backbone_from_a_bundle(data: Path, tmp_path: Path) -> None:
     bundle = Bundle.load()
     config = load_run(write_config(tmp_path / "config.yaml", backbone=str(bundle.path)))
     trained = Trainer(config, data, tmp_path / "run", tmp_path / "features").task.trained

@@ -1,4 +1,4 @@
-"""Tokens of photographs come with the boxes of the grid's cells."""
+"""Visual inputs of photographs have the boxes of the grid's cells."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bottom-up features in each published format, right and wrong."""
+"""Reading of bottom-up features in each published format, and refusal of malformed files."""
 
 import base64
 from collections.abc import Callable
@@ -66,7 +66,9 @@ def test_without_the_size_of_the_image_boxes_in_pixels_are_unknown_and_fractions
 
 
 @every_format
-def test_a_size_that_is_no_size_is_refused(tmp_path: Path, write: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_size_that_is_not_positive_is_refused(
+    tmp_path: Path, write: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if write is write_tsv:
         monkeypatch.setattr("tests.training.region_files.SIZE", (0, 480))
         path = write_tsv(tmp_path, {"7": regions(3)})
@@ -86,7 +88,7 @@ def test_the_first_50_regions_are_read_in_file_order(tmp_path: Path, write: Writ
 
 
 @every_format
-def test_a_missing_image_is_an_error_and_never_random_numbers(tmp_path: Path, write: Writer) -> None:
+def test_an_image_without_features_is_an_error(tmp_path: Path, write: Writer) -> None:
     path = write(tmp_path, {"7": regions(3)})
     store = opened(path)
     assert "7" in store

@@ -22,13 +22,13 @@ def test_the_first_token_is_the_mean_of_the_photograph_and_is_there_without_regi
     assert boxes.tolist() == [[0, 0, WIDTH, HEIGHT]]
 
 
-def test_a_region_counts_each_cell_by_the_share_of_it_that_it_covers() -> None:
+def test_cells_are_weighted_by_the_area_that_the_region_covers() -> None:
     assert pooled((20, 20, 40, 40), (0, 0, 40, 20), (10, 0, 25, 20))[1:] == [5, 0.5, round(0.25 / 0.75, 4)]
     assert pooled((65, 50, 66, 51))[1:] == [11]  # smaller than a cell
 
 
 @given(st.floats(0, 78), st.floats(0, 58), st.floats(0.5, 80), st.floats(0.5, 60))
-def test_a_pooled_token_is_what_the_pixels_of_the_region_show_on_average(
+def test_a_pooled_token_is_the_mean_over_points_of_the_region(
     left: float, top: float, width: float, height: float
 ) -> None:
     box = (left, top, min(WIDTH, left + width), min(HEIGHT, top + height))

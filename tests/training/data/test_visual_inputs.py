@@ -1,4 +1,4 @@
-"""The visual inputs of an experiment: boxes and image sizes of every source, and what a family needs of them."""
+"""The visual inputs of an experiment: boxes and image sizes of every source, and families that need them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Beam search in torch compared with a plain one that shares no code with it."""
+"""Beam search in torch compared with a plain implementation that shares no code with it."""
 
 import pytest
 import torch
@@ -32,7 +32,7 @@ def test_all_beams_equal_those_of_a_plain_beam_search(seed: int, beam_size: int,
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_early_exit_changes_no_best_caption(seed: int) -> None:
+def test_early_exit_does_not_change_the_best_caption(seed: int) -> None:
     model = tiny_smart()
     torch.manual_seed(seed)
     tokens = torch.randn(4, 6, 24) * 2

@@ -1,4 +1,4 @@
-"""Beam search and gradients on an NVIDIA GPU are those of the CPU."""
+"""Beam search and gradients on an NVIDIA GPU equal those on the CPU."""
 
 import copy
 

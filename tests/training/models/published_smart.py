@@ -8,7 +8,7 @@ from training.models.smart import Smart, SmartConfig
 
 
 def published_to_ours(state: dict[str, np.ndarray], layers: int, memory_slots: int) -> dict[str, torch.Tensor]:
-    """Our state dict from a published one (`shared/reference/state_dicts/smart_2layer.txt`)."""
+    """Convert a published state dict (`shared/reference/state_dicts/smart_2layer.txt`) to ours."""
     names = {
         "encoder.fc": "token_projection",
         "encoder.layer_norm": "token_norm",
@@ -48,7 +48,7 @@ def published_to_ours(state: dict[str, np.ndarray], layers: int, memory_slots: i
 
 
 def load_parity_case(path: str) -> tuple[Smart, dict[str, np.ndarray]]:
-    """The model with the published weights, and the case's arrays, with our ids for the words."""
+    """Load the model with the published weights, and the case's arrays with our word ids."""
     case = dict(np.load(path))
     layers, memory, d_in, d, heads, d_ff, vocabulary, padding, begin, end, _ = (int(v) for v in case["config"])
     theirs = [padding, begin, end]

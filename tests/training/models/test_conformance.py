@@ -1,4 +1,4 @@
-"""What the contract (:mod:`training.models.captioner`) promises, for every registered family."""
+"""Every registered family fulfils the contract of :mod:`training.models.captioner`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,7 +58,7 @@ def part(visual: Visual, images: slice) -> Visual:
 
 
 def decode_in_parts(captioner: Captioner, visual: Visual, words: Tensor, lengths: list[int]) -> Step:
-    """Decode words (B, G, T) in calls of so many words each; the search's bookkeeping without its choices."""
+    """Decode words (B, G, T) in one call for each of ``lengths``, with the state and mask that beam search keeps."""
     batch, group, _ = words.shape
     encoded = captioner.encode(visual)
     state = captioner.initial_state(encoded, group)
@@ -97,7 +97,7 @@ def test_stepping_equals_teacher_forcing(captioner: Captioner, lengths: list[int
     torch.testing.assert_close(parts.attention[real], whole.attention[real], atol=1e-5, rtol=1e-5)
 
 
-def test_what_follows_a_word_does_not_change_its_prediction(captioner: Captioner) -> None:
+def test_later_words_do_not_change_earlier_predictions(captioner: Captioner) -> None:
     visual, words = tiny_visual(2, 7, seed=2), tiny_captions(2, 3, seed=2)
     other = words.clone()
     other[..., 5:] = torch.where(other[..., 5:] == 9, 8, 9)
@@ -105,7 +105,7 @@ def test_what_follows_a_word_does_not_change_its_prediction(captioner: Captioner
         assert torch.equal(captioner(visual, words)[..., :5, :], captioner(visual, other)[..., :5, :])
 
 
-def test_the_captions_of_an_image_do_not_see_each_other(captioner: Captioner) -> None:
+def test_the_captions_of_an_image_do_not_affect_each_other(captioner: Captioner) -> None:
     visual, words = tiny_visual(2, 7, seed=3), tiny_captions(2, 3, seed=3)
     with torch.inference_mode():
         together = captioner(visual, words)
@@ -212,7 +212,7 @@ def test_attention_of_beams_is_that_of_teacher_forcing(
     assert not found.attention[(~visual.mask)[:, None, None].expand_as(found.attention)].any()
 
 
-def test_an_image_is_captioned_alike_alone_and_in_a_batch(
+def test_an_image_has_the_same_caption_alone_and_in_a_batch(
     captioner: Captioner, searched: tuple[Visual, Hypotheses]
 ) -> None:
     visual, found = searched
@@ -237,7 +237,7 @@ def test_padded_tokens_change_nothing(captioner: Captioner) -> None:
         torch.testing.assert_close(captioner(changed, words), captioner(visual, words), atol=1e-5, rtol=1e-5)
 
 
-def test_captions_of_the_greatest_length_can_be_decoded(captioner: Captioner) -> None:
+def test_captions_of_the_maximum_length_can_be_decoded(captioner: Captioner) -> None:
     visual, longest = tiny_visual(1, 3, seed=8), captioner.max_words or 60
     words = torch.full((1, 1, longest), 4)
     with torch.inference_mode():
@@ -308,7 +308,7 @@ def test_tensorrt_lists_every_operator_of_the_static_form(traced: tuple[Captione
 # -- weights and buffers -----------------------------------------------------------------------------------------
 
 
-def test_a_saved_captioner_says_the_same(family: str, captioner: Captioner, tmp_path: Path) -> None:
+def test_a_saved_captioner_computes_the_same_logits(family: str, captioner: Captioner, tmp_path: Path) -> None:
     words = (*SPECIAL, *(f"w{index}" for index in range(4, 30)))
     TrainedCaptioner(family, captioner, None, Vocabulary(words), {"name": family}).save(tmp_path / "best.safetensors")
     loaded = TrainedCaptioner.load(tmp_path / "best.safetensors").captioner
@@ -388,7 +388,7 @@ def test_the_gradient_of_a_self_critical_step_is_that_of_teacher_forcing(caption
         torch.testing.assert_close(found[name], gradient, atol=1e-5, rtol=1e-3)
 
 
-def test_bfloat16_computes_nearly_the_same(captioner: Captioner) -> None:
+def test_the_loss_in_bfloat16_differs_by_less_than_5_percent(captioner: Captioner) -> None:
     visual, words = tiny_visual(3, 6, seed=13, ragged=True), tiny_captions(3, 2, seed=13)
     exact = caption_loss(captioner, visual, words)
     with torch.autocast("cpu", torch.bfloat16):

@@ -76,7 +76,7 @@ def test_an_image_encoded_once_for_its_captions_scores_them_as_if_encoded_for_ea
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
 
 
-def test_masked_tokens_do_not_change_what_is_predicted() -> None:
+def test_masked_tokens_do_not_change_the_logits() -> None:
     torch.manual_seed(0)
     model = Smart(SmartConfig(vocabulary_size=30, token_width=24, d_model=32, heads=4, d_ff=64)).eval()
     tokens, words = torch.randn(2, 9, 24), torch.randint(4, 30, (2, 3, 7))
@@ -87,7 +87,7 @@ def test_masked_tokens_do_not_change_what_is_predicted() -> None:
     torch.testing.assert_close(padded, cut, atol=1e-5, rtol=0)
 
 
-def test_a_checkpoint_of_before_the_contract_loads(tmp_path: Path) -> None:
+def test_a_checkpoint_from_before_the_contract_loads(tmp_path: Path) -> None:
     captioner = tiny_captioner("smart")
     words = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(4, 30))))
     TrainedCaptioner("smart", captioner, None, words, {"name": "old"}).save(tmp_path / "new.safetensors")

@@ -26,7 +26,7 @@ FORBIDDEN = tuple(word for word in range(16) if word not in ALPHABET)
 
 
 def all_captions() -> Tensor:
-    """(15, LONGEST), padded after the end token."""
+    """List all captions of the alphabet, (15, LONGEST), padded after the end token."""
     rows = []
     for words in product(ALPHABET, repeat=LONGEST):
         if Vocabulary.end_id in words:
@@ -37,7 +37,7 @@ def all_captions() -> Tensor:
 
 
 def exact_case() -> tuple[Smart, Tensor, Tensor, Tensor]:
-    """Model in double precision, tokens (1, N, width), every caption (15, T), its CIDEr-D (15,)."""
+    """Make a model in double precision, tokens (1, N, width), all captions (15, T) and their CIDEr-D (15,)."""
     model = tiny_smart(token_width=6, vocabulary_size=16, d_model=8, heads=2, d_ff=8, memory_slots=2).double()
     with torch.no_grad():
         model.word_projection.weight *= 0.3  # every word is possible
@@ -50,7 +50,7 @@ def exact_case() -> tuple[Smart, Tensor, Tensor, Tensor]:
 
 
 def log_probabilities(model: Smart, tokens: Tensor, captions: Tensor, allowed: tuple[int, ...]) -> Tensor:
-    """(n, T) by teacher forcing, among the allowed words, 0 after the end token."""
+    """Compute log probabilities (n, T) by teacher forcing among the allowed words, 0 after the end token."""
     begin = torch.full((len(captions), 1), Vocabulary.begin_id)
     logits = model(Visual(tokens), torch.cat([begin, captions[:, :-1]], dim=1)[None])[0]
     outside = torch.ones(logits.shape[-1], dtype=torch.bool)
@@ -122,7 +122,7 @@ def objective(beam_size: int = 4, max_words: int = 8, count: int = 6) -> tuple[S
 
 
 def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -> None:
-    criticise, words = objective()
+    self_critical, words = objective()
     model = tiny_smart(memory_slots=3)
     torch.manual_seed(0)
     tokens, images = torch.randn(3, 6, 24), np.array([4, 0, 2])
@@ -136,7 +136,7 @@ def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -
         rewards.append(r)
         logs = log_probabilities(model, tokens[row : row + 1], found, allowed).sum(-1)
         loss = loss - ((r - r.mean()) * logs).sum() / (4 * 8 * len(images))
-    outcome = criticise(model, Visual(tokens), images)
+    outcome = self_critical(model, Visual(tokens), images)
     assert outcome.reward == pytest.approx(torch.stack(rewards).mean().item(), abs=1e-6)
     assert torch.stack(rewards).std(dim=1).max() > 1e-2
     torch.testing.assert_close(outcome.loss, loss, rtol=1e-4, atol=1e-6)
@@ -144,14 +144,14 @@ def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -
 
 
 def test_steps_along_the_gradient_raise_the_reward() -> None:
-    criticise, _ = objective(count=2)
+    self_critical, _ = objective(count=2)
     model = tiny_smart(dropout=0.1).train()
     torch.manual_seed(0)
     tokens, images = torch.randn(2, 6, 24), np.array([0, 1])
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     rewards = []
     for _ in range(30):
-        outcome = criticise(model, Visual(tokens), images)
+        outcome = self_critical(model, Visual(tokens), images)
         optimizer.zero_grad()
         outcome.loss.backward()
         optimizer.step()
@@ -159,7 +159,7 @@ def test_steps_along_the_gradient_raise_the_reward() -> None:
     assert np.mean(rewards[-5:]) > 2 * np.mean(rewards[:5])
 
 
-def test_equal_rewards_teach_nothing() -> None:
+def test_equal_rewards_give_no_gradient() -> None:
     logs = torch.randn(2, 3, 4, requires_grad=True)
     self_critical_loss(logs, torch.full((2, 3), 0.7)).backward()
     assert logs.grad is not None

@@ -1,4 +1,4 @@
-"""Released files become torch weights that give the same features."""
+"""Networks with released weights compute the features of the released networks."""
 
 import importlib.util
 import pickle
@@ -28,7 +28,7 @@ def photographs(data_dir: Path) -> np.ndarray:
 
 
 def released_features(path: Path, images_bgr: np.ndarray) -> np.ndarray:
-    """What the released ONNX file itself computes before its global average pooling, (B, 49, 1280)."""
+    """Compute the released ONNX file's features before its global average pooling, (B, 49, 1280)."""
     model = onnx.load(str(path))
     pooled = next(node for node in model.graph.node if node.op_type == "GlobalAveragePool").input[0]
     model.graph.output.append(onnx.helper.make_tensor_value_info(pooled, onnx.TensorProto.FLOAT, None))
@@ -45,8 +45,10 @@ def test_features_of_photographs_equal_those_of_the_released_onnx_file(data_dir:
     np.testing.assert_allclose(ours, released_features(path, photographs), atol=5e-4)
 
 
-def test_the_tflite_weights_recognise_what_the_onnx_weights_recognise(data_dir: Path, photographs: np.ndarray) -> None:
-    """Two trainings of one network share no features, but both must find the photographs alike or unlike."""
+def test_similarities_between_photographs_agree_for_the_tflite_and_onnx_weights(
+    data_dir: Path, photographs: np.ndarray
+) -> None:
+    """The two trainings share no features, but both must find the same photographs similar."""
     similarity = []
     for name in ("tf2_mobilenet_v2_1.0_224_ptq.tflite", "mobilenetv2_float32.onnx"):
         with torch.inference_mode():
@@ -57,7 +59,7 @@ def test_the_tflite_weights_recognise_what_the_onnx_weights_recognise(data_dir: 
 
 
 def released_efficientnet_features(state: dict[str, torch.Tensor], images_bgr: torch.Tensor) -> torch.Tensor:
-    """What the released weights compute with their batch normalisation unfolded, (B, 49, 1280)."""
+    """Compute the features with the released weights and unfolded batch normalisation, (B, 49, 1280)."""
 
     def layer(x: torch.Tensor, conv: str, norm: str, stride: int = 1, linear: bool = False) -> torch.Tensor:
         weight = state[f"{conv}.weight"]
@@ -101,15 +103,17 @@ def test_weights_whose_package_is_absent_name_it(monkeypatch: pytest.MonkeyPatch
         locate("efficientnet_lite1", Path())
 
 
-class Stranger:
-    """What a pickle would run."""
+class RunsWhenUnpickled:
+    """An object whose pickle runs code when it is loaded."""
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return print, ("run",)
 
 
-def test_a_pickle_of_anything_but_tensors_is_refused_unread(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "weights.pth").write_bytes(pickle.dumps({"_conv_stem.weight": Stranger()}))
+def test_a_pickle_with_other_objects_than_tensors_is_refused_and_runs_no_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "weights.pth").write_bytes(pickle.dumps({"_conv_stem.weight": RunsWhenUnpickled()}))
     with pytest.raises(BackboneError, match="not a state dict"):
         load_backbone(tmp_path / "weights.pth")
     assert "run" not in capsys.readouterr().out

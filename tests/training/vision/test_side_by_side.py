@@ -1,7 +1,9 @@
-"""Two networks on one frame: tokens have what both see, objects are those of the detector."""
+"""Several networks on one frame: tokens concatenate their features, detections are those of the detector."""
 
 import torch
 
+from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
+from smart_caption_ros.sources.acvr import ACVR_CLASSES
 from tests.tiny_model import tiny_trained
 from training.models import BACKBONES
 from training.vision.detection_classes import DETECTION_CLASSES
@@ -39,7 +41,7 @@ def test_tokens_are_the_grid_the_coarsest_map_and_the_highest_score_of_each_clas
         torch.testing.assert_close(tokens[:, token, 1536:], highest)
 
 
-def test_folding_the_channel_order_changes_nothing_but_the_weights() -> None:
+def test_folding_the_channel_order_keeps_the_tokens() -> None:
     backbone = tiny_backbone()
     with torch.inference_mode():
         before = backbone(FRAMES)
@@ -60,7 +62,7 @@ def test_tokens_of_several_grids_lie_side_by_side_with_or_without_a_detector() -
     assert tokens.shape == (2, 49, both.token_width)
 
 
-def test_it_is_built_again_from_its_options() -> None:
+def test_the_network_can_be_constructed_again_from_its_options() -> None:
     both = SideBySide(["mobilenet_v2", "efficientnet_lite1"], CLASSES)
     again = BACKBONES[both.kind](**both.options)
     again.load_state_dict(both.state_dict())
@@ -68,10 +70,7 @@ def test_it_is_built_again_from_its_options() -> None:
     assert again.class_names == CLASSES
 
 
-def test_the_classes_are_cocos_the_challenges_first() -> None:
-    from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
-    from smart_caption_ros.sources.acvr import ACVR_CLASSES
-
+def test_detection_classes_are_those_of_coco_with_the_challenges_first() -> None:
     assert DETECTION_CLASSES[:30] == ACVR_CLASSES[1:]
     assert sorted(DETECTION_CLASSES) == sorted(COCO_CLASSES)
     assert all(normalise(name) == name for name in DETECTION_CLASSES)

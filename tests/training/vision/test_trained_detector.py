@@ -1,4 +1,4 @@
-"""A detector's file: written and read back, released ones too, others refused."""
+"""Files of detectors: written, read back, and refused where they are no detector."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from training.vision.yolox import YoloxNano
 FRAME = torch.randint(0, 256, (1, 224, 224, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
 
 
-def test_what_is_saved_is_read_back(tmp_path: Path) -> None:
+def test_a_saved_detector_is_read_back(tmp_path: Path) -> None:
     detector = YoloxNano(("cup", "bed")).eval()
     TrainedDetector(detector, {"boxes_by": ["test"]}).save(tmp_path / "detector.safetensors")
     again = TrainedDetector.load(tmp_path / "detector.safetensors")
@@ -27,7 +27,7 @@ def test_what_is_saved_is_read_back(tmp_path: Path) -> None:
             torch.testing.assert_close(one, other)
 
 
-def test_other_classes_keep_the_scores_of_those_that_were_known() -> None:
+def test_known_classes_keep_their_scores_when_the_classes_change() -> None:
     detector = YoloxNano(("cup", "bed", "dog")).eval()
     with torch.no_grad():
         for convolution in detector.convolutions():

@@ -1,4 +1,4 @@
-"""YOLOX-nano in torch: the same as the released graph, cells and boxes where they belong."""
+"""YOLOX-nano in torch equals the released graph; cells, maps and boxes agree."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from training.vision.trained_detector import TrainedDetector
 from training.vision.yolox import STRIDES, YoloxNano
 
 
-def test_answers_equal_those_of_the_released_graph(data_dir: Path) -> None:
+def test_outputs_equal_those_of_the_released_graph(data_dir: Path) -> None:
     path = data_dir / "detectors" / "yolox_nano.onnx"
     pixels = synthetic_images(1, 416).transpose(0, 3, 1, 2).astype(np.float32)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
@@ -25,7 +25,7 @@ def test_answers_equal_those_of_the_released_graph(data_dir: Path) -> None:
     np.testing.assert_allclose(scores.numpy(), expected[..., 4:5] * expected[..., 5:], atol=1e-5)
 
 
-def test_maps_and_cells_go_together() -> None:
+def test_maps_cells_and_detections_have_matching_shapes() -> None:
     detector = YoloxNano(("cup", "bed")).eval()
     assert 800_000 < sum(parameter.numel() for parameter in detector.parameters()) < 950_000
     with torch.inference_mode():
@@ -43,7 +43,7 @@ def test_maps_and_cells_go_together() -> None:
     assert found.class_scores.max() < 0.01, "a new detector has low scores everywhere"
 
 
-def test_a_box_is_the_cells_shift_and_the_power_of_its_sides() -> None:
+def test_boxes_are_decoded_from_offsets_and_logarithms_of_the_sides() -> None:
     detector = YoloxNano(("cup",))
     raw = [torch.zeros(1, 6, 224 // stride, 224 // stride) for stride in STRIDES]
     raw[1][0, :4, 2, 3] = torch.tensor([0.25, 0.5, np.log(2), np.log(3)])

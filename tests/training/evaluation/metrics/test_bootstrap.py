@@ -9,7 +9,7 @@ from training.evaluation.metrics.coco import bleu
 from training.evaluation.metrics.metric import Metric, mean_metric
 
 
-def test_the_interval_of_a_mean_is_that_of_theory() -> None:
+def test_the_interval_of_a_mean_is_the_normal_approximation() -> None:
     values = np.random.default_rng(1).normal(5, 2, size=400)
     interval = Bootstrap(400, resamples=4000).interval(mean_metric("m", values))
     half = 1.96 * values.std() / 20
@@ -38,7 +38,7 @@ def test_differences_are_paired_by_image() -> None:
     assert (same.value, same.interval.low, same.interval.high, same.is_certain) == (0, 0, 0, False)
 
 
-def test_the_seed_alone_decides() -> None:
+def test_the_same_seed_gives_the_same_interval() -> None:
     metric = mean_metric("m", np.random.default_rng(3).normal(size=50))
     assert Bootstrap(50, seed=1).interval(metric) == Bootstrap(50, seed=1).interval(metric)
     assert Bootstrap(50, seed=1).interval(metric) != Bootstrap(50, seed=2).interval(metric)

@@ -62,13 +62,13 @@ def test_an_image_may_be_scored_twice_in_a_batch() -> None:
     assert scores[2, 0] == pytest.approx(10.0)  # four words with the end: it is the reference
 
 
-def test_a_broken_off_caption_loses_by_the_end_token_alone() -> None:
+def test_with_the_end_token_an_incomplete_caption_loses_more() -> None:
     corpus = [[[4, 5, 6, 7, 4]], [[8, 9]], [[9, 8, 9]]]
-    whole, broken = [4, 5, 6, 7, 4], [4, 5, 6, 7]
-    cut = padded([[whole, broken]], 5)  # no room for the end of the first
+    complete, incomplete = [4, 5, 6, 7, 4], [4, 5, 6, 7]
+    cut = padded([[complete, incomplete]], 5)  # no room for the end token of the first
     assert cut[0, 0, -1] != END
-    with_end = CiderD(corpus, end_token=True).score(np.array([0]), padded([[whole, broken]], 6))
-    without = CiderD(corpus, end_token=False).score(np.array([0]), padded([[whole, broken]], 6))
+    with_end = CiderD(corpus, end_token=True).score(np.array([0]), padded([[complete, incomplete]], 6))
+    without = CiderD(corpus, end_token=False).score(np.array([0]), padded([[complete, incomplete]], 6))
     assert with_end[0, 0] - with_end[0, 1] > without[0, 0] - without[0, 1] > 0
     assert CiderD(corpus, end_token=True).score(np.array([0]), cut)[0, 0] < with_end[0, 0]
 

@@ -29,7 +29,7 @@ def test_scores_are_the_toolkits_for_the_corpus_and_for_each_image(corpus: list[
         np.testing.assert_allclose(metric.per_image, expected, rtol=1e-9)
 
 
-def test_quick_scores_are_the_same_numbers() -> None:
+def test_score_captions_returns_the_corpus_values_of_coco_metrics() -> None:
     candidates, references = split([("a dog runs", ["the dog runs", "a dog"]), ("a cat", ["a red cat"])])
     metrics = coco_metrics(candidates, references)
     assert score_captions(candidates, references) == {metric.name: metric.value for metric in metrics}

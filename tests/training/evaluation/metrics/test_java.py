@@ -24,15 +24,13 @@ def test_a_program_that_never_answers_is_ended_in_time(tmp_path: Path, monkeypat
     assert time.monotonic() - started < 30
 
 
-def test_a_failing_program_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_failing_program_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(tmp_path, "echo 'Error: out of memory' >&2; exit 3", monkeypatch)
     with pytest.raises(JavaError, match="SPICE failed: Error: out of memory"):
         run_java("SPICE", [], tmp_path, [], 20)
 
 
-def test_much_input_and_much_output_at_once_never_block_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_input_and_output_do_not_block_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(tmp_path, "exec cat", monkeypatch)
     lines = [f"line {number} of many" for number in range(50_000)]
     assert run_java("cat", [], tmp_path, lines, 60) == lines

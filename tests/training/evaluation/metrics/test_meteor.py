@@ -28,7 +28,7 @@ ODD = {"separator": "a dog ||| runs", "silent": "", "no words": "a cat"}
 
 @pytest.fixture(scope="module")
 def toolkit_and_ours() -> tuple[Meteor, list[Metric]]:
-    """Both programs load their tables for seconds, at the same time."""
+    """The toolkit's METEOR, and our metrics of all captions; both programs load their tables at the same time."""
     toolkit = Meteor()
     return toolkit, meteor([ONE | ODD, TWO | ODD], REFERENCES | ODD_REFERENCES)
 
@@ -46,7 +46,9 @@ def test_corpus_and_image_scores_are_the_toolkits_for_every_model(
 
 
 @needs_java
-def test_separators_line_ends_and_empty_captions_do_no_harm(toolkit_and_ours: tuple[Meteor, list[Metric]]) -> None:
+def test_captions_with_separators_line_ends_or_no_words_are_scored(
+    toolkit_and_ours: tuple[Meteor, list[Metric]],
+) -> None:
     for metric in toolkit_and_ours[1]:
         assert metric.per_image[-len(ODD) :].tolist() == pytest.approx([1, 0, 0])
 

@@ -39,7 +39,7 @@ def evaluations(data_dir: Path) -> dict[str, Evaluation]:
 
 
 @needs_java
-def test_a_thousand_candidates_get_the_toolkits_known_scores(evaluations: dict[str, Evaluation]) -> None:
+def test_1000_candidates_have_the_toolkits_known_scores(evaluations: dict[str, Evaluation]) -> None:
     evaluation = evaluations["fakecap"]
     expected = {
         "bleu_1": 0.5794, "bleu_2": 0.4044, "bleu_3": 0.2785, "bleu_4": 0.1908, "meteor": 0.1953, "rouge_l": 0.3963,
@@ -50,7 +50,7 @@ def test_a_thousand_candidates_get_the_toolkits_known_scores(evaluations: dict[s
 
 
 @needs_java
-def test_published_captions_get_the_toolkits_known_scores(evaluations: dict[str, Evaluation]) -> None:
+def test_published_captions_have_the_toolkits_known_scores(evaluations: dict[str, Evaluation]) -> None:
     evaluation = evaluations["PrefixCap"]
     assert len(evaluation.images) == 608
     found = {name: round(value, 4) for name, value in values(evaluation, "PrefixCap").items()}
