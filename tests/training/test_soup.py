@@ -80,14 +80,14 @@ def test_models_that_cannot_be_averaged_are_refused_with_the_reason(
     trained.save(first)
     words = trained.vocabulary.words
     for changed, reason in (
-        (replace(trained, vocabulary=Vocabulary((*words[:-1], "zzz"))), "another words|other words"),
-        (replace(trained, backbone=None), "another backbone"),
+        (replace(trained, vocabulary=Vocabulary((*words[:-1], "zzz"))), "differ in their vocabulary"),
+        (replace(trained, backbone=None), "differ in their backbone"),
     ):
         changed.save(other)
         assert run(monkeypatch, first, other, "-o", output) == 1
         error = capsys.readouterr().err
         assert error.startswith("error: ")
-        assert any(part in error for part in reason.split("|"))
+        assert reason in error
         assert str(other) in error
     assert run(monkeypatch, first, "-o", output) == 1
     assert "two different models" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Experiment files to dataclasses, by pydantic; every error is one sentence with the file, the key and the reason."""
+"""Parse experiment files into dataclasses with pydantic; every error is a sentence with file, key and reason."""
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
@@ -21,11 +21,11 @@ _EXPECTED = {
     "list_type": "a list",
     "string_type": "str",
 }
-"""What the types of pydantic's errors are called in the sentences."""
+"""Names of expected types in error sentences, by the type of pydantic's error."""
 
 
 def read_yaml(path: Path) -> Any:
-    """The content of a YAML file.
+    """Read a YAML file.
 
     Raises:
         ConfigError: the file is missing or not YAML.
@@ -40,12 +40,13 @@ def read_yaml(path: Path) -> Any:
 
 
 def build_config(kind: type[T], raw: Any, where: str, ignore_unknown_keys: bool = False) -> T:
-    """A configuration from plain keys and values; what is not given has its default.
+    """Build a configuration from plain keys and values; a key that is not given has its default.
 
     Args:
         kind: a dataclass.
-        where: begins the error sentence, e.g. the file's name.
-        ignore_unknown_keys: for what an earlier version has recorded.
+        raw: keys and values.
+        where: beginning of error sentences, e.g. the file's name.
+        ignore_unknown_keys: True for keys and values that an earlier version may have written.
 
     Raises:
         ConfigError: an unknown or missing key, a value of another type or one that is not allowed.
@@ -75,12 +76,12 @@ def _sentence(problem: Any, kind: Any, where: str) -> str:
 
 
 def _path(where: str, place: Sequence[int | str]) -> str:
-    """``where: phases[0]: epochs``."""
+    """Format a place, e.g. ``file.yaml: phases[0]: epochs``."""
     return where + "".join(f"[{part}]" if isinstance(part, int) else f": {part}" for part in place)
 
 
 def _type_at(kind: Any, place: Sequence[int | str]) -> Any:
-    """The dataclass at a place inside a configuration."""
+    """Return the dataclass at a place inside a configuration."""
     for part in place:
         kind = get_args(kind)[0] if isinstance(part, int) else get_type_hints(kind)[part]
     return kind

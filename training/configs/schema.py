@@ -1,4 +1,4 @@
-"""What an experiment file may say: every option with its type, its default and the values that it accepts.
+"""Schema of experiment files: every option with its type, its default and the values that it accepts.
 
 :mod:`training.configs.parsing` reads the files; :mod:`training.engine.experiment` checks the names that stand for code
 (data sets, families, objectives, schedules, optimizers) against their registries.
@@ -16,7 +16,7 @@ FORBID_UNKNOWN_KEYS = ConfigDict(extra="forbid")
 
 
 def _number(value: object) -> object:
-    """The number in a text: YAML 1.1 reads 5e-4 as a string, 5.0e-4 as a number."""
+    """Convert a string that is a number: YAML 1.1 reads 5e-4 as a string, 5.0e-4 as a number."""
     if isinstance(value, str):
         try:
             return float(value)
@@ -26,7 +26,7 @@ def _number(value: object) -> object:
 
 
 def _as_list(value: object) -> object:
-    """A list of one string where a string is given."""
+    """Put a string into a list."""
     return [value] if isinstance(value, str) else value
 
 
@@ -54,6 +54,11 @@ def _check_not_negative(config: object, *keys: str) -> None:
             raise ValueError(f"{key} must not be negative, not {getattr(config, key)}")
 
 
+def _check_share(config: object, key: str) -> None:
+    if not 0 <= getattr(config, key) < 1:
+        raise ValueError(f"{key} must be at least 0 and less than 1, not {getattr(config, key)}")
+
+
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class DataConfig:
     """Images with captions, and how the captions become words."""
@@ -67,21 +72,23 @@ class DataConfig:
     minimum_count: Int = 0
     """Words that occur less often in the training split are unknown; 0: the count of the rule."""
     max_words: Int = 20
-    """Longest caption that beam search makes, in words, end token included."""
+    """Maximum length of a caption in beam search, in words, including the end token."""
     max_caption_words: Int = 0
-    """Longest caption that is trained on, in words, end token included; 0: ``max_words``."""
+    """Maximum length of a caption in training, in words, including the end token; 0: ``max_words``. A longer caption
+    is cut and has no end token."""
 
     def __post_init__(self) -> None:
+        _check_at_least_1(self, "max_words")
         _check_not_negative(self, "minimum_count", "max_caption_words")
 
 
 _FEATURE_KINDS = ("store", "hdf5", "tsv", "npz")
-"""Formats of features that were computed before; :class:`FeaturesConfig` has an option for each."""
+"""Formats of stored features; :class:`FeaturesConfig` has an option for each."""
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class FeaturesConfig:
-    """Features that were computed before, in place of a backbone; at most one kind. Paths are below the data folder.
+    """Stored features in place of a backbone; at most one kind. Paths are below the data folder, or absolute.
 
     Features are used as they are stored: ``flip`` and ``crop`` of a phase have no effect.
     """
@@ -93,11 +100,11 @@ class FeaturesConfig:
     tsv: StrList = field(default_factory=list)
     """One or more files of bottom-up features in the format of Anderson et al."""
     npz: Str = ""
-    """Folder with a file an image."""
+    """Folder with a file for each image."""
     width: Int = 2048
-    """Width of a feature; a store knows its own."""
+    """Width of a feature; not used for a store, which records it."""
     max_regions: Int = 50
-    """Regions read of an image, the first in file order; of a store all are read."""
+    """Maximum number of regions of an image, the first in file order; not used for a store, which is read whole."""
 
     def __post_init__(self) -> None:
         if len(self._given()) > 1:
@@ -143,12 +150,13 @@ CLIPPING_RULES = ("norm", "value", "none")
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class ClippingConfig:
-    """Clipping of the gradient, of each module (captioner, backbone) by itself."""
+    """Clipping of the gradient of each module (captioner, backbone) separately."""
 
     by: Str = "norm"
     """``norm``: the gradient is scaled down to the norm ``limit``; ``value``: every element is clamped to
     [-limit, limit]; ``none``."""
     limit: Float = 5.0
+    """Largest norm or absolute value."""
 
     def __post_init__(self) -> None:
         _check_one_of("by", self.by, CLIPPING_RULES)
@@ -158,7 +166,7 @@ class ClippingConfig:
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class TrainingPhaseConfig:
-    """What the phases of all tasks have in common: a number of epochs with settings of their own."""
+    """A phase of any task: a number of epochs with its own settings."""
 
     name: Str
     epochs: Int
@@ -168,6 +176,7 @@ class TrainingPhaseConfig:
     """``cosine`` (warm-up, then half a cosine down to ``final_share``), ``noam`` or ``constant``: a key of
     :data:`training.engine.schedules.SCHEDULES`."""
     warmup_steps: Int = 0
+    """Number of steps in which the learning rate rises linearly."""
     final_share: Float = 0.02
     """Share of the learning rate at the end of a ``cosine``."""
     schedule_width: Int = 512
@@ -177,32 +186,32 @@ class TrainingPhaseConfig:
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     clipping: ClippingConfig = field(default_factory=ClippingConfig)
     images_per_batch: Int = 20
-    """Images a step, over all processes."""
+    """Images per step, over all processes."""
     accumulate: Int = 1
-    """Number of parts in which a process computes its images of a step, one after the other: less memory, the same
-    step."""
+    """Number of parts in which a process computes its images of a step in sequence: less memory, the same result."""
     flip: Bool = True
     """Mirror half of the images."""
     crop: Float = 1.0
     """Smallest share of each side that a random crop keeps; 1: the whole image. Below 1 even a frozen backbone computes
     new features in every epoch."""
     average: Float = 0.0
-    """Decay a step of the moving average of the weights, e.g. 0.997; the average is then scored, saved and passed on to
-    the next phase. 0: no average."""
+    """Decay per step of the moving average of the weights, e.g. 0.997; the average is then scored, saved and passed on
+    to the next phase. 0: no average."""
     patience: Int = 0
-    """The phase ends after so many epochs without a better dev CIDEr; 0: never."""
+    """Number of epochs without a better dev CIDEr after which the phase ends; 0: it never ends early."""
     from_best: Bool = False
-    """Start from the best model of the phases before, by dev CIDEr, in place of the last one."""
+    """Start from the best model of the previous phases by dev CIDEr, instead of the last one."""
 
     def __post_init__(self) -> None:
         if self.schedule == "noam" and self.warmup_steps < 1:
             raise ValueError("schedule noam needs warmup_steps (10000 in the paper)")
         _check_at_least_1(self, "epochs", "images_per_batch", "accumulate", "schedule_width")
-        _check_not_negative(self, "stop_after", "patience")
+        _check_not_negative(self, "learning_rate", "warmup_steps", "final_share", "stop_after", "patience")
         if self.stop_after > self.epochs:
             raise ValueError(f"stop_after must be at most epochs, {self.epochs}, not {self.stop_after}")
-        if not 0 <= self.average < 1:
-            raise ValueError(f"average must be at least 0 and less than 1, not {self.average}")
+        if not 0 < self.crop <= 1:
+            raise ValueError(f"crop must be more than 0 and at most 1, not {self.crop}")
+        _check_share(self, "average")
 
     @property
     def last_epoch(self) -> int:
@@ -217,21 +226,24 @@ class PhaseConfig(TrainingPhaseConfig):
     objective: Str = "cross_entropy"
     """A key of :data:`training.objectives.OBJECTIVES`."""
     backbone_learning_rate: Float = 0.0
-    """0 freezes the backbone and, with a ``crop`` of 1, uses cached features."""
+    """Peak learning rate of the backbone; 0 freezes it and, with a ``crop`` of 1, uses cached features."""
     backbone_coarse_only: Bool = False
     """Train only the layers of the backbone behind the feature map of stride 8: the early layers detect edges and
     textures, and take most of the time."""
     label_smoothing: Float = 0.0
+    """Probability that cross-entropy distributes over all words, in [0, 1)."""
     beam_size: Int = 5
-    """Captions sampled for an image in self-critical training."""
+    """Number of captions of an image in self-critical training."""
     reward_end_token: Bool = True
-    """Whether the reward counts the end token as a word, so that truncated captions are not rewarded. M2's code:
-    false."""
+    """Whether the reward counts the end token as a word, so that truncated captions are not rewarded; false in M2's
+    code."""
     sources: list[Str] = field(default_factory=list)
     """Sources of a mixture that the phase learns from; empty: all."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _check_not_negative(self, "backbone_learning_rate")
+        _check_share(self, "label_smoothing")
         if self.objective == "self_critical" and self.beam_size < 2:
             raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
 
@@ -243,10 +255,10 @@ class PhaseConfig(TrainingPhaseConfig):
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class DetectionPhaseConfig(TrainingPhaseConfig):
-    """A phase of training the detector that stands beside the backbone."""
+    """A phase of training the detector beside the backbone."""
 
     keep: Float = 4.0
-    """Weight of the loss that keeps the answers to images without labels as they were; 0 leaves these images out."""
+    """Weight of the loss that keeps the output on images without labels as it was; 0 leaves these images out."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -263,12 +275,16 @@ class EvaluationConfig:
     beam_size: Int = 5
     images_per_batch: Int = 50
 
+    def __post_init__(self) -> None:
+        _check_at_least_1(self, "beam_size", "images_per_batch")
+
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class TrainingConfig:
-    """What the experiments of all tasks have in common."""
+    """An experiment of any task."""
 
     name: Str
+    """Name of the run and of its folder."""
     phases: list[TrainingPhaseConfig]
     task: Str = "captioning"
     """A key of :data:`training.engine.tasks.TASKS`."""
@@ -276,7 +292,7 @@ class TrainingConfig:
     precision: Str = "auto"
     """``fp32``, ``bf16`` (autocast), or ``auto``: bf16 where the device multiplies it natively."""
     compile: Bool = False
-    """Whether torch.compile makes the modules faster, after some minutes of compiling."""
+    """Compile the modules with torch.compile, which takes some minutes and makes the steps faster."""
     checkpoint_minutes: Float = 3.0
     """Time between checkpoints; one is also written after every epoch."""
     data: DataConfig = field(default_factory=DataConfig)
@@ -291,6 +307,7 @@ class TrainingConfig:
             raise ValueError("phases[0]: from_best: no phase comes before it")
         if self.precision not in ("auto", "fp32", "bf16"):
             raise ValueError(f"precision must be auto, fp32 or bf16, not {self.precision!r}")
+        _check_not_negative(self, "seed")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
@@ -303,16 +320,17 @@ class ExperimentConfig(TrainingConfig):
     ``best.safetensors`` of a run, below the checkout or absolute: see
     :func:`training.vision.released_weights.locate`."""
     beside: list[Str] = field(default_factory=list)
-    """More backbones, side by side with ``backbone``; the captioner gets the tokens of all."""
+    """Further backbones side by side with ``backbone``; the captioner gets the tokens of all."""
     yolox: Str = ""
     """A YOLOX-nano beside the backbone, whose features and class scores are part of the visual tokens:
     ``yolox_nano.onnx``, the released file under ``detectors/`` of the data folder, or, with a slash, the file of a
     run with ``task: detection``, below the checkout or absolute."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
-    """In place of a backbone."""
+    """Stored features, in place of a backbone."""
     start_from: Str = ""
-    """``best.safetensors`` of another run of the same family and size, below the checkout or absolute: its vocabulary,
-    captioner and backbone are the first weights. The detector is the one that ``yolox`` names."""
+    """``best.safetensors`` of another run of the same family and size, below the checkout or absolute. The run starts
+    with its vocabulary and with the weights of its captioner and backbone; the detector is the one that ``yolox``
+    names."""
     family: Str = "smart"
     """A key of :data:`training.models.FAMILIES`."""
     model: dict[str, Any] = field(default_factory=dict)

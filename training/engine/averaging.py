@@ -1,7 +1,7 @@
 """Average the weights of trained captioners (model soups: Wortsman et al., ICML 2022).
 
-Runs that fine-tune one model with other seeds or photographs end in one basin of the loss; the mean of their weights is
-nearly as good as their ensemble, at the cost of one model.
+Runs that fine-tune one model with different seeds or photographs end in the same basin of the loss; the mean of their
+weights is nearly as good as their ensemble, at the cost of one model.
 """
 
 import copy
@@ -22,10 +22,10 @@ def average_captioners(models: Mapping[str, TrainedCaptioner]) -> TrainedCaption
     """Average the weights that learn from captions; the detector is that of the first model.
 
     Args:
-        models: by a name for error messages. They are left as they are.
+        models: by a name for error messages; they are not changed.
 
     Returns:
-        A model whose record names the data of all.
+        A model whose record names the data sets of all models.
 
     Raises:
         AverageError: there are fewer than two, or they differ in family, size, vocabulary or backbone.
@@ -36,12 +36,12 @@ def average_captioners(models: Mapping[str, TrainedCaptioner]) -> TrainedCaption
     for name, other in others:
         for what, one, another in (
             ("family or size", (first.family, first.captioner.config), (other.family, other.captioner.config)),
-            ("words", first.vocabulary, other.vocabulary),
+            ("vocabulary", first.vocabulary, other.vocabulary),
             ("backbone", first.backbone_options, other.backbone_options),
         ):
             if one != another:
                 raise AverageError(
-                    f"{name} has another {what} than {first_name}; average runs that began with one model"
+                    f"{name} and {first_name} differ in their {what}; average runs that began with one model"
                 )
     average = copy.deepcopy(first)
     average.record = _record([*models.values()])
@@ -53,7 +53,7 @@ def average_captioners(models: Mapping[str, TrainedCaptioner]) -> TrainedCaption
 
 
 def _learning(model: TrainedCaptioner) -> list[nn.Module]:
-    """The modules that learn from captions, which a detector does not."""
+    """List the modules that learn from captions; the detector is not among them."""
     return [model.captioner] if model.backbone is None else [model.captioner, model.backbone.trainable]
 
 
@@ -64,7 +64,7 @@ def _mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 def _record(models: Sequence[TrainedCaptioner]) -> dict[str, Any]:
-    """The record of the first model without its score, with the data of all."""
+    """Build the record of an average: that of the first model without its scores, with the data sets of all."""
     records = [model.record for model in models]
     record = {key: value for key, value in records[0].items() if key != "dev"}
     record["averaged"] = [

@@ -1,4 +1,4 @@
-"""What happens to the buffers of a captioner, by the policies that it declares: saved, averaged, synchronised.
+"""Select the buffers of a captioner by the policies that it declares: save, average, synchronise.
 
 Modules without policies (backbones, detectors) have constant buffers: they are saved, not averaged, not synchronised.
 """
@@ -11,12 +11,12 @@ from training.models.captioner import BufferPolicy
 
 
 def declared_buffers(module: nn.Module) -> dict[str, Tensor]:
-    """The buffers with a policy of their own, which training may change; by name."""
+    """Return the buffers with a declared policy, which training may change, by name."""
     return _chosen(module, lambda policy: True)
 
 
 def averaged_buffers(module: nn.Module) -> dict[str, Tensor]:
-    """The buffers that a moving average averages; by name."""
+    """Return the buffers that a moving average averages, by name."""
     return {
         name: buffer
         for name, buffer in _chosen(module, lambda policy: policy.average).items()
@@ -25,18 +25,18 @@ def averaged_buffers(module: nn.Module) -> dict[str, Tensor]:
 
 
 def synchronised_buffers(module: nn.Module) -> dict[str, Tensor]:
-    """The buffers whose value in the first process is sent to all; by name."""
+    """Return the buffers that the first process sends to all others, by name."""
     return _chosen(module, lambda policy: policy.synchronise)
 
 
 def saved_tensors(module: nn.Module) -> dict[str, Tensor]:
-    """The module's ``state_dict()`` without buffers that are not saved."""
+    """Return the module's ``state_dict()`` without the buffers that are not saved."""
     unsaved = _unsaved(module)
     return {name: tensor for name, tensor in module.state_dict().items() if name not in unsaved}
 
 
 def load_saved_tensors(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Load what :func:`saved_tensors` gave; buffers that are not saved stay as they are.
+    """Load the tensors of :func:`saved_tensors`; buffers that are not saved keep their values.
 
     Raises:
         RuntimeError: tensors are missing, unknown or of another shape.

@@ -1,4 +1,4 @@
-"""Captions of a checkpoint: from photographs, or from the features that it was trained on."""
+"""Caption images with a checkpoint: from photographs, or from the features that it was trained on."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ class CheckpointCaptioner:
     def __init__(self, path: Path) -> None:
         """
         Args:
-            path: of a ``best.safetensors``.
+            path: file of a trained captioner, e.g. ``best.safetensors`` of a run.
 
         Raises:
             CheckpointError: the file is missing or malformed.
@@ -54,7 +54,7 @@ class CheckpointCaptioner:
         Args:
             images: image ids.
             read_image: reads an image, (H, W, 3) uint8 BGR; not needed for a captioner of stored features.
-            data: folder that the experiment's features are below.
+            data: data folder, which contains the experiment's features.
 
         Returns:
             The sentence of each image.

@@ -1,7 +1,7 @@
-"""Device, precision and processes of a run: Lightning Fabric, and what it leaves to us.
+"""Device, precision and processes of a run, by Lightning Fabric.
 
-One process on the CPU or a GPU, or as many as torchrun starts on one node or several: the same calls, the same
-results. Every process holds the whole model and all captions; it computes a part of each batch.
+A run is one process on the CPU or a GPU, or as many as torchrun starts on one machine or several; the calls and the
+results are the same. Every process has the whole model and all captions, and computes a part of each batch.
 """
 
 import logging
@@ -38,7 +38,7 @@ class OtherProcessError(Exception):
 
 
 def has_bf16_instructions(device: torch.device) -> bool:
-    """Whether a device has bf16 matrix instructions, so that autocast saves time."""
+    """Return whether a device has bf16 matrix instructions, so that autocast saves time."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
@@ -140,7 +140,7 @@ class Processes:
             distributed.destroy_process_group()
 
     def is_lost_connection(self, error: RuntimeError) -> bool:
-        """Whether an error means that another process has ended."""
+        """Return whether an error means that another process has ended."""
         return self.count > 1 and (isinstance(error, distributed.DistError) or "gloo" in str(error))
 
     # -- the model -----------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class Processes:
         return self._fabric.setup_module(module)
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """The run's precision, for modules that are not called through :meth:`wrap`."""
+        """Compute in the run's precision; for modules that are not called through :meth:`wrap`."""
         return self._fabric.autocast()
 
     def without_gradient_sum(self, module: _FabricModule) -> AbstractContextManager[Any]:
@@ -159,11 +159,11 @@ class Processes:
 
     def backward(self, loss: Tensor) -> None:
         """Add the gradient of the sum of all processes' losses to the parameters of every process."""
-        # The strategy computes the mean.
+        # The strategy divides the sum of the gradients by the number of processes.
         self._fabric.backward(loss * self.count)
 
     def to_device(self, batch: T) -> T:
-        """The batch with its tensors on the device."""
+        """Move the tensors of a batch to the device."""
         return self._fabric.to_device(batch)
 
     # -- the processes -------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Processes:
         return tensor.tolist()
 
     def gather(self, value: T) -> list[T]:
-        """The values of all processes, in each of them."""
+        """Collect the values of all processes, in each of them."""
         if self.count == 1:
             return [value]
         values: list[Any] = [None] * self.count
@@ -230,7 +230,7 @@ class Processes:
             self._fail(failure, int(first))
 
     def fail(self, error: Exception) -> NoReturn:
-        """Raise an error that all processes have found at the same place; only the first one reports it."""
+        """Raise an error that all processes have found at the same place; only the first process reports it."""
         self._fail(error, 0)
 
     def _fail(self, error: Exception | None, first: int) -> NoReturn:

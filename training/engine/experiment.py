@@ -43,7 +43,7 @@ def load_run(path: Path) -> TrainingConfig:
 
 
 def parse_experiment(raw: Any, where: str) -> TrainingConfig:
-    """The experiment of one run from plain keys and values, each with its default where it is not given.
+    """Build the experiment of one run from plain keys and values; a key that is not given has its default.
 
     Raises:
         ConfigError: as :func:`load_experiment`; the message begins with ``where``.
@@ -56,12 +56,12 @@ def parse_experiment(raw: Any, where: str) -> TrainingConfig:
 
 
 def parse_record(raw: Any, where: str) -> ExperimentConfig:
-    """The experiment that the record of a trained captioner has, perhaps of an earlier version.
+    """Build the experiment in the record of a trained captioner, which an earlier version may have written.
 
-    Keys that are no longer known are ignored, names are not checked.
+    Keys that are no longer known are ignored, and names are not checked.
 
     Raises:
-        ConfigError: it is no experiment; the message begins with ``where``.
+        ConfigError: the record is not an experiment; the message begins with ``where``.
     """
     return build_config(ExperimentConfig, raw, where, ignore_unknown_keys=True)
 
@@ -69,7 +69,7 @@ def parse_record(raw: Any, where: str) -> ExperimentConfig:
 def _check_names(config: TrainingConfig, where: str) -> None:
     _check_name(config.data.dataset, DATASETS, where, "data: dataset")
     _check_name(config.data.vocabulary, RULES, where, "data: vocabulary")
-    # The options of a data set are a dataclass of its own that knows nothing of experiment files.
+    # Data sets define their options as plain dataclasses; the checks of experiment files are added here.
     options = dataclass(DATASETS[config.data.dataset].options, frozen=True, config=FORBID_UNKNOWN_KEYS)
     build_config(options, config.data.options, f"{where}: data: options")
     if isinstance(config, ExperimentConfig):
@@ -86,8 +86,8 @@ def _check_names(config: TrainingConfig, where: str) -> None:
 def _check_sources(phase: PhaseConfig, config: TrainingConfig, where: str) -> None:
     known = config.data.options.get("sources", {})
     if unknown := [name for name in phase.sources if name not in known]:
-        of = f"the sources are {', '.join(known)}" if known else f"{config.data.dataset} is no mixture of sources"
-        raise ConfigError(f"{where}: sources: {unknown[0]!r}: {of}")
+        reason = f"the sources are {', '.join(known)}" if known else f"{config.data.dataset} is no mixture of sources"
+        raise ConfigError(f"{where}: sources: {unknown[0]!r}: {reason}")
 
 
 def _check_name(value: Any, known: Iterable[str], where: str, key: str) -> None:

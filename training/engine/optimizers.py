@@ -20,9 +20,10 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
 
 
 def make_optimizer(config: OptimizerConfig, groups: Iterable[dict[str, Any]]) -> torch.optim.Optimizer:
-    """The optimizer of a phase.
+    """Build the optimizer of a phase.
 
     Args:
+        config: name and settings.
         groups: parameter groups, each with ``params`` and ``lr``.
     """
     kind: Any = OPTIMIZERS[config.name]
@@ -36,7 +37,7 @@ def clip_gradient(module: nn.Module, config: ClippingConfig) -> Tensor:
     """Clip the gradient of a module in place.
 
     Returns:
-        () float, its norm before.
+        () float, the norm of the gradient before clipping.
     """
     limit = config.limit if config.by == "norm" else math.inf
     norm = nn.utils.clip_grad_norm_(module.parameters(), limit)

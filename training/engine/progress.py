@@ -1,4 +1,4 @@
-"""Where a run stands, how much of it there is, and how long the rest will take."""
+"""Progress of a run: its position, its number of steps and an estimate of the remaining time."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,27 +13,30 @@ _FORMER_NAMES = {"best_cider": "best_score", "phase_cider": "phase_score"}
 
 @dataclass
 class Progress:
-    """Where a run stands; JSON in the checkpoint."""
+    """Position and statistics of a run; JSON in the checkpoint."""
 
     phase: int = 0
+    """Index of the current phase; the number of phases when the run is finished."""
     epoch: int = 0
+    """Number of finished epochs of the phase."""
     step: int = 0
-    """Steps done in this epoch."""
+    """Number of finished steps of the epoch."""
     loss_sum: float = 0.0
+    """Sum of the losses of these steps."""
     reward_sum: float | None = None
-    """None where the objective has no reward."""
+    """Sum of their rewards; None if the objective has no reward."""
     learning_rates: dict[str, float] = field(default_factory=dict)
-    """By module, of the last step."""
+    """Learning rates of the last step, by module."""
     best_score: float = -1.0
     """Best score of the run, by which its epochs are selected."""
     phase_score: float = -1.0
     """Best score of this phase."""
     stale_epochs: int = 0
-    """Epochs of this phase since ``phase_score``."""
+    """Number of epochs since the one with ``phase_score``."""
     history: list[dict[str, Any]] = field(default_factory=list)
-    """An entry an epoch."""
+    """Log entries of all epochs."""
     steps_done: int = 0
-    """Steps done in the whole run."""
+    """Number of finished steps of the whole run."""
     seconds: float = 0.0
     """Time spent on this epoch."""
 
@@ -45,12 +48,12 @@ class Progress:
         return cls(**{name: value for name, value in named.items() if name in known})
 
     def begin_phase(self, phase: int) -> None:
-        """Go to the begin of a phase."""
+        """Move to the beginning of a phase."""
         self.phase, self.epoch = phase, 0
         self.phase_score, self.stale_epochs = -1.0, 0
 
     def epoch_entry(self, phase: str, scores: Mapping[str, float]) -> dict[str, Any]:
-        """The log's entry of the epoch that has just been trained."""
+        """Build the log entry of the epoch that has just been trained."""
         entry: dict[str, Any] = {
             "phase": phase, "epoch": self.epoch + 1, "loss": round(self.loss_sum / self.step, 4),
             "learning_rate": next(iter(self.learning_rates.values())),
@@ -62,7 +65,7 @@ class Progress:
         return entry
 
     def end_epoch(self, score: float | None) -> bool:
-        """Go to the next epoch.
+        """Move to the next epoch.
 
         Args:
             score: score of the epoch; None where epochs are not selected by a score.
@@ -82,11 +85,12 @@ class Progress:
 
 
 class Plan:
-    """The steps of a run, if no phase ends before its last epoch."""
+    """Number of steps of a run, if no phase ends before its last epoch."""
 
     def __init__(self, phases: Sequence[TrainingPhaseConfig], images: Sequence[Sequence[int]]) -> None:
         """
         Args:
+            phases: phases of the run.
             images: for each phase, the number of images of each of its ``epochs``.
         """
         self.phases = phases
@@ -94,29 +98,30 @@ class Plan:
             [math.ceil(count / phase.images_per_batch) for count in counts]
             for phase, counts in zip(phases, images, strict=True)
         ]
-        """Steps of each epoch of each phase."""
+        """Number of steps of each epoch of each phase."""
         self.total = sum(self._planned(range(len(phases))))
 
     def _planned(self, phases: range) -> Iterator[int]:
-        """Steps that are trained in each phase."""
+        """Return the number of steps that are trained in each phase."""
         return (sum(self.steps[index][: self.phases[index].last_epoch]) for index in phases)
 
     def steps_of_phase(self, progress: Progress) -> tuple[int, int]:
-        """Steps of the current phase that are done, and all steps of its schedule."""
+        """Return the numbers of finished steps of the current phase and of steps of its schedule."""
         steps = self.steps[progress.phase]
         return sum(steps[: progress.epoch]) + progress.step, sum(steps)
 
     def done(self, progress: Progress) -> int:
-        """Steps that are done, or that were left out by a phase that ended early."""
+        """Return the number of steps that are finished, or were skipped by a phase that ended early."""
         before = sum(self._planned(range(progress.phase)))
         if progress.phase == len(self.phases):
             return before
         return before + self.steps_of_phase(progress)[0]
 
     def remaining_seconds(self, progress: Progress) -> float | None:
-        """Estimate from the phase's last whole epoch, its evaluation included, or else from the steps of this epoch.
+        """Estimate the remaining time of the run, or return None before the first step.
 
-        An image is taken to cost as much in the phases to come. None before the first step.
+        The estimate is from the last whole epoch of the phase, including its evaluation, or else from the finished
+        steps of this epoch. It assumes that an image takes as much time in the following phases.
         """
         if progress.phase == len(self.phases):
             return 0.0

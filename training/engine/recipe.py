@@ -1,4 +1,4 @@
-"""Recipes: several runs, one after the other, and the average of their weights."""
+"""Recipes: several runs in sequence, and the average of their weights."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from training.errors import ConfigError
 from training.paths import CHECKOUT
 
 REFERENCE = "run:"
-"""Begins a path that stands for the result of a run of the same recipe."""
+"""Prefix of a path that stands for the result of a run of the same recipe."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class PlannedRun:
     config: TrainingConfig
     folder: Path
     saved_epochs: frozenset[tuple[str, int]]
-    """Phase and epoch of the weights that the average needs."""
+    """Phase and epoch (from 1) of the weights that the average needs."""
 
     @property
     def result(self) -> Path:
@@ -61,15 +61,15 @@ class Recipe:
 
     @property
     def result(self) -> Path:
-        """File of the average, or of the last run where nothing is averaged."""
+        """File of the average, or of the last run's model if nothing is averaged."""
         return self.folder / f"{self.config.name}.safetensors" if self.config.average else self.runs[-1].result
 
     def average(self) -> None:
-        """Average the models that the recipe names and write the result; all runs are finished.
+        """Average the models that the recipe names and write the result; all runs must be finished.
 
         Raises:
             CheckpointError: the weights of an epoch are missing or malformed.
-            AverageError: the models do not go together.
+            AverageError: the models cannot be averaged.
         """
         if self.config.average:
             files = [self._run(each.run).folder / epoch_file(each.phase, each.epoch) for each in self.config.average]
@@ -85,7 +85,7 @@ class Recipe:
         return PlannedRun(config.name, config, self.folder / config.name, saved)
 
     def _resolve(self, path: str, where: str) -> str:
-        """The result file of the run that a reference names, below the checkout where the recipe's folder is there."""
+        """Return the result file of the run that a reference names, relative to the checkout if it is below it."""
         name = path.removeprefix(REFERENCE)
         if name not in (run.name for run in self.runs):
             known = ", ".join(run.name for run in self.runs) or "none"
@@ -113,7 +113,7 @@ class Recipe:
 
 
 def _replace_paths(value: Any, resolve: Callable[[str], str]) -> Any:
-    """A copy of keys and values in which every reference to a run is a path."""
+    """Copy keys and values, and replace every reference to a run by a path."""
     if isinstance(value, dict):
         return {key: _replace_paths(item, resolve) for key, item in value.items()}
     if isinstance(value, list):

@@ -18,7 +18,7 @@ from training.engine.step import StepResult
 
 
 class _RunBar(tqdm):
-    """A bar over the steps of the whole run, with the time that is left."""
+    """A progress bar of the steps of the whole run, with the remaining time."""
 
     def __init__(self, plan: Plan, progress: Progress) -> None:
         self._plan, self._progress = plan, progress
@@ -37,13 +37,14 @@ class _RunBar(tqdm):
 
 
 class RunReport:
-    """Reports of the first process; used in a ``with`` statement."""
+    """Reports a run on the terminal, in log.jsonl and in TensorBoard; used by the first process in a ``with`` block."""
 
     def __init__(self, folder: Path, plan: Plan, progress: Progress) -> None:
         """
         Args:
             folder: folder of the run.
-            progress: where the run stands; the trainer updates it.
+            plan: steps of the run.
+            progress: position of the run; the trainer updates it.
         """
         self._folder, self._plan, self._progress = folder, plan, progress
         self._bar = _RunBar(plan, progress)
@@ -63,8 +64,9 @@ class RunReport:
         """Report a step.
 
         Args:
+            result: loss, reward and gradient norms of the step.
             rates: learning rates by module.
-            speed: in images a second.
+            speed: images per second.
         """
         progress = self._progress
         scalars = {"train/loss": result.loss, "train/images_per_second": speed}
@@ -82,7 +84,7 @@ class RunReport:
         self._bar.update(self._plan.done(progress) - self._bar.n)
 
     def epoch(self, entry: Mapping[str, Any], scores: Mapping[str, float]) -> None:
-        """Report an epoch: its entry of log.jsonl and its dev scores."""
+        """Report an epoch: its log entry and its dev scores."""
         tqdm.write("  ".join(f"{key} {value}" for key, value in entry.items()))
         with (self._folder / LOG).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({**entry, "time": time.strftime("%Y-%m-%dT%H:%M:%S")}) + "\n")
@@ -90,19 +92,20 @@ class RunReport:
             self._writer.add_scalar(f"dev/{name}", value, self._progress.steps_done)
 
     def flush(self) -> None:
-        """Write what was reported to disk; called before every checkpoint."""
+        """Write TensorBoard's events to disk; called before every checkpoint."""
         self._writer.flush()
 
 
 def summary(
     config: TrainingConfig, history: Sequence[Mapping[str, Any]], columns: Mapping[str, str], selection: str | None
 ) -> Table:
-    """One table of a whole run: a row a phase, the one that the result is from in bold.
+    """Build the table at the end of a run: a row for each phase; that of the selected epoch is bold.
 
     Args:
+        config: experiment of the run.
         history: as in :class:`training.engine.progress.Progress`.
-        columns: title -> key of an entry, of the columns between the epoch and the time.
-        selection: score by which an epoch is chosen; None: the last one.
+        columns: columns between the epoch and the time: title -> key of a log entry.
+        selection: score by which the best epoch is selected; None: the last epoch.
     """
     best = "best epoch" if selection else "last epoch"
     table = Table("phase", "epochs", best, *columns, "time", title=config.name)

@@ -11,15 +11,15 @@ from training.configs.schema import TrainingConfig
 from training.errors import ConfigError
 
 CHECKPOINT = "checkpoint.safetensors"
-"""Where the run stands: weights, optimizer, place."""
+"""Weights, state of the optimizer and progress of the run."""
 LOG = "log.jsonl"
-"""An entry an epoch."""
+"""A JSON object for each epoch."""
 _EXPERIMENT = "experiment.json"
 """The experiment that the folder belongs to."""
 
 
 def epoch_file(phase: str, epoch: int) -> str:
-    """Name of the file with the weights after an epoch (from 1) of a phase."""
+    """Return the name of the file with the weights after an epoch (from 1) of a phase."""
     return f"{phase}-{epoch}.safetensors"
 
 
@@ -27,7 +27,7 @@ def claim_folder(folder: Path, config: TrainingConfig) -> None:
     """Make the folder of a run, which belongs to the experiment that was first started in it.
 
     Raises:
-        ConfigError: it belongs to another experiment.
+        ConfigError: the folder belongs to another experiment.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / _EXPERIMENT).exists():
@@ -37,7 +37,7 @@ def claim_folder(folder: Path, config: TrainingConfig) -> None:
 
 
 def is_finished(folder: Path, config: TrainingConfig) -> bool:
-    """Whether the folder holds this experiment's run with all its phases done.
+    """Return whether the folder has a run of this experiment whose phases are all finished.
 
     Raises:
         CheckpointError: the checkpoint cannot be read.
@@ -50,7 +50,7 @@ def is_finished(folder: Path, config: TrainingConfig) -> bool:
 
 
 def _belongs_to(folder: Path, config: TrainingConfig) -> bool:
-    """Compared as experiments: a run that began before an option existed has the option's default."""
+    """Compare experiments, not texts: an option that did not exist when the run began has its default."""
     try:
         raw = json.loads((folder / _EXPERIMENT).read_text(encoding="utf-8"))
         first = build_config(type(config), raw, str(folder), ignore_unknown_keys=True)
@@ -60,6 +60,6 @@ def _belongs_to(folder: Path, config: TrainingConfig) -> bool:
 
 
 def _without_compute_options(config: TrainingConfig) -> TrainingConfig:
-    """The experiment without the options that may change when a run is resumed: how it is computed."""
+    """Reset the options that may change when a run is resumed, because they do not change the result."""
     phases = [replace(phase, accumulate=1) for phase in config.phases]
     return replace(config, phases=phases, compile=False, checkpoint_minutes=0.0)

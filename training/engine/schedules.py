@@ -1,6 +1,6 @@
 """Learning rate schedules. A new one is one function and one line of the registry.
 
-The formulas are ours, torch's LambdaLR applies them: of torch's own schedulers none has the warm-up in the same steps.
+torch's LambdaLR applies these formulas, because no scheduler of torch has the same warm-up.
 """
 
 import math
@@ -12,11 +12,11 @@ from torch.optim.lr_scheduler import LambdaLR
 from training.configs.schema import TrainingPhaseConfig
 
 Schedule = Callable[[int, int, TrainingPhaseConfig], float]
-"""Step (from 0), steps of the phase, the phase -> factor of the phase's peak learning rates."""
+"""Step (from 0), number of steps of the phase, the phase -> factor of the phase's peak learning rates."""
 
 
 def constant(step: int, total: int, phase: TrainingPhaseConfig) -> float:
-    """1, after a linear warm-up."""
+    """Linear warm-up to 1, then constant."""
     return min(1.0, (step + 1) / max(1, phase.warmup_steps))
 
 
@@ -31,7 +31,7 @@ def cosine(step: int, total: int, phase: TrainingPhaseConfig) -> float:
 def noam(step: int, total: int, phase: TrainingPhaseConfig) -> float:
     """``d^-0.5 min(s^-0.5, s w^-1.5)`` for steps s from 1, w warm-up steps and width d (Vaswani et al., 2017).
 
-    SMArT's Sec. IV-C prints ``s w^-0.5``, a slip: the two branches would not meet. With ``learning_rate: 1.0`` this
+    SMArT's Sec. IV-C has ``s w^-0.5``, a misprint: the two branches would not meet. With ``learning_rate: 1.0`` this
     is the paper's rate; it does not depend on the length of the phase.
     """
     s = step + 1
@@ -42,12 +42,13 @@ SCHEDULES: dict[str, Schedule] = {"constant": constant, "cosine": cosine, "noam"
 
 
 def make_scheduler(optimizer: torch.optim.Optimizer, phase: TrainingPhaseConfig, total: int, done: int) -> LambdaLR:
-    """The schedule of a phase, at the step after those that are done.
+    """Build the scheduler of a phase, positioned after the finished steps.
 
     Args:
         optimizer: its groups have the peak learning rates as ``initial_lr``.
-        total: steps of the phase's schedule.
-        done: steps of the phase that are done.
+        phase: the phase.
+        total: number of steps of the phase's schedule.
+        done: number of finished steps of the phase.
     """
     schedule = SCHEDULES[phase.schedule]
     return LambdaLR(optimizer, lambda step: schedule(step, total, phase), last_epoch=done - 1)

@@ -1,4 +1,4 @@
-"""Loss and gradient of a batch over all processes: everything between two steps of the optimizer."""
+"""Loss and gradient of a batch over all processes."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -19,14 +19,14 @@ from training.objectives.objective import BatchLoss
 
 
 class MicroBatch(NamedTuple):
-    """The part of a batch that one process computes at a time."""
+    """The part of a batch that one process computes in one pass."""
 
     images: np.ndarray
     """(B,) integers, indices in the training split."""
     inputs: Any
-    """What the task has read for these images."""
+    """Inputs of the loss, as the task has read them."""
     weight: float
-    """Share of the batch's loss that this part's mean is; 0 for a part that only keeps the processes in step."""
+    """Weight of this part's mean loss in the mean of the batch; 0 for a process without images in this step."""
 
 
 class StepResult(NamedTuple):
@@ -39,7 +39,7 @@ class StepResult(NamedTuple):
 
 
 class _Forward(nn.Module):
-    """The way from the inputs to the loss as one module, whose parameters are those that learn."""
+    """Computes the loss as one module with all parameters that learn, as summing gradients over processes needs."""
 
     def __init__(self, task: Task, learning: Mapping[str, nn.Module]) -> None:
         super().__init__()
@@ -51,21 +51,24 @@ class _Forward(nn.Module):
 
 
 class GradientStep:
-    """The steps of one phase. The gradient equals that of one process with the whole batch, dropout aside."""
+    """Computes the gradients of one phase; they equal those of one process with the whole batch, except for dropout."""
 
     def __init__(
         self, processes: Processes, task: Task, learning: Mapping[str, nn.Module], phase: TrainingPhaseConfig
     ) -> None:
         """
         Args:
-            learning: the modules of the task that learn in this phase, by name.
+            processes: processes of the run.
+            task: computes the loss.
+            learning: modules of the task that learn in this phase, by name.
+            phase: accumulation and clipping.
         """
         self._processes, self._task, self._learning, self._phase = processes, task, learning, phase
         self._forward = processes.wrap(_Forward(task, learning))
         self._parts: list[MicroBatch] = []
 
     def read(self, images: np.ndarray, random: np.random.Generator) -> list[MicroBatch]:
-        """Read what this process computes of a batch; may be called in another thread.
+        """Read the parts of a batch that this process computes; may be called in another thread.
 
         Args:
             images: (B,) indices of the whole batch.
@@ -78,7 +81,7 @@ class GradientStep:
         parts = []
         for own in divide_batch(images, self._phase.accumulate, self._processes.rank, self._processes.count):
             weight = self._task.loss_weight(own) / whole
-            # All processes must take part in summing the gradients: one without images computes a loss of weight 0.
+            # Every process must take part in summing the gradients: one without images computes a loss of weight 0.
             own = own if len(own) else images[:1]
             parts.append(MicroBatch(own, self._task.read(own, random), weight))
         return parts
@@ -108,7 +111,7 @@ class GradientStep:
         """Compute the loss of the last batch again, with the weights after the step.
 
         Raises:
-            TrainingError: the loss is not finite or has exploded: the weights are not worth keeping.
+            TrainingError: the loss is not finite or has exploded, so the weights must not be kept.
         """
         with torch.no_grad():
             losses = [self._loss(part) for part in self._parts]
@@ -120,11 +123,12 @@ class GradientStep:
         return loss
 
     def _result(self, losses: list[BatchLoss], norms: list[Tensor]) -> StepResult:
-        """The same result in every process, over all of them."""
+        """Combine the results of all processes; every process gets the same."""
         processes, weights = self._processes, [part.weight for part in self._parts]
-        loss = torch.stack([o.loss.detach() * weight for o, weight in zip(losses, weights, strict=True)]).sum()
+        weighted = list(zip(losses, weights, strict=True))
+        loss = torch.stack([part.loss.detach() * weight for part, weight in weighted]).sum()
         values = torch.stack([loss, *(norm / processes.count for norm in norms)]).tolist()  # waits for the device once
-        rewards = [o.reward * weight for o, weight in zip(losses, weights, strict=True) if o.reward is not None]
+        rewards = [part.reward * weight for part, weight in weighted if part.reward is not None]
         total, reward, *lengths = processes.sum([values[0], sum(rewards), *values[1:]])
         result = StepResult(total, reward if rewards else None, dict(zip(self._learning, lengths, strict=False)))
         if problem := self._problem(result):

@@ -13,6 +13,7 @@ from training.data.datasets import provenance_of_record
 from training.data.photograph_inputs import visual_of_images
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.engine.buffers import load_saved_tensors, saved_tensors
+from training.errors import CheckpointError
 from training.models import BACKBONES, FAMILIES
 from training.models.captioner import Captioner, Visual
 from training.vision.backbone import Backbone
@@ -26,7 +27,7 @@ class TrainedCaptioner:
     family: str
     captioner: Captioner
     backbone: Backbone | None
-    """Makes visual tokens of frames; None for a captioner of stored features."""
+    """Computes visual tokens of frames; None for a captioner of stored features."""
     vocabulary: Vocabulary
     record: dict[str, Any]
     """JSON values: name, experiment, data, scores."""
@@ -71,9 +72,15 @@ class TrainedCaptioner:
         """Read a file of :meth:`save`; the networks are in evaluation mode.
 
         Raises:
-            CheckpointError: the file is missing or malformed.
+            CheckpointError: the file is missing, malformed or not a trained captioner.
         """
         tensors, state = load_checkpoint(path)
+        if not {"family", "model", "vocabulary", "record"} <= state.keys():
+            raise CheckpointError(f"{path} is not a trained captioner; give the best.safetensors of a run")
+        if state["family"] not in FAMILIES:
+            raise CheckpointError(
+                f"{path} has a captioner of an unknown family {state['family']!r}; known are {', '.join(FAMILIES)}"
+            )
         family = FAMILIES[state["family"]]
         model = dict(state["model"])
         model.pop("padding_id", None)  # older checkpoints name it; it is the same in every vocabulary

@@ -36,7 +36,7 @@ from training.errors import ConfigError, TrainingError
 from training.models.captioner import HookContext
 
 _HOOKS = 1
-"""Spawn key of the random numbers of the hooks, which are apart from those of the data."""
+"""Spawn key of the hooks' random generators, which are independent of those of the data."""
 
 
 class Trainer:
@@ -53,14 +53,15 @@ class Trainer:
     ) -> None:
         """
         Args:
+            config: the experiment.
             data: folder of the data sets and released weights.
             folder: folder of the run.
             cache: folder for computed features, shared between runs.
-            processes: None: this process alone, on the device that there is.
-            saved_epochs: phase and epoch (from 1) whose weights are written to a file of their own.
+            processes: None: this process alone, on a GPU if there is one.
+            saved_epochs: phase and epoch (from 1) whose weights are also written to a separate file.
 
         Raises:
-            ConfigError: the folder holds another experiment, or the experiment does not fit the processes.
+            ConfigError: the folder belongs to another experiment, or the experiment does not fit the processes.
             DataError, BackboneError, CheckpointError: data or first weights are missing or malformed.
         """
         self.config, self.folder = config, folder
@@ -95,9 +96,9 @@ class Trainer:
         ]
 
     def _random(self, *place: int) -> np.random.Generator:
-        """A generator that depends on the seed and the place in the run alone.
+        """Make a random generator that depends only on the seed and the place in the run.
 
-        So a resumed epoch has the order, views and dropout that it would have had, in any number of processes.
+        A resumed epoch therefore has the same order and views, in any number of processes.
         """
         return np.random.default_rng((self.config.seed, *place))
 
@@ -124,12 +125,12 @@ class Trainer:
                 tensors = {}
 
     def summary(self) -> Table:
-        """The run so far, a row a phase."""
+        """Build the table of the run so far, with a row for each phase."""
         return summary(self.config, self.progress.history, self.task.score_columns, self.task.selection)
 
     @property
     def result(self) -> Path:
-        """File of the best model, or of the last one where the task does not select."""
+        """File of the best model, or of the last one if the task has no score to select by."""
         return self.folder / self.task.result_file
 
     def _load(self, name: str) -> tuple[dict[str, Tensor], dict[str, object]] | None:
@@ -144,7 +145,7 @@ class Trainer:
         return found
 
     def _run_phase(self, tensors: dict[str, Tensor]) -> None:
-        """Train a phase, or the rest of it after the checkpoint with these tensors."""
+        """Train a phase, or the rest of it after a checkpoint with these tensors."""
         progress, phase = self.progress, self.config.phases[self.progress.phase]
         self.processes.first_process_first(lambda: self.task.begin_phase(progress.phase))
         learning = self.task.learning(progress.phase)
@@ -165,8 +166,8 @@ class Trainer:
         self._averages = {}
         progress.begin_phase(progress.phase + 1)
         if progress.phase < len(self.config.phases) and self.config.phases[progress.phase].from_best:
-            # Before the checkpoint is written, so that it holds the weights that the phase starts from: the file of
-            # the best model may change in the phase's first epoch.
+            # Loaded before the checkpoint is written, so that the checkpoint has the first weights of the phase: the
+            # file of the best model may change in the phase's first epoch.
             self._load(self.task.result_file)
         # The next phase starts with a new optimizer: the checkpoint must not contain this one's state.
         self._save(None)
@@ -177,8 +178,8 @@ class Trainer:
                 "name": name,
                 "params": list(each.module.parameters()),
                 "lr": each.learning_rate,
-                "initial_lr": each.learning_rate,
-            }  # the key of torch's schedulers
+                "initial_lr": each.learning_rate,  # read by torch's schedulers
+            }
             for name, each in learning.items()
         ]
         return make_optimizer(phase.optimizer, groups)
@@ -206,7 +207,7 @@ class Trainer:
                 if self._report:
                     images = len(order[index * batch : (index + 1) * batch])
                     self._report.step(result, progress.learning_rates, images / (time.monotonic() - started))
-        # What changes buffers in the forward pass has seen this batch already.
+        # verify() computes the last batch again, which must not change the buffers a second time.
         buffers = self._copy_of_buffers()
         step.verify()
         self._restore_buffers(buffers)
@@ -224,7 +225,7 @@ class Trainer:
         optimizer.zero_grad(set_to_none=True)
         result = step.differentiate(batches)
         if started - self._time_of_save > self.config.checkpoint_minutes * 60:
-            # The loss shows that the weights are good. A resumed run repeats this step, hooks included.
+            # The finite loss shows that the weights are good. A resumed run repeats this step, including its hooks.
             self._save(optimizer, before)
         optimizer.step()
         for average in self._averages.values():
@@ -251,7 +252,7 @@ class Trainer:
 
     @contextmanager
     def _place_in_errors(self, phase: TrainingPhaseConfig) -> Iterator[None]:
-        """Add phase, epoch and step to training errors, and what to do."""
+        """Add phase, epoch, step and advice to training errors."""
         try:
             yield
         except TrainingError as error:
@@ -282,7 +283,7 @@ class Trainer:
         self._save(optimizer)
 
     def _score_epoch(self, phase: TrainingPhaseConfig) -> None:
-        """Score the weights, and keep them if they are the best."""
+        """Score the weights, and save them if they are the best."""
         progress, selection = self.progress, self.task.selection
         scores = self.task.evaluate()
         self._count_time()
@@ -301,7 +302,8 @@ class Trainer:
         """Write the checkpoint, in the first process.
 
         Args:
-            buffers: values of the buffers to save in place of the present ones.
+            optimizer: None: the checkpoint gets no state of an optimizer.
+            buffers: values of buffers to save instead of the present ones.
         """
         if self._report is None:
             return
@@ -318,7 +320,7 @@ class Trainer:
 
 
 def _averages(modules: dict[str, nn.Module], decay: float, tensors: dict[str, Tensor]) -> dict[str, WeightAverage]:
-    """The averages of modules, continued from the tensors of a checkpoint; empty without a decay."""
+    """Make the averages of modules, continued from the tensors of a checkpoint; none if the decay is 0."""
     averages = {name: WeightAverage(module, decay) for name, module in modules.items()} if decay else {}
     for name, average in averages.items():
         if saved := under_prefix(f"average.{name}", tensors):
@@ -327,5 +329,5 @@ def _averages(modules: dict[str, nn.Module], decay: float, tensors: dict[str, Te
 
 
 def _seed(place: tuple[int, ...]) -> int:
-    """64 bits that depend on a place in the run."""
+    """Derive a 64-bit seed from a place in the run."""
     return int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])

@@ -1,4 +1,4 @@
-"""Experiment files: what is wrong is named with its place."""
+"""Experiment files: malformed values are refused with their place."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def written(path: Path, value: object) -> Path:
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_every_experiment_that_ships_is_well_formed(path: Path) -> None:
+def test_every_experiment_file_of_the_repository_is_well_formed(path: Path) -> None:
     config = load_experiment(path)
     if isinstance(config, RecipeConfig):
         assert Recipe(config, Path("folder"), str(path)).runs
@@ -94,9 +94,18 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
         (phase(clipping={"by": "sum"}), r"phases\[0\]: clipping: by must be one of norm, value, none, not 'sum'"),
         (phase(clipping={"limit": 0}), r"phases\[0\]: clipping: limit must be positive"),
         ({"data": {"max_caption_words": -1}}, "data: max_caption_words must not be negative"),
+        ({"data": {"max_words": 0}}, "data: max_words must be at least 1, not 0"),
+        ({"evaluation": {"beam_size": 0}}, "evaluation: beam_size must be at least 1, not 0"),
+        ({"seed": -1}, "seed must not be negative"),
+        (phase(learning_rate=-1.0), r"phases\[0\]: learning_rate must not be negative"),
+        (phase(backbone_learning_rate=-1.0), r"phases\[0\]: backbone_learning_rate must not be negative"),
+        (phase(label_smoothing=1.0), r"phases\[0\]: label_smoothing must be at least 0 and less than 1"),
+        (phase(average=1.0), r"phases\[0\]: average must be at least 0 and less than 1"),
+        (phase(crop=0.0), r"phases\[0\]: crop must be more than 0 and at most 1"),
+        (phase(warmup_steps=-1), r"phases\[0\]: warmup_steps must not be negative"),
     ],
 )
-def test_a_malformed_value_is_named(tmp_path: Path, change: dict[str, object], complaint: str) -> None:
+def test_a_malformed_value_is_refused_with_its_place(tmp_path: Path, change: dict[str, object], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         load_run(written(tmp_path, {**GOOD, **change}))
 
@@ -108,12 +117,12 @@ def test_one_tsv_file_or_several_may_be_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "- 1", "name: [", "3"])
-def test_what_is_no_mapping_is_refused_with_the_file(tmp_path: Path, text: str) -> None:
+def test_a_file_without_keys_and_values_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"config\.yaml"):
         load_run(written(tmp_path, text))
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"absent\.yaml: No such file"):
         load_run(tmp_path / "absent.yaml")
 
@@ -132,7 +141,7 @@ def detection(**changes: object) -> dict[str, object]:
         (phase(keep=-1), r"phases\[0\]: keep must not be negative"),
     ],
 )
-def test_the_experiment_of_a_detector_has_keys_of_its_own(
+def test_the_experiment_of_a_detector_has_its_own_keys(
     tmp_path: Path, change: dict[str, object], complaint: str
 ) -> None:
     assert load_run(written(tmp_path, detection())).task == "detection"

@@ -1,4 +1,4 @@
-"""What can be trained. A new task is one file and one line here."""
+"""Registry of the tasks that can be trained. A new task is one file and one line here."""
 
 from training.engine.tasks.captioning import CaptioningTask
 from training.engine.tasks.detection import DetectionTask

@@ -1,4 +1,4 @@
-"""Build what training a captioner begins with: captions, vocabulary, model and visual inputs."""
+"""Prepare the training of a captioner: captions, vocabulary, model and visual inputs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,14 +24,16 @@ from training.paths import CHECKOUT
 
 @dataclass
 class CaptionerSetup:
-    """What a captioner is trained from."""
+    """Data and model at the beginning of a captioner's training."""
 
     images: Mapping[str, Sequence[str]]
     """Image ids of the splits ``train`` and ``dev``."""
     references: Mapping[str, Sequence[str]]
     """Captions of the dev images, as words joined by spaces."""
     captions: TrainingCaptions
+    """Captions of the training images."""
     inputs: VisualInputs
+    """Visual tokens of both splits."""
     trained: TrainedCaptioner
     """Backbone, vocabulary and the captioner's first weights."""
 
@@ -40,11 +42,12 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     """Read the data of an experiment and build its model.
 
     Args:
+        config: the experiment.
         data: folder of the data sets and released weights.
         cache: folder for grid features, shared between runs.
 
     Raises:
-        ConfigError: the model's hyper-parameters are wrong, or ``start_from`` is of another model.
+        ConfigError: the model's hyper-parameters are wrong, or ``start_from`` is a different model.
         DataError, BackboneError, CheckpointError: data or weights are missing or malformed.
     """
     torch.manual_seed(config.seed)
@@ -69,7 +72,7 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
 def _words(
     config: DataConfig, dataset: CaptionDataset, images: Mapping[str, Sequence[str]]
 ) -> dict[str, list[list[str]]]:
-    """The captions of the images of all splits, as words."""
+    """Split the captions of the images of all splits into words."""
     rule = RULES[config.vocabulary]
     return {
         image: [rule.words(caption) for caption in dataset.captions[image]]
@@ -103,7 +106,7 @@ def _start_from(first: TrainedCaptioner, trained: TrainedCaptioner, path: str) -
     """Copy the weights of a finished run, except those of its detector: the experiment names its own.
 
     Raises:
-        ConfigError: they are of another model.
+        ConfigError: the run has another family, size or backbone.
     """
     if (first.family, first.captioner.config) != (trained.family, trained.captioner.config):
         raise ConfigError(f"start_from: {path} has a captioner of another family or size")

@@ -1,4 +1,4 @@
-"""Training a captioner: objectives on captions, and the dev split captioned after every epoch."""
+"""Task of training a captioner: an objective on captions, and scores of the dev split after every epoch."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -26,7 +26,7 @@ from training.objectives.objective import BatchLoss, Objective
 
 
 class CaptioningTask:
-    """The captioner, the backbone where it learns, and their data."""
+    """Trains a captioner and, in phases that say so, its backbone."""
 
     Config: ClassVar[type[TrainingConfig]] = ExperimentConfig
     result_file: ClassVar[str] = "best.safetensors"
@@ -36,8 +36,10 @@ class CaptioningTask:
     def __init__(self, config: ExperimentConfig, data: Path, cache: Path, processes: Processes) -> None:
         """
         Args:
+            config: the experiment.
             data: folder with ``flickr8k/`` and ``backbones/``.
             cache: folder for grid features, shared between runs.
+            processes: processes of the run.
 
         Raises:
             ConfigError: the experiment does not fit its data.
@@ -152,10 +154,10 @@ class CaptioningTask:
 
 
 def _images_of_sources(images: Sequence[str], phase: PhaseConfig) -> np.ndarray:
-    """Indices of the images that a phase learns from.
+    """Return the indices of the images that a phase learns from.
 
     Raises:
-        ConfigError: there are none.
+        ConfigError: there are no such images.
     """
     chosen = [not phase.sources or image.split("/", 1)[0] in phase.sources for image in images]
     if not any(chosen):

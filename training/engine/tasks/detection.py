@@ -1,7 +1,7 @@
-"""Training the detector that stands beside the backbone: YOLOX-nano on the robot's frames, squashed to 224 x 224.
+"""Task of training the detector beside the backbone: YOLOX-nano on frames squashed to 224 x 224.
 
-Images with labels teach it boxes; to images without labels its answers stay as they were (Learning without Forgetting).
-Only the heads learn: the captioner's visual tokens contain the detector's feature maps, which therefore do not change.
+The detector learns boxes from images with labels; on images without labels its output is kept as it was (Learning
+without Forgetting). Only the heads learn, because the captioner's visual tokens contain the detector's feature maps.
 """
 
 import copy
@@ -34,7 +34,7 @@ from training.vision.yolox import YoloxOutput
 
 
 class Frames(NamedTuple):
-    """Inputs of a loss."""
+    """Frames of a batch and their boxes."""
 
     image_bgr: Tensor
     """(B, 224, 224, 3) uint8."""
@@ -42,7 +42,7 @@ class Frames(NamedTuple):
 
 
 class DetectionTask:
-    """The detector, photographs and labels."""
+    """Trains the heads of a detector on photographs with and without labels."""
 
     Config: ClassVar[type[TrainingConfig]] = DetectionExperimentConfig
     result_file: ClassVar[str] = "detector.safetensors"
@@ -52,6 +52,12 @@ class DetectionTask:
 
     def __init__(self, config: DetectionExperimentConfig, data: Path, cache: Path, processes: Processes) -> None:
         """
+        Args:
+            config: the experiment.
+            data: folder of the data sets and released weights.
+            cache: not used.
+            processes: processes of the run.
+
         Raises:
             BackboneError, CheckpointError: the detector is missing or malformed.
             DataError: photographs or labels are missing or malformed.
@@ -135,7 +141,7 @@ class DetectionTask:
         return {}
 
     def evaluate(self) -> dict[str, float]:
-        """No scores: the last weights are the result; `python -m benchmarks.detection` measures average precision."""
+        """Return no scores: the last weights are the result. `python -m benchmarks.detection` measures a detector."""
         return {}
 
     def tensors(self) -> dict[str, Tensor]:

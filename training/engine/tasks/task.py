@@ -1,4 +1,4 @@
-"""What the training loop asks of a task, and all that it knows of one."""
+"""Interface between the training loop and a task."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,28 +24,30 @@ class Learning(NamedTuple):
 class Task(Protocol):
     """Data, model and loss of a run. Images are indices in the training split.
 
-    The methods after :meth:`begin_phase` are those of the phase that it was last called with.
+    :meth:`begin_phase` sets the phase that the methods after it belong to.
     """
 
     Config: ClassVar[type[TrainingConfig]]
-    """What an experiment file with this task may say."""
+    """Schema of an experiment file with this task."""
     result_file: ClassVar[str]
     """Name of the file that :meth:`save` writes in the run's folder."""
     selection: ClassVar[str | None]
-    """Score of :meth:`evaluate` by which the best epoch is chosen; None: the last epoch."""
+    """Score of :meth:`evaluate` by which the best epoch is selected; None: the last epoch."""
     score_columns: ClassVar[Mapping[str, str]]
-    """Columns of the table at the end: title -> key of an epoch's entry in the log."""
+    """Columns of the table at the end of a run: title -> key of an epoch's log entry."""
 
     @property
     def max_loss(self) -> float:
-        """A loss beyond this, on either side of 0, has exploded."""
+        """Largest absolute value of a loss that does not count as exploded."""
         ...
 
     def __init__(self, config: Any, data: Path, cache: Path, processes: Processes) -> None:
         """
         Args:
-            data: folder of the data sets.
+            config: the experiment, a ``Config``.
+            data: folder of the data sets and released weights.
             cache: folder for computed features, shared between runs.
+            processes: processes of the run.
 
         Raises:
             ConfigError: the experiment does not fit its data.
@@ -58,20 +60,20 @@ class Task(Protocol):
         ...
 
     def epoch_size(self, phase: int, random: np.random.Generator) -> int:
-        """Number of images in an epoch of a phase.
+        """Return the number of images in an epoch of a phase.
 
         Args:
             phase: index of the phase.
-            random: as for :meth:`begin_epoch`.
+            random: generator of the epoch, as for :meth:`begin_epoch`.
         """
         ...
 
     def learning(self, phase: int) -> dict[str, Learning]:
-        """The modules that learn in a phase, by name."""
+        """Return the modules that learn in a phase, by name."""
         ...
 
     def begin_phase(self, phase: int) -> None:
-        """Prepare for the batches of a phase; the modules have the weights that it starts from.
+        """Prepare for the batches of a phase; the modules already have its first weights.
 
         Raises:
             DataError: an image cannot be read.
@@ -82,23 +84,23 @@ class Task(Protocol):
         """Begin an epoch, from its first batch or from a later one after a resume.
 
         Args:
-            random: generator of this epoch.
+            random: generator of the epoch.
 
         Returns:
-            (images,) integers, the images of the epoch in the order of training.
+            (N,) integers, the images of the epoch in the order of training.
         """
         ...
 
     def loss_weight(self, images: np.ndarray) -> float:
-        """What the loss of these images is a mean over: a number of words, or of images."""
+        """Return the number of words, or of images, over which the loss of these images is a mean."""
         ...
 
     def read(self, images: np.ndarray, random: np.random.Generator) -> Any:
-        """Read the inputs of a loss; called in another thread.
+        """Read the inputs of a loss; called in other threads.
 
         Args:
             images: (B,) integers.
-            random: generator of the batch. What is drawn for an image does not depend on the other images.
+            random: generator of the batch. The numbers drawn for an image do not depend on the other images.
 
         Returns:
             Any tree of tensors on the CPU.
@@ -118,19 +120,19 @@ class Task(Protocol):
         ...
 
     def on_epoch(self, context: HookContext) -> None:
-        """Called before the first step of every epoch; not again when an epoch is resumed later."""
+        """Run the hooks before the first step of an epoch; not called when an epoch is resumed after that step."""
         ...
 
     def on_step(self, context: HookContext) -> None:
-        """Called before every step."""
+        """Run the hooks before a step."""
         ...
 
     def changing_buffers(self) -> dict[str, Tensor]:
-        """Buffers that hooks or the loss may change, by their names in :meth:`tensors`."""
+        """Return the buffers that hooks or the loss may change, by their names in :meth:`tensors`."""
         ...
 
     def evaluate(self) -> dict[str, float]:
-        """Scores on the dev split, the same in every process.
+        """Score the model on the dev split; the scores are the same in every process.
 
         Raises:
             DataError: an image cannot be read.
@@ -138,17 +140,18 @@ class Task(Protocol):
         ...
 
     def tensors(self) -> dict[str, Tensor]:
-        """The weights, for a checkpoint."""
+        """Return the weights, for a checkpoint."""
         ...
 
     def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
-        """Load what :meth:`tensors` gave; other names are ignored."""
+        """Load the weights of :meth:`tensors`; other names are ignored."""
         ...
 
     def save(self, path: Path, epoch: Mapping[str, Any]) -> None:
         """Write the trained model.
 
         Args:
-            epoch: the log's entry of the epoch that it has learnt until.
+            path: file to write.
+            epoch: log entry of the last trained epoch.
         """
         ...

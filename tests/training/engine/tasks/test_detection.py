@@ -1,4 +1,4 @@
-"""Training a detector: until it finds what is drawn, resumed, in two processes, and with clear refusals."""
+"""Training of a detector: its effect, resuming, two processes and refusals."""
 
 import json
 import os
@@ -86,7 +86,7 @@ def found_share(path: Path, data: Path, labels: Path) -> float:
     return right / len(images)
 
 
-def test_a_run_teaches_the_released_detector_to_find_what_is_drawn(
+def test_a_trained_detector_finds_the_drawn_objects(
     released_detector: Path, data: Path, labels: Path, tmp_path: Path
 ) -> None:
     assert found_share(trained(tmp_path / "short", data, released_detector, labels, epochs=1), data, labels) < 0.5
@@ -99,7 +99,7 @@ def test_a_run_teaches_the_released_detector_to_find_what_is_drawn(
     assert detector.record["epochs"] == 12
 
 
-def test_on_images_without_labels_the_detector_stays_nearer_to_what_it_was(
+def test_keep_holds_the_output_on_images_without_labels(
     released_detector: Path, data: Path, labels: Path, tmp_path: Path
 ) -> None:
     half = tmp_path / "half.jsonl"
@@ -122,7 +122,7 @@ def test_on_images_without_labels_the_detector_stays_nearer_to_what_it_was(
     assert moved[40.0] < 0.5 * moved[0.000001]
 
 
-def test_without_a_weight_for_them_images_without_labels_are_left_out(
+def test_with_keep_0_images_without_labels_are_left_out(
     random_detector: Path, data: Path, labels: Path, tmp_path: Path
 ) -> None:
     half = tmp_path / "half.jsonl"
@@ -133,7 +133,7 @@ def test_without_a_weight_for_them_images_without_labels_are_left_out(
     assert len(set(task.begin_epoch(np.random.default_rng(0)))) == 6
 
 
-def test_a_run_goes_on_within_an_epoch_as_if_it_had_not_stopped(
+def test_a_run_stopped_within_an_epoch_resumes_to_the_same_weights(
     random_detector: Path, data: Path, labels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = trained(tmp_path / "whole", data, random_detector, labels)
@@ -151,8 +151,8 @@ def test_a_run_goes_on_within_an_epoch_as_if_it_had_not_stopped(
             trained(tmp_path / "cut", data, random_detector, labels)
     _, state = load_checkpoint(tmp_path / "cut" / "run" / "checkpoint.safetensors")
     assert (state["epoch"], state["step"]) == (1, 1)
-    tensors, expected = load_checkpoint(trained(tmp_path / "cut", data, random_detector, labels))[0], None
-    expected = load_checkpoint(whole)[0]
+    tensors, _ = load_checkpoint(trained(tmp_path / "cut", data, random_detector, labels))
+    expected, _ = load_checkpoint(whole)
     assert tensors.keys() == expected.keys()
     assert all(torch.equal(tensors[name], tensor) for name, tensor in expected.items())
 

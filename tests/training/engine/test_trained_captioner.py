@@ -1,0 +1,45 @@
+"""Files of trained captioners, and files that are not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.tiny_model import tiny_trained
+from training.checkpoint import load_checkpoint, save_checkpoint
+from training.engine.trained_captioner import TrainedCaptioner
+from training.errors import CheckpointError
+
+
+def test_a_saved_captioner_is_loaded_with_its_weights_words_and_record(tmp_path: Path) -> None:
+    trained = tiny_trained()
+    trained.save(tmp_path / "best.safetensors")
+    loaded = TrainedCaptioner.load(tmp_path / "best.safetensors")
+    assert (loaded.family, loaded.vocabulary, loaded.record) == (trained.family, trained.vocabulary, trained.record)
+    assert loaded.backbone_options == trained.backbone_options
+    expected = trained.tensors()
+    assert loaded.tensors().keys() == expected.keys()
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in loaded.tensors().items())
+    assert not loaded.captioner.training
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"family": None}, "is not a trained captioner; give the best.safetensors of a run"),
+        ({"model": None}, "is not a trained captioner"),
+        ({"family": "later"}, "has a captioner of an unknown family 'later'; known are smart"),
+    ],
+)
+def test_a_file_that_is_not_a_trained_captioner_is_refused_with_its_name(
+    tmp_path: Path, changes: dict[str, Any], complaint: str
+) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    tiny_trained().save(path)
+    tensors, state = load_checkpoint(path)
+    state |= changes
+    save_checkpoint(path, tensors, {key: value for key, value in state.items() if value is not None})
+    with pytest.raises(CheckpointError, match=complaint) as caught:
+        TrainedCaptioner.load(path)
+    assert str(path) in str(caught.value)
