@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from training.evaluation.metrics.bootstrap import Bootstrap, Interval
+from training.evaluation.metrics.bootstrap import CONFIDENCE, Bootstrap, Interval
 from training.evaluation.metrics.scoring import Evaluation, ModelScores
 
 TITLES = {
@@ -58,7 +58,7 @@ def as_table(evaluation: Evaluation, bootstrap: Bootstrap, title: str) -> Render
         ("words a caption", lambda scores: f"{scores.mean_words:.2f}"),
     ):
         table.add_row(heading, *(show(scores) for scores in models.values()))
-    percent = f"{100 * bootstrap.confidence:g} %"
+    percent = f"{100 * CONFIDENCE:g} %"
     notes = [f"{percent} intervals by {bootstrap.resamples} resamples of the images, seed {bootstrap.seed}"]
     if len(models) > 1:
         notes.append(f"second line: less {next(iter(models))}, paired by image; * where the interval leaves 0 out")
@@ -82,7 +82,7 @@ def as_document(
         "images": len(evaluation.images),
         "tokeniser": evaluation.tokeniser,
         "bootstrap": {
-            "resamples": bootstrap.resamples, "confidence": bootstrap.confidence, "seed": bootstrap.seed,
+            "resamples": bootstrap.resamples, "confidence": CONFIDENCE, "seed": bootstrap.seed,
         },
         "not_available": evaluation.unavailable,
         "models": {

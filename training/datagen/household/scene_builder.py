@@ -15,6 +15,8 @@ TOLERANCE = 0.001
 """Metres by which two boxes may intersect and still count as apart."""
 CLEARANCE = TOLERANCE / 2
 """Metres between an object and the surface that carries it."""
+_WALL_TRIES, _SURFACE_TRIES = 25, 12
+"""Random places that are tried for an object, at walls and on a surface."""
 
 
 @dataclass
@@ -79,11 +81,11 @@ class SceneBuilder:
         return self.place(mesh, ObjectPose(x, y, z, WALL_YAW[wall]), placement="wall" if z > 0 else "floor")
 
     def place_along_walls(
-        self, mesh: ObjectMesh, walls: Sequence[Wall], *, z: float = 0.0, gap: float = 0.012, tries: int = 25
+        self, mesh: ObjectMesh, walls: Sequence[Wall], *, z: float = 0.0, gap: float = 0.012
     ) -> PlacedObject | None:
         """Place an object with its back to a random one of the walls at a random place, often in a corner."""
         width = float(mesh.size[0])
-        for _ in range(tries):
+        for _ in range(_WALL_TRIES):
             wall = walls[int(self.rng.integers(len(walls)))]
             spare = self.room.wall_length(wall) / 2 - width / 2 - 0.03
             if spare <= 0:
@@ -141,11 +143,9 @@ class SceneBuilder:
         x, y = np.array([surface.x, surface.y]) + np.array([u, v]) * spare - (high + low) / 2
         return self._stand_on(support, mesh, x, y, turn)
 
-    def scatter_on(
-        self, support: PlacedSurface, mesh: ObjectMesh, *, turn: float = np.pi, tries: int = 12
-    ) -> PlacedObject | None:
+    def scatter_on(self, support: PlacedSurface, mesh: ObjectMesh, *, turn: float) -> PlacedObject | None:
         """Place an object at a random point of a surface, turned by up to ``turn`` radians either way."""
-        for _ in range(tries):
+        for _ in range(_SURFACE_TRIES):
             u, v = self.rng.uniform(-1, 1, 2)
             if placed := self.place_on_fraction(support, mesh, u, v, self.rng.uniform(-turn, turn)):
                 return placed

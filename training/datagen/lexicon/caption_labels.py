@@ -5,15 +5,12 @@ from collections.abc import Iterable, Mapping
 
 from training.datagen.lexicon.tagged_corpora import Sentence
 
+_MIN_COUNT, _MIN_SHARE = 3, 0.97
+"""Minimum number of occurrences of an unambiguous word with its part of speech, and their share of all occurrences."""
 
-def unambiguous_words(sentences: Iterable[Sentence], least_count: int = 3, share: float = 0.97) -> dict[str, str]:
-    """Find lower-cased words that nearly always have the same part of speech.
 
-    Args:
-        sentences: to count words in.
-        least_count: minimum number of occurrences of a word with that part of speech.
-        share: minimum fraction of its occurrences.
-    """
+def unambiguous_words(sentences: Iterable[Sentence]) -> dict[str, str]:
+    """Find lower-cased words that nearly always have the same part of speech in sentences."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for sentence in sentences:
         for word, part in sentence:
@@ -21,7 +18,7 @@ def unambiguous_words(sentences: Iterable[Sentence], least_count: int = 3, share
     known: dict[str, str] = {}
     for word, parts in counts.items():
         ((part, count),) = parts.most_common(1)
-        if part and count >= least_count and count >= share * parts.total():
+        if part and count >= _MIN_COUNT and count >= _MIN_SHARE * parts.total():
             known[word] = part
     return known
 

@@ -7,6 +7,9 @@ import numpy as np
 
 from training.evaluation.metrics.metric import Metric
 
+CONFIDENCE = 0.95
+"""Confidence level of the intervals."""
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -32,16 +35,15 @@ class Difference:
 class Bootstrap:
     """Resampled corpora, drawn once, so that every metric of every model is computed on the same ones."""
 
-    def __init__(self, images: int, resamples: int = 1000, confidence: float = 0.95, seed: int = 0) -> None:
+    def __init__(self, images: int, resamples: int = 1000, seed: int = 0) -> None:
         """Draw the corpora.
 
         Args:
             images: number of images.
             resamples: number of corpora.
-            confidence: probability that an interval covers, in (0, 1).
-            seed: of the draw.
+            seed: seed of the draw.
         """
-        self.images, self.resamples, self.confidence, self.seed = images, resamples, confidence, seed
+        self.resamples, self.seed = resamples, seed
         random = np.random.default_rng(seed)
         self._counts = random.multinomial(images, np.full(images, 1 / images), size=resamples).astype(np.float64)
 
@@ -57,6 +59,6 @@ class Bootstrap:
     def _interval(self, values: np.ndarray) -> Interval:
         if np.isnan(values).all():
             return Interval(math.nan, math.nan)
-        outside = (1 - self.confidence) / 2
+        outside = (1 - CONFIDENCE) / 2
         low, high = np.nanquantile(values, [outside, 1 - outside])
         return Interval(float(low), float(high))

@@ -70,7 +70,7 @@ def _add_fitted_units(builder: SceneBuilder, wall: Wall) -> list[PlacedObject]:
 
 def _random_order(rng: np.random.Generator, wall_length: float) -> list[tuple[str, float]]:
     """Sample the row of units beside the refrigerator: ``oven``, ``sink`` or ``unit``, and the width in metres."""
-    units: list[tuple[str, float]] = [("oven", 0.6), ("sink", 0.8)]
+    units: list[tuple[str, float]] = [("oven", 0.6), ("sink", kitchen_units.SINK_UNIT_WIDTH)]
     if rng.random() < 0.5:
         units.reverse()
     units.insert(1, ("unit", 0.6))

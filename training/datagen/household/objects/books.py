@@ -87,6 +87,7 @@ def _open_book(rng: np.random.Generator) -> ObjectMesh:
             length = depth * (0.7 if rng.random() < 0.85 else 0.4)
             lines.append(box([length, 0.004, 0.0006], [side * depth * 0.5, y, 0.0206], ink, bevel=0))
     parts.append(join(lines))
+    # Captions use the word in the place of a colour: "an open book".
     return ObjectMesh("book", tuple(parts), "open")
 
 

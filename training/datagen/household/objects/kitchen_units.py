@@ -11,6 +11,8 @@ COUNTER_HEIGHT = 0.90
 """Metres from the floor to the top of the counter."""
 COUNTER_DEPTH = 0.60
 """Metres from the wall to the front of the counter."""
+SINK_UNIT_WIDTH = 0.8
+"""Metres."""
 
 
 def door_handle(
@@ -58,9 +60,9 @@ def _front(
 
 
 def base_unit(
-    rng: np.random.Generator, front: materials.Material, counter: materials.Material, width: float = 0.6
+    rng: np.random.Generator, front: materials.Material, counter: materials.Material, width: float
 ) -> ObjectMesh:
-    """Build a cupboard under a section of the counter."""
+    """Build a cupboard ``width`` metres wide under a section of the counter."""
     face, bar = -COUNTER_DEPTH / 2 + 0.03, materials.metal(rng)
     parts = [
         box(
@@ -77,10 +79,9 @@ def base_unit(
     return ObjectMesh("counter", tuple(parts), surfaces=(top,))
 
 
-def sink_unit(
-    rng: np.random.Generator, front: materials.Material, counter: materials.Material, width: float = 0.8
-) -> ObjectMesh:
+def sink_unit(rng: np.random.Generator, front: materials.Material, counter: materials.Material) -> ObjectMesh:
     """Build a cupboard under a section of the counter with a hole for ``kitchen_sink``."""
+    width = SINK_UNIT_WIDTH
     closed = base_unit(rng, front, counter, width)
     top, hole = COUNTER_HEIGHT - 0.019, (width - 0.24, 0.36)
     cover = [p for i, p in enumerate(closed.parts) if i not in (0, 2)]
@@ -100,7 +101,7 @@ def sink_unit(
     return ObjectMesh("counter", tuple(cover))
 
 
-def kitchen_sink(rng: np.random.Generator, width: float = 0.8) -> ObjectMesh:
+def kitchen_sink(rng: np.random.Generator) -> ObjectMesh:
     """Build a steel or white basin with a rim and a tap for the hole of ``sink_unit``; its rim lies at z = 0."""
     steel = (
         materials.metal(rng, brushed=True)
@@ -108,7 +109,7 @@ def kitchen_sink(rng: np.random.Generator, width: float = 0.8) -> ObjectMesh:
         else materials.plain(rng, materials.jitter(rng, materials.COLOURS["white"]), roughness=0.15)
     )
     chrome = materials.metal(rng)
-    w, d, deep = width - 0.26, 0.34, 0.17
+    w, d, deep = SINK_UNIT_WIDTH - 0.26, 0.34, 0.17
     wall = 0.006
     parts = [box([w, d, wall], [0, 0, -deep], steel), cylinder(0.03, 0.004, [0, 0, -deep + 0.003], chrome)]
     parts += [box([wall, d, deep], [sx * w / 2, 0, -deep / 2], steel) for sx in (-1, 1)]
