@@ -169,7 +169,7 @@ class WordAttention(MultiHeadAttention):
             return attended, WordCache(Slots(keys), Slots(values))
 
         def by_sequence(slots: Tensor) -> Tensor:
-            """(B, H, G * T, d_h) -> (B * G, H, T, d_h)"""
+            """Split by sequence: (B, H, G * T, d_h) -> (B * G, H, T, d_h)."""
             return slots.unflatten(2, (-1, words)).transpose(1, 2).flatten(0, 1)
 
         queries = by_sequence(self.split_heads(self.query(x)))

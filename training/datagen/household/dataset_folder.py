@@ -82,6 +82,7 @@ class DatasetFolder:
         return self.folder / f"{number:06d}"
 
     def is_finished(self, number: int) -> bool:
+        """Return whether the labels of a sequence are written."""
         return (self.sequence(number) / _LABELS).exists()
 
     def missing_frames(self, number: int, frames: int) -> list[int]:

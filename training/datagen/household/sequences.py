@@ -64,9 +64,6 @@ class SequencePlan:
     """A sequence before it is rendered."""
 
     number: int
-    day: bool
-    camera_height: float
-    """Metres."""
     scene: Scene
     poses: tuple[CameraPose, ...]
     """Pose of the camera in each frame."""
@@ -90,7 +87,7 @@ def plan_sequence(settings: RenderSettings, number: int) -> SequencePlan:
             poses = camera_path(scene, path_rng, frames=settings.frames, step=settings.step, height=height)
         except NoPathError:
             continue
-        return SequencePlan(number, day, height, scene, tuple(poses), response)
+        return SequencePlan(number, scene, tuple(poses), response)
     raise HouseholdError(f"no room of {_MAX_ATTEMPTS} for sequence {number} can be driven through; use another --seed")
 
 
