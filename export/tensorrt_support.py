@@ -3,7 +3,7 @@
 import json
 
 import onnx
-from onnx import TensorProto
+from onnx import NodeProto, TensorProto, defs
 
 from export.tensorrt_operators import OPERATORS_FILE
 
@@ -55,7 +55,7 @@ def unsupported_by_tensorrt(model: onnx.ModelProto, *, static: bool = True) -> l
             found[f"{operator} ({node.name}) is listed as not supported by {support['version']}"] = None
         else:
             # The list gives the types of the inputs, and for these two operators those of the output as well.
-            for name in (*node.input, *(node.output if operator in ("Cast", "ConstantOfShape") else ())):
+            for name in (*_data_inputs(node), *(node.output if operator in ("Cast", "ConstantOfShape") else ())):
                 if name and (kind := _TYPES.get(types.get(name, 0), "unknown type")) not in listed["types"]:
                     found[f"{operator} is listed as supported, but not for {kind} ({name})"] = None
         if operator == "TopK" and node.input[1] not in constants:
@@ -65,3 +65,18 @@ def unsupported_by_tensorrt(model: onnx.ModelProto, *, static: bool = True) -> l
                 if name and 0 in shapes.get(name, [0]) and operator not in _CONTROL_FLOW:
                     found[f"{operator} makes {name} of a shape that is not fixed"] = None
     return list(found)
+
+
+def _data_inputs(node: NodeProto) -> list[str]:
+    """The inputs of a node, without those after the first that ONNX allows to be integers alone: axes, sizes, indices.
+
+    The published list does not count their types among an operator's.
+    """
+    schema = defs.get_schema(node.op_type)
+    allowed = {each.type_param_str: set(each.allowed_type_strs) for each in schema.type_constraints}
+    data = []
+    for index, name in enumerate(node.input):
+        formal = schema.inputs[min(index, len(schema.inputs) - 1)]  # the last one may be variadic
+        if index == 0 or allowed.get(formal.type_str, {formal.type_str}) - {"tensor(int32)", "tensor(int64)"}:
+            data.append(name)
+    return data

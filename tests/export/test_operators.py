@@ -33,6 +33,14 @@ def test_a_graph_with_a_loop_is_not_static(traced: TracedCaptioner) -> None:
     assert any(reason.startswith("Loop") for reason in reasons)
 
 
+def test_the_listed_types_are_not_those_of_axes_and_sizes() -> None:
+    model = graph_of(helper.make_node("CumSum", ["x", "axis"], ["y"]))
+    model.graph.initializer.append(helper.make_tensor("axis", TensorProto.INT64, [], [0]))
+    assert unsupported_by_tensorrt(model) == []
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT64
+    assert unsupported_by_tensorrt(model) == ["CumSum is listed as supported, but not for INT64 (x)"]
+
+
 @pytest.mark.parametrize(
     ("model", "reason"),
     [

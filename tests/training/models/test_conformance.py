@@ -109,8 +109,10 @@ def test_the_captions_of_an_image_do_not_affect_each_other(captioner: Captioner)
     visual, words = tiny_visual(2, 7, seed=3), tiny_captions(2, 3, seed=3)
     with torch.inference_mode():
         together = captioner(visual, words)
+        beside_others = captioner(visual, torch.cat([tiny_captions(2, 2, seed=4), words[:, 2:]], dim=1))
         alone = torch.cat([captioner(visual, words[:, g : g + 1]) for g in range(3)], dim=1)
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+    assert torch.equal(beside_others[:, 2], together[:, 2])
+    torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-5)
 
 
 def test_sequences_can_be_reordered_between_words(captioner: Captioner) -> None:
@@ -428,8 +430,9 @@ def test_two_processes_have_the_gradient_of_one(
     family: str, captioner: Captioner, gradients_of_processes: Path
 ) -> None:
     expected = gradients(captioner, caption_loss(captioner, *batch_of_processes()))
+    rounding = 1e-6 * max(gradient.abs().max().item() for gradient in expected.values())
     for rank in range(2):
         found = torch.load(gradients_of_processes / f"{family}_{rank}.pt")
         assert found.keys() == expected.keys()
         for name, gradient in expected.items():
-            torch.testing.assert_close(found[name], gradient, atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(found[name], gradient, atol=rounding, rtol=1e-4)
