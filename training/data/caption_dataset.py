@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 SPLITS = ("train", "dev", "test")
+"""Names of the splits."""
 
 
 class CaptionDataset(Protocol):
