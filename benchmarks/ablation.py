@@ -1,4 +1,4 @@
-"""``python -m benchmarks.ablation``: train one experiment with an option varied, with several seeds each."""
+"""Train an experiment with one option varied: ``python -m benchmarks.ablation``."""
 
 import json
 import statistics
@@ -31,11 +31,10 @@ def ablation(
     runs: Annotated[Path, typer.Option(help="Folder of the runs.")] = CHECKOUT / "runs" / "ablation",
     json_file: JsonOption = None,
 ) -> None:
-    """Train one experiment with one option varied, with several seeds each, and compare the dev scores.
+    """Train an experiment with one option varied and several seeds for each value, and compare the dev scores.
 
-    Every run is a training run with a file of its own, so the same command again resumes where it was stopped. The
-    score of a run is that of its last epoch, so that no run gains from having more epochs to choose from. The dev
-    split alone is used.
+    Every run has its own experiment file and folder; the same command resumes an ablation that was stopped. The score
+    of a run is that of its last epoch, not of its best one, so that runs with more epochs have no advantage.
     """
     report(measure(config, vary, seeds, runs), json_file)
 
@@ -45,7 +44,7 @@ def main() -> int:
 
 
 def measure(config: Path, vary: str, seeds: str, runs: Path) -> dict[str, Any]:
-    """Train all runs, one after the other, and collect their dev scores.
+    """Train all runs in sequence and collect their dev scores.
 
     Raises:
         ConfigError: the experiment file, or the option with one of its values, is wrong.
@@ -82,7 +81,7 @@ def measure(config: Path, vary: str, seeds: str, runs: Path) -> dict[str, Any]:
 
 
 def _write(raw: dict[str, Any], key: str, value: Any, seed: int, runs: Path) -> Path:
-    """Write the experiment with its option and seed to a file."""
+    """Write an experiment file with a value of the option and a seed."""
     experiment = json.loads(json.dumps(raw))  # a copy of plain keys and values
     place = experiment
     *parents, name = key.split(".")
@@ -98,7 +97,7 @@ def _write(raw: dict[str, Any], key: str, value: Any, seed: int, runs: Path) -> 
 
 
 def _summary(runs: list[dict[str, float]]) -> dict[str, dict[str, float]]:
-    """Mean and sample standard deviation over the seeds."""
+    """Compute the mean and the sample standard deviation over the seeds."""
     return {
         metric: {
             "mean": round(statistics.fmean(run[metric] for run in runs), 4),

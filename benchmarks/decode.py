@@ -1,4 +1,4 @@
-"""Decoding: our graphs beside the published style, a reordered cache, other captioners and the bare matrix products.
+"""Measure decoding: our graphs, the published style, a reordered cache, other captioners and bare matrix products.
 
     OMP_NUM_THREADS=1 python -m benchmarks.decode [--checkpoint FILE] [--json FILE] [--plot FILE] [--quick]
 
@@ -72,14 +72,18 @@ assert "torch" not in sys.modules
 
 @dataclass(frozen=True)
 class Size:
-    """How much is measured."""
+    """Extent of the measurements."""
 
     inputs: int
+    """Number of images."""
     rounds: int
+    """Number of times that each image is decoded."""
     batches: Mapping[int, int]
-    """Rounds by the number of images at once."""
+    """Number of rounds by batch size."""
     layers: tuple[int, ...]
+    """Numbers of layers of the SMArTs in the comparison of Fig. 3."""
     peers: bool
+    """Whether Hugging Face's decoders are measured."""
 
 
 FULL = Size(inputs=12, rounds=3, batches={1: 5, 4: 3, 16: 2, 64: 1}, layers=(1, 2, 3, 6), peers=True)
@@ -137,7 +141,7 @@ def main() -> int:
 
 
 def measure_all(model: Smart, inputs: list[Visual], size: Size, threads: int, folder: Path) -> dict[str, Any]:
-    """Measure every section of the report."""
+    """Measure all sections of the report."""
     files = write_graphs(model, folder, BEAM_SIZE, MAX_WORDS)
     floor = folder / "gemm_floor.onnx"
     onnx.save(gemm_floor(model.config, TOKENS, BEAM_SIZE, MAX_WORDS), floor)
@@ -325,7 +329,7 @@ def shallow_and_deep(layers: tuple[int, ...]) -> dict[str, Callable[[Visual], ob
 
 
 def agreement(searches: Mapping[str, Callable[[Visual], Any]], inputs: list[Visual]) -> dict[str, Any]:
-    """Count the best captions that equal the published style's, and compare their log probabilities."""
+    """Count the best captions that are equal to the published style's, and compare their log probabilities."""
     expected = [_best(searches["published_style"](each)) for each in inputs]
     found: dict[str, Any] = {
         "captions": len(inputs),
@@ -354,7 +358,7 @@ def _best(found: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def over_batches(variants: Mapping[str, Callable[[Visual], object]], batches: Mapping[int, int]) -> dict[str, Any]:
-    """Measure milliseconds by variant and batch, on random tokens."""
+    """Measure milliseconds by variant and batch size, on random tokens."""
     torch.manual_seed(0)
     taken: dict[str, Any] = {name: {} for name in variants}
     for batch, rounds in batches.items():

@@ -1,4 +1,4 @@
-"""The matrix products with weights that a caption needs, and nothing else, as an ONNX graph."""
+"""An ONNX graph of only the matrix products with weights that a caption needs."""
 
 import numpy as np
 import onnx
@@ -11,7 +11,7 @@ def gemm_floor(config: SmartConfig, image_tokens: int, beam_size: int, max_words
     """Build a graph with input ``x`` (image_tokens, token_width) float32 and output ``y`` (beam_size, d).
 
     It has the encoder's products and the decoder's keys and values of the image once, and the decoder's products for
-    every word in a Loop, the first word for one beam. Layers that share an input are one product. Attention itself,
+    every word in a Loop, the first word for one beam. Layers that share an input are one product. Attention,
     normalisation and search are left out. Weights are random, scaled so that values neither grow nor vanish.
     """
     builder = _Builder()

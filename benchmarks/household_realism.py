@@ -1,4 +1,4 @@
-"""Measure how many objects of rendered scenes a detector finds that was trained on photographs alone.
+"""Measure how many objects of rendered scenes are found by a detector that was trained only on photographs.
 
     python -m benchmarks.household_realism ROOT --detector yolox_nano.onnx --json household_realism.json
 
@@ -28,7 +28,7 @@ from training.command_line import JsonOption, run_command
 
 MINIMUM_IOU = 0.5
 SCORES = (0.35, 0.15)
-"""Scores from which detections count: a usual threshold, and a low one that shows uncertain detections."""
+"""Lowest scores of detections that count: a usual threshold, and a low one that includes uncertain detections."""
 
 
 def found_objects(

@@ -2,9 +2,7 @@
 
     python -m benchmarks.indoor_instances instances_val2017.json ... -o FOLDER
 
-The result is for noun coverage in a robot's environment: ``smart-caption coverage coco FOLDER/*.json --images ...``. A
-photograph counts as indoor if it has an object of COCO's supercategories furniture, appliance, electronic, kitchen or
-indoor and none of vehicle, outdoor, animal or sports.
+The result is for measuring noun coverage in a robot's environment: ``smart-caption coverage coco FOLDER/*.json``.
 """
 
 import json
@@ -44,7 +42,9 @@ def select_indoor(document: dict[str, Any]) -> dict[str, Any]:
 
 def indoor_instances(
     instances: Annotated[list[Path], typer.Argument(help="COCO's instances_*.json.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the selections go.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder to write the selections into.")
+    ],
 ) -> None:
     """Select the indoor photographs of COCO instance files.
 

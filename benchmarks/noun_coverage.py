@@ -2,8 +2,8 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.noun_coverage --json noun_coverage.json
 
-Scores the annotated captions of the tests against ten classes of objects each, after everything is loaded. The result
-has the milliseconds of a caption, in wall-clock time and in CPU time of the process, and the seconds of loading.
+The annotated captions of the tests are scored against ten classes of objects. The result has the time per caption in
+milliseconds, as wall-clock time and as CPU time of the process, and the time of loading in seconds.
 """
 
 import sys
@@ -59,7 +59,7 @@ def _percentiles(name: str, values: list[float]) -> dict[str, float]:
 
 def noun_coverage(
     output: JsonOption = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Times that every caption is scored.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of times that every caption is scored.")] = 3,
     pipeline: Annotated[str | None, typer.Option(help="spaCy pipeline (default: the one in the package).")] = None,
 ) -> None:
     """Time the noun coverage of a caption."""

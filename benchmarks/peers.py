@@ -16,7 +16,7 @@ from training.models.smart import Smart, SmartConfig
 
 
 class ObjectRelation(Smart):
-    """Six layers of encoder and decoder, d = 512, no memory slots; the geometry of the boxes weights the attention."""
+    """The Object Relation Transformer: six layers each, d = 512; box geometry weights the encoder's attention."""
 
     needs_boxes = True
 

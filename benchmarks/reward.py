@@ -98,7 +98,7 @@ def _text(ids: Caption) -> str:
 
 
 def reward(
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds in which both are timed.")] = 20,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of times that each is called.")] = 20,
     seed: Annotated[int, typer.Option(help="Seed of the captions.")] = 0,
     output: JsonOption = None,
 ) -> None:

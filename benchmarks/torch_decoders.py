@@ -1,4 +1,4 @@
-"""The weights of one SMArT behind two other decoders in torch: what captioners publish, and a cache that is reordered.
+"""Two other decoders in torch for the weights of a SMArT: the published style, and a cache that is reordered.
 
 Both run in :func:`training.decoding.beam_search.beam_search`, as its ``Rows``; :class:`training.models.smart.Smart` has
 the cache that ships, whose slots are never reordered. Written from a description of the published code, not copied.
@@ -16,7 +16,7 @@ from training.models.smart import EncodedImage, Smart
 
 @torch.inference_mode()
 def search_to_the_end(captioner: Captioner, visual: Visual, beam_size: int, max_words: int) -> Hypotheses:
-    """Search for ``max_words`` words always, without waiting for the device."""
+    """Search, and always decode ``max_words`` words, without waiting for the device."""
     return beam_search(captioner, visual, SearchSettings(beam_size, max_words, stop="never"))
 
 
@@ -33,7 +33,7 @@ class _Wrapper(Captioner):
 
 
 class PublishedState(NamedTuple):
-    """What every beam carries."""
+    """State of every beam."""
 
     memory: Rows
     """(B, G, N, d), a copy of the encoded image."""
@@ -91,7 +91,7 @@ class PublishedStyle(_Wrapper):
 
 
 class ReorderedCache(_Wrapper):
-    """Nothing is computed twice: projected keys and values are kept, the image's once for all its beams.
+    """Decoding without repeated work: projected keys and values are cached, those of the image once for all beams.
 
     The words' keys and values follow their beams: the search reorders them after every word.
     """

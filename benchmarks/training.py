@@ -1,4 +1,4 @@
-"""``python -m benchmarks.training``: images a second of training, and the reward's share of a step."""
+"""Measure the speed of training: ``python -m benchmarks.training``."""
 
 import statistics
 import sys
@@ -33,17 +33,19 @@ CAPTIONS_AN_IMAGE = 5
 def measure(
     config: Annotated[Path, typer.Argument(help="Experiment file; of a recipe, all runs of captioners.")] = DEFAULT,
     device: DeviceOption = "auto",
-    compiled: Annotated[bool, typer.Option("--compile", help="Compile, whatever the experiment says.")] = False,
+    compiled: Annotated[
+        bool, typer.Option("--compile", help="Use torch.compile, even if the experiment does not.")
+    ] = False,
     threads: ThreadsOption = None,
-    steps: Annotated[int, typer.Option(min=1, help="Steps that are measured, after two that are not.")] = 10,
-    images: Annotated[int, typer.Option(min=1, help="Images of the corpus of the document frequencies.")] = 6000,
+    steps: Annotated[int, typer.Option(min=1, help="Number of measured steps, after two of warm-up.")] = 10,
+    images: Annotated[int, typer.Option(min=1, help="Images of the corpus for document frequencies.")] = 6000,
     words: Annotated[int, typer.Option(min=5, help="Words of the vocabulary.")] = 2500,
-    tokens: Annotated[int, typer.Option(min=1, help="Visual tokens an image.")] = 49,
+    tokens: Annotated[int, typer.Option(min=1, help="Visual tokens per image.")] = 49,
     token_width: Annotated[int, typer.Option(min=1, help="Width of a visual token.")] = 1280,
     seed: Annotated[int, typer.Option(help="Seed of weights, tokens and captions.")] = 0,
     json_file: JsonOption = None,
 ) -> None:
-    """Measure images a second of cross-entropy and of self-critical training, and the reward's share of a step.
+    """Measure images per second of cross-entropy and of self-critical training, and the reward's share of a step.
 
     Model, precision and phases are those of an experiment file; visual tokens and captions are random (lengths and
     word frequencies like Flickr8k's), so no data set is needed and reading images is not measured. A step is
@@ -79,10 +81,10 @@ def main() -> int:
 
 
 def captioner_experiments(path: Path) -> list[ExperimentConfig]:
-    """The experiments of captioners in a file.
+    """List the experiments of captioners in a file.
 
     Raises:
-        ConfigError: the file is malformed, or has none.
+        ConfigError: the file is malformed, or has no such experiment.
     """
     config = load_experiment(path)
     runs = (
@@ -96,7 +98,7 @@ def captioner_experiments(path: Path) -> list[ExperimentConfig]:
 
 @dataclass(frozen=True)
 class Setting:
-    """What all phases are measured with."""
+    """Settings that all measurements have in common."""
 
     experiment: ExperimentConfig
     processes: Processes
@@ -123,7 +125,7 @@ def random_captions(images: int, words: int, max_words: int, seed: int) -> Train
 
 
 def measure_phase(setting: Setting, phase: PhaseConfig, captions: TrainingCaptions) -> dict[str, Any]:
-    """Measure the median step of a phase on a captioner with random weights."""
+    """Measure the median time of a step of a phase, on a captioner with random weights."""
     torch.manual_seed(setting.seed)
     random, processes = np.random.default_rng(setting.seed), setting.processes
     family = FAMILIES[setting.experiment.family]

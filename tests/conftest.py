@@ -1,4 +1,4 @@
-"""What all tests share: the data sets' folder, tiny bundles, skipped marks, and how hypothesis runs."""
+"""Fixtures and settings of all tests: data folder, tiny bundles, skipped marks, hypothesis."""
 
 import logging
 import os
@@ -21,14 +21,14 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.g
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# A busy machine is no error.
+# A busy machine must not fail tests.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)
 def _logging_as_it_was() -> Iterator[None]:
-    """A command that a test runs in this process sets up logging; the next test must not notice."""
+    """Restore the loggers that a command changes when a test runs it in this process."""
     loggers = [logging.getLogger(name) for name in ("smart_caption_ros", "smart_caption_ros.sources.source")]
     before = [(logger, logger.level, logger.handlers[:]) for logger in loggers]
     yield

@@ -1,4 +1,4 @@
-"""The files of `config/` are found, and say what they have to."""
+"""The files of `config/` are found, and the Fast DDS profile fits images."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_installed_package_uses_the_files_of_its_prefix(tmp_path: Path, monke
         config_file("other.yaml")
 
 
-def test_the_profile_has_room_for_whole_images_and_keeps_the_network() -> None:
+def test_the_fast_dds_profile_has_room_for_whole_images_and_keeps_udp() -> None:
     root = ElementTree.parse(ROOT / "config" / FAST_DDS_PROFILE).getroot()
     space = {"": "http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles"}
     transports = {
@@ -58,7 +58,7 @@ def test_the_profile_has_room_for_whole_images_and_keeps_the_network() -> None:
     assert used == {found.findtext("transport_id", namespaces=space) for found in transports.values()}
 
 
-def test_looking_for_a_file_loads_no_ros() -> None:
+def test_finding_a_file_loads_no_ros() -> None:
     code = (
         "import sys; from smart_caption_ros import files; files.config_file('caption.yaml'); "
         "assert 'rclpy' not in sys.modules"

@@ -1,4 +1,4 @@
-"""Files are whole or not there, whatever ends the writing."""
+"""Files are written whole or not at all, also after errors and kills."""
 
 import subprocess
 import sys
@@ -40,7 +40,7 @@ def test_a_file_that_is_there_keeps_its_content_until_the_block_has_ended(tmp_pa
     assert path.read_bytes() == b"new"
 
 
-def test_what_is_being_written_lies_beside_the_file_and_does_not_end_as_it_does(tmp_path: Path) -> None:
+def test_the_unfinished_file_is_in_the_same_folder_with_another_suffix(tmp_path: Path) -> None:
     with replaced_atomically(tmp_path / "picture.png") as unfinished:
         assert unfinished.parent == tmp_path
         assert unfinished.suffix == UNFINISHED
@@ -48,7 +48,7 @@ def test_what_is_being_written_lies_beside_the_file_and_does_not_end_as_it_does(
 
 
 @pytest.mark.parametrize("failure", [ValueError("no"), OSError("disk full"), KeyboardInterrupt()])
-def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, failure: BaseException) -> None:
+def test_a_failure_keeps_the_old_file_and_leaves_nothing_else(tmp_path: Path, failure: BaseException) -> None:
     path = tmp_path / "report.json"
     path.write_bytes(b"old")
     with pytest.raises(type(failure)) as raised:
@@ -58,13 +58,13 @@ def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, failure
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_fails_before_anything_is_written_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failure_before_anything_is_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no"), replaced_atomically(tmp_path / "report.json"):
         raise ValueError("no")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_cannot_get_its_name_is_not_left_under_another(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_renamed_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "a folder"
     path.mkdir()
     with pytest.raises(IsADirectoryError):
@@ -72,7 +72,7 @@ def test_a_file_that_cannot_get_its_name_is_not_left_under_another(tmp_path: Pat
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_folder_has_to_exist_and_the_error_names_the_file_that_was_wanted(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error_with_the_name_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "absent" / "report.json"
     with pytest.raises(FileNotFoundError) as raised:
         write_bytes_atomically(path, b"new")
@@ -115,13 +115,13 @@ def test_two_processes_that_write_one_file_do_not_disturb_each_other(tmp_path: P
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_text_is_utf8_and_its_line_ends_stay(tmp_path: Path) -> None:
+def test_a_text_is_written_as_utf8_with_its_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "captions.txt"
     write_text_atomically(path, "un café\r\nein Hund ✓\n")
     assert path.read_bytes() == "un café\r\nein Hund ✓\n".encode()
 
 
-def test_importing_it_loads_the_standard_library_alone() -> None:
+def test_importing_files_loads_only_the_standard_library() -> None:
     loaded = (
         "import sys; before = set(sys.modules); import smart_caption_ros.files\n"
         "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"

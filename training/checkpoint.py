@@ -44,7 +44,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def with_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Put ``prefix.`` before every name."""
+    """Prepend ``prefix.`` to every name."""
     return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
 
 

@@ -1,4 +1,4 @@
-"""The command line of every workstation tool: options by typer, errors in one sentence, exit statuses.
+"""Run the commands of the workstation: options by typer, errors in one sentence, exit statuses.
 
 A command is a function with typed parameters; its docstring is the help text and its parameters are the options::
 
@@ -22,8 +22,8 @@ from typing import Annotated
 
 import typer
 
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
-"""Exit statuses: the command failed, was called in a wrong way (by typer), was stopped with Ctrl-C."""
+FAILED, INTERRUPTED = 1, 130
+"""Exit statuses of a command that failed and of one that was stopped with Ctrl-C; wrong options have typer's, 2."""
 
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all).")]
 DeviceOption = Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda or cuda:N.")]
@@ -41,14 +41,14 @@ def run_command(
     An option whose type is a list takes several values, ``--bundle A B``, or is repeated.
 
     Args:
-        command: returns an exit status, None for 0. An error of the system that names no file is reported with the
-            command's parameter ``output``, if it has one.
-        program: how the command is called, for the help text.
+        command: function that returns an exit status, or None for 0. An OSError without a file name is reported with
+            the command's parameter ``output``, if it has one.
+        program: command line of the program, for the help text.
         errors: exceptions whose message is a sentence for the user.
-        stopped: answer to Ctrl-C.
+        stopped: message after Ctrl-C.
 
     Returns:
-        The exit status: 0, that of the command, :data:`FAILED`, :data:`USAGE` or :data:`INTERRUPTED`.
+        The exit status: that of the command, :data:`FAILED`, :data:`INTERRUPTED`, or 2 after wrong options.
     """
 
     @functools.wraps(command)
@@ -80,8 +80,8 @@ def errors_in_a_sentence(
 
     Args:
         errors: exceptions whose message is a sentence for the user; all others keep their traceback.
-        output: file that is written, for errors of the system that name no file.
-        stopped: answer to Ctrl-C.
+        output: file that the command writes; reported with an OSError without a file name.
+        stopped: message after Ctrl-C.
 
     Raises:
         typer.Exit: after one of ``errors`` or an OSError with :data:`FAILED`, after Ctrl-C with :data:`INTERRUPTED`.
@@ -106,11 +106,11 @@ def report_error(error: object) -> None:
 
 
 def repeat_list_options(arguments: Sequence[str], options: set[str]) -> list[str]:
-    """Write ``--bundle A B`` as ``--bundle A --bundle B``, which is what typer reads.
+    """Rewrite ``--bundle A B`` as ``--bundle A --bundle B``, the only form that typer reads.
 
     Args:
-        arguments: of the command line.
-        options: names of the options that take a list; every argument after one belongs to it, up to the next option.
+        arguments: arguments of the command line.
+        options: names of the options that take a list; all arguments up to the next option belong to them.
     """
     written: list[str] = []
     option, values = "", 0

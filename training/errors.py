@@ -14,7 +14,7 @@ class CheckpointError(Exception):
 
 
 class BackboneError(Exception):
-    """Weights of a backbone or detector are missing, or are those of another network."""
+    """Weights of a backbone or detector are missing, or belong to a different network; the message names the file."""
 
 
 class TrainingError(Exception):

@@ -12,7 +12,7 @@ from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.files import write_text_atomically
 from training.command_line import JsonOption, run_command
 from training.data.coco import read_results
-from training.errors import DataError
+from training.errors import CheckpointError, DataError
 from training.evaluation.comparison import Comparison, ModelCaptions, caption_references
 from training.evaluation.references import References, read_chair_data
 from training.paths import data_folder
@@ -23,14 +23,16 @@ def evaluate(
     engine: Annotated[str, typer.Option(help="Engine of the bundles (auto: the fastest that works).")] = "auto",
     checkpoint: Annotated[list[Path], typer.Option(help="best.safetensors of runs, run by torch.")] = [],  # noqa: B006
     captions: Annotated[list[Path], typer.Option(help="COCO result files.")] = [],  # noqa: B006
-    dataset: Annotated[str | None, typer.Option(help="flickr8k (default without --karpathy and --references).")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Data set: flickr8k (the default without --karpathy and --references).")
+    ] = None,
     split: Annotated[
         str | None,
         typer.Option(help="train, dev (default) or test; Karpathy's are train, restval, val (default), test."),
     ] = None,
     karpathy: Annotated[Path | None, typer.Option(help="dataset_coco.json: COCO by Karpathy's splits.")] = None,
-    references: Annotated[Path | None, typer.Option(help="COCO caption annotations, in place of a data set.")] = None,
-    images: Annotated[Path | None, typer.Option(help="Folder of their images, to run bundles on.")] = None,
+    references: Annotated[Path | None, typer.Option(help="COCO caption annotations, instead of a data set.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder of the images, for bundles and checkpoints.")] = None,
     instances: Annotated[list[Path], typer.Option(help="COCO instance annotations, for CHAIR.")] = [],  # noqa: B006
     chair_synonyms: Annotated[
         Path | None, typer.Option(help="Synonym list (default: lexicon/chair_synonyms.txt of the data folder).")
@@ -109,20 +111,16 @@ def _references(references: Path | None, karpathy: Path | None, split: str | Non
 
 def _caption_with_checkpoint(path: Path, references: References) -> tuple[str, ModelCaptions]:
     # Imported here, because bundles and result files need no torch.
-    from training.checkpoint import CheckpointError
     from training.engine.checkpoint_captions import CheckpointCaptioner
 
-    try:
-        captioner = CheckpointCaptioner(path)
-    except CheckpointError as error:
-        raise DataError(str(error)) from None
+    captioner = CheckpointCaptioner(path)
     captions = captioner.caption(list(references.captions), references.read_image, data_folder())
     facts = {"engine": "torch", "beam_size": captioner.experiment.evaluation.beam_size}
     return captioner.name, ModelCaptions(str(path), captions, facts=facts)
 
 
 def _with_unique_names(models: list[tuple[str, ModelCaptions]]) -> dict[str, ModelCaptions]:
-    """Append its place to a name that several models have."""
+    """Append its position to a name that several models have."""
     names = [name for name, _ in models]
     return {
         (name if names.count(name) == 1 else f"{name} {place}"): model for place, (name, model) in enumerate(models, 1)
@@ -131,7 +129,7 @@ def _with_unique_names(models: list[tuple[str, ModelCaptions]]) -> dict[str, Mod
 
 def main() -> int:
     """Run the command and return its exit status."""
-    return run_command(evaluate, "python -m training.evaluate", (BundleError, DataError, EngineError))
+    return run_command(evaluate, "python -m training.evaluate", (BundleError, CheckpointError, DataError, EngineError))
 
 
 if __name__ == "__main__":

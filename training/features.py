@@ -28,13 +28,18 @@ def features(
     engine: Annotated[str, typer.Option(help="Engine (auto: the fastest that works).")] = "auto",
     threads: ThreadsOption = None,
     save_every: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Photographs a file; a kill loses those that are not written yet.")
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Photographs per file; those that are not yet written are lost when the command is killed.",
+        ),
     ] = SHARD_IMAGES,
-    batch_size: Annotated[int, typer.Option(min=1, help="Photographs at once.")] = 16,
+    batch_size: Annotated[int, typer.Option(min=1, help="Photographs per batch.")] = 16,
 ) -> int:
     """Make a feature store of a folder of photographs.
 
-    The same command continues after a kill, and adds photographs that are new.
+    The same command continues a run that was stopped, and adds photographs that are new.
 
     \b
     Image ids:
@@ -58,7 +63,7 @@ def features(
 def main() -> int:
     """Run the command and return its exit status."""
     errors = (BundleError, DataError, DetectorError, EngineError)
-    return run_command(features, "python -m training.features", errors, "stopped; the same command goes on")
+    return run_command(features, "python -m training.features", errors, "stopped; the same command continues")
 
 
 if __name__ == "__main__":

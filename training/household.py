@@ -28,7 +28,10 @@ def household(
     seed: Annotated[int, typer.Option(help="Seed of the homes.")] = _DEFAULTS.seed,
     processes: Annotated[int | None, typer.Option(help="Rendering processes (default: one for each CPU core).")] = None,
 ) -> None:
-    """Render household scenes with ground truth and captions. Start it again to go on after a kill."""
+    """Render household scenes with ground truth and captions.
+
+    The same command continues a run that was stopped.
+    """
     processes = os.cpu_count() or 1 if processes is None else processes
     if sequences < 1 or processes < 1:
         raise HouseholdError("--sequences and --processes must be at least 1")
@@ -43,7 +46,7 @@ def main() -> int:
         household,
         "python -m training.household",
         errors=(HouseholdError,),
-        stopped="stopped; the same command goes on after the last finished frame",
+        stopped="stopped; the same command continues after the last finished frame",
     )
 
 

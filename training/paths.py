@@ -7,5 +7,5 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def data_folder() -> Path:
-    """Return the folder that ``SMART_CAPTION_DATA`` names, else ``../shared/data`` beside the checkout."""
+    """Return the data folder: ``SMART_CAPTION_DATA``, or else ``../shared/data`` beside the checkout."""
     return Path(os.environ.get("SMART_CAPTION_DATA", CHECKOUT.parent / "shared" / "data"))

@@ -26,7 +26,7 @@ def rooms(
     ],
     dev: Annotated[int, typer.Option(min=1, help="Photographs to hold out.")] = DEV_PHOTOGRAPHS,
 ) -> None:
-    """Caption real photographs of rooms, each from the best sources that it has.
+    """Caption real photographs of rooms, each from the best sources that are available for it.
 
     The same command continues a run that was stopped.
     """

@@ -18,8 +18,8 @@ def average(
 ) -> None:
     """Average the weights of runs that began with the same model (a model soup: Wortsman et al., ICML 2022).
 
-    Runs that fine-tune one model with other seeds or photographs end in one basin of the loss; the mean of their
-    weights is nearly as good as their ensemble, at the cost of one model.
+    Runs that fine-tune one model with different seeds or photographs end in the same basin of the loss; the mean of
+    their weights is nearly as good as their ensemble, at the cost of one model.
     """
     average_captioners({str(path): TrainedCaptioner.load(path) for path in models}).save(output)
     print(f"{output}: the average of {len(models)} models; score it before it ships")

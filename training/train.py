@@ -35,9 +35,9 @@ def train(
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
 ) -> int:
-    """Train the run, or the runs, of an experiment file. Start the same command again to resume after a kill.
+    """Train the run, or the runs, of an experiment file. The same command resumes a run that was stopped.
 
-    Under torchrun the same command is one run in several processes:
+    To train in several processes, start the command by torchrun:
     torchrun --nproc-per-node 4 -m training.train CONFIG
     """
     if threads:
@@ -48,7 +48,7 @@ def train(
         plan, chosen = _plan(config, run), choose_device(device)
     except (ConfigError, DeviceError) as error:
         problem = error
-    # The processes must be connected before one of them can report a problem for all.
+    # Only connected processes can agree on one of them to report the problem.
     processes = Processes(chosen, plan.precision if plan else "fp32")
     status = _report_errors(processes, plan, problem, run)
     processes.close()
@@ -63,7 +63,7 @@ def _plan(file: Path, run: Path | None) -> TrainingConfig | Recipe:
 def _report_errors(
     processes: Processes, plan: TrainingConfig | Recipe | None, problem: Exception | None, run: Path | None
 ) -> int:
-    """Train, and turn what goes wrong into a sentence and an exit status."""
+    """Train, report an error in one sentence, and return the exit status."""
     try:
         with processes.fail_in_all():
             if problem is not None:
@@ -81,11 +81,11 @@ def _report_errors(
     except RuntimeError as error:
         if not processes.is_lost_connection(error):
             raise
-        report_error("another process is gone; the same command goes on from the last checkpoint")
+        report_error("another process has ended; the same command resumes from the last checkpoint")
         return FAILED
     except KeyboardInterrupt:
         if processes.is_first:
-            print("stopped; the same command goes on from the last checkpoint", file=sys.stderr)
+            print("stopped; the same command resumes from the last checkpoint", file=sys.stderr)
         return INTERRUPTED
     return 0
 

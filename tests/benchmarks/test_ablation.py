@@ -20,7 +20,7 @@ def ablation(config: Path, *arguments: str, data: Path) -> subprocess.CompletedP
     )  # fmt: skip
 
 
-def test_every_value_is_trained_with_every_seed_and_a_second_call_trains_nothing_anew(tmp_path: Path) -> None:
+def test_every_value_is_trained_with_every_seed_and_a_second_call_trains_nothing(tmp_path: Path) -> None:
     config, output = write_config(tmp_path / "config.yaml", phases=PHASES), tmp_path / "ablation.json"
     arguments = ["--vary", "model.memory_slots=0,4", "--seeds", "1", "--runs", str(tmp_path / "runs")]
     arguments += ["--json", str(output)]
@@ -41,7 +41,7 @@ def test_every_value_is_trained_with_every_seed_and_a_second_call_trains_nothing
     ("vary", "sentence"),
     [("model.memory_slots", "--vary wants"), ("speed=1,2", "unknown key 'speed'")],
 )
-def test_a_malformed_choice_is_refused_before_anything_is_trained(tmp_path: Path, vary: str, sentence: str) -> None:
+def test_a_malformed_option_is_refused_before_anything_is_trained(tmp_path: Path, vary: str, sentence: str) -> None:
     config = write_config(tmp_path / "config.yaml", phases=PHASES)
     refused = ablation(config, "--vary", vary, "--runs", str(tmp_path / "runs"), data=tmp_path)
     assert refused.returncode == 1

@@ -1,3 +1,5 @@
+"""Recall of a detector on rendered frames."""
+
 import json
 import sys
 from pathlib import Path

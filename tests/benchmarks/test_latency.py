@@ -1,4 +1,4 @@
-"""The latency benchmark runs and says what it measured on."""
+"""The latency benchmark reports its figures and its environment."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from benchmarks.latency import main
 from tests.tiny_model import tiny_trained
 
 
-def test_latency_of_a_bundle_and_of_torch_are_reported_with_hardware_and_versions(
+def test_latency_of_a_bundle_and_of_torch_is_reported_with_hardware_and_versions(
     tiny_bundle: Path, tiny_checkpoint: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "latency.json"

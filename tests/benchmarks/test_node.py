@@ -12,7 +12,7 @@ from smart_caption_ros.measuring.agreement import golden_frames
 pytestmark = pytest.mark.needs_ros
 
 
-def test_captions_latency_work_and_processor_time_of_a_node_are_counted(tiny_bundle: Path, tmp_path: Path) -> None:
+def test_captions_latency_and_cpu_time_of_a_node_are_measured(tiny_bundle: Path, tmp_path: Path) -> None:
     from benchmarks.node import Settings, measure_node
 
     for number, frame in enumerate(golden_frames(2, 64, 48)):
@@ -25,7 +25,7 @@ def test_captions_latency_work_and_processor_time_of_a_node_are_counted(tiny_bun
     assert found["cpu_ms_per_caption"] > 0
 
 
-def test_the_captioner_alone_is_called_at_the_cameras_rate(tiny_bundle: Path) -> None:
+def test_the_captioner_is_called_directly_at_the_cameras_rate(tiny_bundle: Path) -> None:
     from benchmarks.node import call_directly
 
     captioner = Captioner.from_bundle(tiny_bundle)

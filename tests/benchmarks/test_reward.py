@@ -1,4 +1,4 @@
-"""The benchmark of the reward runs and reports both implementations."""
+"""The reward benchmark reports both implementations."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The training benchmark runs and says what it measured on."""
+"""The training benchmark reports its figures and its environment."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.training.small_flickr8k import write_config
 
 
-def test_both_objectives_and_the_rewards_share_are_reported_with_hardware_and_versions(tmp_path: Path) -> None:
+def test_both_objectives_and_the_share_of_the_reward_are_reported_with_hardware_and_versions(tmp_path: Path) -> None:
     config, output = write_config(tmp_path / "config.yaml"), tmp_path / "training.json"
     command = [sys.executable, "-m", "benchmarks.training", str(config), "--threads", "1", "--steps", "2"]
     command += ["--images", "40", "--words", "60", "--seed", "3", "--json", str(output)]

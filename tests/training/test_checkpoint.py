@@ -1,4 +1,4 @@
-"""Checkpoints are whole or absent, and strangers' files are refused."""
+"""Checkpoints are written whole or not at all, and other files are refused."""
 
 import pickle
 import subprocess
@@ -57,14 +57,14 @@ def test_a_checkpoint_is_read_whole_while_a_run_replaces_it(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", pickle.dumps({"a": 1})])
-def test_what_is_no_checkpoint_is_refused_and_never_unpickled(tmp_path: Path, content: bytes) -> None:
+def test_other_files_are_refused_and_never_unpickled(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "checkpoint.safetensors"
     path.write_bytes(content)
     with pytest.raises(CheckpointError, match="not a readable checkpoint"):
         load_checkpoint(path)
 
 
-def test_a_restored_optimizer_takes_the_very_same_steps() -> None:
+def test_a_restored_optimizer_takes_the_same_steps() -> None:
     torch.manual_seed(0)
     one, other = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
     first = torch.optim.Adam(one.parameters(), lr=0.1)

@@ -66,7 +66,7 @@ class Done:
 
 
 class Command:
-    """The command, run in this process and without Java, which most of these tests are not about."""
+    """Runs the command in this process, without Java."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self.monkeypatch, self.capsys = monkeypatch, capsys
@@ -93,7 +93,7 @@ def scored(done: Done, path: Path) -> dict[str, Any]:
     return document
 
 
-def test_a_bundle_is_scored_on_a_split_with_what_it_said_of_each_image(
+def test_a_bundle_is_scored_on_a_split_and_its_captions_are_reported(
     evaluate: Command, data: Path, tiny_bundle: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.json"
@@ -113,7 +113,7 @@ def test_a_bundle_is_scored_on_a_split_with_what_it_said_of_each_image(
     assert name in done.stdout
 
 
-def test_recorded_scores_are_in_the_manifest_of_a_bundle_that_still_loads(
+def test_recorded_scores_are_in_the_manifest_and_the_bundle_still_loads(
     evaluate: Command, tiny_bundle: Path, tmp_path: Path
 ) -> None:
     bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
@@ -126,7 +126,7 @@ def test_recorded_scores_are_in_the_manifest_of_a_bundle_that_still_loads(
     assert {"tokeniser", "beam_size", "engine", "date"} <= recorded.keys()
 
 
-def test_result_files_stand_side_by_side_with_paired_differences(evaluate: Command, coco: Path) -> None:
+def test_result_files_are_compared_with_paired_differences(evaluate: Command, coco: Path) -> None:
     out = coco / "out.json"
     options = ["--captions", coco / "poor.json", coco / "good.json", "--references", coco / "captions.json"]
     done = evaluate(*options, "--instances", coco / "instances.json", "--json", out, "--seed", "3")
@@ -151,7 +151,7 @@ def test_result_files_stand_side_by_side_with_paired_differences(evaluate: Comma
     assert "give COCO instances" in again["not_available"]["chair_i"]
 
 
-def test_what_is_not_scored_is_said(evaluate: Command, coco: Path) -> None:
+def test_captions_and_images_that_are_not_scored_are_counted_in_warnings(evaluate: Command, coco: Path) -> None:
     (coco / "some.json").write_text(json.dumps([{"image_id": i, "caption": "a dog"} for i in (1, 2, 99)]))
     out = coco / "out.json"
     done = evaluate("--captions", coco / "some.json", "--references", coco / "captions.json", "--json", out)
@@ -160,7 +160,9 @@ def test_what_is_not_scored_is_said(evaluate: Command, coco: Path) -> None:
     assert "1 of 3 images with references have no caption of some" in done.stderr
 
 
-def test_a_bundle_and_a_result_file_meet_on_coco_photographs(evaluate: Command, coco: Path, tiny_bundle: Path) -> None:
+def test_a_bundle_and_a_result_file_are_compared_on_coco_photographs(
+    evaluate: Command, coco: Path, tiny_bundle: Path
+) -> None:
     out = coco / "out.json"
     done = evaluate(
         "--bundle", tiny_bundle, "--captions", coco / "good.json", "--references", coco / "captions.json",
@@ -173,7 +175,7 @@ def test_a_bundle_and_a_result_file_meet_on_coco_photographs(evaluate: Command, 
     assert models[name]["per_image"]["2"]["caption"] == Captioner.from_bundle(tiny_bundle).caption(frame).text
 
 
-def test_karpathys_splits_are_a_data_set(evaluate: Command, coco: Path, tiny_bundle: Path) -> None:
+def test_a_bundle_is_scored_on_karpathys_splits(evaluate: Command, coco: Path, tiny_bundle: Path) -> None:
     images = [
         {
             "cocoid": image,
@@ -192,7 +194,7 @@ def test_karpathys_splits_are_a_data_set(evaluate: Command, coco: Path, tiny_bun
     assert document["images"] == 2
 
 
-def test_java_that_fails_is_not_the_end(
+def test_a_failing_java_leaves_the_other_metrics_available(
     evaluate: Command, coco: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_java(tmp_path / "java", "echo 'Error: broken' >&2; exit 1", monkeypatch)
@@ -201,7 +203,7 @@ def test_java_that_fails_is_not_the_end(
     assert "PTB tokeniser not available: the PTB tokeniser failed: Error: broken" in done.stdout
 
 
-def test_the_command_is_a_module_that_says_its_options() -> None:
+def test_the_module_prints_its_options() -> None:
     command = [sys.executable, "-m", "training.evaluate", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "--references" in done.stdout
@@ -223,7 +225,7 @@ def test_the_command_is_a_module_that_says_its_options() -> None:
         (["--captions", "good.json", "--references", "captions.json", "--json", "no/out.json"], 1, "cannot be written"),
     ],
 )
-def test_wrong_options_and_files_end_in_a_sentence(
+def test_wrong_options_and_files_are_refused_in_a_sentence(
     evaluate: Command, coco: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], status: int, complaint: str
 ) -> None:
     (coco / "stray.json").write_text(json.dumps([{"image_id": 99, "caption": "a dog"}]))

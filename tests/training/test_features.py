@@ -50,7 +50,7 @@ def features(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     return Command(monkeypatch, capsys, tiny_bundle)
 
 
-def test_the_store_holds_what_the_robots_vision_graph_sees(
+def test_the_store_has_the_tokens_of_the_robots_vision_graph(
     features: Command, tmp_path: Path, tiny_bundle: Path
 ) -> None:
     images = {}
@@ -70,7 +70,7 @@ def test_the_store_holds_what_the_robots_vision_graph_sees(
         assert read.image_size == (frame.shape[1], 70)
 
 
-def test_with_a_detector_the_store_holds_a_token_for_the_photograph_and_one_for_each_object(
+def test_with_a_detector_the_store_has_a_token_for_the_photograph_and_one_for_each_object(
     features: Command, tmp_path: Path, tiny_bundle: Path
 ) -> None:
     picture = np.full((64, 64, 3), 20, np.uint8)
@@ -94,7 +94,7 @@ def test_with_a_detector_the_store_holds_a_token_for_the_photograph_and_one_for_
     assert (status, "another source" in err) == (1, True)
 
 
-def test_a_file_that_is_no_detector_is_refused_in_a_sentence(features: Command, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_detector_is_refused_in_a_sentence(features: Command, tmp_path: Path) -> None:
     photograph(tmp_path / "photos" / "a.png", 1)
     for options, complaint in (
         (("--detector", tmp_path / "nowhere.onnx"), "there is no such detector"),
@@ -108,7 +108,7 @@ def test_a_file_that_is_no_detector_is_refused_in_a_sentence(features: Command, 
     assert not (tmp_path / "store").exists()
 
 
-def test_broken_photographs_are_named_and_counted_and_the_rest_is_there(features: Command, tmp_path: Path) -> None:
+def test_broken_photographs_are_named_and_counted_and_the_others_are_stored(features: Command, tmp_path: Path) -> None:
     for number in range(3):
         photograph(tmp_path / "photos" / f"{number}.png", number)
     (tmp_path / "photos" / "1.png").write_bytes((tmp_path / "photos" / "1.png").read_bytes()[:20])
@@ -124,7 +124,7 @@ def test_broken_photographs_are_named_and_counted_and_the_rest_is_there(features
     ]  # fmt: skip
 
 
-def test_photographs_that_came_since_are_added(features: Command, tmp_path: Path) -> None:
+def test_new_photographs_are_added_to_a_store(features: Command, tmp_path: Path) -> None:
     photograph(tmp_path / "photos" / "a.png", 1)
     assert features(tmp_path / "photos", "-o", tmp_path / "store", "--ids", "stem")[0] == 0
     first = (tmp_path / "store" / "shard-00000.tokens.npy").stat().st_mtime_ns
@@ -134,9 +134,7 @@ def test_photographs_that_came_since_are_added(features: Command, tmp_path: Path
     assert (tmp_path / "store" / "shard-00000.tokens.npy").stat().st_mtime_ns == first
 
 
-def test_killed_at_any_moment_it_leaves_whole_images_and_goes_on(
-    features: Command, tmp_path: Path, tiny_bundle: Path
-) -> None:
+def test_a_killed_command_leaves_whole_images_and_resumes(features: Command, tmp_path: Path, tiny_bundle: Path) -> None:
     for number in range(40):
         photograph(tmp_path / "photos" / f"{number}.png", number)
     options = [str(tmp_path / "photos"), "--save-every", "3", "--batch-size", "2", "--threads", "1"]
@@ -160,7 +158,7 @@ def test_killed_at_any_moment_it_leaves_whole_images_and_goes_on(
     assert not list(store.glob("*.unfinished"))
 
 
-def test_what_cannot_be_done_is_said_in_a_sentence(features: Command, tmp_path: Path) -> None:
+def test_wrong_folders_ids_and_bundles_are_refused_in_a_sentence(features: Command, tmp_path: Path) -> None:
     photograph(tmp_path / "photos" / "a.png", 1)
     photograph(tmp_path / "photos" / "below" / "a.png", 2)
     (tmp_path / "nothing").mkdir()

@@ -1,4 +1,4 @@
-"""From the files that users have to a trained, scored and exported captioner, in each format."""
+"""Training, scoring and export of a captioner of each format of features."""
 
 import json
 import sys
@@ -98,7 +98,7 @@ def test_every_format_gives_the_same_losses(data: Path, tmp_path: Path) -> None:
     assert losses["store"] == pytest.approx(losses["npz"], abs=2e-3)  # float16
 
 
-def test_a_run_on_features_goes_on_where_it_was_stopped(
+def test_a_stopped_run_on_features_resumes_to_the_same_weights(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     undisturbed = train(tmp_path, data, features=features_config("npz"))
@@ -144,7 +144,7 @@ def test_a_captioner_of_coco_photographs_is_trained_and_scored(
     ("changes", "minimum"),
     [({"vocabulary": "m2"}, 5), ({"vocabulary": "x_lan"}, 6), ({"vocabulary": "x_lan", "minimum_count": 11}, 11)],
 )
-def test_the_vocabulary_rule_is_a_choice_and_its_count_can_be_overridden(
+def test_the_vocabulary_follows_its_rule_or_the_given_minimum_count(
     data: Path, tmp_path: Path, changes: dict[str, object], minimum: int
 ) -> None:
     splits = Karpathy.load(data / "coco" / "dataset_coco.json")
@@ -165,7 +165,7 @@ def with_lengths(folder: Path, data: Path, **lengths: int) -> Trainer:
 @pytest.mark.parametrize(
     ("lengths", "longest"), [({}, 10), ({"max_caption_words": 4}, 4), ({"max_caption_words": 30}, 30)]
 )
-def test_the_longest_caption_of_training_is_a_choice_apart_from_that_of_the_search(
+def test_the_maximum_length_in_training_is_independent_of_that_in_search(
     data: Path, tmp_path: Path, lengths: dict[str, int], longest: int
 ) -> None:
     task = with_lengths(tmp_path, data, max_words=10, **lengths).task
@@ -191,7 +191,7 @@ def test_images_without_features_are_counted_before_training_begins(data: Path, 
         Trainer(config, data, tmp_path / "run", tmp_path / "cache")
 
 
-def test_a_captioner_of_a_bundles_tokens_is_exported_with_its_vision_graph(
+def test_a_captioner_of_a_bundles_tokens_is_exported_with_the_bundles_vision_graph(
     data: Path, tmp_path: Path, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import export.__main__ as export
@@ -223,7 +223,7 @@ def test_a_captioner_of_a_bundles_tokens_is_exported_with_its_vision_graph(
         (None, ("--vision-from", "BUNDLE"), "has a backbone of its own; leave --vision-from out"),
     ],
 )
-def test_what_no_bundle_can_see_is_not_exported(
+def test_a_captioner_whose_features_no_bundle_computes_is_not_exported(
     tiny_checkpoint: Path, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str], facts: object, options: tuple[str, ...], complaint: str,
 ) -> None:  # fmt: skip

@@ -1,3 +1,5 @@
+"""``python -m training.household``: refusals, and a rendered frame."""
+
 import json
 import subprocess
 import sys
@@ -39,7 +41,7 @@ def test_values_out_of_range_are_refused_in_a_sentence(
     assert not (tmp_path / "root").exists()
 
 
-def test_without_blender_it_says_what_to_install(
+def test_without_blender_the_error_names_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("training.datagen.household.blender.renderer.find_spec", lambda name: None)
@@ -48,7 +50,7 @@ def test_without_blender_it_says_what_to_install(
 
 
 @pytest.mark.needs_bpy
-def test_rendered_frame_shows_what_its_mask_says(tmp_path: Path) -> None:
+def test_a_rendered_frame_has_an_image_and_a_mask_that_agrees_with_its_labels(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",

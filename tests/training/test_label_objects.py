@@ -19,7 +19,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     return label.main()
 
 
-def test_a_teacher_labels_the_photographs_of_a_data_set_in_fractions(
+def test_a_detector_labels_the_photographs_of_a_data_set_with_boxes_in_fractions(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
@@ -37,7 +37,7 @@ def test_a_teacher_labels_the_photographs_of_a_data_set_in_fractions(
     assert "16 photographs" in capsys.readouterr().out
 
 
-def test_a_stopped_command_goes_on_where_it_was(
+def test_a_stopped_command_resumes(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
@@ -69,7 +69,7 @@ def test_household_frames_have_the_renderers_boxes_and_the_ids_of_their_captions
             assert pixels == pytest.approx(thing.box_xyxy, abs=0.1)
 
 
-def test_what_is_wrong_is_said_in_one_sentence(
+def test_wrong_options_are_refused_in_one_sentence(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SMART_CAPTION_DATA", str(data))

@@ -1,3 +1,5 @@
+"""``python -m training.rooms``: sources of captions, splits, resuming and refusals."""
+
 import json
 import shutil
 import sys
@@ -50,7 +52,7 @@ def test_every_photograph_gets_captions_of_its_best_sources(
     assert "1 photographs have no caption" in capsys.readouterr().out
 
 
-def test_words_about_photographs_for_measuring_are_never_used(
+def test_captions_of_photographs_that_are_reserved_for_measuring_are_never_used(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "out"
@@ -59,7 +61,9 @@ def test_words_about_photographs_for_measuring_are_never_used(
     assert all(sentence != withheld for each in everything(output).values() for _, sentence in each)
 
 
-def test_training_reads_the_result(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_result_is_a_coco_data_set_for_training(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run(monkeypatch, data, tmp_path / "out")
     names = {split: f"out/captions_{split}.json" for split in ("train", "dev")}
     dataset = CocoDataset.open(tmp_path, CocoOptions(captions=names, photographs="out/images"))
@@ -72,7 +76,7 @@ def test_training_reads_the_result(data: Path, tmp_path: Path, monkeypatch: pyte
     assert all((image["width"], image["height"]) == (120, 100) for image in record)
 
 
-def test_dev_has_human_captions_alone(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dev_has_only_human_captions(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(monkeypatch, data, tmp_path / "out")
     held_out = captions(tmp_path / "out", "dev")
     assert len(held_out) == 1
@@ -92,7 +96,7 @@ def test_captions_of_dev_photographs_are_not_retrieved_for_others(
     assert not described & {sentence for each in train.values() for _, sentence in each}
 
 
-def test_run_again_gives_the_same_and_asks_no_teacher_twice(
+def test_a_second_run_gives_the_same_and_asks_no_teacher_twice(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "out"
@@ -108,7 +112,7 @@ def test_run_again_gives_the_same_and_asks_no_teacher_twice(
     assert not list(output.rglob("*.unfinished"))
 
 
-def test_other_teachers_are_asked_anew(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_of_other_teachers_are_not_reused(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = tmp_path / "out"
     run(monkeypatch, data, output)
     (output / "teachers" / "teachers.json").write_text('{"answers": 0}')
@@ -152,7 +156,7 @@ def test_malformed_data_is_refused_in_a_sentence(
     "name",
     ["nyu_rooms/images.zip", "scenes/scenes.jsonl", "coco_mini/captions_val2017.json", "detectors/yolox_nano.onnx"],
 )
-def test_missing_data_is_named(
+def test_missing_data_is_named_in_the_error(
     name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (data / name).unlink()
@@ -160,7 +164,7 @@ def test_missing_data_is_named(
     assert name.split("/")[0] in capsys.readouterr().err
 
 
-def test_no_data_at_all_says_what_to_give(
+def test_a_missing_data_folder_is_refused_with_the_variable_to_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, tmp_path / "nowhere", tmp_path / "out") == 1

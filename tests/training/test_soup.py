@@ -33,7 +33,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: Path | str) -> int:
     return soup.main()
 
 
-def test_the_average_of_runs_has_the_mean_of_their_weights_and_the_data_of_all(
+def test_the_average_has_the_mean_of_the_weights_and_the_data_of_all_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = [tmp_path / f"{index}.safetensors" for index in range(3)]

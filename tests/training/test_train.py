@@ -1,4 +1,4 @@
-"""``python -m training.train`` as a user runs it, kills it, and runs it again."""
+"""``python -m training.train``: a whole run, and a run that is killed and resumed."""
 
 import json
 import os
@@ -31,14 +31,14 @@ def train(config: Path, run: Path, data: Path) -> subprocess.CompletedProcess[st
 
 
 def without_seconds(state: dict[str, Any]) -> dict[str, Any]:
-    """The state of a checkpoint but for how long everything took."""
+    """Remove the times from the state of a checkpoint."""
     history = [{**entry, "seconds": None} for entry in state["history"]]
     return {**state, "seconds": None, "history": history}
 
 
 @pytest.fixture(scope="module")
 def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that nothing disturbed."""
+    """The folder of a run that was not stopped."""
     folder = tmp_path_factory.mktemp("finished")
     done = train(write_config(folder / "config.yaml"), folder / "run", data)
     assert done.returncode == 0, done.stderr
@@ -56,14 +56,14 @@ def test_every_epoch_is_logged_with_loss_and_dev_scores(finished: Path) -> None:
     assert log[1]["loss"] < log[0]["loss"]
 
 
-def test_the_best_model_by_dev_cider_can_be_loaded_and_says_so(finished: Path) -> None:
+def test_the_best_model_by_dev_cider_can_be_loaded_and_records_its_score(finished: Path) -> None:
     trained = TrainedCaptioner.load(finished / "best.safetensors")
     log = [json.loads(line) for line in (finished / "log.jsonl").read_text().splitlines()]
     assert trained.record["dev"]["cider"] == max(entry["cider"] for entry in log)
     assert "ball" in trained.vocabulary.words
 
 
-def test_tensorboard_shows_every_step_and_the_dev_scores_of_every_epoch(finished: Path) -> None:
+def test_tensorboard_has_every_step_and_the_dev_scores_of_every_epoch(finished: Path) -> None:
     losses, scores = scalars(finished, "train/loss"), scalars(finished, "dev/cider")
     assert list(losses) == list(range(1, 16))
     log = [json.loads(line) for line in (finished / "log.jsonl").read_text().splitlines()]
@@ -75,7 +75,7 @@ def test_tensorboard_shows_every_step_and_the_dev_scores_of_every_epoch(finished
     assert all(speed > 0 for speed in scalars(finished, "train/images_per_second").values())
 
 
-def test_a_table_at_the_end_has_a_row_a_phase(finished: Path, data: Path) -> None:
+def test_the_table_at_the_end_has_a_row_for_each_phase(finished: Path, data: Path) -> None:
     again = train(finished.parent / "config.yaml", finished, data)
     for phase, epochs in (("frozen", "2/2"), ("end_to_end", "1/1"), ("self_critical", "2/2")):
         assert any(phase in line and epochs in line for line in again.stdout.splitlines())
@@ -91,7 +91,7 @@ def test_end_to_end_training_changes_the_backbone(finished: Path, data: Path) ->
 
 
 @pytest.mark.parametrize("kill_after_steps", [2, 7, 13])
-def test_a_killed_run_goes_on_bit_for_bit_as_if_never_killed(
+def test_a_killed_run_resumes_to_the_same_bits(
     finished: Path, data: Path, tmp_path: Path, kill_after_steps: int
 ) -> None:
     config, run = write_config(tmp_path / "config.yaml"), tmp_path / "run"
@@ -127,7 +127,7 @@ def test_a_run_folder_of_another_experiment_is_refused(finished: Path, data: Pat
     assert "Traceback" not in done.stderr
 
 
-def test_missing_data_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_missing_data_is_refused_with_the_variable_to_set(tmp_path: Path) -> None:
     done = train(write_config(tmp_path / "config.yaml"), tmp_path / "run", tmp_path)
     assert done.returncode == 1
     assert "SMART_CAPTION_DATA" in done.stderr

@@ -137,7 +137,7 @@ def _boxes(record: Mapping[str, Any], known: Mapping[str, int]) -> Boxes:
         np.array(record["scores"], np.float32),
     )
     if not len(found.xyxy) == len(found.class_ids) == len(found.scores):
-        raise ValueError("boxes, classes and scores are not as many")
+        raise ValueError("boxes, classes and scores differ in number")
     has_area = (found.xyxy[:, 2:] > found.xyxy[:, :2]).all(axis=1)
     return found.select(has_area & (found.class_ids >= 0) & (found.scores > 0))
 

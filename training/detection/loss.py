@@ -52,7 +52,7 @@ class Targets(NamedTuple):
 
 
 def targets_of(labels: Labels, images: Sequence[str], views: Sequence[View]) -> Targets:
-    """Transform the labels of images to the views of them; images without labels are allowed."""
+    """Transform the labels of images to random views of the images; images without labels are allowed."""
     boxes = [
         _boxes_in_view(labels.boxes[image], view) if image in labels.boxes else None
         for image, view in zip(images, views, strict=True)
@@ -117,8 +117,8 @@ def detection_loss(found: RawDetections, targets: Targets, cells: Tensor, stride
 
 
 def keeping_loss(found: RawDetections, before: RawDetections, kept: Tensor) -> Tensor:
-    """Distance of a detector's output from that of its first weights, so that it does not forget what its labels lack
-    (Li and Hoiem, Learning without Forgetting, ECCV 2016).
+    """Compute the distance of a detector's output from that of its first weights, so that it keeps its output on images
+    without labels (Li and Hoiem, Learning without Forgetting, ECCV 2016).
 
     A class is weighted by the difference of its scores (quality focal loss: Li et al., NeurIPS 2020), a box by the best
     score that the first weights gave to its cell.
@@ -150,7 +150,7 @@ def keeping_loss(found: RawDetections, before: RawDetections, kept: Tensor) -> T
 
 
 def _logits(scores: Tensor) -> Tensor:
-    """Logits of probabilities, finite and with finite gradients."""
+    """Compute the logits of probabilities, finite and with finite gradients."""
     return scores.clamp(min=1e-12).log() - (-scores.clamp(max=1 - 1e-6)).log1p()
 
 
@@ -182,7 +182,7 @@ def assigned_cells(targets: Targets, cells: Tensor, strides: Tensor) -> Tensor:
 
 
 def _by_class(values: Tensor, class_ids: Tensor, logits: Tensor) -> Tensor:
-    """Maximum of the (B, A, M) values of each class, (B, A, classes); 0 where a class has none."""
+    """Compute the maximum of the (B, A, M) values of each class, (B, A, classes); 0 for a class without values."""
     index = class_ids[:, None].expand(values.shape)
     return torch.zeros_like(logits).scatter_reduce(2, index, values, "amax")
 

@@ -149,13 +149,13 @@ def test_the_experiment_of_a_detector_has_its_own_keys(
         load_run(written(tmp_path, detection(**change)))
 
 
-def test_a_record_of_an_earlier_version_is_read_without_the_keys_that_are_gone() -> None:
+def test_keys_that_are_gone_are_ignored_in_a_record_of_an_earlier_version() -> None:
     gone = {"name": "p", "epochs": 1, "learning_rate": 0.1, "fresh_captioner": True, "objective": "language"}
     config = parse_record({**GOOD, "phases": [gone], "data": {"text": "captions.json", "max_words": 9}}, "record")
     assert (config.phases[0].name, config.data.max_words) == ("p", 9)
 
 
-def test_the_kinds_of_features_are_those_that_can_be_read() -> None:
+def test_every_kind_of_features_that_can_be_read_is_an_option() -> None:
     for kind in FEATURE_KINDS:
         given = ["f"] if kind == "tsv" else "f"
         assert FeaturesConfig(**{kind: given}).kind == kind

@@ -8,11 +8,11 @@ from training.data.flickr8k import Flickr8k
 from training.detection.labels import LabelWriter
 
 CLASSES = {"ball": "apple", "box": "book"}
-"""What the drawn shapes pass for."""
+"""Class of each drawn shape."""
 
 
 def write_labels(path: Path, data: Path, splits: tuple[str, ...] = ("train",)) -> Path:
-    """The box of the one shape in every drawing."""
+    """Write the box of the shape in every drawing."""
     dataset = Flickr8k(data / "flickr8k")
     with LabelWriter(path, {"made_by": "test", "classes": list(CLASSES.values())}) as writer:
         for image in (image for split in splits for image in dataset.split(split)):

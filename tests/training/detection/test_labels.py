@@ -1,4 +1,4 @@
-"""Files of labels: what is written is read, what is broken is named, what is unfinished goes on."""
+"""Files of labels: reading, malformed files, and resuming an unfinished file."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def write(path: Path, **images: list[tuple[list[float], str, float]]) -> Path:
     return path
 
 
-def test_boxes_are_read_as_they_were_written_for_the_classes_that_are_wanted(tmp_path: Path) -> None:
+def test_written_boxes_of_the_detectors_classes_are_read_back(tmp_path: Path) -> None:
     path = write(
         tmp_path / "a.jsonl", one=[([0.1, 0.2, 0.3, 0.4], "tvmonitor", 0.5), ([0, 0, 1, 1], "kite", 0.9)], two=[]
     )
@@ -32,7 +32,7 @@ def test_boxes_are_read_as_they_were_written_for_the_classes_that_are_wanted(tmp
     assert labels.labelled_classes("two").tolist() == [True, True, False]
 
 
-def test_the_name_of_a_data_set_of_a_mixture_goes_before_its_image_ids(tmp_path: Path) -> None:
+def test_the_image_ids_of_a_source_begin_with_its_name(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", one=[])
     write(tmp_path / "b.jsonl", one=[])
     labels = read_labels(["rooms=a.jsonl", "b.jsonl"], tmp_path, CLASSES)
@@ -45,7 +45,7 @@ def test_two_files_with_the_same_photograph_are_refused(tmp_path: Path) -> None:
         read_labels(["a.jsonl", "a.jsonl"], tmp_path, CLASSES)
 
 
-def test_boxes_without_an_area_in_the_photograph_are_left_out(tmp_path: Path) -> None:
+def test_boxes_without_area_inside_the_photograph_are_left_out(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", one=[([0.5, 0.5, 0.5, 0.9], "cup", 1.0), ([1.2, 0.1, 1.4, 0.9], "cup", 1.0)])
     assert len(read_labels(["a.jsonl"], tmp_path, CLASSES).boxes["one"]) == 0
 
@@ -61,7 +61,9 @@ def test_boxes_without_an_area_in_the_photograph_are_left_out(tmp_path: Path) ->
         ('{"detection_labels": 1, "classes": []}\n{"image": "a", "boxes": [], "classes": ["cup"], "scores": []}', "a:"),
     ],
 )
-def test_a_broken_file_is_named_with_the_line(tmp_path: Path, content: str | None, complaint: str) -> None:
+def test_a_malformed_file_is_refused_with_its_name_and_the_line(
+    tmp_path: Path, content: str | None, complaint: str
+) -> None:
     path = tmp_path / "a.jsonl"
     if content is not None:
         path.write_text(content)
@@ -70,7 +72,7 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, content: str | Non
     assert str(path) in str(caught.value)
 
 
-def test_an_unfinished_file_goes_on_and_a_line_cut_in_two_is_done_again(tmp_path: Path) -> None:
+def test_an_unfinished_file_is_continued_without_its_truncated_line(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     with LabelWriter(path, HEADER) as writer:
         writer.add("one", [], [], [])

@@ -1,4 +1,4 @@
-"""Which cells answer for which box, and that the loss falls where boxes and classes are right."""
+"""Assignment of cells to boxes, and the losses of correct, wrong and unlabelled output."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ WHOLE = View(0.0, 0.0, 1.0, 1.0, False)
 
 
 def targets(*boxes: tuple[list[float], int, float]) -> Targets:
-    """Of one frame in which both classes were looked for."""
+    """Make the targets of one frame whose labels cover both classes."""
     return Targets(
         torch.tensor([[box for box, _, _ in boxes]]).reshape(1, -1, 4),
         torch.tensor([[class_id for _, class_id, _ in boxes]]),
@@ -36,7 +36,7 @@ def loss(found: RawDetections, wanted: Targets) -> float:
 
 
 def perfect(wanted: Targets) -> RawDetections:
-    """What a detector would say that had learnt all of it."""
+    """Make the output of a perfect detector."""
     answers = assigned_cells(wanted, DETECTOR.cells, DETECTOR.strides)[0]
     scores, boxes = torch.full((1, len(DETECTOR.cells), 2), 1e-5), torch.zeros(1, len(DETECTOR.cells), 4)
     for index, class_id in enumerate(wanted.class_ids[0].tolist()):
@@ -47,7 +47,7 @@ def perfect(wanted: Targets) -> RawDetections:
 
 @pytest.mark.parametrize("side", [4.0, 20.0, 50.0, 90.0, 120.0, 200.0])
 @pytest.mark.parametrize("centre", [30.0, 113.0])
-def test_every_box_has_cells_in_its_middle_on_maps_that_suit_its_size(side: float, centre: float) -> None:
+def test_every_box_is_assigned_cells_near_its_centre_on_maps_for_its_size(side: float, centre: float) -> None:
     box = [(centre - side / 2) / 224, (centre - side / 4) / 224, (centre + side / 2) / 224, (centre + side / 4) / 224]
     answers = assigned_cells(targets((box, 0, 1.0)), DETECTOR.cells, DETECTOR.strides)[0, :, 0]
     assert answers.any()
@@ -57,7 +57,7 @@ def test_every_box_has_cells_in_its_middle_on_maps_that_suit_its_size(side: floa
     assert float(away.max()) <= 1.5
 
 
-def test_what_is_right_loses_nothing_and_what_is_wrong_loses_more() -> None:
+def test_correct_output_has_almost_no_loss_and_wrong_output_has_more() -> None:
     wanted = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0), ([0.5, 0.4, 0.9, 0.95], 1, 1.0))
     right = perfect(wanted)
     assert loss(right, wanted) < 0.01
@@ -68,13 +68,13 @@ def test_what_is_right_loses_nothing_and_what_is_wrong_loses_more() -> None:
     assert loss(right, targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0))) > 0.1  # sees a bed that is not there
 
 
-def test_a_box_counts_by_how_sure_the_teacher_is() -> None:
+def test_a_box_is_weighted_by_its_score() -> None:
     sure, unsure = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0)), targets(([0.1, 0.1, 0.4, 0.5], 0, 0.3))
     nothing = RawDetections(torch.full((1, len(DETECTOR.cells), 2), 0.02), torch.zeros(1, len(DETECTOR.cells), 4))
     assert loss(nothing, unsure) < 0.5 * loss(nothing, sure)
 
 
-def test_a_class_that_nobody_looked_for_is_no_mistake() -> None:
+def test_a_class_that_the_labels_do_not_cover_has_no_loss() -> None:
     wanted = targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0))
     found = perfect(wanted)
     found.class_scores[..., 1] = 0.95
@@ -83,7 +83,7 @@ def test_a_class_that_nobody_looked_for_is_no_mistake() -> None:
     assert loss(found, not_labelled) < 0.01
 
 
-def test_a_photograph_without_labels_teaches_nothing_but_has_a_gradient() -> None:
+def test_a_photograph_without_labels_has_a_loss_and_a_gradient_of_zero() -> None:
     labels = Labels(("cup", "bed"))
     detector = YoloxNano(("cup", "bed"))
     found = detector(torch.randint(0, 256, (2, 224, 224, 3), dtype=torch.uint8))
@@ -105,7 +105,7 @@ def test_the_loss_of_a_batch_is_the_sum_of_its_photographs() -> None:
     assert loss(found, both) == pytest.approx(sum(each), rel=1e-5)
 
 
-def test_boxes_move_with_the_view_and_leave_with_it() -> None:
+def test_boxes_are_transformed_to_the_view_and_dropped_outside_it() -> None:
     boxes = Boxes(
         np.array([[0.5, 0.5, 0.75, 1.0], [0.0, 0.0, 0.2, 0.2]], np.float32), np.array([1, 0]), np.ones(2, np.float32)
     )
@@ -115,7 +115,7 @@ def test_boxes_move_with_the_view_and_leave_with_it() -> None:
     np.testing.assert_allclose(found.boxes_xyxy[0, 0], [0.5, 0.0, 1.0, 1.0], atol=1e-6)
 
 
-def test_the_generalised_overlap_of_boxes_apart_falls_with_their_distance() -> None:
+def test_the_generalised_iou_of_disjoint_boxes_falls_with_their_distance() -> None:
     box = torch.tensor([[0.0, 0.0, 1.0, 1.0]])
     values = [float(generalised_iou(box, box + shift)) for shift in (0.0, 0.5, 2.0, 4.0)]
     assert values[0] == pytest.approx(1.0)
@@ -123,7 +123,7 @@ def test_the_generalised_overlap_of_boxes_apart_falls_with_their_distance() -> N
     assert values[-1] < -0.5
 
 
-def test_the_answers_of_autocast_in_16_bits_are_added_up_in_32() -> None:
+def test_output_in_bf16_is_summed_in_float32() -> None:
     wanted = targets(([0.2, 0.2, 0.6, 0.6], 1, 0.8))
     found = perfect(wanted)
     halves = RawDetections(*(part.bfloat16() for part in found))
@@ -142,7 +142,7 @@ def test_scores_of_0_and_1_have_a_finite_loss_and_gradient() -> None:
     assert torch.isfinite(scores.grad).all()
 
 
-def test_answers_that_stay_lose_nothing_and_those_that_move_are_drawn_back() -> None:
+def test_the_keeping_loss_is_zero_for_equal_output_and_pulls_changed_output_back() -> None:
     before = perfect(targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0), ([0.5, 0.4, 0.9, 0.95], 1, 0.7)))
     kept = torch.tensor([True])
     assert float(keeping_loss(before, before, kept)) == pytest.approx(0.0, abs=1e-6)
@@ -160,7 +160,7 @@ def test_answers_that_stay_lose_nothing_and_those_that_move_are_drawn_back() -> 
     assert float(boxes.grad[~sure].abs().max()) == 0
 
 
-def test_answers_to_frames_that_are_not_kept_may_move() -> None:
+def test_the_keeping_loss_ignores_frames_that_are_not_kept() -> None:
     before = perfect(targets(([0.1, 0.1, 0.4, 0.5], 0, 1.0)))
     moved = RawDetections((1 - before.class_scores).requires_grad_(), before.boxes_xyxy + 0.3)
     lost = keeping_loss(moved, before, torch.tensor([False]))

@@ -1,4 +1,4 @@
-"""Rare objects are shown more often, common ones as often as they come."""
+"""Images with rare objects are repeated."""
 
 import numpy as np
 from hypothesis import given
@@ -31,12 +31,12 @@ def test_an_uncertain_box_repeats_its_photograph_less() -> None:
     assert 1 < unsure < sure <= MAX_REPEAT
 
 
-def test_a_photograph_without_boxes_comes_once() -> None:
+def test_a_photograph_without_boxes_is_not_repeated() -> None:
     labels, images = labels_of([], [(0, 1.0)])
     assert repeat_factors(labels, images)[0] == 1.0
 
 
-def test_photographs_without_labels_come_once_and_make_no_class_rarer() -> None:
+def test_photographs_without_labels_are_not_repeated_and_do_not_count_for_the_shares() -> None:
     labels, images = labels_of(*[[(0, 1.0)]] * 399, [(0, 1.0), (1, 1.0)])
     factors = repeat_factors(labels, [*images, "unlabelled", "another"])
     assert np.array_equal(factors[:-2], repeat_factors(labels, images))
@@ -44,7 +44,9 @@ def test_photographs_without_labels_come_once_and_make_no_class_rarer() -> None:
 
 
 @given(st.lists(st.floats(1.0, MAX_REPEAT), min_size=1, max_size=50), st.integers(0, 2**32))
-def test_an_epoch_has_each_photograph_about_as_often_as_its_factor_says(factors: list[float], seed: int) -> None:
+def test_an_epoch_has_each_photograph_as_often_as_its_factor_rounded_up_or_down(
+    factors: list[float], seed: int
+) -> None:
     order = draw_epoch(np.array(factors), np.random.default_rng(seed))
     times = np.bincount(order, minlength=len(factors))
     assert np.all((times >= np.floor(factors)) & (times <= np.ceil(factors)))

@@ -1,6 +1,6 @@
 """A captioner with buffers of every policy, which its hooks change.
 
-As a program it trains an experiment and writes down what every process sees of the buffers:
+As a program it trains an experiment and writes the values of the buffer ``bank`` in every process to files:
 ``python -m tests.training.engine.banked_captioner CONFIG --run FOLDER``.
 """
 

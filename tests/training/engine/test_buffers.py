@@ -44,7 +44,7 @@ def captioner_of(trainer: Trainer) -> Banked:
     return trainer.task.trained.captioner
 
 
-def test_hooks_are_told_the_place_in_the_run(data: Path, tmp_path: Path) -> None:
+def test_hooks_get_the_place_in_the_run(data: Path, tmp_path: Path) -> None:
     trainer = trainer_of(tmp_path, data)
     trainer.run()
     contexts = captioner_of(trainer).contexts
@@ -54,7 +54,7 @@ def test_hooks_are_told_the_place_in_the_run(data: Path, tmp_path: Path) -> None
     assert len({context.random.random() for context in contexts}) == 6
 
 
-def test_a_buffer_that_is_not_saved_is_in_no_file_and_made_anew(data: Path, tmp_path: Path) -> None:
+def test_a_buffer_that_is_not_saved_is_in_no_file(data: Path, tmp_path: Path) -> None:
     trainer = trainer_of(tmp_path, data)
     trainer.run()
     for file in ("checkpoint.safetensors", "best.safetensors"):
@@ -67,7 +67,7 @@ def test_a_buffer_that_is_not_saved_is_in_no_file_and_made_anew(data: Path, tmp_
     assert captioner_of(trainer).scratch.item() == 6
 
 
-def test_the_average_averages_a_buffer_only_where_its_policy_says_so(
+def test_a_buffer_is_averaged_only_if_its_policy_says_so(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     banks: list[Tensor] = []
@@ -90,7 +90,7 @@ def test_the_average_averages_a_buffer_only_where_its_policy_says_so(
 
 
 @pytest.mark.parametrize("stopped_after", [2, 3, 5])
-def test_a_resumed_run_has_the_buffers_of_one_that_was_not_stopped(
+def test_a_resumed_run_has_the_same_buffers_as_one_that_was_not_stopped(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped_after: int
 ) -> None:
     trainer_of(tmp_path / "whole", data).run()
@@ -112,7 +112,7 @@ def test_a_resumed_run_has_the_buffers_of_one_that_was_not_stopped(
     assert all(torch.equal(cut[name], tensor) for name, tensor in whole.items())
 
 
-def test_every_process_has_the_bank_of_the_first(data: Path, tmp_path: Path) -> None:
+def test_a_synchronised_buffer_has_the_first_processs_value_in_every_process(data: Path, tmp_path: Path) -> None:
     config = written(tmp_path, epochs=1)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--"]
     command += ["tests.training.engine.banked_captioner", str(config), "--run", str(tmp_path / "run"), "--threads", "1"]

@@ -1,4 +1,4 @@
-"""The device that a run takes, and what is said when it is not there."""
+"""Choice of the device, and errors about devices and processes."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from training.engine.distributed import DeviceError, check_compiler, choose_devi
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> "type[Machine]":
-    """Any number of GPUs and processes, as far as choosing goes."""
+    """Fake any number of GPUs and processes."""
     Machine.patch = monkeypatch
     return Machine
 
@@ -28,7 +28,7 @@ class Machine:
         self.patch.setenv("LOCAL_RANK", str(rank))
 
 
-def test_a_gpu_is_taken_where_there_is_one_for_every_process(machine: type[Machine]) -> None:
+def test_gpus_are_used_if_there_is_one_for_every_process(machine: type[Machine]) -> None:
     machine(gpus=0)
     assert choose_device("auto") == torch.device("cpu")
     machine(gpus=2)
@@ -52,7 +52,7 @@ def test_a_gpu_is_taken_where_there_is_one_for_every_process(machine: type[Machi
         (4, 2, "cuda:1", "device cuda:1 is for one process"),
     ],
 )
-def test_a_device_that_is_not_there_is_refused_with_what_to_do(
+def test_a_missing_device_is_refused_with_advice(
     machine: type[Machine], gpus: int, processes: int, name: str, complaint: str
 ) -> None:
     machine(gpus, processes)
@@ -60,7 +60,7 @@ def test_a_device_that_is_not_there_is_refused_with_what_to_do(
         choose_device(name)
 
 
-def test_bf16_is_the_default_where_the_device_multiplies_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bf16_is_the_default_on_devices_with_bf16_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: not including_emulation)
     assert has_bf16_instructions(torch.device("cuda", 0))
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
@@ -79,7 +79,7 @@ def test_a_missing_compiler_is_found_before_training(monkeypatch: pytest.MonkeyP
         check_compiler(torch.device("cpu"))
 
 
-def test_what_is_wrong_in_every_process_is_said_once(tmp_path: Path) -> None:
+def test_an_error_in_every_process_is_reported_once(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m"]
     command += ["training.train", str(tmp_path / "absent.yaml")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

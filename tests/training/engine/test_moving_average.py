@@ -34,7 +34,7 @@ def test_the_average_is_the_geometric_series_over_all_states(values: list[float]
     assert average.tensors()["weight"].item() == pytest.approx(expected, abs=1e-4)
 
 
-def test_counters_are_taken_over_and_not_averaged() -> None:
+def test_integer_buffers_are_copied_and_not_averaged() -> None:
     module = Weighted()
     average = WeightAverage(module, 0.9)
     module.get_buffer("count").fill_(7)
@@ -42,7 +42,7 @@ def test_counters_are_taken_over_and_not_averaged() -> None:
     assert average.tensors()["count"].item() == 7
 
 
-def test_the_module_holds_the_average_for_a_while_and_then_its_own_state_again() -> None:
+def test_applied_sets_the_module_to_the_average_and_restores_its_state_also_after_an_error() -> None:
     module = Weighted()
     average = WeightAverage(module, 0.75)
     module.weight.data.fill_(4.0)

@@ -1,4 +1,4 @@
-"""How much of a run is done and how long the rest takes."""
+"""Steps of a run, its remaining time and its best epoch."""
 
 import pytest
 
@@ -14,7 +14,7 @@ PLAN = Plan(
 )
 
 
-def test_a_run_is_as_long_as_its_phases() -> None:
+def test_the_steps_of_a_run_are_those_of_its_phases() -> None:
     assert PLAN.steps == [[5, 5, 5], [9, 9]]
     assert PLAN.total == 3 * 5 + 2 * 9
     assert PLAN.done(Progress()) == 0
@@ -23,20 +23,20 @@ def test_a_run_is_as_long_as_its_phases() -> None:
     assert PLAN.done(Progress(phase=2)) == PLAN.total
 
 
-def test_the_rest_is_judged_by_the_last_epoch_of_the_phase() -> None:
+def test_the_remaining_time_is_estimated_from_the_last_epoch_of_the_phase() -> None:
     # 100 images a step-padded epoch in 50 s; 1 epoch and 4 steps are left, then 2 x 90 images.
     progress = Progress(epoch=1, step=1, seconds=999.0, history=[{"phase": "frozen", "epoch": 1, "seconds": 50.0}])
     assert PLAN.remaining_seconds(progress) == pytest.approx(0.5 * (2 * 100 - 20 + 180))
 
 
-def test_in_its_first_epoch_a_phase_is_judged_by_what_is_done_of_it() -> None:
+def test_in_the_first_epoch_of_a_phase_the_remaining_time_is_estimated_from_its_steps() -> None:
     assert PLAN.remaining_seconds(Progress()) is None
     history = [{"phase": "frozen", "epoch": epoch, "seconds": 1.0} for epoch in (1, 2, 3)]
     progress = Progress(phase=1, step=3, seconds=60.0, history=history)
     assert PLAN.remaining_seconds(progress) == pytest.approx(2.0 * (180 - 30))
 
 
-def test_nothing_is_left_of_a_finished_run() -> None:
+def test_a_finished_run_has_no_remaining_time() -> None:
     assert PLAN.remaining_seconds(Progress(phase=2)) == 0
 
 
@@ -55,7 +55,7 @@ def test_the_state_of_an_earlier_version_is_read() -> None:
     assert (progress.phase, progress.best_score, progress.phase_score, progress.stale_epochs) == (1, 0.5, 0.4, 2)
 
 
-def test_the_best_epoch_is_that_with_the_best_score_and_without_scores_the_last() -> None:
+def test_the_best_epoch_has_the_best_score_or_is_the_last_one_without_scores() -> None:
     progress = Progress()
     assert [progress.end_epoch(score) for score in (0.2, 0.1, 0.2, 0.3)] == [True, False, False, True]
     assert (progress.epoch, progress.stale_epochs) == (4, 0)

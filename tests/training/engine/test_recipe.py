@@ -58,7 +58,7 @@ def detector_data(data: Path, data_dir: Path) -> Path:
     return data
 
 
-def test_one_command_trains_every_run_and_averages_them_and_trains_nothing_twice(
+def test_one_command_trains_and_averages_all_runs_and_a_second_one_trains_nothing(
     detector_data: Path, tmp_path: Path
 ) -> None:
     labels = write_labels(tmp_path / "labels.jsonl", detector_data)
@@ -96,7 +96,7 @@ def test_one_command_trains_every_run_and_averages_them_and_trains_nothing_twice
     assert {log: log.read_text() for log in logs} == logs
 
 
-def test_a_run_may_have_the_backbone_that_another_has_fine_tuned(data: Path, tmp_path: Path) -> None:
+def test_a_run_can_use_the_backbone_that_another_run_has_fine_tuned(data: Path, tmp_path: Path) -> None:
     tuned = {**COMMON, "name": "tuned", "phases": [{**PHASE, "backbone_learning_rate": 1e-3, "epochs": 1}]}
     other = {**COMMON, "name": "other", "backbone": "run:tuned", "phases": [{**PHASE, "epochs": 1}]}
     done = train(written(tmp_path, recipe(runs=[tuned, other], average=[])), tmp_path / "run", data)
@@ -132,6 +132,6 @@ def test_a_malformed_recipe_is_refused_with_the_place(tmp_path: Path, changes: d
         load_recipe(file)
 
 
-def test_a_recipe_is_not_taken_for_a_single_run(tmp_path: Path) -> None:
+def test_a_recipe_is_refused_where_a_single_run_is_expected(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="expected one experiment, found a recipe of several runs"):
         load_run(written(tmp_path, recipe()))

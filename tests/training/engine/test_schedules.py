@@ -39,7 +39,7 @@ def test_constant_stays_at_the_rate_after_its_warm_up(warmup_steps: int) -> None
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_the_optimizer_has_the_rate_of_every_step_also_after_a_resume(schedule: str) -> None:
+def test_the_optimizer_gets_the_rate_of_every_step_also_after_a_resume(schedule: str) -> None:
     phase = PhaseConfig(name="p", epochs=1, learning_rate=3e-4, schedule=schedule, warmup_steps=5)
     expected = [3e-4 * SCHEDULES[schedule](step, 20, phase) for step in range(20)]
 
@@ -59,6 +59,6 @@ def test_the_optimizer_has_the_rate_of_every_step_also_after_a_resume(schedule: 
         assert used(done) == expected[done:]
 
 
-def test_the_width_in_the_rate_of_noam_is_a_setting_of_the_phase() -> None:
+def test_the_rate_of_noam_depends_on_schedule_width() -> None:
     wide, narrow = (rates("noam", range(3), warmup_steps=2, schedule_width=width) for width in (512, 128))
     assert narrow == pytest.approx([2 * rate for rate in wide])

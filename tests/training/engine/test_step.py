@@ -1,4 +1,4 @@
-"""A step is the same in one process or two, whole or in parts; and it stops before it learns nonsense."""
+"""A step is the same in one process or two, whole or in parts; a diverging loss ends the run."""
 
 import os
 import shutil
@@ -70,7 +70,7 @@ def assert_same_curves(run: Path, whole: Path) -> None:
     assert scalars(run, "dev/cider") == pytest.approx(scalars(whole, "dev/cider"), abs=1e-5)
 
 
-def test_two_processes_have_the_losses_of_one_with_the_same_batches(whole: Path, data: Path, tmp_path: Path) -> None:
+def test_two_processes_have_the_same_losses_as_one(whole: Path, data: Path, tmp_path: Path) -> None:
     config = experiment(tmp_path, XE, END_TO_END, SCST)
     done = torchrun(config, tmp_path / "run", data)
     assert done.returncode == 0, done.stderr
@@ -79,7 +79,7 @@ def test_two_processes_have_the_losses_of_one_with_the_same_batches(whole: Path,
     assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 8
 
 
-def test_accumulated_gradients_are_those_of_the_whole_batch(whole: Path, data: Path, tmp_path: Path) -> None:
+def test_accumulated_gradients_equal_those_of_the_whole_batch(whole: Path, data: Path, tmp_path: Path) -> None:
     phases = [{**phase, "accumulate": parts} for phase, parts in ((XE, 2), (END_TO_END, 3), (SCST, 5))]
     assert_same_curves(trained(tmp_path, data, *phases), whole)
 
@@ -90,7 +90,7 @@ def test_more_processes_or_parts_than_images_are_refused(data: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_the_precision_is_that_of_the_experiment(data: Path, tmp_path: Path, precision: str) -> None:
+def test_the_captioner_computes_in_the_precision_of_the_experiment(data: Path, tmp_path: Path, precision: str) -> None:
     seen = []
 
     class Watching(CrossEntropy):
@@ -104,7 +104,9 @@ def test_the_precision_is_that_of_the_experiment(data: Path, tmp_path: Path, pre
     assert set(seen) == {{"fp32": torch.float32, "bf16": torch.bfloat16}[precision]}
 
 
-def test_a_photograph_that_one_process_cannot_read_ends_all_with_one_sentence(data: Path, tmp_path: Path) -> None:
+def test_a_photograph_that_one_process_cannot_read_ends_all_processes_with_one_sentence(
+    data: Path, tmp_path: Path
+) -> None:
     broken = shutil.copytree(data, tmp_path / "data")
     with zipfile.ZipFile(data / "flickr8k" / "images_224.zip") as old:
         photographs = {name: old.read(name) for name in old.namelist()}
@@ -129,7 +131,7 @@ def largest_weight(run: Path) -> float:
     return max(float(value.abs().max()) for name, value in tensors.items() if name.startswith("captioner."))
 
 
-def test_an_exploding_loss_leaves_the_last_weights_that_were_good(data: Path, tmp_path: Path) -> None:
+def test_an_exploding_loss_keeps_the_last_good_checkpoint(data: Path, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"the loss is .*, at wild 1/1, step 1; .*lower learning_rate"):
         trained(tmp_path, data, STEADY, WILD)
     _, state = load_checkpoint(tmp_path / "run" / "checkpoint.safetensors")
@@ -137,14 +139,14 @@ def test_an_exploding_loss_leaves_the_last_weights_that_were_good(data: Path, tm
     assert largest_weight(tmp_path / "run") < 10
 
 
-def test_an_epoch_that_ends_with_an_explosion_is_not_kept(data: Path, tmp_path: Path) -> None:
+def test_an_epoch_that_ends_with_an_exploded_loss_is_not_saved(data: Path, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="at wild 1/1, step 1"):
         trained(tmp_path, data, {**WILD, "images_per_batch": 12})
     assert largest_weight(tmp_path / "run") < 10
     assert not (tmp_path / "run" / "best.safetensors").exists()
 
 
-def test_a_gradient_that_is_not_finite_is_not_learnt_from(
+def test_a_gradient_that_is_not_finite_ends_the_run_before_the_weights_change(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Edge(CrossEntropy):

@@ -1,4 +1,4 @@
-"""What a run does between its phases."""
+"""Phases of a run: their first weights, features, averages and ends."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def test_a_frozen_phase_after_fine_tuning_trains_on_features_of_the_fine_tuned_b
     np.testing.assert_allclose(features[:, 0], fresh.numpy(), atol=2e-3, rtol=2e-3)
 
 
-def test_a_phase_may_start_from_the_best_model_backbone_included(data: Path, tmp_path: Path) -> None:
+def test_from_best_loads_captioner_and_backbone_of_the_best_epoch(data: Path, tmp_path: Path) -> None:
     # The second phase spoils both halves; the third, at rate 0, shows what it started from.
     spoil = {**END_TO_END, "learning_rate": 0.3, "backbone_learning_rate": 0.01, "name": "spoil"}
     still = {**SCST, "learning_rate": 0.0, "from_best": True}
@@ -66,7 +66,7 @@ def test_a_phase_may_start_from_the_best_model_backbone_included(data: Path, tmp
     assert len(list((tmp_path / "features").iterdir())) == 2
 
 
-def test_the_average_of_the_weights_is_what_is_scored_kept_and_handed_on(data: Path, tmp_path: Path) -> None:
+def test_the_average_of_the_weights_is_scored_saved_and_passed_on(data: Path, tmp_path: Path) -> None:
     # An average that forgets next to nothing stays where the phase began, however far the weights go.
     learn = {**XE, "epochs": 8, "learning_rate": 3e-3, "warmup_steps": 5, "images_per_batch": 2}
     stray = {**XE, "name": "stray", "learning_rate": 0.3, "average": 1 - 1e-9, "from_best": True}
@@ -79,9 +79,7 @@ def test_the_average_of_the_weights_is_what_is_scored_kept_and_handed_on(data: P
     assert [entry["cider"] for entry in trainer.progress.history[-2:]] == [best, best]
 
 
-def test_with_crops_a_frozen_backbone_sees_new_views_of_the_photographs_and_stays_as_it_is(
-    data: Path, tmp_path: Path
-) -> None:
+def test_with_crops_a_frozen_backbone_gets_new_views_and_does_not_change(data: Path, tmp_path: Path) -> None:
     whole = trained(tmp_path / "whole", data, SCST)
     trainer = trained(tmp_path / "cropped", data, {**SCST, "crop": 0.5})
     assert len(list((tmp_path / "whole" / "features").iterdir())) == 2
@@ -99,7 +97,7 @@ def test_with_crops_a_frozen_backbone_sees_new_views_of_the_photographs_and_stay
     assert not torch.equal(first, other)
 
 
-def test_early_layers_of_a_backbone_stay_while_the_coarse_ones_learn(data: Path, tmp_path: Path) -> None:
+def test_backbone_coarse_only_trains_the_late_layers_alone(data: Path, tmp_path: Path) -> None:
     coarse = {**END_TO_END, "backbone_coarse_only": True}
     backbone = trained(tmp_path / "coarse", data, coarse).task.trained.backbone
     released = trained(tmp_path / "frozen", data, XE).task.trained.backbone
@@ -114,7 +112,7 @@ def test_early_layers_of_a_backbone_stay_while_the_coarse_ones_learn(data: Path,
     assert not torch.equal(next(both.parameters()), next(released.parameters()))
 
 
-def test_a_network_beside_the_backbone_is_seen_by_the_captioner_and_learns(data: Path, tmp_path: Path) -> None:
+def test_a_network_beside_the_backbone_provides_tokens_and_learns(data: Path, tmp_path: Path) -> None:
     trainer = trained(tmp_path, data, END_TO_END, beside=["efficientnet_lite1"])
     kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
     assert isinstance(kept.backbone, SideBySide)
@@ -125,14 +123,14 @@ def test_a_network_beside_the_backbone_is_seen_by_the_captioner_and_learns(data:
     assert any("EfficientNet-Lite1" in entry["name"] for entry in kept.record["backbone_trained_on"])
 
 
-def test_patience_ends_a_phase_and_the_next_one_begins(data: Path, tmp_path: Path) -> None:
+def test_patience_ends_a_phase_early(data: Path, tmp_path: Path) -> None:
     still = {**XE, "learning_rate": 0.0, "epochs": 9, "patience": 2}
     trainer = trained(tmp_path, data, still, {**still, "name": "again", "patience": 1})
     epochs = [(entry["phase"], entry["epoch"]) for entry in trainer.progress.history]
     assert epochs == [("frozen", 1), ("frozen", 2), ("frozen", 3), ("again", 1), ("again", 2)]
 
 
-def test_a_run_that_began_before_an_option_existed_goes_on(data: Path, tmp_path: Path) -> None:
+def test_a_run_that_began_before_an_option_existed_resumes(data: Path, tmp_path: Path) -> None:
     trained(tmp_path, data, XE)
     marker = tmp_path / "run" / "experiment.json"
     text = marker.read_text()
@@ -141,14 +139,14 @@ def test_a_run_that_began_before_an_option_existed_goes_on(data: Path, tmp_path:
     assert trained(tmp_path, data, XE).progress.phase == 1
 
 
-def test_a_run_goes_on_computed_in_another_way_but_not_as_another_experiment(data: Path, tmp_path: Path) -> None:
+def test_a_run_resumes_with_other_compute_options_but_not_as_another_experiment(data: Path, tmp_path: Path) -> None:
     trained(tmp_path, data, XE)
     assert trained(tmp_path, data, {**XE, "accumulate": 3}, checkpoint_minutes=9).progress.phase == 1
     with pytest.raises(ConfigError, match="another experiment"):
         trained(tmp_path, data, {**XE, "learning_rate": 1e-4})
 
 
-def test_a_run_may_start_from_the_weights_of_another(data: Path, tmp_path: Path) -> None:
+def test_start_from_loads_captioner_and_backbone_of_another_run(data: Path, tmp_path: Path) -> None:
     trained(tmp_path, data, XE, END_TO_END)
     other = tmp_path / "run" / "best.safetensors"
     still = {**SCST, "learning_rate": 0.0}
@@ -159,7 +157,7 @@ def test_a_run_may_start_from_the_weights_of_another(data: Path, tmp_path: Path)
         assert all(torch.equal(found[name], value) for name, value in expected.items())
 
 
-def test_a_run_that_starts_from_another_has_its_words_whatever_its_own_data_say(data: Path, tmp_path: Path) -> None:
+def test_start_from_takes_the_vocabulary_of_the_other_run(data: Path, tmp_path: Path) -> None:
     first = trained(tmp_path, data, XE).task.trained
     rare = {"minimum_count": 13, "max_words": 12}
     other = str(tmp_path / "run" / "best.safetensors")
@@ -172,7 +170,7 @@ def test_a_run_that_starts_from_another_has_its_words_whatever_its_own_data_say(
     assert words(start_from=other) == first.vocabulary
 
 
-def test_a_run_that_starts_from_another_has_the_detector_that_it_names_itself(data: Path, tmp_path: Path) -> None:
+def test_start_from_does_not_replace_the_detector_that_the_experiment_names(data: Path, tmp_path: Path) -> None:
     files = {}
     for name in ("before", "after"):
         detector = tiny_trained(class_names=DETECTION_CLASSES).backbone
@@ -199,7 +197,7 @@ def test_a_run_that_starts_from_another_has_the_detector_that_it_names_itself(da
     assert "after" in named
 
 
-def test_a_run_cannot_start_from_a_model_of_another_size(data: Path, tmp_path: Path) -> None:
+def test_start_from_a_model_of_another_size_is_refused(data: Path, tmp_path: Path) -> None:
     trained(tmp_path, data, XE)
     other = str(tmp_path / "run" / "best.safetensors")
     smaller = {"d_model": 16, "heads": 4, "d_ff": 64, "memory_slots": 4}
@@ -208,7 +206,7 @@ def test_a_run_cannot_start_from_a_model_of_another_size(data: Path, tmp_path: P
         Trainer(load_run(config), data, tmp_path / "second", tmp_path / "features")
 
 
-def test_a_detector_beside_the_backbone_is_seen_by_the_captioner_and_stays_as_it_is(data: Path, tmp_path: Path) -> None:
+def test_a_detector_beside_the_backbone_provides_tokens_and_does_not_change(data: Path, tmp_path: Path) -> None:
     detector = tiny_trained(class_names=DETECTION_CLASSES).backbone
     assert isinstance(detector, SideBySide)
     yolox = tmp_path / "yolox.safetensors"
