@@ -15,6 +15,7 @@ from export.source import Source
 from export.vision import IMAGE_SIZE
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT
+from training.data.datasets import merge_provenance
 from training.datagen.teachers.boxes import PROVENANCE as TEACHERS
 
 FORMATS = {False: 1, True: 2}
@@ -72,16 +73,15 @@ def _vision_facts(source: Source) -> dict[str, Any]:
     if source.lender is not None:
         theirs = source.lender.manifest
         return {
-            "trained_on": [*data, *(entry for entry in theirs["trained_on"] if entry not in data)],
+            "trained_on": merge_provenance(data, theirs["trained_on"]),
             "preprocessing": theirs["preprocessing"],
             "tokens": theirs["tokens"],
         }
     backbone = source.trained.backbone
     assert backbone is not None
     rows, columns = source.grid
-    theirs = source.trained.record["backbone_trained_on"]
     return {
-        "trained_on": [*data, *(entry for entry in theirs if entry not in data)],
+        "trained_on": merge_provenance(data, source.trained.record["backbone_trained_on"]),
         "preprocessing": {
             "width": IMAGE_SIZE, "height": IMAGE_SIZE, "channels": "bgr", "dtype": "uint8", "resize": "squash",
             "interpolation": "area where the frame shrinks, linear where it grows",

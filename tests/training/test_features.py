@@ -1,4 +1,4 @@
-"""``python -m training.features`` as a user runs it, kills it, and runs it again."""
+"""``python -m training.features``: stores, refusals, and a command that is killed and resumed."""
 
 import signal
 import subprocess

@@ -1,6 +1,6 @@
 """Data sets of captions: the registry by which experiments name them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -172,6 +172,14 @@ def provenance_of_record(record: Mapping[str, Any]) -> list[dict[str, str]]:
         record: of the captioner. Options that an earlier version had and this one lacks are ignored.
     """
     return provenance(build_config(DataConfig, record["experiment"]["data"], "record", ignore_unknown_keys=True))
+
+
+def merge_provenance(*sources: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join lists of names and terms, with each entry once."""
+    merged: list[dict[str, Any]] = []
+    for source in sources:
+        merged += [entry for entry in source if entry not in merged]
+    return merged
 
 
 def open_dataset(config: DataConfig, data: Path) -> CaptionDataset:

@@ -6,7 +6,7 @@ from typing import Any
 from training.checkpoint import load_checkpoint
 from training.configs.schema import ExperimentConfig
 from training.data.caption_dataset import CaptionDataset
-from training.data.datasets import provenance_of_record
+from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.feature_inputs import StoredFeatures, open_stored_features
 from training.data.photograph_inputs import Photographs
 from training.data.visual_batches import VisualInputs
@@ -67,5 +67,4 @@ def _backbone_provenance(path: Path) -> list[dict[str, Any]]:
     if path.suffix != CHECKPOINT_SUFFIX or not path.exists():
         return released_provenance(path)
     record = load_checkpoint(path)[1]["record"]
-    captions = provenance_of_record(record)
-    return [*captions, *(entry for entry in record["backbone_trained_on"] if entry not in captions)]
+    return merge_provenance(provenance_of_record(record), record["backbone_trained_on"])

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from training.data.datasets import merge_provenance
 from training.engine.trained_captioner import TrainedCaptioner
 
 
@@ -71,9 +72,8 @@ def _record(models: Sequence[TrainedCaptioner]) -> dict[str, Any]:
         {"name": each["name"], "seed": each["experiment"].get("seed"), "dev": each.get("dev")} for each in records
     ]
     if "backbone_trained_on" in record:
-        sources = [*record["backbone_trained_on"]]
-        for model in models[1:]:
-            learnt = [*model.caption_provenance, *model.record["backbone_trained_on"]]
-            sources += [entry for entry in learnt if entry not in sources]
-        record["backbone_trained_on"] = sources
+        others = [
+            each for model in models[1:] for each in (model.caption_provenance, model.record["backbone_trained_on"])
+        ]
+        record["backbone_trained_on"] = merge_provenance(record["backbone_trained_on"], *others)
     return record

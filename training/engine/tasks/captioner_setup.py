@@ -10,7 +10,7 @@ import torch
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.caption_dataset import CaptionDataset
-from training.data.datasets import open_dataset
+from training.data.datasets import merge_provenance, open_dataset
 from training.data.tokenizer import RULES, build_vocabulary
 from training.data.visual_batches import VisualInputs
 from training.data.visual_inputs import open_visual_inputs
@@ -117,6 +117,6 @@ def _start_from(first: TrainedCaptioner, trained: TrainedCaptioner, path: str) -
     trained.captioner.load_state_dict(first.captioner.state_dict())
     if first.backbone is not None and trained.backbone is not None:
         trained.backbone.trainable.load_state_dict(first.backbone.trainable.state_dict())
-        sources = trained.record["backbone_trained_on"]
-        learnt = [*first.caption_provenance, *first.record["backbone_trained_on"]]
-        sources += [entry for entry in learnt if entry not in sources]
+        trained.record["backbone_trained_on"] = merge_provenance(
+            trained.record["backbone_trained_on"], first.caption_provenance, first.record["backbone_trained_on"]
+        )

@@ -17,7 +17,7 @@ from torch import Tensor
 from training.checkpoint import under_prefix, with_prefix
 from training.configs.schema import DetectionExperimentConfig, DetectionPhaseConfig, TrainingConfig
 from training.data.augmentation import image_generators, random_view
-from training.data.datasets import open_dataset, provenance
+from training.data.datasets import merge_provenance, open_dataset, provenance
 from training.detection.labels import read_labels
 from training.detection.loss import Targets, detection_loss, keeping_loss, targets_of
 from training.detection.sampling import draw_epoch, repeat_factors
@@ -81,7 +81,7 @@ class DetectionTask:
         self._first_head = copy.deepcopy(self.detector.head).requires_grad_(False)
         self._record = {
             **self._first.record,
-            "trained_on": _joined(self._first.record["trained_on"], provenance(config.data)),
+            "trained_on": merge_provenance(self._first.record["trained_on"], provenance(config.data)),
             "boxes_by": self._labels.made_by,
             "photographs": int(labelled.sum()),
             "photographs_kept": max(len(places) for places in self._places) - int(labelled.sum()),
@@ -157,7 +157,3 @@ class DetectionTask:
 def _random_view(phase: DetectionPhaseConfig, image_bgr: np.ndarray, random: np.random.Generator) -> Any:
     flip = phase.flip and bool(random.random() < 0.5)
     return random_view(image_bgr, flip, phase.crop, random)
-
-
-def _joined(first: list[dict[str, str]], second: list[dict[str, str]]) -> list[dict[str, str]]:
-    return [*first, *(entry for entry in second if entry not in first)]
