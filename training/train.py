@@ -114,7 +114,7 @@ def _train_recipe(recipe: Recipe, processes: Processes) -> None:
 
 
 def main() -> int:
-    return run_command(train, "python -m training.train", stopped="stopped")
+    return run_command(train, "python -m training.train")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def draw(colour: str, shape: str, random: np.random.Generator) -> np.ndarray:
 
 
 def save_backbone(path: Path) -> None:
-    """A MobileNetV2 with random weights, as far as a released file is read: its convolutions, in order."""
+    """Save a MobileNetV2 with random weights: only its convolutions in order, which is what the reader uses."""
     import onnx
     from onnx import helper, numpy_helper
 
@@ -43,7 +43,7 @@ def save_backbone(path: Path) -> None:
 
 
 def make_data(root: Path) -> Path:
-    """``flickr8k/`` and ``backbones/mobilenetv2_float32.onnx`` (random weights) under ``root``."""
+    """Write ``flickr8k/`` and ``backbones/mobilenetv2_float32.onnx`` (random weights) below ``root`` and return it."""
     random = np.random.default_rng(0)
     (root / "flickr8k").mkdir(parents=True)
     (root / "backbones").mkdir()
@@ -66,7 +66,7 @@ def make_data(root: Path) -> Path:
 
 
 def write_config(path: Path, **changes: object) -> Path:
-    """An experiment of a minute's work at most."""
+    """Write an experiment of three phases that takes less than a minute."""
     experiment = {
         "name": "small",
         "backbone": "mobilenetv2_float32.onnx",
