@@ -49,15 +49,19 @@ def _tiny_captioner(family: str) -> Captioner:
 
 
 def tiny_visual(batch: int, tokens: int, seed: int, *, ragged: bool = False) -> Visual:
-    """Random tokens with boxes and image sizes; if ragged, each image has another number of them, the first all."""
+    """Random tokens with boxes and image sizes; if ragged, each image has another number of them, the first all.
+
+    Boxes of padding are zeros, as in a batch of stored features.
+    """
     random = torch.Generator().manual_seed(seed)
     counts = torch.randint(1, tokens + 1, (batch, 1), generator=random)
     counts[0] = tokens
-    corners = torch.rand(batch, tokens, 2, 2, generator=random).sort(dim=2).values
+    boxes = torch.rand(batch, tokens, 2, 2, generator=random).sort(dim=2).values.flatten(2)
+    mask = torch.arange(tokens)[None] < counts if ragged else None
     return Visual(
         torch.randn(batch, tokens, TOKEN_WIDTH, generator=random) * 2,
-        torch.arange(tokens)[None] < counts if ragged else None,
-        corners.flatten(2),
+        mask,
+        boxes if mask is None else boxes.where(mask[..., None], 0.0),
         torch.tensor([[640.0, 480.0]]).expand(batch, -1),
     )
 
