@@ -11,6 +11,7 @@ from rich.table import Table
 from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
+from smart_caption_ros.files import write_text_atomically
 from training.configs.schema import TrainingConfig
 from training.engine.progress import Plan, Progress
 from training.engine.run_folder import LOG
@@ -48,7 +49,8 @@ class RunReport:
         """
         self._folder, self._plan, self._progress = folder, plan, progress
         self._bar = _RunBar(plan, progress)
-        # A resumed run repeats the steps after the checkpoint: their first values are removed.
+        # A resumed run repeats the steps after the checkpoint: what was reported of them is removed.
+        _truncate(folder / LOG, len(progress.history))
         self._writer = SummaryWriter(str(folder / "tensorboard"), purge_step=progress.steps_done + 1)
 
     def __enter__(self) -> "RunReport":
@@ -94,6 +96,13 @@ class RunReport:
     def flush(self) -> None:
         """Write TensorBoard's events to disk; called before every checkpoint."""
         self._writer.flush()
+
+
+def _truncate(path: Path, lines: int) -> None:
+    """Keep the first lines of a text file, if it exists."""
+    written = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+    if len(written) > lines:
+        write_text_atomically(path, "".join(written[:lines]))
 
 
 def summary(
