@@ -56,6 +56,8 @@ class User:
         robot.wait_for(
             lambda: robot.node.count_publishers(f"{caption_topic}/text") and self._hears(caption_topic), "captions"
         )
+        # This process sees the node's subscription before the node sees this publisher; no call tells when it does.
+        robot.spin_for(0.3)
 
     def _hears(self, caption_topic: str) -> bool:
         return all(s.get_publisher_count() for s in self.robot.node.subscriptions if caption_topic in s.topic_name)

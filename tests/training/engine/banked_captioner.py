@@ -53,9 +53,6 @@ class Banked(Smart):
         self.scratch += 1
 
 
-FAMILIES["banked"] = Banked
-
-
 class Watched(Banked):
     """A bank that the test can read from outside."""
 

@@ -23,10 +23,13 @@ from training.objectives import OBJECTIVES, CrossEntropy
 from training.objectives.objective import BatchLoss
 
 # Twelve images: two batches of five, whose captions no two processes share evenly, and a short one.
-XE = {"name": "frozen", "epochs": 6, "learning_rate": 3e-3, "schedule": "constant", "images_per_batch": 5}
-END_TO_END = {**XE, "name": "end_to_end", "epochs": 1, "backbone_learning_rate": 1e-4, "crop": 0.8}
+XE = {"name": "frozen", "epochs": 7, "learning_rate": 3e-3, "schedule": "constant", "images_per_batch": 5}
+# Adam's first steps turn the rounding of gradients that are nearly 0 into steps of the learning rate, so it is small.
+END_TO_END = {
+    **XE, "name": "end_to_end", "epochs": 1, "learning_rate": 1e-4, "backbone_learning_rate": 1e-5, "crop": 0.8,
+}  # fmt: skip
 SCST = {**XE, "epochs": 1, "name": "rewarded", "objective": "self_critical", "beam_size": 3, "learning_rate": 1e-4}
-STEPS = 6 * 3 + 3 + 3
+STEPS = 7 * 3 + 3 + 3
 
 
 def experiment(folder: Path, *phases: dict[str, object], **changes: object) -> Path:
@@ -76,7 +79,7 @@ def test_two_processes_have_the_same_losses_as_one(whole: Path, data: Path, tmp_
     assert done.returncode == 0, done.stderr
     assert_same_curves(tmp_path / "run", whole)
     assert done.stdout.count("best model by dev CIDEr") == 1
-    assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 8
+    assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 9
 
 
 def test_accumulated_gradients_equal_those_of_the_whole_batch(whole: Path, data: Path, tmp_path: Path) -> None:
