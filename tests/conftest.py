@@ -94,7 +94,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "data_dir" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.needs_data)
-        # The files that trace captioners share their graphs, so one process runs them all; every other file stays whole.
+        # Files that trace captioners share the graphs, so one process runs them all; every other file stays whole.
         traces = "export" in item.path.parts or item.path.name == "test_conformance.py"
         item.add_marker(pytest.mark.xdist_group("export" if traces else str(item.path)))
 
