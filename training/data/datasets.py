@@ -1,5 +1,6 @@
 """Data sets of captions: the registry by which experiments name them."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,10 +59,12 @@ class MixtureOptions:
     """Several data sets in one experiment."""
 
     sources: dict[str, Any]
-    """For each source, by a name of choice: ``dataset``, its ``options`` and ``repeat``, how often its photographs
-    occur in an epoch; 0 leaves them out."""
+    """For each source, by a name of choice: ``dataset``, its ``options``, ``repeat`` (how often its photographs occur
+    in an epoch; 0 leaves them out) and ``weight`` (of its captions in the cross-entropy)."""
     scored: list[str] = field(default_factory=list)
     """Sources whose dev splits select the model; all where none is named."""
+    max_sentence_uses: int = 0
+    """Training photographs that share one sentence; 0 for any number. The others lose it, unless they have no other."""
 
     def __post_init__(self) -> None:
         if not self.sources:
@@ -73,19 +76,23 @@ class MixtureOptions:
         for name in self.scored:
             if name not in self.sources:
                 raise ValueError(f"scored: {name!r} is none of the sources, {', '.join(self.sources)}")
+        if self.max_sentence_uses < 0:
+            raise ValueError(f"max_sentence_uses must be 0 or more, not {self.max_sentence_uses}")
 
 
 def _check_source(where: str, name: Any, source: Any) -> None:
     if not isinstance(name, str) or "/" in name:
         raise ValueError(f"{where}: a source's name is a word without a slash")
-    if not isinstance(source, dict) or not source.keys() <= {"dataset", "options", "repeat"}:
-        raise ValueError(f"{where}: expected dataset, options and repeat, found {source!r}")
-    kind, repeat = source.get("dataset"), source.get("repeat", 1)
+    if not isinstance(source, dict) or not source.keys() <= {"dataset", "options", "repeat", "weight"}:
+        raise ValueError(f"{where}: expected dataset, options, repeat and weight, found {source!r}")
+    kind, repeat, weight = source.get("dataset"), source.get("repeat", 1), source.get("weight", 1.0)
     if kind not in DATASETS or kind == "mixture":
         known = ", ".join(known for known in DATASETS if known != "mixture")
         raise ValueError(f"{where}: dataset must be one of {known}, not {kind!r}")
     if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 0:
         raise ValueError(f"{where}: repeat must be a whole number, not {repeat!r}")
+    if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight < math.inf:
+        raise ValueError(f"{where}: weight must be a positive number, not {weight!r}; repeat: 0 leaves a source out")
     try:
         _options(source)
     except (TypeError, ValueError) as error:
@@ -103,8 +110,8 @@ def _open_mixture(data: Path, options: MixtureOptions) -> Mixture:
             opened = DATASETS[source["dataset"]].open(data, _options(source))
         except DataError as error:
             raise DataError(f"source {name}: {error}") from None
-        sources[name] = Source(opened, source.get("repeat", 1))
-    return Mixture(sources, options.scored or list(sources))
+        sources[name] = Source(opened, source.get("repeat", 1), source.get("weight", 1.0))
+    return Mixture(sources, options.scored or list(sources), options.max_sentence_uses)
 
 
 def _open_rooms(data: Path, options: RoomsOptions) -> CocoDataset:

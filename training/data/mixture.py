@@ -1,13 +1,17 @@
 """Several data sets as one: trained on all, scored on the dev splits of some."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
 
+from smart_caption_ros.files import sha256_of_bytes
 from training.data.caption_dataset import CaptionDataset
+from training.data.tokenizer import tokenize
 from training.errors import DataError
 
 
@@ -18,6 +22,8 @@ class Source:
     dataset: CaptionDataset
     repeat: int = 1
     """How often each of its photographs occurs in an epoch."""
+    weight: float = 1.0
+    """Weight of each of its captions in the cross-entropy."""
 
 
 @dataclass(frozen=True)
@@ -27,15 +33,28 @@ class Mixture:
     sources: Mapping[str, Source]
     scored: Sequence[str]
     """Sources whose dev and test splits make up those of the mixture."""
+    max_sentence_uses: int = 0
+    """Training photographs that share one sentence; 0 for any number."""
 
     @cached_property
     def captions(self) -> dict[str, Sequence[str]]:
-        """Captions of every image of every source, as written."""
-        return {
+        """Captions of every image of every source, as written.
+
+        Training photographs have only those that :attr:`max_sentence_uses` leaves.
+        """
+        captions: dict[str, Sequence[str]] = {
             f"{name}/{image}": captions
             for name, source in self.sources.items()
             for image, captions in source.dataset.captions.items()
         }
+        if self.max_sentence_uses:
+            trained_on = dict.fromkeys(self.split("train"))
+            captions |= _cap_uses({image: captions[image] for image in trained_on}, self.max_sentence_uses)
+        return captions
+
+    def weight_of(self, image: str) -> float:
+        """Return the weight of an image's captions in the cross-entropy."""
+        return self.sources[image.partition("/")[0]].weight
 
     def split(self, name: str) -> list[str]:
         """List the image ids of a split.
@@ -93,3 +112,28 @@ def _runs(images: Iterable[str]) -> Iterable[tuple[str, list[str]]]:
     """Group consecutive images of one source: the source's name and the image ids in it."""
     for source, run in groupby(images, lambda image: image.partition("/")[0]):
         yield source, [image.partition("/")[2] for image in run]
+
+
+def caption_weights(dataset: CaptionDataset, images: Sequence[str]) -> NDArray[np.float32]:
+    """Return the weight of each image's captions in the cross-entropy, (len(images),) float32.
+
+    All are 1 for a data set that is no mixture.
+    """
+    weights = [dataset.weight_of(image) if isinstance(dataset, Mixture) else 1.0 for image in images]
+    return np.array(weights, np.float32)
+
+
+def _cap_uses(captions: Mapping[str, Sequence[str]], limit: int) -> dict[str, list[str]]:
+    """Drop sentences of photographs once ``limit`` photographs have them, compared by their words.
+
+    Photographs are visited in the order of a hash of their ids, so that the first ones of a source have no advantage.
+    A photograph without any other sentence keeps the one that is used least, so every photograph keeps one.
+    """
+    uses: Counter[tuple[str, ...]] = Counter()
+    kept: dict[str, list[str]] = {}
+    for image in sorted(captions, key=lambda name: sha256_of_bytes(name.encode())):
+        words = {sentence: tuple(tokenize(sentence)) for sentence in captions[image]}
+        kept[image] = [sentence for sentence in captions[image] if uses[words[sentence]] < limit]
+        kept[image] = kept[image] or [min(captions[image], key=lambda sentence: uses[words[sentence]])]
+        uses.update({words[sentence] for sentence in kept[image]})
+    return kept

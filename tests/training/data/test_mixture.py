@@ -1,6 +1,7 @@
 """Several data sets trained as one."""
 
 import json
+from collections import Counter
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,17 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from smart_caption_ros.captioning import Bundle
 from tests.training.small_coco import make_coco
 from tests.training.small_flickr8k import SIZES, make_data, write_config
 from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
+from training.data.coco_dataset import CocoDataset
 from training.data.datasets import open_dataset, provenance
+from training.data.mixture import Mixture, Source, caption_weights
 from training.data.visual_batches import VisualBatch
 from training.engine import trainer as trainer_module
 from training.engine.experiment import load_run
@@ -22,6 +27,7 @@ from training.engine.trainer import Trainer
 from training.errors import ConfigError, DataError
 
 FLICKR8K = {"dataset": "flickr8k"}
+COCO = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}}
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +53,7 @@ def make_household(root: Path) -> None:
 def mixture(data: Path, scored: tuple[str, ...] = ("photos",), **sources: dict[str, Any]) -> dict[str, Any]:
     everything = {
         "photos": FLICKR8K,
-        "coco": {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}},
+        "coco": COCO,
         "home": {"dataset": "household", "options": {"folder": str(data / "household")}},
     }
     return {"sources": {**everything, **sources}, "scored": list(scored)}
@@ -77,6 +83,45 @@ def test_a_source_with_repeat_0_is_left_out_but_may_be_scored(data: Path) -> Non
     dataset = opened(data, photos={**FLICKR8K, "repeat": 0})
     assert not any(image.startswith("photos/") for image in dataset.split("train"))
     assert all(image.startswith("photos/") for image in dataset.split("dev"))
+
+
+def test_weights_are_those_of_the_sources_and_1_elsewhere(data: Path) -> None:
+    dataset = opened(data, coco={**COCO, "weight": 0.4, "repeat": 2})
+    images = dataset.split("train")
+    weights = caption_weights(dataset, images)
+    assert weights.dtype == np.float32
+    for image, weight in zip(images, weights, strict=True):
+        assert weight == pytest.approx(0.4 if image.startswith("coco/") else 1)
+    alone = open_dataset(DataConfig(dataset="flickr8k"), data)
+    assert caption_weights(alone, alone.split("train")).tolist() == [1.0] * SIZES["train"]
+
+
+def captioned(**captions: list[str]) -> Mixture:
+    """A mixture of one source, all of whose photographs but the last are trained on."""
+    names = list(captions)
+    return Mixture(
+        {"a": Source(CocoDataset(captions, {}, {"train": names[:-1], "dev": names[-1:]}))}, ["a"], max_sentence_uses=2
+    )
+
+
+def test_no_sentence_has_more_photographs_than_the_mixture_allows() -> None:
+    names = [f"p{number}" for number in range(6)]
+    shared = {name: ["A room.", "A room with a table.", f"a sofa in room {name}"] for name in names}
+    shared["p5"][1] = "a room with a table"
+    captions = captioned(**shared, dev=["A room."]).captions
+    left = Counter(sentence.lower().strip(".") for name in names for sentence in captions[f"a/{name}"])
+    assert left["a room"] == left["a room with a table"] == 2
+    assert all(f"a sofa in room {name}" in captions[f"a/{name}"] for name in names)
+    assert captions["a/dev"] == ["A room."]
+
+
+@given(st.lists(st.lists(st.sampled_from(["a bed", "a lamp", "a room"]), min_size=1), min_size=1, max_size=12))
+def test_every_photograph_keeps_a_caption_of_its_own_under_the_cap(sentences: list[list[str]]) -> None:
+    own = {f"p{number}": captions for number, captions in enumerate(sentences)}
+    captions = captioned(**own, dev=["a bed"]).captions
+    for name, before in own.items():
+        assert captions[f"a/{name}"]
+        assert set(captions[f"a/{name}"]) <= set(before)
 
 
 def test_photographs_of_any_order_come_from_their_own_source(data: Path) -> None:
@@ -109,13 +154,16 @@ def test_errors_of_missing_data_name_the_source(data: Path, tmp_path: Path) -> N
     ("options", "complaint"),
     [
         ({"sources": {}}, "sources: name at least one"),
-        ({"sources": {"a": 3}}, "sources: a: expected dataset, options and repeat"),
+        ({"sources": {"a": 3}}, "sources: a: expected dataset, options, repeat and weight"),
         ({"sources": {"a/b": FLICKR8K}}, "a source's name is a word without a slash"),
         (
             {"sources": {"a": {"dataset": "mixture"}}},
             "sources: a: dataset must be one of flickr8k, coco, rooms, househ",
         ),
         ({"sources": {"a": {**FLICKR8K, "repeat": -1}}}, "repeat must be a whole number, not -1"),
+        ({"sources": {"a": {**FLICKR8K, "weight": 0}}}, "weight must be a positive number, not 0; repeat: 0 leaves"),
+        ({"sources": {"a": {**FLICKR8K, "weight": "much"}}}, "weight must be a positive number, not 'much'"),
+        ({"sources": {"a": FLICKR8K}, "max_sentence_uses": -1}, "max_sentence_uses must be 0 or more, not -1"),
         ({"sources": {"a": {**FLICKR8K, "repeat": 0}}}, "sources: all have repeat 0"),
         ({"sources": {"a": {**FLICKR8K, "options": {"fodler": "x"}}}}, "sources: a: options: .*fodler"),
         ({"sources": {"a": {"dataset": "coco"}}}, "sources: a: options: give karpathy"),
