@@ -1,7 +1,6 @@
 """Flickr8k (Hodosh et al., 2013): images in a zip, captions in a CSV, official splits as lists of file names."""
 
 import csv
-import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from smart_caption_ros.imaging import ImageError, decode_image_bytes
 from training.data.caption_dataset import SPLITS
+from training.data.photographs import PhotographArchive
 from training.errors import DataError
 
 PROVENANCE = {
@@ -74,10 +73,7 @@ class Flickr8k:
         Raises:
             DataError: photographs are missing; says how many and names one.
         """
-        present = set(self._archive.namelist())
-        if missing := [image for image in images if image not in present]:
-            archive = self.root / "images_224.zip"
-            raise DataError(f"{archive}: {len(missing)} photographs are missing, for example {missing[0]}")
+        self._archive.check(images)
 
     def read_images(self, names: list[str]) -> np.ndarray:
         """Read photographs, (len(names), 224, 224, 3) uint8 BGR.
@@ -85,21 +81,8 @@ class Flickr8k:
         Raises:
             DataError: a photograph is missing or broken; names the archive and the photograph.
         """
-        return np.stack([self._read_image(name) for name in names])
-
-    def _read_image(self, name: str) -> np.ndarray:
-        try:
-            encoded = self._archive.read(name)
-        except (KeyError, zipfile.BadZipFile) as error:
-            raise DataError(f"{self.root / 'images_224.zip'}: {name} cannot be read ({error})") from None
-        try:
-            return decode_image_bytes(encoded)
-        except ImageError as error:
-            raise DataError(f"{self.root / 'images_224.zip'}: {name}: {error}") from None
+        return self._archive.read_all(names)
 
     @cached_property
-    def _archive(self) -> zipfile.ZipFile:
-        try:
-            return zipfile.ZipFile(self.root / "images_224.zip")
-        except (OSError, zipfile.BadZipFile) as error:
-            raise DataError(f"{self.root / 'images_224.zip'} cannot be read ({error})") from None
+    def _archive(self) -> PhotographArchive:
+        return PhotographArchive(self.root / "images_224.zip")

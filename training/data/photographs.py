@@ -1,11 +1,15 @@
-"""Reading photographs of a data set."""
+"""Reading photographs of a data set, from files and from zip archives."""
 
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.imaging import ImageError, read_image
+from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image
 from training.errors import DataError
 
 
@@ -23,3 +27,59 @@ def read_photograph(path: Path, image: str) -> NDArray[np.uint8]:
         return read_image(path)
     except ImageError as error:
         raise DataError(f"{path}, image {image}: {error}") from None
+
+
+@dataclass(frozen=True)
+class PhotographArchive:
+    """Photographs in a zip; the file is opened when it is first used."""
+
+    path: Path
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all members, in the order of the archive.
+
+        Raises:
+            DataError: the archive is missing or broken.
+        """
+        return self._archive.namelist()
+
+    def check(self, names: Iterable[str]) -> None:
+        """Check that photographs exist.
+
+        Raises:
+            DataError: some are missing; says how many and names one.
+        """
+        present = set(self.names)
+        if missing := [name for name in names if name not in present]:
+            raise DataError(f"{self.path}: {len(missing)} photographs are missing, for example {missing[0]}")
+
+    def read(self, name: str) -> NDArray[np.uint8]:
+        """Read a photograph, (H, W, 3) uint8 BGR.
+
+        Raises:
+            DataError: it is missing or broken; names the archive and the photograph.
+        """
+        try:
+            encoded = self._archive.read(name)
+        except (KeyError, zipfile.BadZipFile) as error:
+            raise DataError(f"{self.path}: {name} cannot be read ({error})") from None
+        try:
+            return decode_image_bytes(encoded)
+        except ImageError as error:
+            raise DataError(f"{self.path}: {name}: {error}") from None
+
+    def read_all(self, names: Sequence[str]) -> NDArray[np.uint8]:
+        """Read photographs of one size, (len(names), H, W, 3) uint8 BGR.
+
+        Raises:
+            DataError: a photograph is missing or broken; names the archive and the photograph.
+        """
+        return np.stack([self.read(name) for name in names])
+
+    @cached_property
+    def _archive(self) -> zipfile.ZipFile:
+        try:
+            return zipfile.ZipFile(self.path)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise DataError(f"{self.path} cannot be read ({error})") from None

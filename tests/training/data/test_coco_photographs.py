@@ -1,0 +1,77 @@
+"""The reader of coco_photographs, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.training.small_coco_photographs import make_coco_photographs
+from training.data.coco_photographs import CocoPhotographs
+from training.errors import DataError
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return make_coco_photographs(tmp_path)
+
+
+def rewrite(root: Path, **changes: object) -> None:
+    """Change the first entry."""
+    path = root / "captions.jsonl"
+    first, *others = path.read_text().splitlines()
+    path.write_text("\n".join([json.dumps({**json.loads(first), **changes}), *others]))
+
+
+def test_splits_have_the_photographs_that_people_described(root: Path) -> None:
+    dataset = CocoPhotographs(root)
+    assert dataset.split("dev") == ["dev_0.jpg", "dev_1.jpg", "dev_2.jpg", "dev_3.jpg"]
+    assert dataset.split("train") == ["train_0.jpg"], "train_1.jpg has no caption"
+    assert len(dataset.captions["dev_0.jpg"]) == 3
+    assert dataset.photographs["dev_0.jpg"].objects == ("dog",)
+    assert dataset.photographs["dev_0.jpg"].indoor is True
+    assert dataset.photographs["train_1.jpg"].statements == ("a cat is on the grass",)
+    assert dataset.read_images(["dev_0.jpg", "dev_1.jpg"]).shape == (2, 224, 224, 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"image": None}, "entry 1: image"),
+        ({"part": "test"}, "entry 1: part must be one of train, dev"),
+        ({"indoor": "yes"}, "indoor true or false"),
+        ({"sentences": "a dog"}, "sentences is no list of texts"),
+        ({"objects": [""]}, "objects is no list of texts"),
+    ],
+)
+def test_malformed_entries_are_named(root: Path, changes: dict[str, object], complaint: str) -> None:
+    rewrite(root, **changes)
+    with pytest.raises(DataError, match=complaint):
+        _ = CocoPhotographs(root).captions
+
+
+def test_an_image_with_two_entries_is_refused(root: Path) -> None:
+    rewrite(root, image="dev_1.jpg")
+    with pytest.raises(DataError, match="entry 4: image is missing, no text, or that of another entry"):
+        _ = CocoPhotographs(root).captions
+
+
+def test_an_unknown_split_is_refused(root: Path) -> None:
+    with pytest.raises(DataError, match="no captions in split 'test'; coco_photographs has train, dev"):
+        CocoPhotographs(root).split("test")
+
+
+def test_missing_photographs_are_named(root: Path) -> None:
+    dataset = CocoPhotographs(root)
+    dataset.check_photographs(["dev_0.jpg"])
+    with pytest.raises(DataError, match=r"images_224\.zip: 1 photographs are missing, for example nobody\.jpg"):
+        dataset.check_photographs(["dev_0.jpg", "nobody.jpg"])
+    with pytest.raises(DataError, match=r"nobody\.jpg"):
+        dataset.read_images(["nobody.jpg"])
+
+
+def test_the_real_data_has_the_stated_sizes(data_dir: Path) -> None:
+    dataset = CocoPhotographs(data_dir / "coco_photographs")
+    dev = dataset.split("dev")
+    assert (len(dataset.photographs), len(dev), len(dataset.split("train"))) == (4494, 150, 1276)
+    assert sum(dataset.photographs[image].indoor for image in dev) == 85
+    dataset.check_photographs(dataset.photographs)

@@ -1,0 +1,113 @@
+"""``coco_photographs`` of the data folder: COCO photographs of 224 x 224 with captions, statements and objects.
+
+``captions.jsonl`` has an object a line: ``image``, ``coco_id``, ``part`` (train or dev), ``indoor``, ``sentences``
+(people's captions, none for a third of the train part), ``statements`` (short sentences made from questions and
+answers) and ``objects`` (those of COCO's 80 classes that people or labels say are there).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from training.data.json_files import read_json_lines
+from training.data.photographs import PhotographArchive
+from training.errors import DataError
+
+PARTS = ("train", "dev")
+
+
+@dataclass(frozen=True)
+class DescribedPhotograph:
+    """What people and labels say of a photograph."""
+
+    part: str
+    """One of :data:`PARTS`."""
+    indoor: bool
+    """Whether it was taken inside a building, by a rule that is right for about nine of ten."""
+    sentences: Sequence[str]
+    """People's captions, as written."""
+    statements: Sequence[str]
+    """Short sentences made from questions and answers; only in the train part."""
+    objects: Sequence[str]
+    """Class names of COCO."""
+
+
+@dataclass(frozen=True)
+class CocoPhotographs:
+    """The data set in ``root`` (``images_224.zip``, ``captions.jsonl``); image ids are file names."""
+
+    root: Path
+
+    @cached_property
+    def photographs(self) -> dict[str, DescribedPhotograph]:
+        """Every photograph by image id, in file order.
+
+        Raises:
+            DataError: the file is missing or malformed; names the entry.
+        """
+        path = self.root / "captions.jsonl"
+        found: dict[str, DescribedPhotograph] = {}
+        for number, entry in enumerate(read_json_lines(path), 1):
+            where = f"{path}, entry {number}"
+            image, part, indoor = entry.get("image"), entry.get("part"), entry.get("indoor")
+            if not isinstance(image, str) or image in found:
+                raise DataError(f"{where}: image is missing, no text, or that of another entry")
+            if part not in PARTS or not isinstance(indoor, bool):
+                raise DataError(f"{where}: part must be one of {', '.join(PARTS)}, and indoor true or false")
+            sentences, statements, objects = (
+                _texts(where, entry, key) for key in ("sentences", "statements", "objects")
+            )
+            found[image] = DescribedPhotograph(part, indoor, sentences, statements, objects)
+        return found
+
+    @cached_property
+    def captions(self) -> dict[str, Sequence[str]]:
+        """People's captions of every image that has any, as written."""
+        return {image: photograph.sentences for image, photograph in self.photographs.items() if photograph.sentences}
+
+    def split(self, name: str) -> list[str]:
+        """List the images of a split that have people's captions, in file order.
+
+        Raises:
+            DataError: unknown split, or one without captions.
+        """
+        images = [image for image in self.captions if self.photographs[image].part == name]
+        if not images:
+            raise DataError(f"{self.root}: no captions in split {name!r}; coco_photographs has {', '.join(PARTS)}")
+        return images
+
+    def groups(self, images: Sequence[str]) -> list[list[str]]:
+        """Return all images as one group, without repetitions."""
+        return [list(dict.fromkeys(images))]
+
+    def check_photographs(self, images: Iterable[str]) -> None:
+        """Check that the photographs exist.
+
+        Raises:
+            DataError: photographs are missing; says how many and names one.
+        """
+        self._archive.check(images)
+
+    def read_images(self, names: list[str]) -> np.ndarray:
+        """Read photographs, (len(names), 224, 224, 3) uint8 BGR.
+
+        Raises:
+            DataError: a photograph is missing or broken; names the archive and the photograph.
+        """
+        return self._archive.read_all(names)
+
+    @cached_property
+    def _archive(self) -> PhotographArchive:
+        return PhotographArchive(self.root / "images_224.zip")
+
+
+def _texts(where: str, entry: dict[str, Any], key: str) -> tuple[str, ...]:
+    """Return a list of texts; empty where the entry has no such key."""
+    value = entry.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(text, str) and text.strip() for text in value):
+        raise DataError(f"{where}: {key} is no list of texts")
+    return tuple(value)
