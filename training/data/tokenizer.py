@@ -2,10 +2,10 @@
 
 import re
 import string
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 
 import spacy
 from spacy.language import Language
@@ -22,8 +22,14 @@ def _tokeniser() -> Language:
 
 def tokenize(caption: str) -> list[str]:
     """Split a caption as M2 does: spaCy's English tokeniser, lower case, without tokens of punctuation."""
-    tokens = (token.text.strip() for token in _tokeniser().make_doc(caption.lower()))
-    return [token for token in tokens if _HAS_WORD_CHARACTER.search(token)]
+    return list(chain.from_iterable(map(_tokenize_chunk, caption.lower().split())))
+
+
+# spaCy splits at white space and then splits each chunk by itself, and a data set has few distinct chunks.
+@lru_cache(maxsize=1 << 17)
+def _tokenize_chunk(chunk: str) -> tuple[str, ...]:
+    """Split a part of a caption that has no white space."""
+    return tuple(token.text for token in _tokeniser().make_doc(chunk) if _HAS_WORD_CHARACTER.search(token.text))
 
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -41,16 +47,18 @@ class VocabularyRule:
     words: Callable[[str], list[str]]
     minimum_count: int
     """Words that occur less often are unknown."""
+    version: str
+    """Changes with the words that the rule returns: cached words of another version are not used."""
 
 
 RULES = {
-    "m2": VocabularyRule(tokenize, 5),  # supplement of M2; the paper of SMArT builds on it
-    "x_lan": VocabularyRule(split_at_spaces, 6),  # X-LAN, Sec. 4.1
+    # Supplement of M2; the paper of SMArT builds on it.
+    "m2": VocabularyRule(tokenize, 5, f"1, spaCy {spacy.__version__}"),
+    "x_lan": VocabularyRule(split_at_spaces, 6, "1"),  # X-LAN, Sec. 4.1
 }
 
 
-def build_vocabulary(captions: Iterable[list[str]], minimum_count: int) -> Vocabulary:
+def build_vocabulary(counts: Mapping[str, int], minimum_count: int) -> Vocabulary:
     """Collect the words that occur ``minimum_count`` times or more, by descending frequency, ties by spelling."""
-    counts = Counter(word for caption in captions for word in caption)
     kept = sorted((word for word, n in counts.items() if n >= minimum_count), key=lambda w: (-counts[w], w))
     return Vocabulary((*SPECIAL, *kept))

@@ -9,8 +9,8 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
-from training.data.caption_dataset import CaptionDataset
 from training.data.datasets import merge_provenance, open_dataset
+from training.data.tokenized_captions import TokenizedCaptions, load_or_tokenize
 from training.data.tokenizer import RULES, build_vocabulary
 from training.data.visual_batches import VisualInputs
 from training.data.visual_inputs import open_visual_inputs
@@ -44,7 +44,7 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     Args:
         config: the experiment.
         data: folder of the data sets and released weights.
-        cache: folder for grid features, shared between runs.
+        cache: folder for tokenised captions and grid features, shared between runs.
 
     Raises:
         ConfigError: the model's hyper-parameters are wrong, or ``start_from`` is a different model.
@@ -53,9 +53,11 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     torch.manual_seed(config.seed)
     dataset = open_dataset(config.data, data)
     images = {split: dataset.split(split) for split in ("train", "dev")}
-    words = _words(config.data, dataset, images)
+    # The captions of each image once: an image of a mixture may be repeated.
+    places = {image: place for place, image in enumerate(dict.fromkeys(chain.from_iterable(images.values())))}
+    words = load_or_tokenize(cache, dataset.captions, list(places), config.data.vocabulary)
     first = TrainedCaptioner.load(CHECKOUT / config.start_from) if config.start_from else None
-    train_words = [words[image] for image in images["train"]]
+    train_words = words.select([places[image] for image in images["train"]])
     vocabulary = first.vocabulary if first is not None else _vocabulary(config.data, train_words)
     max_words = config.data.max_words
     captions = TrainingCaptions(train_words, vocabulary, max_words, config.data.max_caption_words or max_words)
@@ -65,25 +67,13 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record)
     if first is not None:
         _start_from(first, trained, config.start_from)
-    references = {image: [" ".join(caption) for caption in words[image]] for image in images["dev"]}
+    references = {image: [" ".join(caption) for caption in words[places[image]]] for image in images["dev"]}
     return CaptionerSetup(images, references, captions, inputs, trained)
 
 
-def _words(
-    config: DataConfig, dataset: CaptionDataset, images: Mapping[str, Sequence[str]]
-) -> dict[str, list[list[str]]]:
-    """Split the captions of the images of all splits into words."""
-    rule = RULES[config.vocabulary]
-    return {
-        image: [rule.words(caption) for caption in dataset.captions[image]]
-        for split in images.values()
-        for image in split
-    }
-
-
-def _vocabulary(config: DataConfig, captions: Sequence[Sequence[list[str]]]) -> Vocabulary:
+def _vocabulary(config: DataConfig, captions: TokenizedCaptions) -> Vocabulary:
     minimum_count = config.minimum_count or RULES[config.vocabulary].minimum_count
-    return build_vocabulary(chain.from_iterable(captions), minimum_count)
+    return build_vocabulary(captions.word_counts(), minimum_count)
 
 
 def _build_captioner(config: ExperimentConfig, vocabulary: Vocabulary, token_width: int) -> Captioner:

@@ -1,0 +1,63 @@
+"""Tokenisation of captions, and vocabularies."""
+
+import re
+from collections import Counter
+
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smart_caption_ros.captioning.vocabulary import SPECIAL
+from training.data.tokenizer import RULES, build_vocabulary, tokenize
+
+SPACY = spacy.blank("en")
+SPECIAL_CASES = sorted({case.lower() for case in SPACY.tokenizer.rules})
+"""Contractions, abbreviations and emoticons that spaCy splits by a list, ``:-)`` and ``o'clock`` among them."""
+PIECES = (*SPECIAL_CASES, "tree", "10km", "$5", "a@b.com", "snow-covered", *" \t\n\u00a0.,'()[]:;-/8xdé…", "  ")
+
+
+@pytest.mark.parametrize(
+    ("caption", "words"),
+    [
+        ("A child in a pink dress .", ["a", "child", "in", "a", "pink", "dress"]),
+        ('The man\'s dog, "Rex", runs!', ["the", "man", "'s", "dog", "rex", "runs"]),
+        ("  ", []),
+        ("2 dogs", ["2", "dogs"]),
+    ],
+)
+def test_captions_become_lower_case_words_without_punctuation(caption: str, words: list[str]) -> None:
+    assert tokenize(caption) == words
+
+
+@pytest.mark.parametrize(
+    ("caption", "words"),
+    [
+        ("A child in a pink dress .", ["a", "child", "in", "a", "pink", "dress"]),
+        ('The man\'s dog, "Rex", runs!', ["the", "mans", "dog", "rex", "runs"]),
+        ("A snow-covered hill.", ["a", "snowcovered", "hill"]),
+        (" . ", []),
+    ],
+)
+def test_x_lans_words_are_split_at_spaces_once_punctuation_is_deleted(caption: str, words: list[str]) -> None:
+    assert RULES["x_lan"].words(caption) == words
+
+
+def test_m2_keeps_words_seen_five_times_and_x_lan_six() -> None:
+    assert RULES["m2"].words is tokenize
+    assert {name: rule.minimum_count for name, rule in RULES.items()} == {"m2": 5, "x_lan": 6}
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=80), st.integers(1, 4))
+def test_the_vocabulary_holds_exactly_the_words_seen_often_enough(spoken: list[str], minimum: int) -> None:
+    words = build_vocabulary(Counter(spoken), minimum).words[len(SPECIAL) :]
+    assert set(words) == {word for word in spoken if spoken.count(word) >= minimum}
+    assert list(words) == sorted(words, key=lambda word: (-spoken.count(word), word))
+
+
+@settings(max_examples=100)
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=12), st.sampled_from(["", " "]))
+def test_m2s_words_are_those_of_spacy_on_the_whole_caption(pieces: list[str], separator: str) -> None:
+    caption = separator.join(pieces)
+    tokens = [token.text.strip() for token in SPACY(caption.lower())]
+    assert tokenize(caption) == [token for token in tokens if re.search("[a-z0-9]", token)]
