@@ -68,6 +68,8 @@ class PublishedStyle(_Wrapper):
         past: Tensor,
         state: PublishedState,
         encoded: tuple[Tensor, Tensor],
+        *,
+        attention: bool = True,
     ) -> Step:
         group = words.shape[1]
         memory, mask = (rows.values.flatten(0, 1) for rows in state[:2])
@@ -86,8 +88,8 @@ class PublishedStyle(_Wrapper):
         logits = self.smart.word_projection(x).unflatten(0, (-1, group))  # (B, G, 1, V)
         # The published search sorts all continuations. Ours does not, so their sort is done here, for its time alone.
         torch.sort(logits.log_softmax(dim=-1).flatten(1), dim=-1, descending=True)
-        attention = weights.mean(dim=1).unflatten(0, (-1, group))
-        return Step(logits, attention, PublishedState(state.memory, state.mask, inputs))
+        averaged = weights.mean(dim=1).unflatten(0, (-1, group))
+        return Step(logits, averaged, PublishedState(state.memory, state.mask, inputs))
 
 
 class ReorderedCache(_Wrapper):
@@ -111,6 +113,8 @@ class ReorderedCache(_Wrapper):
         past: Tensor,
         state: list[tuple[Rows, Rows]],
         encoded: EncodedImage,
+        *,
+        attention: bool = True,
     ) -> Step:
         group = words.shape[1]
         x = self.smart.word_embedding(words[..., 0]) + self.smart.positions[position + 1]  # (B, G, d)

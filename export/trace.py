@@ -155,6 +155,7 @@ class _Step(nn.Module):
     ) -> tuple[Tensor, ...]:
         encoded, state = self.found.encoded.unflatten(tensors), self.found.state.unflatten(tensors)
         logits, attention, state = self.captioner.decode(words[..., None], position, past, state, encoded)
+        assert attention is not None
         words, parents, chosen, scores, ended = select_continuations(
             logits.squeeze(2).float() + self.excluded, scores, ended
         )
@@ -184,6 +185,7 @@ class _Finish(nn.Module):
     ) -> tuple[Tensor, ...]:
         past = torch.cat([last_past, self.own.expand(last_scores.shape[0], -1, -1)], dim=2)
         found = backtrack(step_words, step_chosen, step_attention, past, last_scores)
+        assert found.attention is not None
         return found.words, found.log_probabilities, found.attention
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
+from tests.tiny_model import padded_logits
 from training.models.captioner import Captioner, Visual
 
 FORBIDDEN = (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id)
@@ -39,7 +40,7 @@ def plain_beam_search(
         for beam in (beam for beam in beams if not beam.ended):
             words = torch.tensor([[[Vocabulary.begin_id, *beam.words]]])
             with torch.no_grad():
-                logits = model(visual, words)[0, 0, -1].clone()
+                logits = padded_logits(model, visual, words)[0, 0, -1].clone()
             logits[list(forbidden)] = -torch.inf  # probabilities are normalised over the words that are allowed
             scores = logits.log_softmax(-1).tolist()
             continued += [

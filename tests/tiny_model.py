@@ -40,12 +40,17 @@ def _tiny_captioner(family: str) -> Captioner:
     visual, words = tiny_visual(8, 6, seed=0), tiny_captions(8, 2, seed=0)
     optimizer = torch.optim.Adam(captioner.parameters(), lr=0.01)
     for _ in range(60):
-        logits = captioner(visual, words[..., :-1])
+        logits = padded_logits(captioner, visual, words[..., :-1])
         loss = functional.cross_entropy(logits.flatten(0, -2), words[..., 1:].flatten(), ignore_index=PADDING_ID)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     return captioner.eval()
+
+
+def padded_logits(captioner: Captioner, visual: Visual, words: torch.Tensor) -> torch.Tensor:
+    """Logits (B, G, T, V) of padded captions (B, G, T); position t predicts word t + 1."""
+    return captioner.decode_captions(words, captioner.encode(visual))
 
 
 def tiny_visual(batch: int, tokens: int, seed: int, *, ragged: bool = False) -> Visual:

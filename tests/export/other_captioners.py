@@ -39,7 +39,14 @@ class AdditiveLstm(Captioner):
         return LstmState(Rows(start), Rows(torch.zeros_like(start)))
 
     def decode(
-        self, words: Tensor, position: Tensor | int, past: Tensor, state: LstmState, encoded: dict[str, Any]
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        past: Tensor,
+        state: LstmState,
+        encoded: dict[str, Any],
+        *,
+        attention: bool = True,
     ) -> Step:
         hidden, cell = state.hidden.values.flatten(0, 1), state.cell.values.flatten(0, 1)
         batch, group, length = words.shape
@@ -49,12 +56,12 @@ class AdditiveLstm(Captioner):
             scores = self.attention_score((query[:, :, None] + encoded["projected"][:, None]).tanh()).squeeze(-1)
             if encoded["mask"] is not None:
                 scores = scores.masked_fill(~encoded["mask"][:, None], -1e9)
-            attention = scores.softmax(dim=-1)
-            context = attention @ encoded["tokens"]
+            weights = scores.softmax(dim=-1)
+            context = weights @ encoded["tokens"]
             inputs = torch.cat([self.word_embedding(words[:, :, place]), context], dim=-1).flatten(0, 1)
             hidden, cell = self.cell(inputs, (hidden, cell))
             logits.append(self.word_projection(hidden).unflatten(0, (batch, group)))
-            attentions.append(attention)
+            attentions.append(weights)
         return Step(
             torch.stack(logits, dim=2),
             torch.stack(attentions, dim=2),
@@ -97,7 +104,14 @@ class TwoAxes(Captioner):
         return {"keys": Slots(tokens[:, :0].transpose(1, 2)), "nothing": None, "values": Slots(tokens[:, :0])}
 
     def decode(
-        self, words: Tensor, position: Tensor | int, past: Tensor, state: dict[str, Any], encoded: tuple[Tensor, Any]
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        past: Tensor,
+        state: dict[str, Any],
+        encoded: tuple[Tensor, Any],
+        *,
+        attention: bool = True,
     ) -> Step:
         (_, group, length), (tokens, mask) = words.shape, encoded
         x = self.word_embedding(words).flatten(1, 2)  # (B, G * T, d)
@@ -109,11 +123,11 @@ class TwoAxes(Captioner):
         scores = x @ tokens.transpose(1, 2)
         if mask is not None:
             scores = scores.masked_fill(~mask[:, None], -1e9)
-        attention = scores.softmax(dim=-1)
-        logits = self.word_projection(x + attention @ tokens)
+        over_tokens = scores.softmax(dim=-1)
+        logits = self.word_projection(x + over_tokens @ tokens)
         return Step(
             logits.unflatten(1, (group, length)),
-            attention.unflatten(1, (group, length)),
+            over_tokens.unflatten(1, (group, length)),
             {"keys": Slots(keys), "nothing": None, "values": Slots(values)},
         )
 

@@ -106,8 +106,8 @@ class Broken(AdditiveLstm):
     def broken(self, state: Any) -> Any:
         raise NotImplementedError
 
-    def decode(self, *inputs: Any) -> Step:
-        logits, attention, state = super().decode(*inputs)
+    def decode(self, *inputs: Any, **options: Any) -> Step:
+        logits, attention, state = super().decode(*inputs, **options)
         return Step(logits, attention, self.broken(state))
 
 
@@ -115,9 +115,9 @@ class GrowingRows(Broken):
     def broken(self, state: Any) -> Any:
         return state._replace(hidden=Rows(torch.cat([state.hidden.values, state.hidden.values], dim=2)))
 
-    def decode(self, words: Any, position: Any, past: Any, state: Any, encoded: Any) -> Step:
+    def decode(self, words: Any, position: Any, past: Any, state: Any, encoded: Any, **options: Any) -> Step:
         state = state._replace(hidden=Rows(state.hidden.values[:, :, :32]))
-        return super().decode(words, position, past, state, encoded)
+        return super().decode(words, position, past, state, encoded, **options)
 
 
 class FixedSlots(Broken):
@@ -125,8 +125,8 @@ class FixedSlots(Broken):
         state = super().initial_state(encoded, sequences)
         return state._replace(cell=Slots(state.cell.values))
 
-    def decode(self, words: Any, position: Any, past: Any, state: Any, encoded: Any) -> Step:
-        return super().decode(words, position, past, state._replace(cell=Rows(state.cell.values)), encoded)
+    def decode(self, words: Any, position: Any, past: Any, state: Any, encoded: Any, **options: Any) -> Step:
+        return super().decode(words, position, past, state._replace(cell=Rows(state.cell.values)), encoded, **options)
 
     def broken(self, state: Any) -> Any:
         return state._replace(cell=Slots(state.cell.values))
@@ -136,8 +136,8 @@ class OtherTree(Broken):
     def broken(self, state: Any) -> Any:
         return tuple(state)
 
-    def decode(self, words: Any, position: Any, past: Any, state: Any, encoded: Any) -> Step:
-        return super().decode(words, position, past, LstmState(*state), encoded)
+    def decode(self, words: Any, position: Any, past: Any, state: Any, encoded: Any, **options: Any) -> Step:
+        return super().decode(words, position, past, LstmState(*state), encoded, **options)
 
 
 class NoTensor(AdditiveLstm):

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 
@@ -18,20 +18,20 @@ def encode_captions(captions: Sequence[list[str]], vocabulary: Vocabulary, max_w
     return [[vocabulary.begin_id, *ids] for ids in encoded]
 
 
-def pad_groups(groups: Sequence[list[list[int]]], padding_id: int) -> Tensor:
-    """Pad the captions of B images to one tensor.
+def pad_groups(groups: Sequence[list[list[int]]], padding_id: int) -> NDArray[np.int64]:
+    """Pad the captions of B images to one array.
 
     Args:
         groups: for each image its encoded captions.
         padding_id: id of padding.
 
     Returns:
-        (B, G, T) int64, G of the image with most captions, T of the longest caption; missing captions are padding.
+        (B, G, T), G of the image with most captions, T of the longest caption; missing captions are padding.
     """
     count = max(len(group) for group in groups)
     length = max(len(caption) for group in groups for caption in group)
-    padded = torch.full((len(groups), count, length), padding_id)
+    padded = np.full((len(groups), count, length), padding_id, np.int64)
     for b, group in enumerate(groups):
         for g, caption in enumerate(group):
-            padded[b, g, : len(caption)] = torch.tensor(caption)
+            padded[b, g, : len(caption)] = caption
     return padded

@@ -4,15 +4,17 @@
 training and evaluation measure.
 """
 
+import copy
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.utils._pytree import tree_map_only
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.models.captioner import Captioner, Visual, reorder_rows
+from training.models.captioner import Captioner, Encoded, Visual, map_state, reorder_rows
 
 EXCLUDED = -1e9
 """Log probability of a choice that is excluded; finite, so that sums and float16 graphs stay free of NaN."""
@@ -36,6 +38,8 @@ class SearchSettings:
     """``best``: when every image's best beam has ended. The best caption is final, because scores only fall; other
     beams may be unfinished. ``all``: when every beam has ended; results are padded to ``max_words``. ``never``: after
     ``max_words``; the search then never waits for the device, so that a CUDA graph can capture it."""
+    attention: bool = True
+    """Whether the attention weights are returned."""
 
     def __post_init__(self) -> None:
         for name in ("beam_size", "max_words"):
@@ -52,8 +56,9 @@ class Hypotheses(NamedTuple):
     """(B, k, T) float32, natural, 0 after the end token."""
     scores: Tensor
     """(B, k) float32, sum of the log probabilities; there is no length normalisation."""
-    attention: Tensor
-    """(B, k, T, N) float32, the captioner's attention to the tokens when it predicted the word."""
+    attention: Tensor | None
+    """(B, k, T, N) float32, the captioner's attention to the tokens when it predicted the word; None where the
+    settings do not ask for it."""
 
 
 class Continuations(NamedTuple):
@@ -117,43 +122,127 @@ def beam_search(captioner: Captioner, visual: Visual, settings: SearchSettings) 
     Raises:
         ValueError: the captioner cannot decode that many words.
     """
-    beam_size, max_words = settings.beam_size, settings.max_words
+    return search_captions(captioner, captioner.encode(visual), visual, settings)
+
+
+def search_captions(captioner: Captioner, encoded: Encoded, visual: Visual, settings: SearchSettings) -> Hypotheses:
+    """Search for the best captions of images that are already encoded, as :func:`beam_search` does.
+
+    Images leave the batch when their search has ended, so that the last words are decoded for few of them.
+
+    Args:
+        captioner: has encoded the images.
+        encoded: by :meth:`Captioner.encode`.
+        visual: the images.
+        settings: of the search.
+    """
+    max_words = settings.max_words
     if captioner.max_words is not None and max_words > captioner.max_words:
         raise ValueError(f"max_words is {max_words}, but the captioner can decode {captioner.max_words} words at most")
-    encoded = captioner.encode(visual)
-    state = captioner.initial_state(encoded, beam_size)
     batch, device = visual.tokens.shape[0], visual.tokens.device
-    excluded = excluded_words(captioner.config.vocabulary_size, settings.forbidden, device)
-    words = torch.full((batch, beam_size), Vocabulary.begin_id, device=device)
-    # All beams are equal at first: all but one are excluded, otherwise the same word would be chosen k times.
-    scores = torch.where(torch.arange(beam_size, device=device) == 0, 0.0, EXCLUDED).repeat(batch, 1)
-    ended = torch.zeros(batch, beam_size, dtype=torch.bool, device=device)
-    own = torch.eye(beam_size, dtype=torch.bool, device=device).expand(batch, -1, -1)
-    past = own[:, :, :0]
-    history: list[tuple[Tensor, Tensor, Tensor]] = []
+    search = _Search(captioner, encoded, batch, device, settings)
+    images = torch.arange(batch, device=device)
+    finished: list[tuple[Tensor, Hypotheses]] = []
     for position in range(max_words):
-        logits, attention, state = captioner.decode(words[..., None], position, past, state, encoded)
-        words, parents, chosen, scores, ended = select_continuations(
-            logits.squeeze(2).float() + excluded, scores, ended
-        )
-        state = reorder_rows(state, parents)
-        past = torch.cat([past, own], dim=2).gather(1, parents[..., None].expand(-1, -1, past.shape[2] + beam_size))
-        history.append((words, chosen, attention.squeeze(2).float()))
-        if (settings.stop == "best" and bool(ended[:, 0].all())) or (settings.stop == "all" and bool(ended.all())):
+        search.step(position)
+        if settings.stop == "never" or position == max_words - 1:
+            continue
+        ended = search.ended[:, 0] if settings.stop == "best" else search.ended.all(dim=1)
+        count = int(ended.sum())
+        if count == len(images):
             break
-    all_words, all_chosen, all_attention = (torch.stack(kind) for kind in zip(*history, strict=True))
-    found = backtrack(all_words, all_chosen, all_attention, torch.cat([past, own], dim=2), scores)
-    missing = 0 if settings.stop == "best" else max_words - len(history)
+        if count > _ENDED_SHARE * len(images):
+            rows = ended.nonzero()[:, 0]
+            finished.append((images[rows], search.select(rows).hypotheses()))
+            rows = (~ended).nonzero()[:, 0]
+            search, images = search.select(rows), images[rows]
+    finished.append((images, search.hypotheses()))
+    length = max_words if settings.stop != "best" else max(found.words.shape[2] for _, found in finished)
+    parts = [_pad(found, length) for _, found in finished]
+    if len(parts) == 1:
+        return parts[0]
+    order = torch.cat([rows for rows, _ in finished]).argsort()
+    return Hypotheses(*(None if None in field else torch.cat(field)[order] for field in zip(*parts, strict=True)))
+
+
+_ENDED_SHARE = 0.2
+"""Share of the images that must have ended before they leave the batch: selecting the others copies their state."""
+
+
+class _Search:
+    """The beams of B images after a number of words."""
+
+    def __init__(
+        self, captioner: Captioner, encoded: Encoded, batch: int, device: torch.device, settings: SearchSettings
+    ) -> None:
+        beam_size = settings.beam_size
+        self._captioner, self._encoded, self._settings = captioner, encoded, settings
+        self._state = captioner.initial_state(encoded, beam_size)
+        self._excluded = excluded_words(captioner.config.vocabulary_size, settings.forbidden, device)
+        self._words = torch.full((batch, beam_size), Vocabulary.begin_id, device=device)
+        # All beams are equal at first: all but one are excluded, otherwise the same word would be chosen k times.
+        self._scores = torch.where(torch.arange(beam_size, device=device) == 0, 0.0, EXCLUDED).repeat(batch, 1)
+        self.ended = torch.zeros(batch, beam_size, dtype=torch.bool, device=device)
+        self._own = torch.eye(beam_size, dtype=torch.bool, device=device).expand(batch, -1, -1)
+        self._past = self._own[:, :, :0]
+        self._history: list[tuple[Tensor, Tensor, Tensor | None]] = []
+
+    def step(self, position: int) -> None:
+        """Add a word to every beam."""
+        logits, attention, state = self._captioner.decode(
+            self._words[..., None],
+            position,
+            self._past,
+            self._state,
+            self._encoded,
+            attention=self._settings.attention,
+        )
+        self._words, parents, chosen, self._scores, self.ended = select_continuations(
+            logits.squeeze(2).float() + self._excluded, self._scores, self.ended
+        )
+        self._state = reorder_rows(state, parents)
+        past = torch.cat([self._past, self._own], dim=2)
+        self._past = past.gather(1, parents[..., None].expand_as(past))
+        weights = attention.squeeze(2).float() if self._settings.attention and attention is not None else None
+        self._history.append((self._words, chosen, weights))
+
+    def select(self, images: Tensor) -> "_Search":
+        """Return the beams of some of the images, (n,) int64."""
+
+        def select(values: Tensor) -> Tensor:
+            return values.index_select(0, images)
+
+        selected = copy.copy(self)
+        selected._encoded = tree_map_only(Tensor, select, self._encoded)
+        selected._state = map_state(self._state, select, select)
+        for name in ("_words", "_scores", "ended", "_own", "_past"):
+            setattr(selected, name, select(getattr(self, name)))
+        selected._history = [
+            (select(words), select(chosen), None if weights is None else select(weights))
+            for words, chosen, weights in self._history
+        ]
+        return selected
+
+    def hypotheses(self) -> Hypotheses:
+        words, chosen, weights = zip(*self._history, strict=True)
+        attention = torch.stack(weights) if self._settings.attention else None
+        ancestry = torch.cat([self._past, self._own], dim=2)
+        return backtrack(torch.stack(words), torch.stack(chosen), attention, ancestry, self._scores)
+
+
+def _pad(found: Hypotheses, length: int) -> Hypotheses:
+    """Pad captions to a length."""
+    missing = length - found.words.shape[2]
     return Hypotheses(
         words=functional.pad(found.words, (0, missing), value=Vocabulary.padding_id),
         log_probabilities=functional.pad(found.log_probabilities, (0, missing)),
         scores=found.scores,
-        attention=functional.pad(found.attention, (0, 0, 0, missing)),
+        attention=None if found.attention is None else functional.pad(found.attention, (0, 0, 0, missing)),
     )
 
 
 def backtrack(
-    words: Tensor, log_probabilities: Tensor, attention: Tensor, ancestry: Tensor, scores: Tensor
+    words: Tensor, log_probabilities: Tensor, attention: Tensor | None, ancestry: Tensor, scores: Tensor
 ) -> Hypotheses:
     """Follow each final beam back through the steps.
 
@@ -162,7 +251,7 @@ def backtrack(
 
     Args:
         words, log_probabilities: (T, B, k), continuations of every step.
-        attention: (T, B, k, N), attention of every step's rows.
+        attention: (T, B, k, N), attention of every step's rows; or None.
         ancestry: (B, k, (T + 1) * k) bool, True for the slots that a final beam descends from; the last k slots are the
             final beams themselves.
         scores: (B, k), scores of the final beams.
@@ -170,10 +259,12 @@ def backtrack(
     batch, beam_size = scores.shape
     rows = ancestry.reshape(batch, beam_size, -1, beam_size).int().argmax(dim=-1)  # (B, k, T + 1)
     placed = rows[:, :, 1:].permute(2, 0, 1)
-    computed = rows[:, :, :-1].permute(2, 0, 1)[..., None].expand(-1, -1, -1, attention.shape[-1])
+    if attention is not None:
+        computed = rows[:, :, :-1].permute(2, 0, 1)[..., None].expand(-1, -1, -1, attention.shape[-1])
+        attention = attention.gather(2, computed).permute(1, 2, 0, 3)
     return Hypotheses(
         words=words.gather(2, placed).permute(1, 2, 0),
         log_probabilities=log_probabilities.gather(2, placed).permute(1, 2, 0),
         scores=scores,
-        attention=attention.gather(2, computed).permute(1, 2, 0, 3),
+        attention=attention,
     )

@@ -4,7 +4,8 @@ A family is a subclass of :class:`Captioner` in a file of its own and one line i
 The conformance suite (``tests/training/models/test_conformance.py``) runs over every registered family.
 
 Shapes: B images, N visual tokens, G sequences an image (its captions in teacher forcing, its beams in decoding),
-T words a sequence, V vocabulary size, S words that were decoded before, over all sequences of an image.
+T words a sequence, V vocabulary size, S words that were decoded before, over all sequences of an image, Q nodes of a
+prefix tree.
 """
 
 from __future__ import annotations
@@ -46,6 +47,16 @@ class Rows(NamedTuple):
     """(B, G, ...)"""
 
 
+class SlotBuffer:
+    """Memory of :class:`Slots` with room for more slots."""
+
+    def __init__(self, values: Tensor, axis: int, capacity: int) -> None:
+        shape = list(values.shape)
+        shape[axis], self.used = capacity, values.shape[axis]
+        self.memory = values.new_empty(shape)
+        self.memory.narrow(axis, 0, self.used).copy_(values)
+
+
 class Slots(NamedTuple):
     """A leaf of the decoder's state to which every decoded word of every sequence appends one slot.
 
@@ -55,6 +66,29 @@ class Slots(NamedTuple):
 
     values: Tensor
     """(B, ..., S, ...)"""
+    buffer: SlotBuffer | None = None
+    """The memory that ``values`` is a view of; None where slots have not been appended in place."""
+
+    def append(self, new: Tensor, axis: int) -> Slots:
+        """Append slots.
+
+        Without gradients they are written into memory with spare room, so that earlier slots are not copied at every
+        word. Slots that were appended to the same leaf before remain valid.
+
+        Args:
+            new: as ``values``, with any number of slots.
+            axis: the slot axis.
+        """
+        if torch.is_grad_enabled() or torch.compiler.is_compiling():
+            return Slots(torch.cat([self.values, new], dim=axis))
+        count, total = self.values.shape[axis], self.values.shape[axis] + new.shape[axis]
+        buffer = self.buffer
+        # Another continuation of this leaf may have used the room behind it.
+        if buffer is None or buffer.used != count or buffer.memory.shape[axis] < total:
+            buffer = SlotBuffer(self.values.to(new.dtype), axis, 2 * total)
+        buffer.memory.narrow(axis, count, total - count).copy_(new)
+        buffer.used = total
+        return Slots(buffer.memory.narrow(axis, 0, total), buffer)
 
 
 Encoded: TypeAlias = Any
@@ -68,10 +102,31 @@ class Step(NamedTuple):
 
     logits: Tensor
     """(B, G, T, V); position t predicts word t + 1."""
-    attention: Tensor
-    """(B, G, T, N) float, attention weight of each visual token for each word; sums to 1 over the tokens."""
+    attention: Tensor | None
+    """(B, G, T, N) float, attention weight of each visual token for each word; sums to 1 over the tokens. May be None
+    where the caller does not ask for it."""
     state: State
     """The state after these words."""
+
+
+class PrefixTree(NamedTuple):
+    """The captions of B images for teacher forcing, with a node for each different prefix of an image's captions.
+
+    Captions of an image often begin with the same words, and captions differ in length: a tree has far fewer nodes
+    than the padded captions have words. :func:`training.data.prefix_trees.prefix_trees` makes it. Every prefix begins
+    with the begin token and has a next word.
+    """
+
+    words: Tensor
+    """(B, Q) int64, last word of each prefix; padding where an image has fewer than Q nodes."""
+    positions: Tensor
+    """(B, Q) int64, number of words before it."""
+    visible: Tensor
+    """(B, Q, Q) bool, True where the second node is a prefix of the first; a node is a prefix of itself."""
+    captions: Tensor
+    """(B, G, T) int64, the captions without their last words, padded."""
+    occurrence: Tensor
+    """(B, Q) int64, g * T + t of a word in ``captions`` that ends the prefix; 0 for padding."""
 
 
 class BufferPolicy(NamedTuple):
@@ -146,7 +201,16 @@ class Captioner(nn.Module):
         """Make the state before the begin token, for ``sequences`` sequences an image; slots are empty (S = 0)."""
         raise NotImplementedError
 
-    def decode(self, words: Tensor, position: Tensor | int, past: Tensor, state: State, encoded: Encoded) -> Step:
+    def decode(
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        past: Tensor,
+        state: State,
+        encoded: Encoded,
+        *,
+        attention: bool = True,
+    ) -> Step:
         """Decode the next T >= 1 words of every sequence; teacher forcing and beam search both call this method.
 
         Args:
@@ -156,26 +220,51 @@ class Captioner(nn.Module):
                 are in this order. S is 0 at the begin token. Families without :class:`Slots` need not read it.
             state: from :meth:`initial_state` or the previous step, its :class:`Rows` reordered by the search.
             encoded: from :meth:`encode`.
+            attention: False: the attention weights are not needed, and a family may leave them out.
 
         Returns:
             Logits, attention and the state with T * G more slots: sequence by sequence, word by word within each.
         """
         raise NotImplementedError
 
-    def forward(self, visual: Visual, words: Tensor) -> Tensor:
-        """Compute the logits of teacher forcing.
+    def decode_tree(self, tree: PrefixTree, encoded: Encoded) -> Tensor:
+        """Compute the logits of the word after each prefix: (B, Q, V).
+
+        The default decodes the padded captions. A family in which words see earlier words by attention alone should
+        decode each node once.
 
         Args:
-            visual: of B images; an image is encoded once for its G captions.
+            tree: captions of B images.
+            encoded: from :meth:`encode`.
+        """
+        logits = self.decode_captions(tree.captions, encoded)
+        return logits.flatten(1, 2).gather(1, tree.occurrence[..., None].expand(-1, -1, logits.shape[-1]))
+
+    def decode_captions(self, words: Tensor, encoded: Encoded) -> Tensor:
+        """Compute the logits of whole captions.
+
+        Args:
             words: (B, G, T) int64, every caption's begin token and words, padded.
+            encoded: from :meth:`encode`.
 
         Returns:
             (B, G, T, V) logits; position t predicts word t + 1.
         """
         batch, group, _ = words.shape
-        encoded = self.encode(visual)
         nothing = torch.zeros(batch, group, 0, dtype=torch.bool, device=words.device)
-        return self.decode(words, 0, nothing, self.initial_state(encoded, group), encoded).logits
+        return self.decode(words, 0, nothing, self.initial_state(encoded, group), encoded, attention=False).logits
+
+    def forward(self, visual: Visual, tree: PrefixTree) -> Tensor:
+        """Compute the logits of teacher forcing.
+
+        Args:
+            visual: of B images; an image is encoded once for all its captions.
+            tree: their captions.
+
+        Returns:
+            (B, Q, V) logits of the word after each prefix.
+        """
+        return self.decode_tree(tree, self.encode(visual))
 
     def on_step(self, context: HookContext) -> None:
         """Prepare for a training step; called before each one. The default does nothing."""
@@ -214,8 +303,13 @@ def visible_slots(past: Tensor, words: int) -> Tensor:
     return torch.cat([past, own.expand(batch, -1, -1)], dim=2)
 
 
-def map_state(state: State, rows: Callable[[Tensor], Tensor], slots: Callable[[Tensor], Tensor]) -> State:
+def map_state(state: State, rows: Callable[[Tensor], Tensor], slots: Callable[[Tensor], Tensor] | None = None) -> State:
     """Apply ``rows`` to the tensors of a state's :class:`Rows` and ``slots`` to those of its :class:`Slots`.
+
+    Args:
+        state: tree of Rows and Slots.
+        rows: new values of a leaf.
+        slots: new values of a leaf; None: slots stay as they are.
 
     Returns:
         A state of the same structure.
@@ -226,7 +320,7 @@ def map_state(state: State, rows: Callable[[Tensor], Tensor], slots: Callable[[T
     if isinstance(state, Rows):
         return Rows(rows(state.values))
     if isinstance(state, Slots):
-        return Slots(slots(state.values))
+        return Slots(slots(state.values)) if slots else state
     if state is None:
         return None
     if isinstance(state, Mapping):
@@ -251,4 +345,4 @@ def reorder_rows(state: State, parents: Tensor) -> State:
     def reorder(values: Tensor) -> Tensor:
         return values.flatten(0, 1).index_select(0, rows).unflatten(0, (batch, group))
 
-    return map_state(state, reorder, lambda values: values)
+    return map_state(state, reorder)

@@ -10,25 +10,28 @@ from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from training.models.captioner import (
     PADDING_ID,
     BufferPolicy,
     Captioner,
     CaptionerConfig,
+    PrefixTree,
     Step,
     Visual,
     join_sequences,
     split_sequences,
+    visible_slots,
 )
 from training.models.layers import (
     DecoderLayer,
+    Dropout,
     EncoderLayer,
     ImageCache,
     WordCache,
     rows_from,
     sinusoidal_positions,
-    visible_words,
 )
 
 
@@ -86,7 +89,7 @@ class Smart(Captioner):
         super().__init__(config)
         d, p = config.d_model, config.dropout
         self.token_projection = nn.Linear(config.token_width, d)
-        self.token_dropout = nn.Dropout(p)
+        self.token_dropout = Dropout(p)
         self.token_norm = nn.LayerNorm(d)
         self.encoder = nn.ModuleList(
             EncoderLayer(d, config.heads, config.d_ff, config.memory_slots, p) for _ in range(config.encoder_layers)
@@ -129,20 +132,50 @@ class Smart(Captioner):
         return [layer.self_attention.empty_cache(like, like.shape[0]) for layer in self.decoder_layers()]
 
     def decode(
-        self, words: Tensor, position: Tensor | int, past: Tensor, state: list[WordCache], encoded: EncodedImage
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        past: Tensor,
+        state: list[WordCache],
+        encoded: EncodedImage,
+        *,
+        attention: bool = True,
     ) -> Step:
         """Decode the next words; the attention of the step is that of the last layer, averaged over heads."""
         _, group, length = words.shape
         positions = rows_from(self.positions[1:], position, length)
         x = self.word_embedding(join_sequences(words)) + (positions if length == 1 else positions.repeat(group, 1))
-        visible = visible_words(past, length)
+        visible = visible_slots(past, length)[:, None]
+        x, weights, state = self._decode_words(x, visible, state, encoded, attention)
+        averaged = None if weights is None else split_sequences(weights.mean(dim=1), length)
+        return Step(split_sequences(self.word_projection(x), length), averaged, state)
+
+    def decode_tree(self, tree: PrefixTree, encoded: EncodedImage) -> Tensor:
+        x = self.word_embedding(tree.words) + functional.embedding(tree.positions, self.positions[1:])
+        x, _, _ = self._decode_words(x, tree.visible[:, None], self.initial_state(encoded, 1), encoded, False)
+        logits: Tensor = self.word_projection(x)
+        return logits
+
+    def _decode_words(
+        self, x: Tensor, visible: Tensor, state: list[WordCache], encoded: EncodedImage, attention: bool
+    ) -> tuple[Tensor, Tensor | None, list[WordCache]]:
+        """Apply the decoder's layers to Q embedded words of each image.
+
+        Args:
+            x: (B, Q, d).
+            visible: (B, 1, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
+            state: S slots.
+            encoded: the images.
+            attention: whether to return attention weights.
+
+        Returns:
+            (B, Q, d); the attention weights of the last layer, (B, H, Q, N), or None; the state with S + Q slots.
+        """
         caches, weights = [], None
         last = len(self.decoder) - 1
         for index, layer in enumerate(self.decoder_layers()):
-            attended, cache = layer.self_attention.attend_words(x, state[index], visible, length)
+            attended, cache = layer.self_attention.attend_words(x, state[index], visible)
             x = layer.self_norm(x, attended)
-            x, weights = layer.attend_image(x, encoded.caches[index], encoded.mask, weights=index == last)
+            x, weights = layer.attend_image(x, encoded.caches[index], encoded.mask, weights=attention and index == last)
             caches.append(cache)
-        assert weights is not None
-        attention = split_sequences(weights.mean(dim=1), length)
-        return Step(split_sequences(self.word_projection(x), length), attention, caches)
+        return x, weights, caches

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from training.models.captioner import PADDING_ID, Captioner, CaptionerConfig, Rows, Step, Visual
-from training.models.layers import MASKED_SCORE
+from training.models.layers import MASKED_SCORE, Dropout
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class UpDown(Captioner):
         super().__init__(config)
         units, width = config.lstm_units, config.token_width
         self.word_embedding = nn.Embedding(config.vocabulary_size, config.embedding_width, padding_idx=PADDING_ID)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.attention_lstm = nn.LSTMCell(units + width + config.embedding_width, units)
         self.token_projection = nn.Linear(width, config.attention_units, bias=False)
         self.hidden_projection = nn.Linear(units, config.attention_units, bias=False)
@@ -94,13 +94,20 @@ class UpDown(Captioner):
         return UpDownState(Rows(zeros), Rows(zeros), Rows(zeros), Rows(zeros))
 
     def decode(
-        self, words: Tensor, position: Tensor | int, past: Tensor, state: UpDownState, encoded: EncodedTokens
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        past: Tensor,
+        state: UpDownState,
+        encoded: EncodedTokens,
+        *,
+        attention: bool = True,
     ) -> Step:
         group, length = words.shape[1:]
         embedded = self.dropout(self.word_embedding(words))
         mean = encoded.mean[:, None].expand(-1, group, -1)
         hidden_1, cell_1, hidden_2, cell_2 = (rows.values.flatten(0, 1) for rows in state)
-        outputs, attention = [], []
+        outputs, weights_of_words = [], []
         for index in range(length):
             joined = torch.cat([hidden_2.unflatten(0, (-1, group)), mean, embedded[:, :, index]], dim=-1)  # Eq. 2
             hidden_1, cell_1 = self.attention_lstm(joined.flatten(0, 1), (hidden_1, cell_1))
@@ -108,10 +115,10 @@ class UpDown(Captioner):
             attended = (weights.to(encoded.tokens.dtype) @ encoded.tokens).flatten(0, 1)  # Eq. 5
             hidden_2, cell_2 = self.language_lstm(torch.cat([attended, hidden_1], dim=-1), (hidden_2, cell_2))  # Eq. 6
             outputs.append(hidden_2.unflatten(0, (-1, group)))
-            attention.append(weights)
+            weights_of_words.append(weights)
         logits = self.word_projection(self.dropout(torch.stack(outputs, dim=2)))  # Eq. 7
         after = (Rows(each.unflatten(0, (-1, group))) for each in (hidden_1, cell_1, hidden_2, cell_2))
-        return Step(logits, torch.stack(attention, dim=2), UpDownState(*after))
+        return Step(logits, torch.stack(weights_of_words, dim=2), UpDownState(*after))
 
     def _attend(self, hidden: Tensor, encoded: EncodedTokens) -> Tensor:
         """Compute the attention weights (B, G, N) from the attention LSTM's output (B, G, lstm_units); Eq. 3 and 4."""

@@ -4,31 +4,33 @@ import math
 
 import numpy as np
 from torch import Tensor
-from torch.nn import functional
 
 from training.configs.schema import PhaseConfig
 from training.data.captions import encode_captions, pad_groups
+from training.data.prefix_trees import CaptionTrees, NextWords, prefix_trees
 from training.models.captioner import PADDING_ID, Captioner, Visual
+from training.objectives.log_probabilities import log_probabilities
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
 
 
-def cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """Compute the mean negative log probability of the target words, without padding.
+def cross_entropy(logits: Tensor, next_words: NextWords, label_smoothing: float = 0.0) -> Tensor:
+    """Compute the mean negative log probability of the next words.
 
     Args:
-        logits: (..., T, V).
-        targets: (..., T) int64.
+        logits: (B, Q, V), for each prefix.
+        next_words: words after the prefixes.
         label_smoothing: share of the target mass that is spread evenly over the vocabulary.
 
     Returns:
         () float32.
     """
-    return functional.cross_entropy(
-        logits.float().flatten(0, -2),
-        targets.flatten(),
-        ignore_index=PADDING_ID,
-        label_smoothing=label_smoothing,
-    )
+    of_all_words = log_probabilities(logits)
+    weights = next_words.weights / next_words.weights.sum()
+    loss = -(next_words.select(of_all_words) * weights).sum()
+    if label_smoothing:
+        uniform = -(of_all_words.mean(dim=-1)[next_words.nodes] * weights).sum()
+        loss = loss.lerp(uniform, label_smoothing)
+    return loss
 
 
 class CrossEntropy:
@@ -46,10 +48,12 @@ class CrossEntropy:
         self._targets = np.array([sum(len(caption) - 1 for caption in group) for group in self._captions])
         self.max_loss = MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 
-    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> BatchLoss:
-        words = pad_groups([self._captions[image] for image in images], PADDING_ID).to(visual.tokens.device)
-        logits = captioner(visual, words[..., :-1])
-        return BatchLoss(cross_entropy(logits, words[..., 1:], self._label_smoothing))
+    def targets(self, images: np.ndarray) -> CaptionTrees:
+        return prefix_trees(pad_groups([self._captions[image] for image in images], PADDING_ID))
+
+    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: CaptionTrees) -> BatchLoss:
+        logits = captioner(visual, targets.tree)
+        return BatchLoss(cross_entropy(logits, targets.next_words, self._label_smoothing))
 
     def weight(self, images: np.ndarray) -> float:
         return float(self._targets[images].sum())

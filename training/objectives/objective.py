@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from torch import Tensor
@@ -45,13 +45,25 @@ class Objective(Protocol):
 
     def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None: ...
 
-    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> BatchLoss:
+    def targets(self, images: np.ndarray) -> Any:
+        """Prepare what the loss needs of the captions of B images; called in the threads that read ahead.
+
+        Args:
+            images: (B,) integers, their indices in the training split.
+
+        Returns:
+            Any tree of tensors on the CPU.
+        """
+        ...
+
+    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: Any) -> BatchLoss:
         """Compute the loss of B images.
 
         Args:
             captioner: in training mode.
             visual: the captioner's input for the images.
             images: (B,) integers, their indices in the training split.
+            targets: from :meth:`targets`, on the captioner's device.
         """
         ...
 

@@ -8,8 +8,13 @@ the mean of the k rewards is the baseline b:
 T is the greatest length, the same for all captions, so it scales the step and favours no length. For samples drawn
 from the model, the expectation of the gradient is (k - 1) / (k T) times that of the negative expected reward, because
 the baseline contains 1 / k of a sample's own reward. Beams are not drawn but are the most probable captions, so
-training maximises the reward of the captions that the robot would choose. The gradient passes through the search, so
-it is that of the probabilities, dropout included, by which the words were chosen.
+training maximises the reward of the captions that the robot would choose.
+
+The search computes no gradients. Its captions are then decoded once more, all words at once, for the gradient of their
+log probabilities; the images are encoded once for both. Without dropout the gradient equals that through the search.
+With dropout the encoded images have the same masks in both passes, while the decoder draws new masks in the second:
+captions are chosen by one sample of the decoder and their probabilities raised or lowered in another, as in every
+training step of cross-entropy.
 """
 
 import math
@@ -19,10 +24,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import PhaseConfig
-from training.decoding.beam_search import SearchSettings, beam_search
+from training.data.prefix_trees import prefix_trees
+from training.decoding.beam_search import SearchSettings, excluded_words, search_captions
 from training.evaluation.metrics.cider_d import MAX_SCORE, CiderD
 from training.models.captioner import Captioner, Visual
+from training.objectives.log_probabilities import log_probabilities
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
 
 Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -47,16 +55,28 @@ class SelfCritical:
     """The loss of self-critical training on a batch; a :class:`training.objectives.objective.Objective`."""
 
     def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
-        self._search = SearchSettings(phase.beam_size, captions.max_words, stop="all")
+        self._search = SearchSettings(phase.beam_size, captions.max_words, stop="all", attention=False)
         corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
         self.reward: Reward = corpus.score
         self.max_loss = MAX_SCORE * MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 
-    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> BatchLoss:
-        found = beam_search(captioner, visual, self._search)
-        scores = self.reward(images, found.words.cpu().numpy())
-        rewards = torch.from_numpy(scores).to(found.log_probabilities)
-        return BatchLoss(self_critical_loss(found.log_probabilities, rewards), float(scores.mean()))
+    def targets(self, images: np.ndarray) -> None:
+        """The captions of the images are targets of the reward alone."""
+
+    def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: None = None) -> BatchLoss:
+        encoded = captioner.encode(visual)
+        with torch.no_grad():
+            words = search_captions(captioner, encoded, visual, self._search).words.cpu().numpy()
+        # Autocast would take the weights that it has converted without gradients for the pass with gradients.
+        torch.clear_autocast_cache()
+        scores = self.reward(images, words)
+        begin = np.full_like(words[..., :1], Vocabulary.begin_id)
+        tree, next_words = prefix_trees(np.concatenate([begin, words], axis=2)).to(visual.tokens.device)
+        logits = captioner.decode_tree(tree, encoded)
+        allowed = log_probabilities(logits + excluded_words(logits.shape[-1], self._search.forbidden, logits.device))
+        chosen = next_words.by_caption(next_words.select(allowed))
+        rewards = torch.from_numpy(scores).to(chosen)
+        return BatchLoss(self_critical_loss(chosen, rewards), float(scores.mean()))
 
     def weight(self, images: np.ndarray) -> float:
         return float(len(images))

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tiny_model import tiny_smart
+from tests.tiny_model import padded_logits, tiny_smart
 from training.data.feature_inputs import StoredFeatures, pad_regions, read_batch
 from training.data.regions import Regions
 from training.data.visual_batches import VisualBatch
@@ -116,7 +116,7 @@ def test_an_image_has_the_same_caption_alone_and_padded_in_a_batch() -> None:
     words = torch.tensor([[[1, 8, 9, 10]]])
     with torch.inference_mode():
         together = beam_search(model, Visual(batch.values, batch.mask), SearchSettings(3, 8))
-        logits = model(Visual(batch.values, batch.mask), words.expand(3, -1, -1))
+        logits = padded_logits(model, Visual(batch.values, batch.mask), words.expand(3, -1, -1))
         for index, count in enumerate((3, 11, 7)):
             alone = Visual(batch.values[index : index + 1, :count])
             found = beam_search(model, alone, SearchSettings(3, 8))
@@ -130,7 +130,9 @@ def test_an_image_has_the_same_caption_alone_and_padded_in_a_batch() -> None:
 def test_the_gradient_does_not_reach_padding(counts: tuple[int, ...]) -> None:
     model, batch = tiny_smart(WIDTH), batch_of(*counts)
     tokens = batch.values.requires_grad_()
-    model(Visual(tokens, batch.mask), torch.tensor([[[1, 8]]]).expand(2, -1, -1)).square().sum().backward()
+    padded_logits(
+        model, Visual(tokens, batch.mask), torch.tensor([[[1, 8]]]).expand(2, -1, -1)
+    ).square().sum().backward()
     assert tokens.grad is not None
     for gradient, count in zip(tokens.grad, counts, strict=True):
         assert gradient[:count].any(dim=-1).all()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.export.other_captioners import AdditiveLstm
 from tests.plain_beam_search import plain_beam_search
-from tests.tiny_model import tiny_smart
+from tests.tiny_model import padded_logits, tiny_smart
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.models.captioner import CaptionerConfig, Visual
 
@@ -66,7 +66,7 @@ def test_the_scores_of_a_recurrent_captioner_are_those_of_teacher_forcing(seed: 
     with torch.inference_mode():
         found = beam_search(model, visual, settings)
         begin = torch.full((2, 3, 1), Vocabulary.begin_id)
-        logits = model(visual, torch.cat([begin, found.words[..., :-1]], dim=2))
+        logits = padded_logits(model, visual, torch.cat([begin, found.words[..., :-1]], dim=2))
     again = logits.log_softmax(-1).gather(-1, found.words[..., None])[..., 0]
     ended = (found.words == Vocabulary.end_id).int()
     again = again.masked_fill((ended.cumsum(-1) - ended).bool(), 0.0)

@@ -19,8 +19,9 @@ from smart_caption_ros.captioning.bundle import CAPTIONER_INPUTS
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.export.graphs import session_of
 from tests.plain_beam_search import FORBIDDEN, plain_beam_search
-from tests.tiny_model import tiny_captioner, tiny_captions, tiny_visual
+from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_visual
 from training.configs.schema import PhaseConfig
+from training.data.prefix_trees import prefix_trees
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.engine.buffers import saved_tensors
 from training.engine.trained_captioner import TrainedCaptioner
@@ -75,7 +76,7 @@ def decode_in_parts(captioner: Captioner, visual: Visual, words: Tensor, lengths
 def teacher_forced(captioner: Captioner, visual: Visual, words: Tensor) -> Tensor:
     """Log probabilities (B, G, T) of captions without begin tokens, among the allowed words, 0 after the end."""
     begin = torch.full_like(words[..., :1], Vocabulary.begin_id)
-    logits = captioner(visual, torch.cat([begin, words[..., :-1]], dim=2)).clone()
+    logits = padded_logits(captioner, visual, torch.cat([begin, words[..., :-1]], dim=2)).clone()
     logits[..., list(FORBIDDEN)] = -torch.inf
     after = ((words == Vocabulary.end_id).cumsum(-1) - (words == Vocabulary.end_id).int()).bool()
     return logits.log_softmax(-1).gather(-1, words[..., None])[..., 0].masked_fill(after, 0.0)
@@ -90,11 +91,24 @@ def test_stepping_equals_teacher_forcing(captioner: Captioner, lengths: list[int
     with torch.inference_mode():
         whole = decode_in_parts(captioner, visual, words, [9])
         parts = decode_in_parts(captioner, visual, words, lengths)
-        logits = captioner(visual, words)
+        logits = padded_logits(captioner, visual, words)
     real = words != PADDING_ID
-    assert torch.equal(whole.logits, logits)
+    torch.testing.assert_close(whole.logits[real], logits[real], atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(parts.logits[real], logits[real], atol=1e-4, rtol=1e-5)
     torch.testing.assert_close(parts.attention[real], whole.attention[real], atol=1e-5, rtol=1e-5)
+
+
+def test_the_nodes_of_a_prefix_tree_have_the_logits_of_the_padded_captions(captioner: Captioner) -> None:
+    visual, words = tiny_visual(3, 7, seed=1, ragged=True), tiny_captions(3, 4, seed=1)
+    words[:, 1] = torch.where(words[:, 1] == Vocabulary.end_id, 9, words[:, 0])  # captions that begin alike
+    words[2, 3] = PADDING_ID  # fewer captions than the others
+    with torch.inference_mode():
+        padded = padded_logits(captioner, visual, words[..., :-1])
+        tree, next_words = prefix_trees(words.numpy())
+        found = next_words.by_caption(next_words.select(captioner(visual, tree).flatten(0, 1)))
+    assert tree.words.shape[1] < words[0, :, :-1].numel() / 1.5
+    expected = padded.gather(-1, words[..., 1:, None])[..., 0].where(words[..., 1:] != PADDING_ID, 0.0)
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-5)
 
 
 def test_later_words_do_not_change_earlier_predictions(captioner: Captioner) -> None:
@@ -102,15 +116,17 @@ def test_later_words_do_not_change_earlier_predictions(captioner: Captioner) -> 
     other = words.clone()
     other[..., 5:] = torch.where(other[..., 5:] == 9, 8, 9)
     with torch.inference_mode():
-        assert torch.equal(captioner(visual, words)[..., :5, :], captioner(visual, other)[..., :5, :])
+        assert torch.equal(
+            padded_logits(captioner, visual, words)[..., :5, :], padded_logits(captioner, visual, other)[..., :5, :]
+        )
 
 
 def test_the_captions_of_an_image_do_not_affect_each_other(captioner: Captioner) -> None:
     visual, words = tiny_visual(2, 7, seed=3), tiny_captions(2, 3, seed=3)
     with torch.inference_mode():
-        together = captioner(visual, words)
-        beside_others = captioner(visual, torch.cat([tiny_captions(2, 2, seed=4), words[:, 2:]], dim=1))
-        alone = torch.cat([captioner(visual, words[:, g : g + 1]) for g in range(3)], dim=1)
+        together = padded_logits(captioner, visual, words)
+        beside_others = padded_logits(captioner, visual, torch.cat([tiny_captions(2, 2, seed=4), words[:, 2:]], dim=1))
+        alone = torch.cat([padded_logits(captioner, visual, words[:, g : g + 1]) for g in range(3)], dim=1)
     assert torch.equal(beside_others[:, 2], together[:, 2])
     torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-5)
 
@@ -126,7 +142,7 @@ def test_sequences_can_be_reordered_between_words(captioner: Captioner) -> None:
         past = past.gather(1, parents[..., None].expand(-1, -1, 6))
         step = captioner.decode(words[..., 2:], 2, past, reorder_rows(step.state, parents), encoded)
         continued = torch.cat([words[..., :2].gather(1, parents[..., None].expand(-1, -1, 2)), words[..., 2:]], 2)
-        expected = captioner(visual, continued)[:, :, 2:]
+        expected = padded_logits(captioner, visual, continued)[:, :, 2:]
     torch.testing.assert_close(step.logits, expected, atol=1e-4, rtol=1e-5)
 
 
@@ -236,14 +252,16 @@ def test_padded_tokens_change_nothing(captioner: Captioner) -> None:
         boxes_xyxy=torch.where(visual.mask[..., None], visual.boxes_xyxy, 0.5),
     )
     with torch.inference_mode():
-        torch.testing.assert_close(captioner(changed, words), captioner(visual, words), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(
+            padded_logits(captioner, changed, words), padded_logits(captioner, visual, words), atol=1e-5, rtol=1e-5
+        )
 
 
 def test_captions_of_the_maximum_length_can_be_decoded(captioner: Captioner) -> None:
     visual, longest = tiny_visual(1, 3, seed=8), captioner.max_words or 60
     words = torch.full((1, 1, longest), 4)
     with torch.inference_mode():
-        assert captioner(visual, words).isfinite().all()
+        assert padded_logits(captioner, visual, words).isfinite().all()
         assert beam_search(captioner, visual, SearchSettings(2, longest, stop="never")).words.shape == (1, 2, longest)
 
 
@@ -317,7 +335,7 @@ def test_a_saved_captioner_computes_the_same_logits(family: str, captioner: Capt
     assert loaded.config == captioner.config
     visual, captions = tiny_visual(2, 5, seed=9), tiny_captions(2, 2, seed=9)
     with torch.inference_mode():
-        assert torch.equal(loaded(visual, captions), captioner(visual, captions))
+        assert torch.equal(padded_logits(loaded, visual, captions), padded_logits(captioner, visual, captions))
 
 
 def test_checkpoints_hold_the_buffers_whose_policy_says_so(captioner: Captioner) -> None:
@@ -335,7 +353,7 @@ def test_hooks_can_be_called_at_any_place_of_a_run(captioner: Captioner) -> None
         if not step:
             captioner.on_epoch(context)
         captioner.on_step(context)
-        assert captioner(tiny_visual(2, 5, seed=10), tiny_captions(2, 2, seed=10)).isfinite().all()
+        assert padded_logits(captioner, tiny_visual(2, 5, seed=10), tiny_captions(2, 2, seed=10)).isfinite().all()
 
 
 # -- training ----------------------------------------------------------------------------------------------------
@@ -343,11 +361,9 @@ def test_hooks_can_be_called_at_any_place_of_a_run(captioner: Captioner) -> None
 
 def caption_loss(captioner: nn.Module, visual: Visual, words: Tensor) -> Tensor:
     """Mean over images of the sum over words, so that the loss of a batch is the mean of those of its parts."""
-    logits = captioner(visual, words[..., :-1])
-    losses = functional.cross_entropy(
-        logits.flatten(0, -2), words[..., 1:].flatten(), ignore_index=PADDING_ID, reduction="sum"
-    )
-    return losses / len(words)
+    tree, next_words = prefix_trees(words.numpy())
+    chosen = next_words.select(captioner(visual, tree).flatten(0, 1).float().log_softmax(-1))
+    return -(chosen * next_words.weights).sum() / len(words)
 
 
 def gradients(captioner: nn.Module, loss: Tensor) -> dict[str, Tensor]:
@@ -358,7 +374,7 @@ def gradients(captioner: nn.Module, loss: Tensor) -> dict[str, Tensor]:
 
 
 def test_captions_are_learned(captioner: Captioner) -> None:
-    logits = captioner(tiny_visual(8, 6, seed=0), (words := tiny_captions(8, 2, seed=0))[..., :-1])
+    logits = padded_logits(captioner, tiny_visual(8, 6, seed=0), (words := tiny_captions(8, 2, seed=0))[..., :-1])
     loss = functional.cross_entropy(logits.flatten(0, -2), words[..., 1:].flatten(), ignore_index=PADDING_ID)
     assert loss.item() < 1.5  # of ln 30 = 3.4
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from tests.tiny_model import tiny_captioner
+from tests.tiny_model import padded_logits, tiny_captioner
 from tests.training.models.published_smart import load_parity_case
 from training.checkpoint import load_checkpoint, save_checkpoint
 from training.decoding.beam_search import SearchSettings, beam_search
@@ -41,7 +41,7 @@ def test_teacher_forced_log_probabilities_equal_the_published_code(parity) -> No
     model, case, features, mask = parity
     words = torch.from_numpy(case["captions"])
     with torch.inference_mode():
-        ours = model(Visual(features, mask), words[:, None])[:, 0].log_softmax(-1).numpy()
+        ours = padded_logits(model, Visual(features, mask), words[:, None])[:, 0].log_softmax(-1).numpy()
     real = case["captions"] != PADDING_ID
     np.testing.assert_allclose(ours[real], case["tf_logprobs"][real], atol=1e-5, rtol=1e-5)
 
@@ -71,8 +71,8 @@ def test_an_image_encoded_once_for_its_captions_scores_them_as_if_encoded_for_ea
     model = Smart(SmartConfig(vocabulary_size=30, token_width=24, d_model=32, heads=4, d_ff=64)).eval()
     tokens, words = torch.randn(2, 6, 24), torch.randint(4, 30, (2, 5, 7))
     with torch.inference_mode():
-        together = model(Visual(tokens), words)
-        alone = torch.stack([model(Visual(tokens), words[:, g : g + 1])[:, 0] for g in range(5)], dim=1)
+        together = padded_logits(model, Visual(tokens), words)
+        alone = torch.stack([padded_logits(model, Visual(tokens), words[:, g : g + 1])[:, 0] for g in range(5)], dim=1)
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
 
 
@@ -82,8 +82,8 @@ def test_masked_tokens_do_not_change_the_logits() -> None:
     tokens, words = torch.randn(2, 9, 24), torch.randint(4, 30, (2, 3, 7))
     mask = torch.arange(9)[None] < torch.tensor([[6], [6]])
     with torch.inference_mode():
-        padded = model(Visual(tokens, mask), words)
-        cut = model(Visual(tokens[:, :6]), words)
+        padded = padded_logits(model, Visual(tokens, mask), words)
+        cut = padded_logits(model, Visual(tokens[:, :6]), words)
     torch.testing.assert_close(padded, cut, atol=1e-5, rtol=0)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.plain_beam_search import plain_beam_search
-from tests.tiny_model import tiny_smart
+from tests.tiny_model import padded_logits, tiny_smart
 from training.configs.schema import PhaseConfig
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.evaluation.metrics.cider_d import CiderD
@@ -52,7 +52,7 @@ def exact_case() -> tuple[Smart, Tensor, Tensor, Tensor]:
 def log_probabilities(model: Smart, tokens: Tensor, captions: Tensor, allowed: tuple[int, ...]) -> Tensor:
     """Compute log probabilities (n, T) by teacher forcing among the allowed words, 0 after the end token."""
     begin = torch.full((len(captions), 1), Vocabulary.begin_id)
-    logits = model(Visual(tokens), torch.cat([begin, captions[:, :-1]], dim=1)[None])[0]
+    logits = padded_logits(model, Visual(tokens), torch.cat([begin, captions[:, :-1]], dim=1)[None])[0]
     outside = torch.ones(logits.shape[-1], dtype=torch.bool)
     outside[list(allowed)] = False
     logs = logits.masked_fill(outside, -torch.inf).log_softmax(-1)
@@ -141,6 +141,34 @@ def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -
     assert torch.stack(rewards).std(dim=1).max() > 1e-2
     torch.testing.assert_close(outcome.loss, loss, rtol=1e-4, atol=1e-6)
     torch.testing.assert_close(gradient(model, outcome.loss), gradient(model, loss), rtol=1e-3, atol=1e-6)
+
+
+def test_without_dropout_the_gradient_is_that_through_the_search() -> None:
+    self_critical, _ = objective()
+    model = tiny_smart(memory_slots=3)
+    torch.manual_seed(2)
+    visual, images = Visual(torch.randn(6, 6, 24)), np.arange(6)
+    found = beam_search(model, visual, SearchSettings(4, 8, stop="all"))
+    rewards = torch.from_numpy(self_critical.reward(images, found.words.numpy())).float()
+    through_search = self_critical_loss(found.log_probabilities, rewards)
+    outcome = self_critical(model, visual, images)
+    torch.testing.assert_close(outcome.loss, through_search, rtol=1e-5, atol=1e-5)
+    expected = gradient(model, through_search)
+    assert expected.abs().max() > 1e-3
+    torch.testing.assert_close(gradient(model, outcome.loss), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_in_bfloat16_every_weight_has_a_gradient() -> None:
+    # Autocast keeps converted weights; those that the search converts without gradients must not be used afterwards.
+    self_critical, _ = objective()
+    model = tiny_smart(memory_slots=3)
+    torch.manual_seed(2)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = self_critical(model, Visual(torch.randn(6, 6, 24)), np.arange(6)).loss
+    parts = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+    for (name, _), part in zip(model.named_parameters(), parts, strict=True):
+        assert part is not None, name
+        assert part.any() or name.endswith("key.bias"), name
 
 
 def test_steps_along_the_gradient_raise_the_reward() -> None:

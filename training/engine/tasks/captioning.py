@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +23,14 @@ from training.evaluation.metrics.coco import score_captions
 from training.models.captioner import HookContext
 from training.objectives import OBJECTIVES
 from training.objectives.objective import BatchLoss, Objective
+
+
+class CaptioningBatch(NamedTuple):
+    """Inputs of the loss."""
+
+    visual: VisualBatch
+    targets: Any
+    """What the objective needs of the captions."""
 
 
 class CaptioningTask:
@@ -90,11 +98,12 @@ class CaptioningTask:
     def loss_weight(self, images: np.ndarray) -> float:
         return self._objective.weight(images)
 
-    def read(self, images: np.ndarray, random: np.random.Generator) -> VisualBatch:
-        return self.inputs.training_batch(images, random)
+    def read(self, images: np.ndarray, random: np.random.Generator) -> CaptioningBatch:
+        return CaptioningBatch(self.inputs.training_batch(images, random), self._objective.targets(images))
 
-    def loss(self, inputs: VisualBatch, images: np.ndarray) -> BatchLoss:
-        return self._objective(self.trained.captioner, self.inputs.visual(inputs), images)
+    def loss(self, inputs: CaptioningBatch, images: np.ndarray) -> BatchLoss:
+        visual = self.inputs.visual(inputs.visual)
+        return self._objective(self.trained.captioner, visual, images, inputs.targets)
 
     def on_epoch(self, context: HookContext) -> None:
         self.trained.captioner.on_epoch(context)

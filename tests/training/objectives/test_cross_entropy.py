@@ -1,0 +1,50 @@
+"""Cross-entropy on prefix trees equals that of torch on padded captions."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from tests.tiny_model import padded_logits, tiny_captioner, tiny_visual
+from training.configs.schema import PhaseConfig
+from training.data.captions import encode_captions, pad_groups
+from training.models.captioner import PADDING_ID
+from training.objectives.cross_entropy import CrossEntropy
+from training.objectives.objective import TrainingCaptions
+
+WORDS = (*SPECIAL, *(f"w{index}" for index in range(4, 30)))
+CAPTIONS = [
+    [["w4", "w5", "w6"], ["w4", "w5", "w7", "w8"], ["w9"]],
+    [["w4", "w5", "w6"], ["w4", "w5", "w6"]],  # the same caption twice
+    [["w10", "w11", "w12", "w13", "w14", "w15", "w16", "w17"]],  # cut: it has no end token
+]
+
+
+@pytest.mark.parametrize("family", ["smart", "up_down"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_loss_and_gradient_are_those_of_padded_captions(family: str, smoothing: float) -> None:
+    captioner, visual, vocabulary = tiny_captioner(family), tiny_visual(3, 6, seed=3), Vocabulary(WORDS)
+    phase = PhaseConfig("xe", 1, 1e-3, label_smoothing=smoothing)
+    objective = CrossEntropy(TrainingCaptions(CAPTIONS, vocabulary, 6, 6), phase)
+    images = torch.tensor([2, 0, 1]).numpy()
+    found = objective(captioner, visual, images, objective.targets(images)).loss
+    words = torch.from_numpy(
+        pad_groups([encode_captions(CAPTIONS[image], vocabulary, 6) for image in images], PADDING_ID)
+    )
+    expected = functional.cross_entropy(
+        padded_logits(captioner, visual, words[..., :-1]).flatten(0, -2),
+        words[..., 1:].flatten(),
+        ignore_index=PADDING_ID,
+        label_smoothing=smoothing,
+    )
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    parameters = list(captioner.parameters())
+    for own, theirs in zip(
+        torch.autograd.grad(found, parameters), torch.autograd.grad(expected, parameters), strict=True
+    ):
+        torch.testing.assert_close(own, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_the_weight_counts_the_predicted_words() -> None:
+    objective = CrossEntropy(TrainingCaptions(CAPTIONS, Vocabulary(WORDS), 6, 6), PhaseConfig("xe", 1, 1e-3))
+    assert objective.weight(torch.tensor([0, 1, 2]).numpy()) == (4 + 5 + 2) + (4 + 4) + 6
