@@ -12,10 +12,14 @@ from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.files import write_text_atomically
 from training.command_line import JsonOption, run_command
 from training.data.coco import read_results
-from training.errors import CheckpointError, DataError
-from training.evaluation.comparison import Comparison, ModelCaptions, caption_references
-from training.evaluation.references import References, read_chair_data
+from training.errors import BackboneError, CheckpointError, DataError
+from training.evaluation.comparison import PERSON, Comparison, ModelCaptions, caption_references, human_captions
+from training.evaluation.references import References, chair_data_of_instances, chair_data_of_objects
+from training.evaluation.similar_images import photograph_features
 from training.paths import data_folder
+
+DATASETS = {"flickr8k": References.of_flickr8k, "coco_photographs": References.of_coco_photographs}
+"""Data sets by name; called with the data folder and the split."""
 
 
 def evaluate(
@@ -24,7 +28,10 @@ def evaluate(
     checkpoint: Annotated[list[Path], typer.Option(help="best.safetensors of runs, run by torch.")] = [],  # noqa: B006
     captions: Annotated[list[Path], typer.Option(help="COCO result files.")] = [],  # noqa: B006
     dataset: Annotated[
-        str | None, typer.Option(help="Data set: flickr8k (the default without --karpathy and --references).")
+        str | None,
+        typer.Option(
+            help="Data set: flickr8k (the default without --karpathy, --references and --images) or coco_photographs."
+        ),
     ] = None,
     split: Annotated[
         str | None,
@@ -32,8 +39,23 @@ def evaluate(
     ] = None,
     karpathy: Annotated[Path | None, typer.Option(help="dataset_coco.json: COCO by Karpathy's splits.")] = None,
     references: Annotated[Path | None, typer.Option(help="COCO caption annotations, instead of a data set.")] = None,
-    images: Annotated[Path | None, typer.Option(help="Folder of the images, for bundles and checkpoints.")] = None,
-    instances: Annotated[list[Path], typer.Option(help="COCO instance annotations, for CHAIR.")] = [],  # noqa: B006
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder or zip of the images of --karpathy or --references; alone, images without human captions."
+        ),
+    ] = None,
+    only: Annotated[Path | None, typer.Option(help="Text file with the image ids to keep, one a line.")] = None,
+    domains: Annotated[
+        Path | None,
+        typer.Option(help="JSON file with a list of image ids for each domain, to score the domains apart."),
+    ] = None,
+    human: Annotated[
+        bool, typer.Option("--human", help="Add a model that says one human caption of each image, drawn by --seed.")
+    ] = False,
+    instances: Annotated[
+        list[Path], typer.Option(help="COCO instance annotations, for CHAIR (default: those of coco_photographs).")
+    ] = [],  # noqa: B006
     chair_synonyms: Annotated[
         Path | None, typer.Option(help="Synonym list (default: lexicon/chair_synonyms.txt of the data folder).")
     ] = None,
@@ -44,7 +66,7 @@ def evaluate(
         ),
     ] = None,
     resamples: Annotated[int, typer.Option(min=1, help="Resamples of the bootstrap.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and of --human.")] = 0,
     json_path: JsonOption = None,
     record: Annotated[bool, typer.Option("--record", help="Write the scores into the bundles' manifests.")] = False,
 ) -> None:
@@ -57,39 +79,58 @@ def evaluate(
       python -m training.evaluate --captions results.json [more.json ...] --references captions_val2017.json
       python -m training.evaluate --bundle B --references captions_val2017.json --images val2017/ \\
           --instances instances_val2017.json
+      python -m training.evaluate --dataset coco_photographs --human
+      python -m training.evaluate --bundle B --images frames/
     """
     if references and (dataset or karpathy or split):
         raise typer.BadParameter("give --references or a data set and its split, not both")
     if karpathy and dataset:
         raise typer.BadParameter("give --karpathy or --dataset, not both")
-    if dataset not in (None, "flickr8k"):
-        raise typer.BadParameter(f"{dataset!r} is not flickr8k", param_hint="--dataset")
-    if images and not (references or karpathy):
-        raise typer.BadParameter("--images goes with --references or --karpathy")
+    if dataset not in (None, *DATASETS):
+        raise typer.BadParameter(f"{dataset!r} is none of {', '.join(DATASETS)}", param_hint="--dataset")
+    if images and dataset:
+        raise typer.BadParameter("--images goes with --references or --karpathy, or stands alone")
     if (references or karpathy) and not images and (bundle or not (captions or checkpoint)):
         raise typer.BadParameter("a bundle needs --images, the folder of the images that the captions are of")
-    if chair_synonyms and not instances:
+    if chair_synonyms and not (instances or dataset == "coco_photographs"):
         raise typer.BadParameter("--chair-synonyms goes with --instances")
+    images_alone = images is not None and not (references or karpathy)
+    if images_alone and (split or human or record or instances or document_frequencies):
+        raise typer.BadParameter(
+            "--split, --human, --record, --instances and --document-frequencies go with human captions; "
+            "--images alone has none"
+        )
     bundles: list[Path | None] = [*bundle] or ([] if captions or checkpoint else [None])
     if record and not bundles:
         raise typer.BadParameter("--record goes with a bundle")
     if json_path and not json_path.parent.is_dir():
         raise DataError(f"{json_path} cannot be written: no such folder")
-    against = _references(references, karpathy, split, images)
-    if document_frequencies:
-        against = against.with_frequencies_of(document_frequencies)
+    against = _references(references, karpathy, dataset, split, images)
+    against = against.only(only) if only else against
+    against = against.with_domains(domains) if domains else against
+    against = against.with_frequencies_of(document_frequencies) if document_frequencies else against
     synonyms = chair_synonyms or data_folder() / "lexicon" / "chair_synonyms.txt"
-    chair_data = read_chair_data(instances, synonyms) if instances else None
+    chair_data = None
+    if instances:
+        chair_data = chair_data_of_instances(instances, synonyms)
+    elif against.objects is not None:
+        chair_data = chair_data_of_objects(against.objects, synonyms, against.name)
+    person = [(PERSON, human_captions(against, seed))] if human else []
+    features = None
+    if against.has_captions and against.read_image:
+        features = photograph_features(list(against.captions), against.read_image)
     models = [(path.stem, ModelCaptions(str(path), read_results(path))) for path in captions]
     captioners = [Captioner.from_bundle(path, engine=engine) for path in bundles]
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
     models += [_caption_with_checkpoint(path, against) for path in checkpoint]
+    models += person
     with Console(stderr=True).status("scoring"):  # prints nothing where stderr is not a terminal
-        comparison = Comparison.of(against, _with_unique_names(models), chair_data)
+        comparison = Comparison.of(against, _with_unique_names(models), chair_data, features)
     bootstrap = comparison.bootstrap(resamples, seed)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(comparison.table(bootstrap))
-    print(f"CIDEr-D counts documents in {against.frequencies_from}")
+    if against.has_captions:
+        print(f"CIDEr-D counts documents in {against.frequencies_from}")
     for sentence in comparison.left_out:
         print(f"warning: {sentence}", file=sys.stderr)
     if json_path:
@@ -101,12 +142,16 @@ def evaluate(
         comparison.record()
 
 
-def _references(references: Path | None, karpathy: Path | None, split: str | None, images: Path | None) -> References:
+def _references(
+    references: Path | None, karpathy: Path | None, dataset: str | None, split: str | None, images: Path | None
+) -> References:
     if references:
         return References.of_coco(references, images)
     if karpathy:
         return References.of_karpathy(karpathy, split or "val", images)
-    return References.of_flickr8k(data_folder(), split or "dev")
+    if images:
+        return References.of_images(images)
+    return DATASETS[dataset or "flickr8k"](data_folder(), split or "dev")
 
 
 def _caption_with_checkpoint(path: Path, references: References) -> tuple[str, ModelCaptions]:
@@ -129,7 +174,8 @@ def _with_unique_names(models: list[tuple[str, ModelCaptions]]) -> dict[str, Mod
 
 def main() -> int:
     """Run the command and return its exit status."""
-    return run_command(evaluate, "python -m training.evaluate", (BundleError, CheckpointError, DataError, EngineError))
+    errors = (BackboneError, BundleError, CheckpointError, DataError, EngineError)
+    return run_command(evaluate, "python -m training.evaluate", errors)
 
 
 if __name__ == "__main__":

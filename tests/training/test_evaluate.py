@@ -14,6 +14,7 @@ import pytest
 
 from smart_caption_ros.captioning import Bundle, Captioner
 from tests.training.evaluation.metrics.needs_java import fake_java
+from tests.training.small_coco_photographs import DEV, make_coco_photographs
 from tests.training.small_flickr8k import make_data
 from training.data.flickr8k import Flickr8k
 from training.evaluate import main
@@ -33,6 +34,7 @@ RESULTS = {
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = make_data(tmp_path_factory.mktemp("data"))
+    make_coco_photographs(root)
     (root / "lexicon").mkdir()
     (root / "lexicon" / "chair_synonyms.txt").write_text(SYNONYMS)
     return root
@@ -142,8 +144,10 @@ def test_result_files_are_compared_with_paired_differences(evaluate: Command, co
     assert poor["scores"]["chair_s"] == pytest.approx(1 / 3)
     assert poor["per_image"]["2"]["chair_i"] == 1
     assert good["scores"]["chair_i"] == 0
-    assert poor["vocabulary_size"] == 5
-    assert 0 <= good["self_bleu"] <= 1
+    assert poor["scores"]["objects_supported"] == pytest.approx(2 / 4)
+    assert poor["diversity"]["vocabulary_size"] == 5
+    assert 0 <= good["diversity"]["self_bleu"] <= 1
+    assert "give their folder with --images" in document["not_available"]["cider_btw"]
     assert "CHAIR-i (low is good)" in done.stdout
     assert "paired by image" in done.stdout
     again = scored(evaluate(*options, "--json", out, "--seed", "3"), out)
@@ -194,13 +198,76 @@ def test_a_bundle_is_scored_on_karpathys_splits(evaluate: Command, coco: Path, t
     assert document["images"] == 2
 
 
+def test_a_bundle_and_a_person_are_judged_on_coco_photographs(
+    evaluate: Command, tiny_bundle: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.json"
+    done = evaluate("--bundle", tiny_bundle, "--dataset", "coco_photographs", "--human", "--json", out, "--seed", "3")
+    document = scored(done, out)
+    assert document["dataset"] == "coco_photographs_dev"
+    model, person = document["models"].values()
+    assert list(document["models"])[1] == "a person"
+    for scores in (model, person):
+        assert {"cider", "bleu_4", "recall_1", "recall_5", "cider_btw", "objects_supported"} <= scores["scores"].keys()
+        assert list(scores["domains"]) == ["indoors", "outdoors"]
+        assert scores["domains"]["indoors"]["images"] == 2
+        assert scores["domains"]["indoors"]["intervals"]["recall_5"] == [1, 1], "two photographs are among five"
+    assert person["scores"]["recall_1"] > model["scores"]["recall_1"]
+    for image, entry in person["per_image"].items():
+        assert entry["caption"] in DEV[image][1]
+    assert "drawn by seed 3" in person["source"]
+    assert "indoors: 2 images" in done.stdout
+    assert "CIDErBtw (low is good)" in done.stdout
+    same = scored(evaluate("--dataset", "coco_photographs", "--human", "--json", out, "--seed", "3"), out)
+    assert same["models"]["a person"]["scores"]["cider"] == person["scores"]["cider"]
+
+
+def test_images_without_human_captions_are_captioned_in_order(evaluate: Command, coco: Path, tiny_bundle: Path) -> None:
+    (coco / "frames").mkdir()
+    for name, shade in (("f10.png", 0), ("f2.png", 0), ("f1.png", 250)):
+        cv2.imwrite(str(coco / "frames" / name), np.full((60, 80, 3), shade, np.uint8))
+    shutil.make_archive(str(coco / "frames"), "zip", coco / "frames")
+    out = coco / "out.json"
+    done = evaluate("--bundle", tiny_bundle, "--images", coco / "frames", "--json", out)
+    (model,) = scored(done, out)["models"].values()
+    said = [entry["caption"] for entry in model["per_image"].values()]
+    assert list(model["per_image"]) == ["f1.png", "f2.png", "f10.png"]
+    assert said[1] == said[2]
+    assert (model["diversity"]["different"], model["diversity"]["longest_run"]) == (len(set(said)), said.count(said[1]))
+    assert model["scores"] == {}
+    assert f"{len(set(said))} of 3" in done.stdout
+    assert "CIDEr" not in done.stdout
+    zipped = scored(evaluate("--bundle", tiny_bundle, "--images", coco / "frames.zip", "--json", out), out)
+    assert next(iter(zipped["models"].values()))["per_image"] == model["per_image"]
+
+
+def test_only_the_images_of_a_list_are_scored(evaluate: Command, coco: Path) -> None:
+    (coco / "some.txt").write_text("3\n1\n")
+    out = coco / "out.json"
+    options = ["--captions", coco / "good.json", "--references", coco / "captions.json", "--json", out]
+    document = scored(evaluate(*options, "--only", coco / "some.txt"), out)
+    assert list(document["models"]["good"]["per_image"]) == ["1", "3"]
+    assert document["dataset"] == "captions, some.txt"
+
+
+def test_domains_of_a_file_are_scored_apart(evaluate: Command, coco: Path) -> None:
+    (coco / "domains.json").write_text(json.dumps({"animals": [1, 2], "nothing": [77]}))
+    out = coco / "out.json"
+    options = ["--captions", coco / "good.json", "--references", coco / "captions.json", "--json", out]
+    document = scored(evaluate(*options, "--domains", coco / "domains.json"), out)
+    (domain,) = document["models"]["good"]["domains"].items()
+    assert domain[0] == "animals"
+    assert domain[1]["images"] == 2
+    assert domain[1]["diversity"]["different"] == 2
+
+
 def test_a_failing_java_leaves_the_other_metrics_available(
     evaluate: Command, coco: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_java(tmp_path / "java", "echo 'Error: broken' >&2; exit 1", monkeypatch)
     done = evaluate("--captions", coco / "good.json", "--references", coco / "captions.json")
     assert done.returncode == 0, done.stderr
-    assert "PTB tokeniser not available: the PTB tokeniser failed: Error: broken" in done.stdout
+    assert "PTB tokeniser, METEOR, SPICE not available: the PTB tokeniser failed: Error: broken" in done.stdout
 
 
 def test_the_module_prints_its_options() -> None:
@@ -223,6 +290,23 @@ def test_the_module_prints_its_options() -> None:
         (["--captions", "good.json", "--references", "captions.json", "--record"], 2, "--record goes with a bundle"),
         (["--captions", "good.json", "--references", "captions.json", "--resamples", "0"], 2, "--resamples"),
         (["--captions", "good.json", "--references", "captions.json", "--json", "no/out.json"], 1, "cannot be written"),
+        (["--captions", "good.json", "--references", "captions.json", "--human"], 1, "image 3 of captions has 1 human"),
+        (["--captions", "good.json", "--references", "captions.json", "--only", "no.txt"], 1, "no.txt: the list of"),
+        (["--captions", "good.json", "--references", "captions.json", "--only", "list.txt"], 1, "for example 99"),
+        (["--captions", "good.json", "--references", "captions.json", "--only", "blank.txt"], 1, "no image id in it"),
+        (
+            ["--captions", "good.json", "--references", "captions.json", "--domains", "good.json"],
+            1,
+            "expected an object",
+        ),
+        (["--captions", "good.json", "--references", "captions.json", "--domains", "twice.json"], 1, "in two domains"),
+        (["--captions", "good.json", "--references", "captions.json", "--domains", "other.json"], 1, "no image of"),
+        (["--dataset", "coco"], 2, "none of flickr8k, coco_photographs"),
+        (["--dataset", "flickr8k", "--images", "."], 2, "stands alone"),
+        (["--images", ".", "--human"], 2, "--images alone has none"),
+        (["--images", "nowhere"], 1, "nowhere: no such folder or zip"),
+        (["--images", "empty"], 1, "no images in the folder empty"),
+        (["--images", "empty.zip"], 1, "empty.zip: no image in it"),
     ],
 )
 def test_wrong_options_and_files_are_refused_in_a_sentence(
@@ -232,6 +316,12 @@ def test_wrong_options_and_files_are_refused_in_a_sentence(
     instances = json.loads((coco / "instances.json").read_text())
     two = {**instances, "images": instances["images"][:2], "annotations": instances["annotations"][:2]}
     (coco / "two.json").write_text(json.dumps(two))
+    (coco / "list.txt").write_text("1\n99\n")
+    (coco / "blank.txt").write_text("\n")
+    (coco / "twice.json").write_text(json.dumps({"a": [1], "b": [2, 1]}))
+    (coco / "other.json").write_text(json.dumps({"a": [99]}))
+    (coco / "empty").mkdir()
+    shutil.make_archive(str(coco / "empty"), "zip", coco / "empty")
     monkeypatch.chdir(coco)
     done = evaluate(*options)
     assert done.returncode == status

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import RenderableType
 from tqdm import tqdm
 
@@ -16,6 +18,7 @@ from training.evaluation.metrics.bootstrap import Bootstrap
 from training.evaluation.metrics.scoring import ChairData, Evaluation, score_models
 from training.evaluation.references import References
 from training.evaluation.report import as_document, as_table
+from training.evaluation.similar_images import similar_images
 
 BATCH = 16
 """Images that a bundle captions at once."""
@@ -29,10 +32,27 @@ class ModelCaptions:
     """File or folder."""
     captions: Mapping[str, str]
     """By image id."""
+    references: Mapping[str, Sequence[str]] | None = None
+    """Human captions to compare with, by image id; None takes those of the data set."""
     captioner: Captioner | None = None
     """Captioner of a bundle; None for result files and checkpoints."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """JSON values: engine, beam size."""
+
+
+PERSON = "a person"
+"""Name of the human captions among the models."""
+
+
+def human_captions(references: References, seed: int) -> ModelCaptions:
+    """Take a human caption of every image, drawn by chance, to judge it against the others as if a model had said it.
+
+    Raises:
+        DataError: an image has fewer than two captions.
+    """
+    drawn, others = references.draw_one_caption(seed)
+    source = f"one caption of each image of {references.name}, drawn by seed {seed}, against the others"
+    return ModelCaptions(source, drawn, others)
 
 
 def caption_references(captioner: Captioner, references: References) -> ModelCaptions:
@@ -54,7 +74,7 @@ def caption_references(captioner: Captioner, references: References) -> ModelCap
         frames = [references.read_image(image) for image in batch]
         captions.update(zip(batch, captioner.caption_batch(frames), strict=True))
     facts = {"engine": captioner.engine, "beam_size": captioner.bundle.beam_size}
-    return ModelCaptions(str(captioner.bundle.path), captions, captioner, facts)
+    return ModelCaptions(str(captioner.bundle.path), captions, captioner=captioner, facts=facts)
 
 
 @dataclass(frozen=True)
@@ -71,14 +91,19 @@ class Comparison:
 
     @classmethod
     def of(
-        cls, references: References, models: Mapping[str, ModelCaptions], chair_data: ChairData | None
+        cls,
+        references: References,
+        models: Mapping[str, ModelCaptions],
+        chair_data: ChairData | None = None,
+        features: Mapping[str, NDArray[np.float32]] | None = None,
     ) -> "Comparison":
-        """Score the models.
+        """Score the models; where the references are images alone, measure the diversity of the captions.
 
         Args:
             references: human captions.
             models: by name; the first is the baseline of differences.
             chair_data: inputs of CHAIR; None leaves CHAIR out.
+            features: unit vectors of the images, by which CIDErBtw finds similar ones; None leaves CIDErBtw out.
 
         Raises:
             DataError: the models have no image in common, or an image has no annotated objects.
@@ -91,11 +116,22 @@ class Comparison:
                 f"{len(lacking)} of {len(images)} images are not in {chair_data.source}, for example {lacking[0]}"
             )
         captions = {name: {image: model.captions[image] for image in images} for name, model in models.items()}
-        scored = {image: references.captions[image] for image in images}
-        evaluation = score_models(captions, scored, references.frequency_captions, chair_data)
-        if chair_data is None:
-            why = "needs annotated objects; give COCO instances of the images with --instances"
-            evaluation.unavailable.update(chair_i=why, chair_s=why)
+        own = {
+            name: {image: model.references[image] for image in images}
+            for name, model in models.items()
+            if model.references is not None
+        }
+        evaluation = score_models(
+            captions,
+            {image: references.captions[image] for image in images},
+            references.frequency_captions,
+            chair_data,
+            own_references=own,
+            similar=similar_images(features, images, references.domains) if features else None,
+            domains=references.domains,
+        )
+        if references.has_captions:
+            evaluation.unavailable.update(_missing_inputs(chair_data, features))
         return cls(references, models, captions, evaluation, _left_out(references, models, images))
 
     def bootstrap(self, resamples: int, seed: int) -> Bootstrap:
@@ -137,6 +173,17 @@ class Comparison:
         }
         manifest["scores"] = {**manifest.get("scores", {}), self.references.name: {**values, **facts}}
         write_manifest(captioner.bundle.path, manifest)
+
+
+def _missing_inputs(chair_data: ChairData | None, features: Mapping[str, NDArray[np.float32]] | None) -> dict[str, str]:
+    """Say for each metric that lacks an input how to give it."""
+    why: dict[str, str] = {}
+    if chair_data is None:
+        lacking = "needs annotated objects; give COCO instances of the images with --instances"
+        why |= dict.fromkeys(("chair_i", "chair_s", "objects_supported", "captions_supported"), lacking)
+    if features is None:
+        why["cider_btw"] = "needs the photographs, to find similar ones; give their folder with --images"
+    return why
 
 
 def _left_out(references: References, models: Mapping[str, ModelCaptions], images: Sequence[str]) -> list[str]:

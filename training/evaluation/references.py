@@ -1,37 +1,48 @@
-"""Images with human captions that captioners are scored against, from a data set or from COCO's files."""
+"""Images with human captions that captioners are scored against: from a data set, COCO's files or a folder."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from smart_caption_ros.sources import SourceError
+from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES, ImageFolder, natural_order
+from training.data.caption_dataset import CaptionDataset
 from training.data.coco import read_captions, read_objects
+from training.data.coco_photographs import CocoPhotographs
 from training.data.flickr8k import Flickr8k
+from training.data.json_files import read_json
 from training.data.karpathy import Karpathy
-from training.data.photographs import read_photograph
+from training.data.photographs import PhotographArchive, read_photograph
 from training.errors import DataError
 from training.evaluation.metrics.chair import Synonyms
 from training.evaluation.metrics.scoring import ChairData
 
 ImageReader = Callable[[str], np.ndarray]
 """Reads the image of an id, (H, W, 3) uint8 BGR; raises DataError."""
+DOMAINS = {True: "indoors", False: "outdoors"}
+"""Names of the domains of coco_photographs."""
 
 
 @dataclass(frozen=True)
 class References:
-    """Images with human captions."""
+    """Images with human captions, or images alone."""
 
     name: str
     """Name of the data set and split, or of the annotation file."""
     captions: Mapping[str, Sequence[str]]
-    """Human captions of each image."""
+    """Human captions of each image; none for the images of a folder."""
     read_image: ImageReader | None
     """None where the images are not available."""
     frequency_captions: Sequence[Sequence[str]] | None = None
     """Captions of each image of the corpus for CIDEr-D's document frequencies; None takes ``captions``."""
     frequencies_from: str = "the references"
     """Name of that corpus."""
+    objects: Mapping[str, Iterable[str]] | None = None
+    """For each image COCO's class names of the objects in it; None where the data set has none."""
+    domains: Mapping[str, str] = field(default_factory=dict)
+    """Name of the domain of images."""
 
     @classmethod
     def of_flickr8k(cls, data: Path, split: str) -> "References":
@@ -40,18 +51,37 @@ class References:
         Raises:
             DataError: the data set is missing or malformed, or the split is unknown.
         """
-        dataset = Flickr8k(data / "flickr8k")
+        return cls._of_dataset("flickr8k", Flickr8k(data / "flickr8k"), split)
+
+    @classmethod
+    def of_coco_photographs(cls, data: Path, split: str) -> "References":
+        """Take the photographs of a split of coco_photographs that have captions, with objects; indoors and outdoors.
+
+        Raises:
+            DataError: the data set is missing or malformed, or the split is unknown.
+        """
+        dataset = CocoPhotographs(data / "coco_photographs")
+        references = cls._of_dataset("coco_photographs", dataset, split)
+        photographs = {image: dataset.photographs[image] for image in references.captions}
+        return replace(
+            references,
+            objects={image: photograph.objects for image, photograph in photographs.items()},
+            domains={image: DOMAINS[photograph.indoor] for image, photograph in photographs.items()},
+        )
+
+    @classmethod
+    def _of_dataset(cls, name: str, dataset: CaptionDataset, split: str) -> "References":
         return cls(
-            name=f"flickr8k_{split}",
+            name=f"{name}_{split}",
             captions={image: dataset.captions[image] for image in dataset.split(split)},
             read_image=lambda image: dataset.read_images([image])[0],
             frequency_captions=[dataset.captions[image] for image in dataset.split("train")],
-            frequencies_from="flickr8k train",
+            frequencies_from=f"{name} train",
         )
 
     @classmethod
     def of_karpathy(cls, path: Path, split: str, images: Path | None) -> "References":
-        """Take a split of ``dataset_coco.json``; ``images`` is the folder of the photographs.
+        """Take a split of ``dataset_coco.json``; ``images`` is the folder or zip of the photographs.
 
         Raises:
             DataError: the file is missing or malformed, or the split is unknown or empty.
@@ -69,7 +99,7 @@ class References:
 
     @classmethod
     def of_coco(cls, path: Path, images: Path | None) -> "References":
-        """Take the caption annotations of a COCO file; ``images`` is the folder of the photographs.
+        """Take the caption annotations of a COCO file; ``images`` is the folder or zip of the photographs.
 
         Raises:
             DataError: the file is missing, malformed or empty.
@@ -77,6 +107,33 @@ class References:
         annotations = read_captions(path)
         reader = _image_reader(images, annotations.file_names)
         return cls(name=path.stem, captions=annotations.captions, read_image=reader)._not_empty(path)
+
+    @classmethod
+    def of_images(cls, images: Path) -> "References":
+        """Take the images of a folder or zip in natural order (image2 before image10), without human captions.
+
+        Raises:
+            DataError: it is missing or has no images.
+        """
+        if images.suffix == ".zip":
+            members = [name for name in PhotographArchive(images).names if name.lower().endswith(IMAGE_SUFFIXES)]
+            if not members:
+                raise DataError(f"{images}: no image in it (files ending in {', '.join(IMAGE_SUFFIXES)})")
+            names = sorted(members, key=lambda name: natural_order(Path(name)))
+        elif not images.is_dir():
+            raise DataError(f"{images}: no such folder or zip of images")
+        else:
+            try:
+                names = [path.name for path in ImageFolder(str(images)).paths]
+            except SourceError as error:
+                raise DataError(str(error)) from None
+        read_image = _image_reader(images, {name: name for name in names})
+        return cls(name=str(images), captions=dict.fromkeys(names, ()), read_image=read_image)
+
+    @property
+    def has_captions(self) -> bool:
+        """Whether any image has a human caption."""
+        return any(self.captions.values())
 
     def with_frequencies_of(self, path: Path) -> "References":
         """Count CIDEr-D's document frequencies in another COCO caption file.
@@ -89,25 +146,93 @@ class References:
             raise DataError(f"{path}: no caption in it")
         return replace(self, frequency_captions=captions, frequencies_from=path.name)
 
+    def only(self, path: Path) -> "References":
+        """Keep the images of a list, in the order that they have here.
+
+        Args:
+            path: text file with an image id a line.
+
+        Raises:
+            DataError: the file cannot be read, names no image, or names one that is not here.
+        """
+        try:
+            wanted = set(path.read_text(encoding="utf-8").splitlines()) - {""}
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{path}: the list of images cannot be read ({error})") from None
+        if not wanted:
+            raise DataError(f"{path}: no image id in it")
+        if unknown := sorted(wanted - self.captions.keys()):
+            raise DataError(f"{path}: {len(unknown)} images are not in {self.name}, for example {unknown[0]}")
+        kept = {image: captions for image, captions in self.captions.items() if image in wanted}
+        return replace(self, name=f"{self.name}, {path.name}", captions=kept)
+
+    def with_domains(self, path: Path) -> "References":
+        """Divide the images by a JSON file: an object with a list of image ids for the name of each domain.
+
+        Raises:
+            DataError: the file is missing or malformed, or an image is in two domains.
+        """
+        document = read_json(path)
+        if not isinstance(document, dict) or not all(isinstance(images, list) for images in document.values()):
+            raise DataError(f"{path}: expected an object with a list of image ids for each domain")
+        domains: dict[str, str] = {}
+        for domain, images in document.items():
+            for image in map(str, images):
+                if domains.setdefault(image, domain) != domain:
+                    raise DataError(f"{path}: image {image} is in two domains, {domains[image]} and {domain}")
+        if not domains.keys() & self.captions.keys():
+            raise DataError(f"{path}: no image of {self.name} in it")
+        return replace(self, domains=domains)
+
+    def draw_one_caption(self, seed: int) -> tuple[dict[str, str], dict[str, list[str]]]:
+        """Draw a human caption of each image, to judge it against the others.
+
+        Returns:
+            The drawn caption and the others, by image id.
+
+        Raises:
+            DataError: an image has fewer than two captions.
+        """
+        drawn: dict[str, str] = {}
+        others: dict[str, list[str]] = {}
+        random = np.random.default_rng(seed)
+        for image, captions in self.captions.items():
+            if len(captions) < 2:
+                raise DataError(
+                    f"image {image} of {self.name} has {len(captions)} human captions; "
+                    "judging one against the others takes two"
+                )
+            place = int(random.integers(len(captions)))
+            drawn[image] = captions[place]
+            others[image] = [*captions[:place], *captions[place + 1 :]]
+        return drawn, others
+
     def _not_empty(self, path: Path) -> "References":
         if not self.captions:
             raise DataError(f"{path}: no caption in {self.name}")
         return self
 
 
-def _image_reader(folder: Path | None, files: Mapping[str, str]) -> ImageReader | None:
-    if folder is None:
+def _image_reader(images: Path | None, files: Mapping[str, str]) -> ImageReader | None:
+    """Build a reader of the images in a folder or zip.
+
+    Args:
+        images: the folder or zip; None where the images are not available.
+        files: file names by image id.
+    """
+    if images is None:
         return None
+    archive = PhotographArchive(images) if images.suffix == ".zip" else None
 
     def read_image(image: str) -> np.ndarray:
         if image not in files:
             raise DataError(f"image {image} has captions but no file_name")
-        return read_photograph(folder / files[image], image)
+        return archive.read(files[image]) if archive else read_photograph(images / files[image], image)
 
     return read_image
 
 
-def read_chair_data(instances: Sequence[Path], synonyms: Path) -> ChairData:
+def chair_data_of_instances(instances: Sequence[Path], synonyms: Path) -> ChairData:
     """Read the objects of the images and the synonyms of their classes, for CHAIR.
 
     Args:
@@ -117,7 +242,21 @@ def read_chair_data(instances: Sequence[Path], synonyms: Path) -> ChairData:
     Raises:
         DataError: a file is missing or malformed, or the list lacks a class.
     """
-    known, objects = Synonyms.load(synonyms), read_objects(instances)
+    return chair_data_of_objects(read_objects(instances), synonyms, ", ".join(map(str, instances)))
+
+
+def chair_data_of_objects(objects: Mapping[str, Iterable[str]], synonyms: Path, source: str) -> ChairData:
+    """Read the synonyms of the classes of objects, for CHAIR.
+
+    Args:
+        objects: for each image the class names of its objects.
+        synonyms: file with the list of synonyms, see :meth:`Synonyms.load`.
+        source: name of the data set or files that the objects are from.
+
+    Raises:
+        DataError: the list is missing or malformed, or lacks a class.
+    """
+    known = Synonyms.load(synonyms)
     if unknown := {name for names in objects.values() for name in names} - known.class_of.keys():
-        raise DataError(f"the synonym list lacks the classes {', '.join(sorted(unknown))} of the instances")
-    return ChairData(objects, known, ", ".join(map(str, instances)))
+        raise DataError(f"the synonym list lacks the classes {', '.join(sorted(unknown))} of {source}")
+    return ChairData(objects, known, source)

@@ -1,7 +1,8 @@
 """Reports of an evaluation: a table for the terminal, and JSON."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,25 @@ from rich.table import Table
 from rich.text import Text
 
 from training.evaluation.metrics.bootstrap import CONFIDENCE, Bootstrap, Interval
+from training.evaluation.metrics.diversity import Diversity
+from training.evaluation.metrics.metric import Metric
 from training.evaluation.metrics.scoring import Evaluation, ModelScores
 
 TITLES = {
     "bleu_1": "BLEU-1", "bleu_2": "BLEU-2", "bleu_3": "BLEU-3", "bleu_4": "BLEU-4", "meteor": "METEOR",
-    "rouge_l": "ROUGE-L", "cider": "CIDEr", "spice": "SPICE", "cider_d": "CIDEr-D", "chair_i": "CHAIR-i",
-    "chair_s": "CHAIR-s",
+    "rouge_l": "ROUGE-L", "cider": "CIDEr", "spice": "SPICE", "cider_d": "CIDEr-D", "recall_1": "R@1 (tf-idf)",
+    "recall_5": "R@5 (tf-idf)", "cider_btw": "CIDErBtw", "objects_supported": "objects supported",
+    "captions_supported": "captions supported", "chair_i": "CHAIR-i", "chair_s": "CHAIR-s",
 }  # fmt: skip
 """Headings of the metrics, in the order of the table's rows."""
-LOW_IS_GOOD = ("chair_i", "chair_s")
+DOMAIN_ROWS = ("bleu_4", "meteor", "cider", "recall_5", "cider_btw", "objects_supported")
+"""Metrics that the table has for each domain."""
+LOW_IS_GOOD = ("cider_btw", "chair_i", "chair_s")
 """Metrics whose lower values are better."""
 
 
 def as_table(evaluation: Evaluation, bootstrap: Bootstrap, title: str) -> RenderableType:
-    """Build a table with a row per metric and a column per model.
+    """Build a table with a row per metric and a column per model, and a section for each domain.
 
     Each value has its interval; from the second model on, a second line gives the difference to the first model.
     """
@@ -32,39 +38,77 @@ def as_table(evaluation: Evaluation, bootstrap: Bootstrap, title: str) -> Render
     table.add_column("")
     for name in models:
         table.add_column(Text(name), justify="right", no_wrap=True)
-    baseline = next(iter(models.values()))
-    for key, heading in TITLES.items():
-        if key in evaluation.unavailable:
-            table.add_row(heading, *["not available"] * len(models))
-            continue
+    _add_metrics(table, evaluation, bootstrap, TITLES)
+    table.add_section()
+    _add_diversity(table, evaluation, DIVERSITY_ROWS)
+    for domain, part in evaluation.domains.items():
+        table.add_section()
+        table.add_row(Text(f"{domain}: {len(part.images)} images", style="bold"))
+        _add_metrics(table, part, bootstrap.of_size(len(part.images)), DOMAIN_ROWS)
+        _add_diversity(table, part, DOMAIN_DIVERSITY_ROWS)
+    return Group(table, Text("\n".join(_notes(evaluation, bootstrap))))
+
+
+def _add_metrics(table: Table, evaluation: Evaluation, bootstrap: Bootstrap, keys: Iterable[str]) -> None:
+    baseline, *others = evaluation.models.values()
+    for key in keys:
         if key not in baseline.metrics:
             continue
-        cells = []
-        for scores in models.values():
-            metric = scores.metrics[key]
-            interval = bootstrap.interval(metric)
-            cell = f"{_number(metric.value)} [{_number(interval.low)}, {_number(interval.high)}]"
-            if scores is not baseline:
-                difference = bootstrap.difference(metric, baseline.metrics[key])
-                low, high = difference.interval.low, difference.interval.high
-                mark = "*" if difference.is_certain else " "
-                cell += f"\n{difference.value:+.4f} [{low:+.4f}, {high:+.4f}]{mark}"
-            cells.append(Text(cell))
-        table.add_row(f"{heading} (low is good)" if key in LOW_IS_GOOD else heading, *cells)
-    table.add_section()
-    for heading, show in (
-        ("self-BLEU", lambda scores: "-" if scores.self_bleu is None else _number(scores.self_bleu)),
-        ("distinct words", lambda scores: str(scores.vocabulary_size)),
-        ("words a caption", lambda scores: f"{scores.mean_words:.2f}"),
-    ):
-        table.add_row(heading, *(show(scores) for scores in models.values()))
-    percent = f"{100 * CONFIDENCE:g} %"
-    notes = [f"{percent} intervals by {bootstrap.resamples} resamples of the images, seed {bootstrap.seed}"]
-    if len(models) > 1:
-        notes.append(f"second line: less {next(iter(models))}, paired by image; * where the interval leaves 0 out")
+        cells = [_cell(baseline.metrics[key], bootstrap)]
+        for scores in others:
+            difference = bootstrap.difference(scores.metrics[key], baseline.metrics[key])
+            low, high = difference.interval.low, difference.interval.high
+            mark = "*" if difference.is_certain else " "
+            line = f"{difference.value:+.4f} [{low:+.4f}, {high:+.4f}]{mark}"
+            cells.append(f"{_cell(scores.metrics[key], bootstrap)}\n{line}")
+        heading = f"{TITLES[key]} (low is good)" if key in LOW_IS_GOOD else TITLES[key]
+        table.add_row(heading, *map(Text, cells))
+
+
+def _cell(metric: Metric, bootstrap: Bootstrap) -> str:
+    interval = bootstrap.interval(metric)
+    return f"{_number(metric.value)} [{_number(interval.low)}, {_number(interval.high)}]"
+
+
+DIVERSITY_ROWS: dict[str, Callable[[Diversity], str]] = {
+    "different captions": lambda found: f"{found.different} of {found.captions}",
+    "distinct words": lambda found: str(found.vocabulary_size),
+    "commonest caption": lambda found: f"{found.commonest_count} times",
+    "longest run of one caption": lambda found: str(found.longest_run),
+    "words a caption": lambda found: f"{found.mean_words:.2f}",
+    "self-BLEU": lambda found: "-" if found.self_bleu is None else _number(found.self_bleu),
+}
+"""What the table says of the diversity of all captions, by heading."""
+DOMAIN_DIVERSITY_ROWS = ("different captions", "distinct words")
+"""Headings of :data:`DIVERSITY_ROWS` that the table has for each domain."""
+
+
+def _add_diversity(table: Table, evaluation: Evaluation, headings: Iterable[str]) -> None:
+    for heading in headings:
+        show = DIVERSITY_ROWS[heading]
+        table.add_row(heading, *(show(scores.diversity) for scores in evaluation.models.values()))
+
+
+def _notes(evaluation: Evaluation, bootstrap: Bootstrap) -> list[str]:
+    models = evaluation.models
+    notes = []
+    if any(scores.metrics for scores in models.values()):
+        notes.append(
+            f"{100 * CONFIDENCE:g} % intervals by {bootstrap.resamples} resamples of the images, seed {bootstrap.seed}"
+        )
+        if len(models) > 1:
+            notes.append(f"second line: less {next(iter(models))}, paired by image; * where the interval leaves 0 out")
     notes.append(f"tokeniser: {evaluation.tokeniser}")
-    notes += [f"{TITLES.get(key, 'PTB tokeniser')} not available: {why}" for key, why in evaluation.unavailable.items()]
-    return Group(table, Text("\n".join(notes)))
+    notes += [
+        f"commonest caption of {name}: {scores.diversity.commonest}"
+        for name, scores in models.items()
+        if scores.diversity.commonest_count > 1
+    ]
+    lacking: dict[str, list[str]] = {}
+    for key, why in evaluation.unavailable.items():
+        lacking.setdefault(why, []).append(TITLES.get(key, "PTB tokeniser"))
+    notes += [f"{', '.join(metrics)} not available: {why}" for why, metrics in lacking.items()]
+    return notes
 
 
 def as_document(
@@ -77,7 +121,6 @@ def as_document(
         bootstrap: with the evaluation's number of images.
         captions: captions by model and image, as written.
     """
-    baseline = next(iter(evaluation.models))
     return {
         "images": len(evaluation.images),
         "tokeniser": evaluation.tokeniser,
@@ -87,17 +130,29 @@ def as_document(
         "not_available": evaluation.unavailable,
         "models": {
             name: {
-                "scores": {key: _json_number(metric.value) for key, metric in scores.metrics.items()},
-                "intervals": {key: _bounds(bootstrap.interval(metric)) for key, metric in scores.metrics.items()},
-                **({} if name == baseline else {"differences": _differences(evaluation, bootstrap, name, baseline)}),
-                "self_bleu": scores.self_bleu,
-                "vocabulary_size": scores.vocabulary_size,
-                "mean_words": scores.mean_words,
+                **_scores(evaluation, bootstrap, name),
+                "domains": {
+                    domain: {
+                        "images": len(part.images),
+                        **_scores(part, bootstrap.of_size(len(part.images)), name),
+                    }
+                    for domain, part in evaluation.domains.items()
+                },
                 "per_image": _per_image(evaluation.images, scores, captions[name]),
             }
             for name, scores in evaluation.models.items()
         },
     }  # fmt: skip
+
+
+def _scores(evaluation: Evaluation, bootstrap: Bootstrap, name: str) -> dict[str, Any]:
+    baseline, scores = next(iter(evaluation.models)), evaluation.models[name]
+    return {
+        "scores": {key: _json_number(metric.value) for key, metric in scores.metrics.items()},
+        "intervals": {key: _bounds(bootstrap.interval(metric)) for key, metric in scores.metrics.items()},
+        **({} if name == baseline else {"differences": _differences(evaluation, bootstrap, name, baseline)}),
+        "diversity": asdict(scores.diversity),
+    }
 
 
 def _differences(evaluation: Evaluation, bootstrap: Bootstrap, name: str, baseline: str) -> dict[str, Any]:

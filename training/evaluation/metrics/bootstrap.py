@@ -47,6 +47,10 @@ class Bootstrap:
         random = np.random.default_rng(seed)
         self._counts = random.multinomial(images, np.full(images, 1 / images), size=resamples).astype(np.float64)
 
+    def of_size(self, images: int) -> "Bootstrap":
+        """Draw as many corpora of another number of images, with the same seed."""
+        return Bootstrap(images, self.resamples, self.seed)
+
     def interval(self, metric: Metric) -> Interval:
         """Compute the percentile interval of a metric; NaN where it has no value."""
         return self._interval(metric.resample(self._counts))

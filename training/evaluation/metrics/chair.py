@@ -6,7 +6,7 @@ class is annotated or one of the human captions names it. The published script s
 pattern; this module uses inflect.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -82,7 +82,8 @@ class Synonyms:
 def chair(
     candidates: Captions, references: References, objects: Mapping[str, Iterable[str]], synonyms: Synonyms
 ) -> list[Metric]:
-    """Compute CHAIR-i, the share of named objects that are hallucinated, and CHAIR-s, the share of captions with one.
+    """Compute CHAIR-i, the share of named objects that are hallucinated, CHAIR-s, the share of captions with one, and
+    their complements.
 
     Args:
         candidates: for each image a caption, space-joined tokens.
@@ -91,27 +92,35 @@ def chair(
         synonyms: the words that name each class.
 
     Returns:
-        ``chair_i`` (NaN for an image whose caption names no object) and ``chair_s``, both in [0, 1], lower is better.
+        ``chair_i`` and ``chair_s``, lower is better; ``objects_supported`` = 1 - ``chair_i`` and
+        ``captions_supported`` = 1 - ``chair_s``, higher is better. All are in [0, 1]; those of named objects are NaN
+        for an image whose caption names no object.
 
     Raises:
         ValueError: candidates and references do not name the same images, an image lacks its entry in ``objects``,
             or a class name is not in the synonym list.
     """
     check_same_images(candidates, references)
-    counts = np.zeros((len(candidates), 4))
-    for row, (image, caption) in zip(counts, candidates.items(), strict=True):
+    hallucinated, named = np.zeros((2, len(candidates)))
+    for row, (image, caption) in enumerate(candidates.items()):
         if image not in objects:
             raise ValueError(f"no annotated objects for image {image}")
         shown = {_known_class(name, synonyms) for name in objects[image]}
         shown.update(name for reference in references[image] for name in synonyms.mentions(reference))
-        named = synonyms.mentions(caption)
-        hallucinated = sum(name not in shown for name in named)
-        row[:] = hallucinated, len(named), hallucinated > 0, 1
-    return [_rate("chair_i", counts[:, :2], ratio), _rate("chair_s", counts[:, 2:], ratio)]
+        mentions = synonyms.mentions(caption)
+        hallucinated[row], named[row] = sum(name not in shown for name in mentions), len(mentions)
+    wrong, captions = hallucinated > 0, np.ones(len(candidates))
+    return [
+        _share("chair_i", hallucinated, named),
+        _share("chair_s", wrong, captions),
+        _share("objects_supported", named - hallucinated, named),
+        _share("captions_supported", ~wrong, captions),
+    ]
 
 
-def _rate(name: str, counts: np.ndarray, combine: Callable[[np.ndarray], np.ndarray]) -> Metric:
-    return Metric(name, counts, combine, combine(counts))
+def _share(name: str, part: np.ndarray, whole: np.ndarray) -> Metric:
+    counts = np.stack([part, whole], axis=1)
+    return Metric(name, counts, ratio, ratio(counts))
 
 
 def _known_class(name: str, synonyms: Synonyms) -> str:

@@ -21,6 +21,7 @@ from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images, mean_metric
@@ -233,13 +234,22 @@ class TextCiderD:
             ValueError: candidates and references do not name the same images.
         """
         check_same_images(candidates, self._references)
-        captions = self._encode(candidates.values())
-        images = np.array([self._image_at[image] for image in candidates])
+        return mean_metric("cider_d", self.score(list(candidates.values()), list(candidates)))
+
+    def score(self, captions: Sequence[str], images: Sequence[str]) -> NDArray[np.float64]:
+        """Score captions against the references of any images, (len(captions),) float64.
+
+        Args:
+            captions: space-joined tokens by the same tokeniser.
+            images: for each caption the image whose references it is compared with.
+        """
+        encoded = self._encode(captions)
+        numbers = np.array([self._image_at[image] for image in images])
         scores = [
-            self._scorer.score(images[start : start + _BATCH], _padded(captions[start : start + _BATCH]))[:, 0]
-            for start in range(0, len(captions), _BATCH)
+            self._scorer.score(numbers[start : start + _BATCH], _padded(encoded[start : start + _BATCH]))[:, 0]
+            for start in range(0, len(encoded), _BATCH)
         ]
-        return mean_metric("cider_d", np.concatenate(scores))
+        return np.concatenate(scores) if scores else np.empty(0)
 
     def _encode(self, captions: Iterable[str]) -> list[list[int]]:
         return [[self._ids[word] for word in caption.split()] for caption in captions]

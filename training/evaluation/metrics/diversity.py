@@ -1,7 +1,9 @@
-"""Diversity of a model's captions: self-BLEU, vocabulary size, caption length."""
+"""Diversity of a model's captions: different ones, words, the commonest, runs, lengths, self-BLEU."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from pycocoevalcap.bleu.bleu_scorer import precook
@@ -9,6 +11,48 @@ from pycocoevalcap.bleu.bleu_scorer import precook
 from training.evaluation.metrics.coco import ORDERS, bleu_metrics, closest
 
 Ngrams = Counter[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """Counts over all captions of a model. They grow with the number of captions: compare them on the same images."""
+
+    captions: int
+    """Number of captions."""
+    different: int
+    """Number of different captions."""
+    vocabulary_size: int
+    """Number of different words."""
+    commonest: str
+    """The commonest caption, space-joined tokens; of several the first."""
+    commonest_count: int
+    """Number of images with the commonest caption."""
+    longest_run: int
+    """Largest number of consecutive images with the same caption; says something of frames in order alone."""
+    mean_words: float
+    """Mean caption length in words."""
+    self_bleu: float | None
+    """See :func:`self_bleu`; None for a single caption."""
+
+    @classmethod
+    def of(cls, captions: Sequence[str]) -> "Diversity":
+        """Measure captions.
+
+        Args:
+            captions: space-joined tokens, one caption per image, at least one.
+        """
+        words = [caption.split() for caption in captions]
+        commonest, commonest_count = Counter(captions).most_common(1)[0]
+        return cls(
+            captions=len(captions),
+            different=len(set(captions)),
+            vocabulary_size=len({word for caption in words for word in caption}),
+            commonest=commonest,
+            commonest_count=commonest_count,
+            longest_run=max(len(list(run)) for _, run in groupby(captions)),
+            mean_words=float(np.mean([len(caption) for caption in words])),
+            self_bleu=self_bleu(captions) if len(captions) > 1 else None,
+        )
 
 
 def self_bleu(captions: Sequence[str]) -> float:
@@ -52,13 +96,3 @@ def _two_highest_counts(captions: Sequence[Mapping[tuple[str, ...], int]]) -> tu
             elif count > second[ngram]:
                 second[ngram] = count
     return most, second
-
-
-def vocabulary_size(captions: Sequence[str]) -> int:
-    """Count the distinct words of captions."""
-    return len({word for caption in captions for word in caption.split()})
-
-
-def mean_words(captions: Sequence[str]) -> float:
-    """Compute the mean caption length in words."""
-    return float(np.mean([len(caption.split()) for caption in captions]))

@@ -21,19 +21,19 @@ COUNTS = 4 + 4 * len(STAGE_WEIGHTS) + 3
 """Numbers per alignment; see :func:`meteor_from_counts`."""
 
 
-def meteor(models: Sequence[Captions], references: References) -> list[Metric]:
+def meteor(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
     """Compute METEOR of several models' captions with one process.
 
     Args:
-        models: for each model and image a caption, space-joined tokens of the PTB tokeniser.
-        references: for each image the human captions, likewise.
+        models: for each model and image a caption, space-joined tokens of the PTB tokeniser, and for each image the
+            human captions to compare with, likewise.
 
     Raises:
         JavaError: there is no Java, or METEOR failed or took too long.
         ValueError: captions and references do not name the same images.
     """
     questions = []
-    for candidates in models:
+    for candidates, references in models:
         check_same_images(candidates, references)
         questions += [
             " ||| ".join(["SCORE", *map(_clean, references[image]), _clean(caption)])

@@ -1,7 +1,7 @@
 """The result of every metric: a corpus value, values of the images, and statistics for resampling the images."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +39,14 @@ class Metric:
             (R,) float64.
         """
         return self.combine(counts @ self.statistics)
+
+    def of_images(self, rows: np.ndarray) -> "Metric":
+        """Restrict the metric to some of its images.
+
+        Args:
+            rows: (images,) bool.
+        """
+        return replace(self, statistics=self.statistics[rows], per_image=self.per_image[rows])
 
 
 def ratio(sums: np.ndarray) -> np.ndarray:

@@ -1,18 +1,23 @@
 """All metrics of one or several models' captions of the same images."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from training.data.tokenizer import tokenize
 from training.evaluation.metrics.chair import Synonyms, chair
+from training.evaluation.metrics.cider_btw import cider_btw
 from training.evaluation.metrics.cider_d import TextCiderD
 from training.evaluation.metrics.coco import coco_metrics
-from training.evaluation.metrics.diversity import mean_words, self_bleu, vocabulary_size
+from training.evaluation.metrics.diversity import Diversity
 from training.evaluation.metrics.java import JavaError
 from training.evaluation.metrics.meteor import meteor
 from training.evaluation.metrics.metric import Captions, Metric, References
 from training.evaluation.metrics.ptb import NAME as PTB
 from training.evaluation.metrics.ptb import ptb_tokenize
+from training.evaluation.metrics.retrieval import retrieval
 from training.evaluation.metrics.spice import spice
 
 OWN_TOKENISER = "spaCy English tokeniser, lower case, without punctuation (references and captions alike)"
@@ -35,13 +40,8 @@ class ModelScores:
 
     tokenised: Captions
     metrics: dict[str, Metric]
-    """By name."""
-    vocabulary_size: int
-    """Distinct words of all captions."""
-    mean_words: float
-    """Mean caption length in words."""
-    self_bleu: float | None
-    """None for a single caption."""
+    """By name; empty without references."""
+    diversity: Diversity
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,34 @@ class Evaluation:
     """By name; the first is the baseline."""
     unavailable: dict[str, str]
     """Metrics (and the PTB tokeniser) that could not run, with the reason and the remedy."""
+    domains: dict[str, "Evaluation"] = field(default_factory=dict)
+    """Scores on the images of each domain alone, by its name."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Captions of a model and the human captions to compare them with, space-joined tokens."""
+
+    captions: Captions
+    references: References
+
+    def of_images(self, images: Sequence[str]) -> "_Column":
+        return _Column(
+            {image: self.captions[image] for image in images}, {image: self.references[image] for image in images}
+        )
+
+    def scores(self, chair_data: ChairData | None, similar: Mapping[str, Sequence[str]] | None) -> ModelScores:
+        """Compute all metrics but CIDEr-D and those of Java; none without references."""
+        metrics: list[Metric] = []
+        if any(self.references.values()):
+            metrics += coco_metrics(self.captions, self.references)
+            metrics += retrieval(self.captions, self.references)
+            if similar is not None:
+                metrics.append(cider_btw(self.captions, self.references, similar))
+            if chair_data:
+                metrics += chair(self.captions, self.references, chair_data.objects, chair_data.synonyms)
+        diversity = Diversity.of(list(self.captions.values()))
+        return ModelScores(self.captions, {metric.name: metric for metric in metrics}, diversity)
 
 
 def score_models(
@@ -63,72 +91,98 @@ def score_models(
     references: Mapping[str, Sequence[str]],
     frequency_captions: Iterable[Sequence[str]] | None = None,
     chair_data: ChairData | None = None,
+    *,
+    own_references: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    similar: Mapping[str, Sequence[str]] | None = None,
+    domains: Mapping[str, str] | None = None,
 ) -> Evaluation:
-    """Score several models.
+    """Score several models, on all images and on those of each domain alone.
 
     Args:
         models: by name of the model, for each image of ``references`` a caption as written.
-        references: for each image the human captions as written.
+        references: for each image the human captions as written. Where no image has any, only the diversity of the
+            captions is measured.
         frequency_captions: for each image of a corpus its captions as written, for the document frequencies of CIDEr-D;
             None takes ``references``.
         chair_data: inputs of CHAIR; None leaves CHAIR out.
+        own_references: by name of the model, human captions in place of ``references``.
+        similar: for each image the similar ones, of the same domain, for CIDErBtw; None leaves CIDErBtw out.
+        domains: domain of images; an image may have none.
 
     Raises:
         ValueError: a model and the references do not name the same images, or the objects of an image are missing.
     """
     images = list(references)
+    compared = {name: (own_references or {}).get(name, references) for name in models}
     for name, captions in models.items():
-        if captions.keys() != references.keys():
+        if not captions.keys() == compared[name].keys() == references.keys():
             raise ValueError(f"{name} and the references must name the same images")
-    corpora = [[list(references[image]) for image in images]]
-    corpora += [[[captions[image]] for image in images] for captions in models.values()]
-    if frequency_captions is not None:
-        corpora.append([list(captions) for captions in frequency_captions])
-    unavailable: dict[str, str] = {}
-    try:
-        tokenised, tokeniser = _tokenise(corpora, by_ptb=True), PTB
-    except JavaError as error:
-        tokenised, tokeniser = _tokenise(corpora, by_ptb=False), OWN_TOKENISER
-        unavailable["ptb_tokeniser"] = str(error)
-    human: References = dict(zip(images, tokenised[0], strict=True))
-    said: dict[str, Captions] = {
-        name: {image: group[0] for image, group in zip(images, corpus, strict=True)}
-        for name, corpus in zip(models, tokenised[1:], strict=False)
+    corpus = None if frequency_captions is None else [list(captions) for captions in frequency_captions]
+    human = [group for captions in compared.values() for group in captions.values()]
+    said = [list(captions.values()) for captions in models.values()]
+    tokens, tokeniser, unavailable = _tokenise(text for group in (*human, *said, *(corpus or ())) for text in group)
+    columns = {
+        name: _Column(
+            {image: tokens[captions[image]] for image in images},
+            {image: [tokens[text] for text in compared[name][image]] for image in images},
+        )
+        for name, captions in models.items()
     }
-    cider_d = TextCiderD(human, None if frequency_captions is None else tokenised[-1])
-    scores: dict[str, dict[str, Metric]] = {}
-    for name, captions in said.items():
-        metrics = [*coco_metrics(captions, human), cider_d.metric(captions)]
-        if chair_data:
-            metrics += chair(captions, human, chair_data.objects, chair_data.synonyms)
-        scores[name] = {metric.name: metric for metric in metrics}
+    scores = {name: column.scores(chair_data, similar) for name, column in columns.items()}
+    evaluation = Evaluation(images, tokeniser, scores, unavailable)
+    if any(human):
+        tokenised = None if corpus is None else [[tokens[text] for text in group] for group in corpus]
+        for name, column in columns.items():
+            cider_d = TextCiderD(column.references, tokenised).metric(column.captions)
+            scores[name].metrics[cider_d.name] = cider_d
+        _add_java_metrics(evaluation, columns)
+    of_images = [(domains or {}).get(image) for image in images]
+    for domain in sorted(set(filter(None, of_images))):
+        chosen = np.array([of_image == domain for of_image in of_images])
+        evaluation.domains[domain] = _of_domain(evaluation, columns, chosen, chair_data, similar)
+    return evaluation
+
+
+def _of_domain(
+    evaluation: Evaluation,
+    columns: Mapping[str, _Column],
+    chosen: NDArray[np.bool_],
+    chair_data: ChairData | None,
+    similar: Mapping[str, Sequence[str]] | None,
+) -> Evaluation:
+    """Score the images of a domain as if there were no others.
+
+    CIDEr-D and the metrics of Java depend on no other image, so their values are those of the whole evaluation.
+    """
+    images = [image for image, inside in zip(evaluation.images, chosen, strict=True) if inside]
+    models = {name: column.of_images(images).scores(chair_data, similar) for name, column in columns.items()}
+    for name, scores in models.items():
+        for key, metric in evaluation.models[name].metrics.items():
+            scores.metrics.setdefault(key, metric.of_images(chosen))
+    return Evaluation(images, evaluation.tokeniser, models, evaluation.unavailable)
+
+
+def _add_java_metrics(evaluation: Evaluation, columns: Mapping[str, _Column]) -> None:
+    """Add METEOR and SPICE, or the reason why they are not available."""
     for key, measure in (("meteor", meteor), ("spice", spice)):
         try:
-            if reason := unavailable.get("ptb_tokeniser"):
+            if reason := evaluation.unavailable.get("ptb_tokeniser"):
                 raise JavaError(reason)
-            for metrics_of, metric in zip(scores.values(), measure(list(said.values()), human), strict=True):
-                metrics_of[key] = metric
+            measured = measure([(column.captions, column.references) for column in columns.values()])
+            for scores, metric in zip(evaluation.models.values(), measured, strict=True):
+                scores.metrics[key] = metric
         except JavaError as error:
-            unavailable[key] = str(error)
-    return Evaluation(
-        images,
-        tokeniser,
-        {
-            name: ModelScores(
-                tokenised=captions,
-                metrics=scores[name],
-                vocabulary_size=vocabulary_size(list(captions.values())),
-                mean_words=mean_words(list(captions.values())),
-                self_bleu=self_bleu(list(captions.values())) if len(captions) > 1 else None,
-            )
-            for name, captions in said.items()
-        },
-        unavailable,
-    )
+            evaluation.unavailable[key] = str(error)
 
 
-def _tokenise(corpora: Sequence[Sequence[Sequence[str]]], by_ptb: bool) -> list[list[list[str]]]:
-    """Tokenise every caption of every image of every corpus; one process of the PTB tokeniser serves all."""
-    flat = [caption for corpus in corpora for group in corpus for caption in group]
-    tokenised = iter(ptb_tokenize(flat) if by_ptb else [" ".join(tokenize(caption)) for caption in flat])
-    return [[[next(tokenised) for _ in group] for group in corpus] for corpus in corpora]
+def _tokenise(texts: Iterable[str]) -> tuple[dict[str, str], str, dict[str, str]]:
+    """Tokenise texts, each once, with one process of the PTB tokeniser, or with our own tokeniser where that fails.
+
+    Returns:
+        The space-joined tokens of every text, the name of the tokeniser, and why the PTB tokeniser is not available.
+    """
+    written = list(dict.fromkeys(texts))
+    try:
+        return dict(zip(written, ptb_tokenize(written), strict=True)), PTB, {}
+    except JavaError as error:
+        return {text: " ".join(tokenize(text)) for text in written}, OWN_TOKENISER, {"ptb_tokeniser": str(error)}

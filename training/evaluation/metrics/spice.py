@@ -26,12 +26,11 @@ def missing_models() -> str | None:
     )
 
 
-def spice(models: Sequence[Captions], references: References) -> list[Metric]:
+def spice(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
     """Compute SPICE of several models' captions with one process, because parsing the references takes most time.
 
     Args:
-        models: for each model and image a caption, space-joined tokens.
-        references: for each image the human captions, space-joined tokens.
+        models: for each model and image a caption, and for each image the human captions, space-joined tokens.
 
     Raises:
         JavaError: there is no Java, the models are missing, or SPICE failed or took too long.
@@ -40,7 +39,7 @@ def spice(models: Sequence[Captions], references: References) -> list[Metric]:
     if reason := missing_models():
         raise JavaError(reason)
     questions = []
-    for candidates in models:
+    for candidates, references in models:
         check_same_images(candidates, references)
         questions += [{"test": caption, "refs": list(references[image])} for image, caption in candidates.items()]
     numbered = [{"image_id": number, **question} for number, question in enumerate(questions)]

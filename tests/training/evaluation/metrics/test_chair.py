@@ -73,11 +73,17 @@ def test_objects_are_named_by_the_published_rules(synonyms: Synonyms, caption: s
 def test_rates_count_named_objects_and_captions(synonyms: Synonyms) -> None:
     said = {"a": "a dog and a cow on a couch", "b": "a man", "c": "blue sky"}
     human = {"a": ["a sofa"], "b": ["some people"], "c": ["the sky"]}
-    chair_i, chair_s = chair(said, human, {"a": ["dog"], "b": ["person"], "c": []}, synonyms)
+    chair_i, chair_s, objects_supported, captions_supported = chair(
+        said, human, {"a": ["dog"], "b": ["person"], "c": []}, synonyms
+    )
     assert chair_i.value == pytest.approx(1 / 4), "the cow; the couch is in a human caption"
     assert chair_s.value == pytest.approx(1 / 3)
     np.testing.assert_allclose(chair_i.per_image, [1 / 3, 0, np.nan])
     assert chair_s.per_image.tolist() == [1, 0, 0]
+    assert objects_supported.value == pytest.approx(3 / 4)
+    assert captions_supported.value == pytest.approx(2 / 3)
+    np.testing.assert_allclose(objects_supported.per_image, [2 / 3, 1, np.nan])
+    assert captions_supported.per_image.tolist() == [0, 1, 1]
 
 
 def test_missing_objects_and_unknown_classes_are_refused(synonyms: Synonyms) -> None:

@@ -1,4 +1,4 @@
-"""Self-BLEU against the toolkit's BLEU with all other captions as references."""
+"""Self-BLEU against the toolkit's BLEU with all other captions as references, and the counts beside it."""
 
 import contextlib
 import io
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pycocoevalcap.bleu.bleu import Bleu
 
 from tests.training.evaluation.metrics.corpora import captions
-from training.evaluation.metrics.diversity import mean_words, self_bleu, vocabulary_size
+from training.evaluation.metrics.diversity import Diversity, self_bleu
 
 
 @given(st.lists(captions, min_size=2, max_size=7))
@@ -27,6 +27,25 @@ def test_self_bleu_is_1_for_equal_captions_and_near_0_for_captions_without_a_com
         self_bleu(["a dog"])
 
 
-def test_words_are_counted() -> None:
-    assert vocabulary_size(["a dog", "a cat sits"]) == 4
-    assert mean_words(["a dog", "a cat sits", ""]) == pytest.approx(5 / 3)
+def test_captions_words_and_repetitions_are_counted() -> None:
+    said = ["a dog", "a cat sits", "a dog", "a dog", "", "a cat sits"]
+    found = Diversity.of(said)
+    assert (found.captions, found.different, found.vocabulary_size) == (6, 3, 4)
+    assert (found.commonest, found.commonest_count, found.longest_run) == ("a dog", 3, 2)
+    assert found.mean_words == pytest.approx(12 / 6)
+    assert found.self_bleu == pytest.approx(self_bleu(said))
+
+
+def test_a_single_caption_has_no_self_bleu() -> None:
+    found = Diversity.of(["a dog"])
+    assert found.self_bleu is None
+    assert (found.different, found.longest_run) == (1, 1)
+
+
+@given(st.lists(captions, min_size=1, max_size=9))
+def test_counts_are_consistent(said: list[str]) -> None:
+    found = Diversity.of(said)
+    assert 1 <= found.longest_run <= found.commonest_count <= len(said)
+    assert said.count(found.commonest) == found.commonest_count == max(map(said.count, said))
+    assert found.different + found.commonest_count <= len(said) + 1
+    assert found.different == 1 or found.longest_run < len(said)

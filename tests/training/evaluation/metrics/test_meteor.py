@@ -30,7 +30,7 @@ ODD = {"separator": "a dog ||| runs", "silent": "", "no words": "a cat"}
 def toolkit_and_ours() -> tuple[Meteor, list[Metric]]:
     """The toolkit's METEOR, and our metrics of all captions; both programs load their tables at the same time."""
     toolkit = Meteor()
-    return toolkit, meteor([ONE | ODD, TWO | ODD], REFERENCES | ODD_REFERENCES)
+    return toolkit, meteor([(said | ODD, REFERENCES | ODD_REFERENCES) for said in (ONE, TWO)])
 
 
 @needs_java
@@ -57,7 +57,7 @@ def test_a_hanging_process_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fake_java(tmp_path, "exec sleep 100", monkeypatch)
     monkeypatch.setattr(module, "LIMIT_S", 0.5)
     with pytest.raises(JavaError, match="METEOR was ended"):
-        meteor([ONE], REFERENCES)
+        meteor([(ONE, REFERENCES)])
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_wrong_answers_are_refused(
 ) -> None:
     fake_java(tmp_path, script, monkeypatch)
     with pytest.raises(JavaError, match=complaint):
-        meteor([ONE], REFERENCES)
+        meteor([(ONE, REFERENCES)])

@@ -46,7 +46,8 @@ def test_1000_candidates_have_the_toolkits_known_scores(evaluations: dict[str, E
         "cider": 0.5998, "cider_d": 0.5998,
     }  # fmt: skip
     assert evaluation.tokeniser == NAME
-    assert {name: round(value, 4) for name, value in values(evaluation, "fakecap").items()} == expected
+    found = values(evaluation, "fakecap")
+    assert {name: round(found[name], 4) for name in expected} == expected
 
 
 @needs_java
@@ -58,11 +59,14 @@ def test_published_captions_have_the_toolkits_known_scores(evaluations: dict[str
     assert {name: found[name] for name in expected} == expected
 
 
-def test_without_java_our_own_tokeniser_is_named_and_meteor_is_not_available(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
+@pytest.mark.usefixtures("without_java")
+def test_without_java_our_own_tokeniser_is_named_and_meteor_is_not_available() -> None:
     evaluation = score_models({"m": {"1": "A dog.", "2": "A cat!"}}, {"1": ["a dog"], "2": ["A red cat"]})
     assert evaluation.tokeniser == OWN_TOKENISER
     assert evaluation.models["m"].tokenised == {"1": "a dog", "2": "a cat"}
@@ -70,11 +74,8 @@ def test_without_java_our_own_tokeniser_is_named_and_meteor_is_not_available(
     assert all("no Java here; install" in evaluation.unavailable[key] for key in ("ptb_tokeniser", "meteor", "spice"))
 
 
-def test_cider_d_takes_the_document_frequencies_that_it_is_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
+@pytest.mark.usefixtures("without_java")
+def test_cider_d_takes_the_document_frequencies_that_it_is_given() -> None:
     models = {"m": {"1": "a red dog", "2": "a cat"}}
     references = {"1": ["a dog runs"], "2": ["a red cat"]}
     own = values(score_models(models, references), "m")
@@ -82,6 +83,54 @@ def test_cider_d_takes_the_document_frequencies_that_it_is_given(
     assert own["cider_d"] == pytest.approx(own["cider"])
     assert other["cider"] == own["cider"]
     assert other["cider_d"] != pytest.approx(own["cider_d"])
+
+
+HUMAN = {
+    "1": ["a red dog runs", "the dog is red"],
+    "2": ["a cat sits", "a black cat"],
+    "3": ["a man cooks", "a man in a kitchen"],
+    "4": ["a boat", "the boat on a lake"],
+}
+SAID = {"1": "a dog", "2": "a cat sits here", "3": "a man", "4": "a dog in a boat"}
+SIMILAR = {"1": ["2"], "2": ["1"], "3": [], "4": []}
+DOMAINS = {"1": "outdoors", "2": "outdoors", "3": "indoors"}
+
+
+@pytest.mark.usefixtures("without_java")
+def test_a_domain_is_scored_as_if_there_were_no_other_images() -> None:
+    corpus = list(HUMAN.values())
+    whole = score_models({"m": SAID}, HUMAN, corpus, similar=SIMILAR, domains=DOMAINS)
+    assert list(whole.domains) == ["indoors", "outdoors"]
+    outdoors = whole.domains["outdoors"]
+    assert outdoors.images == ["1", "2"]
+    said, human = ({image: texts[image] for image in ("1", "2")} for texts in (SAID, HUMAN))
+    alone = score_models({"m": said}, human, corpus, similar=SIMILAR)
+    assert values(outdoors, "m") == pytest.approx(values(alone, "m"))
+    assert outdoors.models["m"].diversity == alone.models["m"].diversity
+    assert {"cider", "cider_btw", "cider_d", "recall_5"} <= values(alone, "m").keys()
+
+
+@pytest.mark.usefixtures("without_java")
+def test_a_model_is_compared_with_its_own_references() -> None:
+    person = {image: texts[0] for image, texts in HUMAN.items()}
+    others = {image: texts[1:] for image, texts in HUMAN.items()}
+    beside = score_models({"m": SAID, "person": person}, HUMAN, own_references={"person": others}, similar=SIMILAR)
+    assert values(beside, "person") == values(score_models({"person": person}, others, similar=SIMILAR), "person")
+    assert values(beside, "m") == values(score_models({"m": SAID}, HUMAN, similar=SIMILAR), "m")
+
+
+@pytest.mark.usefixtures("without_java")
+def test_the_own_references_of_an_image_find_it_first() -> None:
+    evaluation = score_models({"m": {image: texts[1] for image, texts in HUMAN.items()}}, HUMAN)
+    assert values(evaluation, "m")["recall_1"] == 1
+
+
+@pytest.mark.usefixtures("without_java")
+def test_without_references_only_the_diversity_is_measured() -> None:
+    evaluation = score_models({"m": {"1": "A dog.", "2": "a dog", "3": "A cat!"}}, {"1": [], "2": [], "3": []})
+    assert evaluation.models["m"].metrics == {}
+    assert evaluation.models["m"].diversity.different == 2
+    assert evaluation.models["m"].diversity.longest_run == 2
 
 
 def test_a_model_without_all_captions_is_refused_by_name() -> None:

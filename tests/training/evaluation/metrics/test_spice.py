@@ -32,7 +32,7 @@ def toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_absent_models_are_named_with_how_to_get_them(toolkit: Path) -> None:
     with pytest.raises(JavaError, match=r"pycocoevalcap\.spice\.get_stanford_models"):
-        spice([{"a": "a dog", "b": "a cat"}], REFERENCES)
+        spice([({"a": "a dog", "b": "a cat"}, REFERENCES)])
     for name in MODELS:
         (toolkit / "lib" / name).touch()
     assert missing_models() is None
@@ -42,7 +42,7 @@ def test_scores_are_read_back_for_each_model(toolkit: Path, tmp_path: Path, monk
     for name in MODELS:
         (toolkit / "lib" / name).touch()
     fake_java(tmp_path / "java", ANSWER, monkeypatch)
-    first, second = spice([{"a": "a dog", "b": "a cat"}, {"a": "a", "b": "cat"}], REFERENCES)
+    first, second = spice([({"a": "a dog", "b": "a cat"}, REFERENCES), ({"a": "a", "b": "cat"}, REFERENCES)])
     assert first.per_image.tolist() == [0.25, 0.75]
     assert (first.value, second.value) == (0.5, 0.75)
 
@@ -52,4 +52,4 @@ def test_a_run_without_scores_is_refused(toolkit: Path, tmp_path: Path, monkeypa
         (toolkit / "lib" / name).touch()
     fake_java(tmp_path / "java", "exit 0", monkeypatch)
     with pytest.raises(JavaError, match="left no scores"):
-        spice([{"a": "a dog", "b": "a cat"}], REFERENCES)
+        spice([({"a": "a dog", "b": "a cat"}, REFERENCES)])

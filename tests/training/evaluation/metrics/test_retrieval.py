@@ -1,0 +1,90 @@
+"""R@k by tf-idf against a plain computation from the definition, and its properties."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.training.evaluation.metrics.corpora import captions, corpora, split
+from training.evaluation.metrics.retrieval import RANKS, retrieval
+
+
+def values(candidates: dict[str, str], references: dict[str, list[str]]) -> dict[str, float]:
+    return {metric.name: metric.value for metric in retrieval(candidates, references)}
+
+
+def terms(caption: str) -> list[str]:
+    words = caption.split()
+    return words + [f"{first} {second}" for first, second in pairwise(words)]
+
+
+def cosine_of(first: str, second: str, idf: dict[str, float]) -> float:
+    """Cosine of two captions' tf-idf vectors, over the terms of ``idf``."""
+    one, two = ({term: terms(text).count(term) * idf[term] for term in idf} for text in (first, second))
+    norms = math.hypot(*one.values()) * math.hypot(*two.values())
+    return sum(one[term] * two[term] for term in idf) / norms if norms else 0.0
+
+
+def expected_recalls(candidates: dict[str, str], references: dict[str, list[str]]) -> dict[str, list[float]]:
+    """The definition, photograph by photograph: dictionaries and loops in place of sparse matrices."""
+    documents = {image: {term for text in texts for term in terms(text)} for image, texts in references.items()}
+    seen = set().union(*documents.values())
+    idf = {term: math.log(len(documents) / sum(term in found for found in documents.values())) for term in seen}
+    recalls: dict[str, list[float]] = {f"recall_{rank}": [] for rank in RANKS}
+    for image, caption in candidates.items():
+        nearness = {
+            other: max(round(cosine_of(caption, text, idf), 9) for text in texts) for other, texts in references.items()
+        }
+        nearer = sum(value > nearness[image] for value in nearness.values())
+        equal = sum(value == nearness[image] for value in nearness.values())
+        for rank in RANKS:
+            # The own photograph is at one of `equal` places after the nearer ones, with the same probability at each.
+            recalls[f"recall_{rank}"].append(sum(nearer + place < rank for place in range(equal)) / equal)
+    return recalls
+
+
+@given(corpora)
+def test_recall_follows_its_definition(corpus: list[tuple[str, list[str]]]) -> None:
+    candidates, references = split(corpus)
+    expected = expected_recalls(candidates, references)
+    for metric in retrieval(candidates, references):
+        np.testing.assert_allclose(metric.per_image, expected[metric.name], atol=1e-9)
+        assert metric.value == pytest.approx(np.mean(expected[metric.name]))
+
+
+@given(captions, st.integers(2, 12))
+def test_captions_that_are_all_the_same_have_the_recall_of_chance(caption: str, images: int) -> None:
+    references = {str(image): [f"a photograph number{image}", caption] for image in range(images)}
+    found = values(dict.fromkeys(references, caption), references)
+    assert found == pytest.approx({f"recall_{rank}": min(1, rank / images) for rank in RANKS})
+
+
+@given(st.integers(2, 8), captions)
+def test_a_caption_that_repeats_an_own_reference_with_an_own_word_is_always_found(images: int, common: str) -> None:
+    references = {str(image): [common, f"{common} number{image}"] for image in range(images)}
+    candidates = {image: texts[1] for image, texts in references.items()}
+    assert values(candidates, references) == {"recall_1": 1.0, "recall_5": 1.0}
+
+
+@given(corpora)
+def test_words_that_no_reference_has_and_the_order_of_images_do_not_matter(
+    corpus: list[tuple[str, list[str]]],
+) -> None:
+    candidates, references = split(corpus)
+    longer = {image: f"{caption} unheard of" for image, caption in reversed(candidates.items())}
+    assert values(longer, references) == pytest.approx(values(candidates, references))
+
+
+def test_pairs_of_words_tell_photographs_with_the_same_words_apart() -> None:
+    references = {"1": ["dog bites man"], "2": ["man bites dog"], "3": ["a tree"]}
+    candidates = {"1": "the dog bites", "2": "the man bites", "3": "tree"}
+    assert values(candidates, references)["recall_1"] == 1
+
+
+def test_a_thousand_captions_are_compared_in_batches() -> None:
+    references = {str(image): [f"the {image % 40} and {image}"] for image in range(1203)}
+    candidates = {image: f"a {image}" for image in references}
+    assert values(candidates, references)["recall_1"] == 1

