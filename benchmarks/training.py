@@ -1,186 +1,208 @@
-"""Measure the speed of training: ``python -m benchmarks.training``."""
+"""Measure the trainer's own steps, beside those of another commit and of the published recipe.
 
-import statistics
+    python -m benchmarks.training [CONFIG] [--against COMMIT] [--published] [--profile] [--json FILE]
+
+Each phase of the experiment file is trained by the real :class:`training.engine.trainer.Trainer`, in a process of its
+own, on generated data: nothing has to be downloaded. A step lasts from the end of one optimizer step to the end of the
+next one, so everything that happens between them is in it: moving average, logging, waiting for the batch, forward and
+backward pass, clipping. Sides take turns, a block of steps each, so that other load on the machine affects all of them.
+"""
+
+import json
 import sys
-import time
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import torch
 import typer
 
-from benchmarks.environment import describe_environment, report
-from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from benchmarks.environment import describe_environment
+from benchmarks.training_steps.generated_data import DataSize, write_data
+from benchmarks.training_steps.measurement import OURS, Entrant, Extent, measure_phase, write_weights
+from benchmarks.training_steps.phases import MeasuredPhase, measured_phases, missing_networks
+from benchmarks.training_steps.sides import MeasurementError, Side, describe_commit, extract_commit
+from benchmarks.training_steps.tables import markdown
+from smart_caption_ros.files import write_text_atomically
 from training.command_line import DeviceOption, JsonOption, ThreadsOption, run_command
-from training.configs.schema import ExperimentConfig, PhaseConfig, RecipeConfig
-from training.engine.distributed import DeviceError, Processes, check_compiler, choose_device
-from training.engine.experiment import load_experiment
-from training.engine.optimizers import clip_gradient, make_optimizer
-from training.engine.recipe import Recipe
+from training.engine.distributed import DeviceError, check_compiler, choose_device, has_bf16_instructions
 from training.errors import ConfigError
-from training.models import FAMILIES
-from training.models.captioner import Visual
-from training.objectives import OBJECTIVES
-from training.objectives.objective import TrainingCaptions
-from training.objectives.self_critical import Reward, SelfCritical
+from training.paths import CHECKOUT
 
-DEFAULT = Path(__file__).resolve().parent.parent / "training" / "configs" / "smart_flickr8k_scst.yaml"
-CAPTIONS_AN_IMAGE = 5
+DEFAULT = CHECKOUT / "training" / "configs" / "smart_flickr8k_scst.yaml"
+GPU_SETTLING_STEPS = 20
+"""More than the batches that are read ahead, so that a block does not live on them."""
 
 
 def measure(
     config: Annotated[Path, typer.Argument(help="Experiment file; of a recipe, all runs of captioners.")] = DEFAULT,
+    against: Annotated[
+        str | None, typer.Option(metavar="COMMIT", help="Measure another commit's trainer, too, in turns with ours.")
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Measure M2's published recipe of self-critical training, too.")
+    ] = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Measure as many steps again by part; on a GPU also trace its work.")
+    ] = False,
+    phases: Annotated[
+        list[str] | None, typer.Option("--phase", help="Phases to measure by kind (default: all), see below.")
+    ] = None,
     device: DeviceOption = "auto",
+    precision: Annotated[str | None, typer.Option(help="auto, fp32 or bf16 (default: that of the experiment).")] = None,
     compiled: Annotated[
         bool, typer.Option("--compile", help="Use torch.compile, even if the experiment does not.")
     ] = False,
     threads: ThreadsOption = None,
-    steps: Annotated[int, typer.Option(min=1, help="Number of measured steps, after two of warm-up.")] = 10,
-    images: Annotated[int, typer.Option(min=1, help="Images of the corpus for document frequencies.")] = 6000,
-    words: Annotated[int, typer.Option(min=5, help="Words of the vocabulary.")] = 2500,
-    tokens: Annotated[int, typer.Option(min=1, help="Visual tokens per image.")] = 49,
-    token_width: Annotated[int, typer.Option(min=1, help="Width of a visual token.")] = 1280,
-    seed: Annotated[int, typer.Option(help="Seed of weights, tokens and captions.")] = 0,
+    blocks: Annotated[int, typer.Option(min=1, help="Blocks of steps of each side.")] = 6,
+    steps: Annotated[int, typer.Option(min=1, help="Measured steps of a block.")] = 5,
+    settle: Annotated[
+        int | None, typer.Option(min=0, help="Steps before each block, not measured (default: 1; on a GPU 20).")
+    ] = None,
+    teaching_steps: Annotated[
+        int, typer.Option(min=1, help="Steps of cross-entropy before self-critical training, so that captions end.")
+    ] = 50,
+    images: Annotated[int, typer.Option(min=1, help="Images of the corpus.")] = DataSize.images,
+    words: Annotated[int, typer.Option(min=5, help="Words of the vocabulary.")] = DataSize.words,
+    tokens: Annotated[int, typer.Option(min=1, help="Visual tokens of an image in stored features.")] = DataSize.tokens,
+    token_width: Annotated[int, typer.Option(min=1, help="Width of a visual token.")] = DataSize.token_width,
+    seed: Annotated[int, typer.Option(help="Seed of the generated data.")] = 0,
     json_file: JsonOption = None,
 ) -> None:
-    """Measure images per second of cross-entropy and of self-critical training, and the reward's share of a step.
+    """Measure the steps of training, beside those of another commit and of the published recipe.
 
-    Model, precision and phases are those of an experiment file; visual tokens and captions are random (lengths and
-    word frequencies like Flickr8k's), so no data set is needed and reading images is not measured. A step is
-    forward (with beam search and reward), backward, clipping and the optimizer.
+    Prints Markdown tables. The phases are the last ones of each kind in the experiment file: cross_entropy and
+    self_critical, on stored features; the same with _end_to_end where the backbone learns, and with _views where a
+    frozen backbone sees random crops, both on photographs. Captions, features and photographs are generated, with
+    lengths and word frequencies like Flickr8k's.
     """
-    if threads:
-        torch.set_num_threads(threads)
-    experiments = captioner_experiments(config)
-    processes = Processes(choose_device(device), experiments[-1].precision)
-    compiled = compiled or experiments[-1].compile
+    chosen = _choose(measured_phases(config, precision, compiled), phases)
+    where = choose_device(device)
+    compiled = any(phase.experiment.compile for phase in chosen)
     if compiled:
-        check_compiler(processes.device)
-    # The first phase of each objective.
-    phases = {phase.objective: phase for each in reversed(experiments) for phase in reversed(each.phases)}
-    max_words = experiments[-1].data.max_words
-    setting = Setting(experiments[-1], processes, compiled, steps, images, (tokens, token_width), seed)
-    captions = random_captions(images, words, max_words, seed)
+        check_compiler(where)
+    on_gpu = where.type == "cuda"
+    extent = Extent(
+        blocks=blocks,
+        steps=steps,
+        settling_steps=(GPU_SETTLING_STEPS if on_gpu else 1) if settle is None else settle,
+        teaching_steps=teaching_steps,
+        parts=profile,
+        trace=profile and on_gpu,
+    )
+    # An epoch has more steps than are measured.
+    batches = max(extent.all_steps, teaching_steps) + 1
+    images = max([images, *(phase.phase.images_per_batch * batches for phase in chosen)])
+    chosen_precision = chosen[0].experiment.precision
+    bf16 = chosen_precision == "bf16" or (chosen_precision == "auto" and has_bf16_instructions(where))
+    setting = Setting(str(where), bf16, threads, against, published, extent)
     result = {
         **describe_environment(seed),
-        "device": torch.cuda.get_device_name(processes.device) if processes.device.type == "cuda" else "cpu",
-        "precision": "bf16" if processes.bf16 else "fp32",
+        "commit": describe_commit(),
+        "device": torch.cuda.get_device_name(where) if on_gpu else "CPU",
+        "precision": "bf16" if bf16 else "fp32",
         "compile": compiled,
-        "threads": torch.get_num_threads(),
-        "experiment": experiments[-1].name,
-        "model": experiments[-1].model,
-        "objectives": {name: measure_phase(setting, phase, captions) for name, phase in sorted(phases.items())},
+        "threads": threads or torch.get_num_threads(),
+        "experiment": chosen[0].experiment.name,
+        "model": chosen[0].experiment.model,
+        "data": asdict(size := DataSize(images, words, tokens, token_width)),
+        "extent": asdict(extent),
+        "phases": measure_phases(chosen, setting, size, seed),
     }
-    report(result, json_file)
+    print(markdown(result))
+    if json_file is not None:
+        write_text_atomically(json_file, json.dumps(result, indent=2) + "\n")
 
 
 def main() -> int:
-    return run_command(measure, "python -m benchmarks.training", (ConfigError, DeviceError))
-
-
-def captioner_experiments(path: Path) -> list[ExperimentConfig]:
-    """List the experiments of captioners in a file.
-
-    Raises:
-        ConfigError: the file is malformed, or has no such experiment.
-    """
-    config = load_experiment(path)
-    runs = (
-        [run.config for run in Recipe(config, Path(), str(path)).runs] if isinstance(config, RecipeConfig) else [config]
-    )
-    experiments = [run for run in runs if isinstance(run, ExperimentConfig)]
-    if not experiments:
-        raise ConfigError(f"{path}: expected a run with the task captioning, found none")
-    return experiments
+    return run_command(measure, "python -m benchmarks.training", (ConfigError, DeviceError, MeasurementError))
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings that all measurements have in common."""
+    """What all measurements of a run have in common."""
 
-    experiment: ExperimentConfig
-    processes: Processes
-    compiled: bool
-    steps: int
-    images: int
-    """Images of the corpus."""
-    tokens_shape: tuple[int, int]
-    """Visual tokens of an image and their width."""
-    seed: int
-
-
-def random_captions(images: int, words: int, max_words: int, seed: int) -> TrainingCaptions:
-    """Draw captions of 6 to 17 words with word frequencies by Zipf's law."""
-    random = np.random.default_rng(seed)
-    vocabulary = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(len(SPECIAL), words))))
-    known = vocabulary.words[len(SPECIAL) :]
-    share = 1 / np.arange(1, len(known) + 1)
-    share /= share.sum()
-    lengths = random.integers(6, 18, (images, CAPTIONS_AN_IMAGE))
-    chosen = iter(random.choice(len(known), int(lengths.sum()), p=share))
-    corpus = [[[known[next(chosen)] for _ in range(length)] for length in group] for group in lengths]
-    return TrainingCaptions(corpus, vocabulary, max_words, max_words)
+    device: str
+    bf16: bool
+    threads: int | None
+    against: str | None
+    """Another commit; None: none."""
+    published: bool
+    """Whether the published recipe is measured."""
+    extent: Extent
 
 
-def measure_phase(setting: Setting, phase: PhaseConfig, captions: TrainingCaptions) -> dict[str, Any]:
-    """Measure the median time of a step of a phase, on a captioner with random weights."""
-    torch.manual_seed(setting.seed)
-    random, processes = np.random.default_rng(setting.seed), setting.processes
-    family = FAMILIES[setting.experiment.family]
-    model = family.Config(
-        vocabulary_size=len(captions.vocabulary), token_width=setting.tokens_shape[1], **setting.experiment.model
-    )
-    captioner = family(model).to(processes.device).train()
-    if setting.compiled:
-        captioner.compile()
-    objective = OBJECTIVES[phase.objective](captions, phase)
-    optimizer = make_optimizer(phase.optimizer, [{"params": list(captioner.parameters()), "lr": phase.learning_rate}])
-    reward_seconds: list[float] = []
-    if isinstance(objective, SelfCritical):
-        objective.reward = timed(objective.reward, reward_seconds)
-    seconds = []
-    for _ in range(2 + setting.steps):
-        images = random.choice(setting.images, phase.images_per_batch, replace=False)
-        tokens = torch.randn(phase.images_per_batch, *setting.tokens_shape, device=processes.device)
-        started = time.perf_counter()
-        with processes.autocast():
-            loss = objective(captioner, Visual(tokens), images).loss
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        clip_gradient(captioner, phase.clipping)
-        optimizer.step()
-        if processes.device.type == "cuda":
-            torch.cuda.synchronize(processes.device)
-        seconds.append(time.perf_counter() - started)
-    step = statistics.median(seconds[2:])
-    result = {
-        "images_per_batch": phase.images_per_batch,
-        "steps": setting.steps,
-        "step_ms_median": round(step * 1e3, 2),
-        "images_per_second": round(phase.images_per_batch / step, 2),
-    }
-    if reward_seconds:
-        reward = statistics.median(reward_seconds[2:])
-        result |= {
-            "beam_size": phase.beam_size,
-            "reward_ms_median": round(reward * 1e3, 2),
-            "reward_share_of_step": round(reward / step, 4),
-        }
-    return result
+def measure_phases(phases: Sequence[MeasuredPhase], setting: Setting, size: DataSize, seed: int) -> dict[str, Any]:
+    """Measure phases on generated data, by kind."""
+    with tempfile.TemporaryDirectory(prefix="benchmarks-training-") as name, ExitStack() as stack:
+        folder = Path(name)
+        data = folder / "data"
+        data.mkdir()
+        section = write_data(data, size, seed, photographs=any(phase.on_photographs for phase in phases))
+
+        def start(title: str, checkout: Path = CHECKOUT) -> Side:
+            return stack.enter_context(Side(title, checkout, folder / f"{title}.log", setting.threads))
+
+        trainers = {OURS: start(OURS)}
+        if setting.against:
+            trainers[setting.against] = start(setting.against, extract_commit(setting.against, folder))
+        recipes: dict[str, tuple[Side, str]] = {}
+        if setting.published:
+            # As published, and in the precision of our trainer.
+            for precision in ("fp32", "bf16")[: 1 + setting.bf16]:
+                recipes[f"published {precision}"] = (start(f"published {precision}"), precision)
+        results = {}
+        for number, phase in enumerate(phases):
+            _say(phase.kind)
+            experiment = phase.options(section)
+            weights = folder / f"weights-{number}.safetensors"
+            common = {"experiment": experiment, "data": str(data), "device": setting.device, "weights": str(weights)}
+            taught = setting.extent.teaching_steps if phase.is_self_critical else 0
+            # The older code makes the weights: later code can read them.
+            first = write_weights(
+                list(trainers.values())[-1], taught, {**common, "experiment": phase.teaching().options(section)}
+            )
+            entrants = [
+                Entrant(title, side, "train", {**common, "folder": str(folder / f"run-{number}-{place}")})
+                for place, (title, side) in enumerate(trainers.items())
+            ]
+            if phase.kind == "self_critical":
+                entrants += [
+                    Entrant(title, side, "publish", {**common, "precision": precision})
+                    for title, (side, precision) in recipes.items()
+                ]
+            results[phase.kind] = {
+                "first_weights": first,
+                **measure_phase(phase, entrants, setting.extent, folder),
+            }
+    return results
 
 
-def timed(reward: Reward, seconds: list[float]) -> Reward:
-    """Wrap a reward so that the time of each call is appended to ``seconds``."""
+def _choose(phases: Sequence[MeasuredPhase], kinds: Sequence[str] | None) -> list[MeasuredPhase]:
+    """Choose the phases of these kinds, without those whose networks do not exist here.
 
-    def score(images: np.ndarray, words: np.ndarray) -> np.ndarray:
-        started = time.perf_counter()
-        scores = reward(images, words)
-        seconds.append(time.perf_counter() - started)
-        return scores
+    Raises:
+        ConfigError: there is no such phase.
+    """
+    known = {phase.kind: phase for phase in phases}
+    if unknown := [kind for kind in kinds or () if kind not in known]:
+        raise ConfigError(f"--phase {unknown[0]}: the experiment file has {', '.join(known)}")
+    chosen = []
+    for phase in (known[kind] for kind in kinds or known):
+        if phase.on_photographs and (problem := missing_networks(phase.experiment)):
+            _say(f"{phase.kind} is left out: {problem}")
+        else:
+            chosen.append(phase)
+    if not chosen:
+        raise ConfigError("there is no phase to measure")
+    return chosen
 
-    return score
+
+def _say(what: str) -> None:
+    print(f"benchmarks.training: {what}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

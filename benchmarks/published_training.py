@@ -1,0 +1,148 @@
+"""Self-critical training as M2's published code does it, for comparison with our trainer.
+
+A straightforward loop: beam search in which every step projects the keys and values of all image tokens and of all
+words so far anew for every beam (:class:`benchmarks.torch_decoders.PublishedStyle`), sorts all k * V continuations and
+reorders all states; no early exit; the gradient passes through the whole search; CIDEr-D in Python, caption by caption
+(:class:`benchmarks.published_reward.PublishedCiderD`); Adam without clipping. Written from a description of the
+published code, not copied. Two things are faster here than there: batches are read ahead as our trainer reads them,
+and no Java tokeniser runs for the reward.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks.published_reward import PublishedCiderD
+from benchmarks.torch_decoders import PublishedStyle
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.configs.schema import ExperimentConfig
+from training.data.loading import load_ahead, loading_threads
+from training.data.visual_batches import VisualBatch
+from training.decoding.beam_search import EXCLUDED, SearchSettings, excluded_words
+from training.engine.distributed import choose_device
+from training.engine.experiment import parse_experiment
+from training.engine.tasks.captioner_setup import set_up_captioner
+from training.errors import ConfigError
+from training.models.captioner import Visual, map_state
+from training.models.smart import Smart
+
+
+class Sampled(NamedTuple):
+    """The k best captions of each image, best first."""
+
+    words: Tensor
+    """(B, k, T) int64, padding after the end token."""
+    log_probabilities: Tensor
+    """(B, k, T) float32, 0 after the end token."""
+
+
+class PublishedStep(NamedTuple):
+    """Result of a step."""
+
+    loss: float
+    reward: float
+
+
+def published_search(decoder: PublishedStyle, visual: Visual, beam_size: int, max_words: int) -> Sampled:
+    """Search for captions; always decodes ``max_words`` words."""
+    batch, device = visual.tokens.shape[0], visual.tokens.device
+    vocabulary_size = decoder.config.vocabulary_size
+    excluded = excluded_words(vocabulary_size, SearchSettings.forbidden, device)
+    # A caption that has ended goes on with padding alone, whose probability is then 1.
+    only_padding = torch.full((vocabulary_size,), EXCLUDED, device=device)
+    only_padding[Vocabulary.padding_id] = 0.0
+    encoded = decoder.encode(visual)
+    state = decoder.initial_state(encoded, 1)
+    words = torch.full((batch, 1), Vocabulary.begin_id, device=device)
+    scores = torch.zeros(batch, 1, device=device)
+    ended = torch.zeros(batch, 1, dtype=torch.bool, device=device)
+    nothing = torch.zeros(batch, 1, 0, dtype=torch.bool, device=device)  # the decoder's state has all words
+    rows = torch.arange(batch, device=device)[:, None]
+    history: list[Tensor] = []
+    log_probabilities: list[Tensor] = []
+    for position in range(max_words):
+        logits, _, state = decoder.decode(words[..., None], position, nothing, state, encoded)
+        of_words = (logits.squeeze(2).float() + excluded).log_softmax(dim=-1)
+        of_words = torch.where(ended[..., None], only_padding, of_words)  # (B, k, V)
+        totals, order = (scores[..., None] + of_words).flatten(1).sort(dim=-1, descending=True)
+        scores, order = totals[:, :beam_size], order[:, :beam_size]
+        parents = torch.div(order, vocabulary_size, rounding_mode="floor")
+        words = order - parents * vocabulary_size
+        state = map_state(state, lambda values, parents=parents: values[rows, parents], lambda values: values)  # type: ignore[misc]
+        history = [each[rows, parents] for each in history]
+        log_probabilities = [each[rows, parents] for each in log_probabilities]
+        history.append(words)
+        log_probabilities.append(of_words[rows, parents, words])
+        ended = ended[rows, parents] | (words == Vocabulary.end_id)
+    return Sampled(torch.stack(history, dim=-1), torch.stack(log_probabilities, dim=-1))
+
+
+class PublishedTraining:
+    """A run of self-critical training on the data of an experiment."""
+
+    def __init__(self, options: dict[str, Any], data: Path, device: str, precision: str) -> None:
+        """
+        Args:
+            options: the experiment, whose only phase is self-critical, as plain keys and values.
+            data: data folder.
+            device: as in ``--device``.
+            precision: ``fp32``, as published, or ``bf16``.
+
+        Raises:
+            ConfigError: the experiment's captioner is not a SMArT.
+        """
+        config = parse_experiment(options, "experiment")
+        assert isinstance(config, ExperimentConfig)
+        setup = set_up_captioner(config, data, data / "cache")
+        if not isinstance(setup.trained.captioner, Smart):
+            raise ConfigError(f"family: the published recipe is for smart, not {config.family}")
+        self._config, self._phase = config, config.phases[0]
+        self._device, self._bf16 = choose_device(device), precision == "bf16"
+        self._inputs, self._images = setup.inputs, len(setup.images["train"])
+        self._max_words = setup.captions.max_words
+        self.captioner = setup.trained.captioner.to(self._device).train()
+        self.decoder = PublishedStyle(self.captioner, sorts=False).train()
+        self._reward = PublishedCiderD(setup.captions.words, setup.captions.vocabulary)
+        self._optimizer = torch.optim.Adam(self.captioner.parameters(), lr=self._phase.learning_rate)
+
+    def run(self) -> None:
+        """Train an epoch."""
+        self._inputs.begin_phase(self._phase)
+        random = np.random.default_rng(self._config.seed)
+        order, batch = random.permutation(self._images), self._phase.images_per_batch
+        self._inputs.begin_epoch(random)
+
+        def read(start: int) -> tuple[np.ndarray, VisualBatch]:
+            images = order[start : start + batch]
+            return images, self._inputs.training_batch(images, np.random.default_rng((self._config.seed, start)))
+
+        with closing(load_ahead(read, range(0, self._images, batch), loading_threads(1))) as batches:
+            while True:
+                self._optimizer.zero_grad(set_to_none=True)
+                try:
+                    self.differentiate(batches)
+                except StopIteration:
+                    return
+                self._optimizer.step()
+
+    def differentiate(self, batches: Iterator[tuple[np.ndarray, VisualBatch]]) -> PublishedStep:
+        """Add the gradient of the next batch to the parameters.
+
+        Raises:
+            StopIteration: there is no further batch.
+        """
+        images, read = next(batches)
+        on_device = VisualBatch(*[part if part is None else part.to(self._device) for part in read])
+        visual = self._inputs.visual(on_device)
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bf16):
+            found = published_search(self.decoder, visual, self._phase.beam_size, self._max_words)
+        rewards = torch.from_numpy(self._reward.score(images, found.words.cpu().numpy()))
+        advantages = (rewards - rewards.mean(dim=1, keepdim=True)).to(found.log_probabilities)
+        loss = -(advantages * found.log_probabilities.mean(dim=-1)).mean()
+        loss.backward()
+        return PublishedStep(loss.item(), float(rewards.mean()))
