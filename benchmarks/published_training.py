@@ -137,7 +137,7 @@ class PublishedTraining:
             StopIteration: there is no further batch.
         """
         images, read = next(batches)
-        on_device = VisualBatch(*[part if part is None else part.to(self._device) for part in read])
+        on_device = VisualBatch._make(part if part is None else part.to(self._device) for part in read)
         visual = self._inputs.visual(on_device)
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bf16):
             found = published_search(self.decoder, visual, self._phase.beam_size, self._max_words)

@@ -91,8 +91,11 @@ class _Observations:
 
     def _decoder(self, decode: Callable[..., Any]) -> Callable[..., Any]:
         def call(captioner: Any, words: Any, *arguments: Any, **named: Any) -> Any:
-            self._decoded += getattr(words, "words", words).numel()
-            return decode(captioner, words, *arguments, **named)
+            before = self._decoded
+            result = decode(captioner, words, *arguments, **named)
+            if self._decoded == before:  # else it has called another decoder, which is counted
+                self._decoded += getattr(words, "words", words).numel()
+            return result
 
         return call
 
