@@ -38,14 +38,17 @@ def shuffle(lengths: np.ndarray, batch: int, random: np.random.Generator) -> np.
     return np.concatenate([*(batches[k] for k in random.permutation(len(batches))), last])
 
 
-def divide_batch(images: np.ndarray, accumulate: int, rank: int, processes: int) -> list[np.ndarray]:
+def divide_batch(images: np.ndarray, costs: np.ndarray, accumulate: int, rank: int, processes: int) -> list[np.ndarray]:
     """Divide a batch among processes, and the part of a process into shares for gradient accumulation.
 
-    Every process has the same number of shares, because all take part in the sum of the gradients at the last one.
-    The sizes of shares differ by at most one; in a short batch the last share of a process may be empty.
+    The costs of the processes are as equal as sizes that differ by at most one image allow: a process waits for the
+    others at the end of the step, and the memory of a share grows with its images. Every process has the same number
+    of shares, because all take part in the sum of the gradients at the last one. In a short batch the last share of a
+    process may be empty.
 
     Args:
-        images: (B,) integers, the whole batch with similar lengths next to each other.
+        images: (B,) integers, the whole batch.
+        costs: (B,) work of a step for each image, in any unit.
         accumulate: shares a process; fewer in a short batch.
         rank: of this process.
         processes: number of processes.
@@ -53,9 +56,31 @@ def divide_batch(images: np.ndarray, accumulate: int, rank: int, processes: int)
     Returns:
         1 to ``accumulate`` arrays, the shares of this process.
     """
-    count = accumulate * processes
-    rounds = -(-min(len(images), count) // processes)
-    return [images[turn * processes + rank :: count] for turn in range(rounds)]
+    turns = -(-min(len(images), accumulate * processes) // processes)
+    own = balanced_parts(costs, processes)[rank]
+    return [images[own[part]] for part in balanced_parts(costs[own], turns)]
+
+
+def balanced_parts(costs: np.ndarray, parts: int) -> list[np.ndarray]:
+    """Divide items into parts of nearly the same cost, whose sizes differ by at most one item.
+
+    Items are dealt in rounds from the costliest to the cheapest; in each round the part with the lowest sum so far gets
+    the costliest item. The parts with one item more than the others have it from the last, cheapest round.
+
+    Args:
+        costs: (N,) costs of the items.
+        parts: number of parts; if it is greater than N, the last ones are empty.
+
+    Returns:
+        ``parts`` arrays of integers: the items of each part, in ascending order.
+    """
+    order = np.argsort(-costs, kind="stable")
+    part_of, sums = np.zeros(len(costs), int), np.zeros(parts)
+    for start in range(0, len(costs), parts):
+        dealt = order[start : start + parts]
+        part_of[dealt] = takers = np.argsort(sums, kind="stable")[: len(dealt)]
+        sums[takers] += costs[dealt]
+    return [np.flatnonzero(part_of == part) for part in range(parts)]
 
 
 def load_ahead(load: Callable[[Key], Value], keys: Iterable[Key], threads: int) -> Generator[Value, None, None]:

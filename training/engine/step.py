@@ -77,10 +77,12 @@ class GradientStep:
         Raises:
             DataError: an image cannot be read.
         """
-        whole = self._task.loss_weight(images)
+        weights = self._task.loss_weights(images)
+        rank, count = self._processes.rank, self._processes.count
         parts = []
-        for own in divide_batch(images, self._phase.accumulate, self._processes.rank, self._processes.count):
-            weight = self._task.loss_weight(own) / whole
+        # Most of the work of a step is in proportion to the words that the loss is a mean over.
+        for own in divide_batch(images, weights, self._phase.accumulate, rank, count):
+            weight = float(self._task.loss_weights(own).sum() / weights.sum())
             # Every process must take part in summing the gradients: one without images computes a loss of weight 0.
             own = own if len(own) else images[:1]
             parts.append(MicroBatch(own, self._task.read(own, random), weight))

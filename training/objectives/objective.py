@@ -67,9 +67,10 @@ class Objective(Protocol):
         """
         ...
 
-    def weight(self, images: np.ndarray) -> float:
-        """Count the terms over which the loss of ``images`` is a mean: words, or images.
+    def weights(self, images: np.ndarray) -> np.ndarray:
+        """Count the terms of each image in the mean that the loss is: its words, or 1; (B,).
 
-        The loss of a batch is the mean of the losses of its parts, weighted by this count.
+        The loss of a batch is the mean of the losses of its parts, weighted by the sums of these counts. They are also
+        the costs by which a batch is divided evenly among processes.
         """
         ...

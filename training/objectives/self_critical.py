@@ -78,5 +78,5 @@ class SelfCritical:
         rewards = torch.from_numpy(scores).to(chosen)
         return BatchLoss(self_critical_loss(chosen, rewards), float(scores.mean()))
 
-    def weight(self, images: np.ndarray) -> float:
-        return float(len(images))
+    def weights(self, images: np.ndarray) -> np.ndarray:
+        return np.ones(len(images))

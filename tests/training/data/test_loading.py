@@ -8,22 +8,43 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.data.loading import divide_batch, load_ahead, shuffle
+from training.data.loading import balanced_parts, divide_batch, load_ahead, shuffle
 
 
-@given(st.integers(1, 40), st.integers(1, 5), st.integers(1, 5))
+COSTS = st.lists(st.integers(1, 90), min_size=1, max_size=40).map(lambda costs: np.array(costs, float))
+
+
+@given(COSTS, st.integers(1, 5), st.integers(1, 5))
 def test_the_shares_of_all_processes_make_up_the_batch_and_every_process_has_equally_many(
-    images: int, accumulate: int, processes: int
+    costs: np.ndarray, accumulate: int, processes: int
 ) -> None:
-    batch = np.arange(100, 100 + images)
-    shares = [divide_batch(batch, accumulate, rank, processes) for rank in range(processes)]
+    batch = np.arange(100, 100 + len(costs))
+    shares = [divide_batch(batch, costs, accumulate, rank, processes) for rank in range(processes)]
     assert len({len(own) for own in shares}) == 1
     assert 1 <= len(shares[0]) <= accumulate
     sizes = [len(share) for own in shares for share in own]
     assert max(sizes) - min(sizes) <= 1
+    images = [sum(len(share) for share in own) for own in shares]
+    assert max(images) - min(images) <= 1
     assert sorted(np.concatenate([share for own in shares for share in own])) == batch.tolist()
     # Only the last one may be empty, so that no process leaves the others waiting in between.
     assert all(len(share) for own in shares for share in own[:-1])
+    again = [divide_batch(batch, costs, accumulate, rank, processes) for rank in range(processes)]
+    assert all(np.array_equal(*pair) for own, same in zip(shares, again, strict=True) for pair in zip(own, same))
+
+
+@given(COSTS, st.integers(1, 8))
+def test_the_costs_of_parts_differ_by_less_than_one_item(costs: np.ndarray, parts: int) -> None:
+    sums = [costs[part].sum() for part in balanced_parts(costs, parts)]
+    assert max(sums) - min(sums) <= (np.ptp(costs) if len(costs) % parts == 0 else costs.max())
+
+
+@pytest.mark.parametrize(("processes", "imbalance"), [(2, 1.005), (4, 1.01), (8, 1.01)])
+def test_processes_have_equally_many_words(processes: int, imbalance: float) -> None:
+    # Words of five captions: mean and standard deviation of Flickr8k's.
+    words = np.random.default_rng(0).normal(58.6, 9.7, (100, 64)).round().clip(20, 100)
+    own = [[costs[part].sum() for part in balanced_parts(costs, processes)] for costs in words]
+    assert np.mean([max(sums) / np.mean(sums) for sums in own]) < imbalance
 
 
 @given(st.integers(1, 200), st.integers(1, 30), st.integers(0, 5))

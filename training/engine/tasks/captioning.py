@@ -95,8 +95,8 @@ class CaptioningTask:
         self.inputs.begin_epoch(random)
         return order
 
-    def loss_weight(self, images: np.ndarray) -> float:
-        return self._objective.weight(images)
+    def loss_weights(self, images: np.ndarray) -> np.ndarray:
+        return self._objective.weights(images)
 
     def read(self, images: np.ndarray, random: np.random.Generator) -> CaptioningBatch:
         return CaptioningBatch(self.inputs.training_batch(images, random), self._objective.targets(images))

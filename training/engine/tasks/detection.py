@@ -106,8 +106,8 @@ class DetectionTask:
     def begin_epoch(self, random: np.random.Generator) -> np.ndarray:
         return self._places[self._phase][draw_epoch(self._factors[self._phase], random)]
 
-    def loss_weight(self, images: np.ndarray) -> float:
-        return float(len(images))
+    def loss_weights(self, images: np.ndarray) -> np.ndarray:
+        return np.ones(len(images))
 
     def read(self, images: np.ndarray, random: np.random.Generator) -> Frames:
         names = [self.images[image] for image in images]

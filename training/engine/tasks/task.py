@@ -91,8 +91,11 @@ class Task(Protocol):
         """
         ...
 
-    def loss_weight(self, images: np.ndarray) -> float:
-        """Return the number of words, or of images, over which the loss of these images is a mean."""
+    def loss_weights(self, images: np.ndarray) -> np.ndarray:
+        """Return the number of terms of each image in the mean that the loss is: its words, or 1; (B,).
+
+        The gradient of a batch is the mean of those of its parts, weighted by the sums of these numbers.
+        """
         ...
 
     def read(self, images: np.ndarray, random: np.random.Generator) -> Any:
