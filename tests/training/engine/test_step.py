@@ -23,13 +23,16 @@ from training.objectives import OBJECTIVES, CrossEntropy
 from training.objectives.objective import BatchLoss
 
 # Twelve images: two batches of five, whose captions no two processes share evenly, and a short one.
-XE = {"name": "frozen", "epochs": 7, "learning_rate": 3e-3, "schedule": "constant", "images_per_batch": 5}
-# Adam's first steps turn the rounding of gradients that are nearly 0 into steps of the learning rate, so it is small.
-END_TO_END = {
-    **XE, "name": "end_to_end", "epochs": 1, "learning_rate": 1e-4, "backbone_learning_rate": 1e-5, "crop": 0.8,
-}  # fmt: skip
-SCST = {**XE, "epochs": 1, "name": "rewarded", "objective": "self_critical", "beam_size": 3, "learning_rate": 1e-4}
-STEPS = 7 * 3 + 3 + 3
+LEARNING = {"name": "learning", "epochs": 14, "learning_rate": 3e-3, "schedule": "constant", "images_per_batch": 5}
+# Runs that are compared differ by the rounding of sums, which training amplifies. Adam divides a gradient that is
+# nearly 0 (that of the keys' biases) by its own size, so the rounding error becomes a step of the learning rate; a
+# hidden unit near 0 is on in one run and off in the other; the reward changes with a word. So they begin with a
+# captioner whose beams are far apart, take few steps, and their learning rates are small: relative changes of 1e-7 in
+# the first weights change no loss by more than 3e-7, and changes of 1e-3 change no reward.
+XE = {**LEARNING, "name": "frozen", "epochs": 1, "learning_rate": 1e-4}
+END_TO_END = {**XE, "name": "end_to_end", "backbone_learning_rate": 1e-5, "crop": 0.8}
+SCST = {**XE, "name": "rewarded", "objective": "self_critical", "beam_size": 3}
+STEPS = 3 * 3
 
 
 def experiment(folder: Path, *phases: dict[str, object], **changes: object) -> Path:
@@ -55,36 +58,48 @@ def torchrun(config: Path, run: Path, data: Path) -> subprocess.CompletedProcess
 
 
 @pytest.fixture(scope="module")
-def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def learnt(data: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A captioner that has learnt the drawings, as ``start_from``."""
+    run = trained(tmp_path_factory.mktemp("learnt"), data, LEARNING)
+    losses = list(scalars(run, "train/loss").values())
+    assert losses[-1] < losses[0] / 3
+    return str(run / "best.safetensors")
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path, learnt: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run in one process, batch by batch."""
-    return trained(tmp_path_factory.mktemp("whole"), data, XE, END_TO_END, SCST)
+    return trained(tmp_path_factory.mktemp("whole"), data, XE, END_TO_END, SCST, start_from=learnt)
 
 
 def assert_same_curves(run: Path, whole: Path) -> None:
     losses, rewards = scalars(whole, "train/loss"), scalars(whole, "train/reward")
     assert len(losses) == STEPS
-    assert losses[1] > losses[18]
-    assert max(rewards.values()) > 0
-    assert max(abs(losses[step]) for step in rewards) > 1e-3
-    assert scalars(run, "train/loss") == pytest.approx(losses, abs=1e-5)
+    assert min(rewards.values()) > 0.1
+    assert min(abs(losses[step]) for step in rewards) > 1e-3
+    assert scalars(run, "train/loss") == pytest.approx(losses, abs=5e-6)
     assert scalars(run, "train/reward") == pytest.approx(rewards, abs=1e-5)
-    norms = scalars(whole, "gradient_norm/captioner")
-    assert scalars(run, "gradient_norm/captioner") == pytest.approx(norms, rel=1e-3, abs=1e-5)
+    # A drawing's flat background has one value in thousands of places, which all pass a ReLU's kink at the same time.
+    for module, tolerance in (("captioner", 1e-4), ("backbone", 0.02)):
+        norms = scalars(whole, f"gradient_norm/{module}")
+        assert scalars(run, f"gradient_norm/{module}") == pytest.approx(norms, rel=tolerance)
     assert scalars(run, "dev/cider") == pytest.approx(scalars(whole, "dev/cider"), abs=1e-5)
 
 
-def test_two_processes_have_the_same_losses_as_one(whole: Path, data: Path, tmp_path: Path) -> None:
-    config = experiment(tmp_path, XE, END_TO_END, SCST)
+def test_two_processes_have_the_same_losses_as_one(whole: Path, data: Path, learnt: str, tmp_path: Path) -> None:
+    config = experiment(tmp_path, XE, END_TO_END, SCST, start_from=learnt)
     done = torchrun(config, tmp_path / "run", data)
     assert done.returncode == 0, done.stderr
     assert_same_curves(tmp_path / "run", whole)
     assert done.stdout.count("best model by dev CIDEr") == 1
-    assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 9
+    assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 3
 
 
-def test_accumulated_gradients_equal_those_of_the_whole_batch(whole: Path, data: Path, tmp_path: Path) -> None:
+def test_accumulated_gradients_equal_those_of_the_whole_batch(
+    whole: Path, data: Path, learnt: str, tmp_path: Path
+) -> None:
     phases = [{**phase, "accumulate": parts} for phase, parts in ((XE, 2), (END_TO_END, 3), (SCST, 5))]
-    assert_same_curves(trained(tmp_path, data, *phases), whole)
+    assert_same_curves(trained(tmp_path, data, *phases, start_from=learnt), whole)
 
 
 def test_more_processes_or_parts_than_images_are_refused(data: Path, tmp_path: Path) -> None:
@@ -103,7 +118,7 @@ def test_the_captioner_computes_in_the_precision_of_the_experiment(data: Path, t
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(OBJECTIVES, "cross_entropy", Watching)
-        trained(tmp_path, data, {**XE, "epochs": 1, "images_per_batch": 12}, precision=precision)
+        trained(tmp_path, data, {**XE, "images_per_batch": 12}, precision=precision)
     assert set(seen) == {{"fp32": torch.float32, "bf16": torch.bfloat16}[precision]}
 
 
@@ -125,7 +140,7 @@ def test_a_photograph_that_one_process_cannot_read_ends_all_processes_with_one_s
 
 # -- what must not be learnt ---------------------------------------------------------------------------------
 
-STEADY = {**XE, "epochs": 1, "images_per_batch": 6}
+STEADY = {**XE, "images_per_batch": 6}
 WILD = {**STEADY, "name": "wild", "learning_rate": 1e30}
 
 
@@ -159,6 +174,6 @@ def test_a_gradient_that_is_not_finite_ends_the_run_before_the_weights_change(
             return BatchLoss((super().__call__(captioner, *arguments).loss * 0).sqrt())
 
     monkeypatch.setitem(OBJECTIVES, "cross_entropy", Edge)
-    with pytest.raises(TrainingError, match="the norm of the captioner's gradient is nan, at frozen 1/7, step 0"):
+    with pytest.raises(TrainingError, match="the norm of the captioner's gradient is nan, at frozen 1/1, step 0"):
         trained(tmp_path, data, XE)
     assert not (tmp_path / "run" / "checkpoint.safetensors").exists()
