@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from training.data.loading import balanced_parts, divide_batch, load_ahead, shuffle
 
-
 COSTS = st.lists(st.integers(1, 90), min_size=1, max_size=40).map(lambda costs: np.array(costs, float))
 
 
@@ -30,7 +29,9 @@ def test_the_shares_of_all_processes_make_up_the_batch_and_every_process_has_equ
     # Only the last one may be empty, so that no process leaves the others waiting in between.
     assert all(len(share) for own in shares for share in own[:-1])
     again = [divide_batch(batch, costs, accumulate, rank, processes) for rank in range(processes)]
-    assert all(np.array_equal(*pair) for own, same in zip(shares, again, strict=True) for pair in zip(own, same))
+    assert all(
+        np.array_equal(*pair) for own, same in zip(shares, again, strict=True) for pair in zip(own, same, strict=True)
+    )
 
 
 @given(COSTS, st.integers(1, 8))
