@@ -44,7 +44,10 @@ class CaptionTrees(NamedTuple):
 
     def to(self, device: torch.device) -> "CaptionTrees":
         """Copy to a device."""
-        return CaptionTrees(*(type(part)(*(field.to(device) for field in part)) for part in self))
+        tree, next_words = self
+        return CaptionTrees(
+            PrefixTree(*(field.to(device) for field in tree)), NextWords(*(field.to(device) for field in next_words))
+        )
 
 
 def prefix_trees(captions: NDArray[np.int64], weights: NDArray[np.floating] | None = None) -> CaptionTrees:

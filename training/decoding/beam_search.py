@@ -162,7 +162,9 @@ def search_captions(captioner: Captioner, encoded: Encoded, visual: Visual, sett
     if len(parts) == 1:
         return parts[0]
     order = torch.cat([rows for rows, _ in finished]).argsort()
-    return Hypotheses(*(None if None in field else torch.cat(field)[order] for field in zip(*parts, strict=True)))
+    words, chosen, scores = (torch.cat(field)[order] for field in list(zip(*parts, strict=True))[:3])
+    attention = torch.cat([part.attention for part in parts])[order] if settings.attention else None
+    return Hypotheses(words, chosen, scores, attention)
 
 
 _ENDED_SHARE = 0.2

@@ -30,6 +30,7 @@ from training.models.layers import (
     EncoderLayer,
     ImageCache,
     WordCache,
+    converted_for_products,
     rows_from,
     sinusoidal_positions,
 )
@@ -121,7 +122,7 @@ class Smart(Captioner):
         return levels
 
     def encode(self, visual: Visual) -> EncodedImage:
-        memory = self.encode_levels(visual)[-1]
+        memory = converted_for_products(self.encode_levels(visual)[-1])
         return EncodedImage(
             [ImageCache(*layer.cross_attention.project_keys_values(memory)) for layer in self.decoder_layers()],
             None if visual.mask is None else visual.mask[:, None, None, :],
