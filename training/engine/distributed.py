@@ -19,6 +19,8 @@ from lightning_fabric.strategies import DDPStrategy
 from lightning_fabric.wrappers import _FabricModule
 from torch import Tensor, distributed, nn
 
+from training.engine.allocator import keep_freed_memory
+
 T = TypeVar("T")
 
 # The other processes wait while the first one extracts features or reads a checkpoint. torchrun notices a process that
@@ -103,6 +105,8 @@ class Processes:
         if TorchElasticEnvironment.detect():
             self.on_this_machine, environment = int(os.environ["LOCAL_WORLD_SIZE"]), TorchElasticEnvironment()
         self.device = device
+        if device.type == "cpu":
+            keep_freed_memory()
         self.count = environment.world_size()
         """Number of processes on all machines."""
         self.bf16 = precision == "bf16" or (precision == "auto" and has_bf16_instructions(device))

@@ -1,0 +1,28 @@
+"""Keep the memory of freed tensors in the process, so that a training step on the CPU does not fault it in again.
+
+glibc maps a large block of memory at its allocation and returns it to the kernel when it is freed. A training step
+frees gigabytes of intermediate results, and the next one allocates the same sizes: every page is zeroed by the kernel
+and mapped again, which takes longer than many of the operations that fill it.
+"""
+
+import ctypes
+
+# Parameters of mallopt(3).
+_TRIM_THRESHOLD = -1
+_MMAP_MAX = -4
+
+
+def keep_freed_memory() -> bool:
+    """Take all later allocations of this process from its heap, which is not returned to the kernel.
+
+    The process then keeps the memory of its largest step until it ends.
+
+    Returns:
+        Whether the C library has these settings: glibc does; musl and macOS do not, and nothing is changed there.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return False
+    # Not M_MMAP_THRESHOLD: versions of glibc limit it to 32 MB, and tensors are larger. -1 is the largest threshold.
+    return bool(mallopt(_MMAP_MAX, 0) and mallopt(_TRIM_THRESHOLD, -1))
