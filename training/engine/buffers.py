@@ -51,4 +51,6 @@ def _unsaved(module: nn.Module) -> set[str]:
 
 def _chosen(module: nn.Module, condition: Callable[[BufferPolicy], bool]) -> dict[str, Tensor]:
     policies: Mapping[str, BufferPolicy] = getattr(module, "buffer_policies", {})
-    return {name: buffer for name, buffer in module.named_buffers() if name in policies and condition(policies[name])}
+    names = {name for name, policy in policies.items() if condition(policy)}
+    # Training asks several times a step, and listing the buffers visits every module.
+    return {name: buffer for name, buffer in module.named_buffers() if name in names} if names else {}

@@ -4,12 +4,12 @@ With a constant learning rate the weights vary around an optimum; their average 
 and costs nothing on the robot.
 """
 
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from training.engine.buffers import averaged_buffers, load_saved_tensors, saved_tensors
 
@@ -27,30 +27,38 @@ class WeightAverage:
             decay: share of the average that a step keeps, in [0, 1); the average covers about ``1 / (1 - decay)``
                 steps.
         """
-        self._module, self._decay = module, decay
-        self._average = AveragedModel(module, multi_avg_fn=get_ema_multi_avg_fn(decay))
-        self._average.n_averaged.fill_(1)  # else the first update would replace the initial average
+        self._module, self._weight = module, 1 - decay
+        self._average = copy.deepcopy(module)
+        self._parameters = [*self._average.parameters()], [*module.parameters()]
+        averaged = averaged_buffers(self._average)
+        self._averaged_names = list(averaged)
+        self._copied_names = [name for name, _ in self._average.named_buffers() if name not in averaged]
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the average of all tensors that a checkpoint has of the module."""
-        return saved_tensors(self._average.module)
+        return saved_tensors(self._average)
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Continue with an average that :meth:`tensors` returned."""
-        load_saved_tensors(self._average.module, tensors)
+        load_saved_tensors(self._average, tensors)
 
     @torch.no_grad()
     def update(self) -> None:
         """Include the module's present state in the average."""
-        buffers = averaged_buffers(self._average.module)
-        before = {name: buffer.clone() for name, buffer in buffers.items()}
-        self._average.update_parameters(self._module)  # copies all buffers
-        for name, buffer in buffers.items():
-            buffer.copy_(before[name].lerp_(buffer, 1 - self._decay))
+        averages, values = self._parameters
+        more_averages, more_values = self._buffers(self._averaged_names)
+        torch._foreach_lerp_([*averages, *more_averages], [*values, *more_values], self._weight)
+        if self._copied_names:
+            torch._foreach_copy_(*self._buffers(self._copied_names))
+
+    def _buffers(self, names: list[str]) -> tuple[list[Tensor], list[Tensor]]:
+        """Return buffers of the average and of the module; a hook may have assigned another tensor to a name."""
+        average, module = self._average, self._module
+        return [average.get_buffer(name) for name in names], [module.get_buffer(name) for name in names]
 
     def copy_to_module(self) -> None:
         """Replace the module's state by the average."""
-        self._module.load_state_dict(self._average.module.state_dict())
+        self._module.load_state_dict(self._average.state_dict())
 
     @contextmanager
     def applied(self) -> Iterator[None]:

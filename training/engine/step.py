@@ -63,7 +63,8 @@ class GradientStep:
             learning: modules of the task that learn in this phase, by name.
             phase: accumulation and clipping.
         """
-        self._processes, self._task, self._learning, self._phase = processes, task, learning, phase
+        self._processes, self._task, self._phase = processes, task, phase
+        self._parameters = {name: list(module.parameters()) for name, module in learning.items()}
         self._forward = processes.wrap(_Forward(task, learning))
         self._parts: list[MicroBatch] = []
 
@@ -106,7 +107,7 @@ class GradientStep:
             with processes.without_gradient_sum(self._forward) if left > 1 else nullcontext():
                 losses.append(self._loss(part))
                 processes.backward(losses[-1].loss * part.weight)
-        norms = [clip_gradient(module, self._phase.clipping) for module in self._learning.values()]
+        norms = [clip_gradient(parameters, self._phase.clipping) for parameters in self._parameters.values()]
         return self._result(losses, norms)
 
     def verify(self) -> None:
@@ -132,7 +133,7 @@ class GradientStep:
         values = torch.stack([loss, *(norm / processes.count for norm in norms)]).tolist()  # waits for the device once
         rewards = [part.reward * weight for part, weight in weighted if part.reward is not None]
         total, reward, *lengths = processes.sum([values[0], sum(rewards), *values[1:]])
-        result = StepResult(total, reward if rewards else None, dict(zip(self._learning, lengths, strict=False)))
+        result = StepResult(total, reward if rewards else None, dict(zip(self._parameters, lengths, strict=False)))
         if problem := self._problem(result):
             processes.fail(TrainingError(problem))
         return result

@@ -42,6 +42,14 @@ def test_integer_buffers_are_copied_and_not_averaged() -> None:
     assert average.tensors()["count"].item() == 7
 
 
+def test_a_buffer_that_is_assigned_another_tensor_is_still_followed() -> None:
+    module = Weighted()
+    average = WeightAverage(module, 0.9)
+    module.register_buffer("count", torch.tensor(5))
+    average.update()
+    assert average.tensors()["count"].item() == 5
+
+
 def test_applied_sets_the_module_to_the_average_and_restores_its_state_also_after_an_error() -> None:
     module = Weighted()
     average = WeightAverage(module, 0.75)

@@ -1,9 +1,12 @@
 """Optimizers and clipping of a phase; the default is the recipe of all released runs."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
 
+from training.checkpoint import optimizer_tensors, restore_optimizer
 from training.configs.schema import ClippingConfig, OptimizerConfig
 from training.engine.optimizers import OPTIMIZERS, clip_gradient, make_optimizer
 
@@ -25,11 +28,12 @@ def test_the_default_is_the_paper_s_adam_with_the_norm_clipped_to_5() -> None:
     for scale in (10.0, 0.01, 3.0):
         differentiate(ours, scale)
         differentiate(expected, scale)
-        norm = clip_gradient(ours, ClippingConfig())
+        norm = clip_gradient(list(ours.parameters()), ClippingConfig())
         assert torch.equal(norm, nn.utils.clip_grad_norm_(expected.parameters(), 5.0))
         optimizer.step()
         adam.step()
-        assert all(torch.equal(*pair) for pair in zip(ours.parameters(), expected.parameters(), strict=True))
+        for parameter, value in zip(ours.parameters(), expected.parameters(), strict=True):
+            torch.testing.assert_close(parameter, value)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -45,6 +49,38 @@ def test_every_optimizer_takes_the_settings_of_the_phase(name: str) -> None:
     assert not torch.equal(linear.weight, before)
 
 
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_the_fused_optimizers_equal_torch_s_loop_over_the_parameters(name: str) -> None:
+    def trained(fused: bool) -> nn.Linear:
+        linear = module()
+        config = OptimizerConfig(name=name, weight_decay=0.1)
+        optimizer = make_optimizer(config, [{"params": list(linear.parameters()), "lr": 0.01}])
+        assert optimizer.param_groups[0]["fused"]
+        optimizer.param_groups[0]["fused"] = fused
+        for scale in (10.0, 0.01, 3.0):
+            differentiate(linear, scale)
+            optimizer.step()
+        return linear
+
+    for one, other in zip(trained(True).parameters(), trained(False).parameters(), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_restored_optimizer_continues_as_the_saved_one(name: str) -> None:
+    linear = module()
+    optimizer = make_optimizer(OptimizerConfig(name=name), [{"params": list(linear.parameters()), "lr": 0.01}])
+    differentiate(linear, 1.0)
+    optimizer.step()
+    other = copy.deepcopy(linear)
+    restored = make_optimizer(OptimizerConfig(name=name), [{"params": list(other.parameters()), "lr": 0.01}])
+    restore_optimizer(restored, {name: tensor.clone() for name, tensor in optimizer_tensors(optimizer).items()})
+    for each, chosen in ((linear, optimizer), (other, restored)):
+        differentiate(each, 2.0)
+        chosen.step()
+    assert all(torch.equal(*pair) for pair in zip(linear.parameters(), other.parameters(), strict=True))
+
+
 def test_clipping_by_value_clamps_every_element_and_none_leaves_the_gradient() -> None:
     linear = module()
     differentiate(linear, 1.0)
@@ -52,8 +88,8 @@ def test_clipping_by_value_clamps_every_element_and_none_leaves_the_gradient() -
     assert gradient is not None
     whole = gradient.clone()
     norm = torch.cat([parameter.grad.flatten() for parameter in linear.parameters()]).norm()
-    torch.testing.assert_close(clip_gradient(linear, ClippingConfig(by="none")), norm)
+    torch.testing.assert_close(clip_gradient(list(linear.parameters()), ClippingConfig(by="none")), norm)
     assert torch.equal(gradient, whole)
-    torch.testing.assert_close(clip_gradient(linear, ClippingConfig(by="value", limit=0.5)), norm)
+    torch.testing.assert_close(clip_gradient(list(linear.parameters()), ClippingConfig(by="value", limit=0.5)), norm)
     assert torch.equal(gradient, whole.clamp(-0.5, 0.5))
     assert whole.abs().max() > 0.5
