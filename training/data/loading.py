@@ -20,7 +20,7 @@ def shuffle(lengths: np.ndarray, batch: int, random: np.random.Generator) -> np.
     """Draw a random order in which the images of a batch have captions of similar length, for less padding.
 
     Args:
-        lengths: (images,) integers, words of each image's longest caption.
+        lengths: (images,) integers, words of all captions of each image.
         batch: images a batch; batch k of the order begins at ``k * batch``.
         random: generator of the epoch.
 
@@ -112,6 +112,6 @@ def loading_threads(processes: int) -> int:
     return max(1, min(8, (os.cpu_count() or 1) // processes))
 
 
-def longest_captions(captions: Sequence[Sequence[Sequence[str]]], cut: int) -> np.ndarray:
-    """Count the words of each image's longest caption, at most ``cut``; (images,) integers."""
-    return np.array([min(cut, max(map(len, group))) for group in captions])
+def count_words(captions: Sequence[Sequence[Sequence[str]]], cut: int) -> np.ndarray:
+    """Count the words of all captions of each image, at most ``cut`` of a caption; (images,) integers."""
+    return np.array([sum(min(cut, len(caption)) for caption in group) for group in captions])

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from training.checkpoint import with_prefix
 from training.configs.schema import ExperimentConfig, PhaseConfig, TrainingConfig
-from training.data.loading import load_ahead, loading_threads, longest_captions, shuffle
+from training.data.loading import count_words, load_ahead, loading_threads, shuffle
 from training.data.visual_batches import VisualBatch
 from training.engine.buffers import declared_buffers, synchronised_buffers
 from training.engine.distributed import Processes
@@ -58,7 +58,7 @@ class CaptioningTask:
         self.images, self.references, self.captions = setup.images, setup.references, setup.captions
         self.inputs, self.trained = setup.inputs, setup.trained
         self._places = [_images_of_sources(self.images["train"], phase) for phase in config.phases]
-        self._lengths = longest_captions(self.captions.words, self.captions.max_caption_words - 1)
+        self._lengths = count_words(self.captions.words, self.captions.max_caption_words - 1)
         self._phase = 0
         self._objective: Objective
 
