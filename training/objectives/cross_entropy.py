@@ -44,16 +44,20 @@ class CrossEntropy:
         self._captions = [
             encode_captions(words, captions.vocabulary, captions.max_caption_words) for words in captions.words
         ]
+        self._weights = np.ones(len(self._captions)) if captions.weights is None else captions.weights.astype(float)
         # Target words of each image; the begin token is not a target.
-        self._targets = np.array([sum(len(caption) - 1 for caption in group) for group in self._captions])
+        words = np.array([sum(len(caption) - 1 for caption in group) for group in self._captions])
+        self._weighted_words = words * self._weights
         self.max_loss = MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 
     def targets(self, images: np.ndarray) -> CaptionTrees:
-        return prefix_trees(pad_groups([self._captions[image] for image in images], PADDING_ID))
+        captions = pad_groups([self._captions[image] for image in images], PADDING_ID)
+        return prefix_trees(captions, np.broadcast_to(self._weights[images, None], captions.shape[:2]))
 
     def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: CaptionTrees) -> BatchLoss:
         logits = captioner(visual, targets.tree)
         return BatchLoss(cross_entropy(logits, targets.next_words, self._label_smoothing))
 
     def weights(self, images: np.ndarray) -> np.ndarray:
-        return self._targets[images].astype(float)
+        weighted_words: np.ndarray = self._weighted_words[images]
+        return weighted_words

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
@@ -26,6 +27,8 @@ class TrainingCaptions:
     """Longest caption that beam search makes, in words, end token included."""
     max_caption_words: int
     """Longest caption that is trained on, in words, end token included."""
+    weights: NDArray[np.float32] | None = None
+    """(images,) weight of each image's captions in the cross-entropy; None: 1 each."""
 
 
 class BatchLoss(NamedTuple):

@@ -1,5 +1,6 @@
 """Cross-entropy on prefix trees equals that of torch on padded captions."""
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional
@@ -8,7 +9,7 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_visual
 from training.configs.schema import PhaseConfig
 from training.data.captions import encode_captions, pad_groups
-from training.models.captioner import PADDING_ID
+from training.models.captioner import PADDING_ID, Visual
 from training.objectives.cross_entropy import CrossEntropy
 from training.objectives.objective import TrainingCaptions
 
@@ -26,7 +27,7 @@ def test_loss_and_gradient_are_those_of_padded_captions(family: str, smoothing: 
     captioner, visual, vocabulary = tiny_captioner(family), tiny_visual(3, 6, seed=3), Vocabulary(WORDS)
     phase = PhaseConfig("xe", 1, 1e-3, label_smoothing=smoothing)
     objective = CrossEntropy(TrainingCaptions(CAPTIONS, vocabulary, 6, 6), phase)
-    images = torch.tensor([2, 0, 1]).numpy()
+    images = np.array([2, 0, 1])
     found = objective(captioner, visual, images, objective.targets(images)).loss
     words = torch.from_numpy(
         pad_groups([encode_captions(CAPTIONS[image], vocabulary, 6) for image in images], PADDING_ID)
@@ -47,4 +48,24 @@ def test_loss_and_gradient_are_those_of_padded_captions(family: str, smoothing: 
 
 def test_the_weight_counts_the_predicted_words() -> None:
     objective = CrossEntropy(TrainingCaptions(CAPTIONS, Vocabulary(WORDS), 6, 6), PhaseConfig("xe", 1, 1e-3))
-    assert objective.weight(torch.tensor([0, 1, 2]).numpy()) == (4 + 5 + 2) + (4 + 4) + 6
+    assert objective.weights(np.arange(3)).tolist() == [4 + 5 + 2, 4 + 4, 6]
+
+
+def test_captions_count_by_their_weights() -> None:
+    captioner, visual = tiny_captioner("smart"), tiny_visual(3, 6, seed=3)
+
+    def objective(weights: list[float] | None) -> CrossEntropy:
+        given = None if weights is None else np.array(weights, np.float32)
+        return CrossEntropy(TrainingCaptions(CAPTIONS, Vocabulary(WORDS), 6, 6, given), PhaseConfig("xe", 1, 1e-3))
+
+    def loss(objective: CrossEntropy, images: np.ndarray) -> torch.Tensor:
+        chosen = torch.from_numpy(images)
+        part = Visual(*(None if field is None else field[chosen] for field in visual))
+        return objective(captioner, part, images, objective.targets(images)).loss
+
+    weighted = objective([0.5, 2.0, 1.0])
+    assert weighted.weights(np.arange(3)).tolist() == [11 * 0.5, 8 * 2.0, 6]
+    alone = [loss(objective(None), np.array([image])) for image in range(3)]
+    shares = weighted.weights(np.arange(3)) / weighted.weights(np.arange(3)).sum()
+    expected = sum(share * each for share, each in zip(shares, alone, strict=True))
+    torch.testing.assert_close(loss(weighted, np.arange(3)), expected, rtol=1e-5, atol=1e-6, check_dtype=False)

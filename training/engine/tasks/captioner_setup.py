@@ -10,6 +10,7 @@ import torch
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.datasets import merge_provenance, open_dataset
+from training.data.mixture import caption_weights
 from training.data.tokenized_captions import TokenizedCaptions, load_or_tokenize
 from training.data.tokenizer import RULES, build_vocabulary
 from training.data.visual_batches import VisualInputs
@@ -60,7 +61,13 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     train_words = words.select([places[image] for image in images["train"]])
     vocabulary = first.vocabulary if first is not None else _vocabulary(config.data, train_words)
     max_words = config.data.max_words
-    captions = TrainingCaptions(train_words, vocabulary, max_words, config.data.max_caption_words or max_words)
+    captions = TrainingCaptions(
+        train_words,
+        vocabulary,
+        max_words,
+        config.data.max_caption_words or max_words,
+        caption_weights(dataset, images["train"]),
+    )
     inputs = open_visual_inputs(config, data, dataset, images, cache)
     captioner = _build_captioner(config, vocabulary, inputs.token_width)
     record = {"name": config.name, **inputs.facts, "experiment": asdict(config)}
