@@ -10,7 +10,7 @@ from smart_caption_ros.captioning import BundleError, EngineError
 from smart_caption_ros.detection.errors import DetectorError
 from training.command_line import ThreadsOption, run_command
 from training.data.feature_extraction import FeatureExtractor, Ids, fill_store, find_photographs
-from training.data.feature_store import SHARD_IMAGES
+from training.data.feature_store_writer import SHARD_IMAGES
 from training.errors import DataError
 
 

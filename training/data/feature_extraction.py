@@ -17,7 +17,7 @@ from smart_caption_ros.captioning.vision import Vision
 from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.engines import create_engine
 from smart_caption_ros.files import sha256_of
-from training.data.feature_store import SHARD_IMAGES, StoreWriter
+from training.data.feature_store_writer import SHARD_IMAGES, StoreWriter
 from training.data.photographs import read_photograph
 from training.data.region_features import MAX_REGIONS
 from training.data.region_tokens import pool_regions

@@ -26,6 +26,9 @@ class SeveralFiles:
     def __contains__(self, image: str) -> bool:
         return any(image in file for file in self.files)
 
+    def images(self) -> list[str]:
+        return [image for file in self.files for image in file.images()]
+
     def read(self, image: str) -> Regions:
         for file in self.files[:-1]:
             if image in file:

@@ -1,18 +1,16 @@
 """Visual tokens that are read from files, with boxes and image sizes where the files have them."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from training.configs.schema import FeaturesConfig, PhaseConfig
 from training.data.feature_formats import check_images, open_features
 from training.data.feature_store import FeatureStore
-from training.data.regions import RegionFeatures, Regions
+from training.data.region_batches import open_batches
+from training.data.regions import RegionFeatures
 from training.data.visual_batches import VisualBatch
-from training.errors import DataError
 from training.models.captioner import Captioner, Visual
 
 
@@ -38,15 +36,14 @@ class StoredFeatures:
         Raises:
             DataError: images have no features, or an image lacks what the family needs.
         """
-        self._features, self._splits, self._family = features, splits, family
+        self.token_width = features.width
         self.facts = {"features": facts}
         for split, images in splits.items():
             check_images(features, images, f"features: {split}")
-            read_batch(features, images[:1], family)  # fails before training instead of hours later
-
-    @property
-    def token_width(self) -> int:
-        return self._features.width
+        self._batches = {split: open_batches(features, images, family) for split, images in splits.items()}
+        self._dev_images = len(splits.get("dev", ()))
+        for batches in self._batches.values():
+            batches.read(np.arange(1))  # fails before training instead of hours later
 
     def begin_phase(self, phase: PhaseConfig) -> None:
         pass
@@ -55,66 +52,18 @@ class StoredFeatures:
         pass
 
     def training_batch(self, images: np.ndarray, random: np.random.Generator) -> VisualBatch:
-        return read_batch(self._features, [self._splits["train"][index] for index in images], self._family)
+        return self._batches["train"].read(images)
 
     def dev_batch(self, start: int, stop: int) -> VisualBatch:
-        return read_batch(self._features, self._splits["dev"][start:stop], self._family)
+        return self._batches["dev"].read(np.arange(start, min(stop, self._dev_images)))
 
     def visual(self, batch: VisualBatch) -> Visual:
-        return Visual(*batch)
+        return visual_of_features(batch)
 
 
-def read_batch(features: RegionFeatures, images: Sequence[str], family: type[Captioner] = Captioner) -> VisualBatch:
-    """Read the features of images, padded to the image with most regions.
-
-    Args:
-        features: of the images.
-        images: image ids.
-        family: of the captioner; says whether boxes and image sizes are needed.
-
-    Raises:
-        DataError: an image has no features, they are malformed, or it lacks what the family needs.
-    """
-    regions = [features.read(image) for image in images]
-    for image, found in zip(images, regions, strict=True):
-        _check_needs(image, found, family)
-    return pad_regions(regions)
-
-
-def _check_needs(image: str, regions: Regions, family: type[Captioner]) -> None:
-    if family.needs_image_size and regions.image_size is None:
-        raise DataError(
-            f"features of image {image} have no image size, which {family.__name__} needs; "
-            "add image_w and image_h to the file (docs/data.md), or train another family"
-        )
-    if family.needs_boxes and regions.boxes_xyxy is None:
-        raise DataError(
-            f"features of image {image} have no boxes, or boxes in pixels without image_w and image_h, and "
-            f"{family.__name__} needs boxes; add them to the file (docs/data.md), or train another family"
-        )
-
-
-def pad_regions(regions: Sequence[Regions]) -> VisualBatch:
-    """Make a batch of the regions of B images, padded with zeros to the N regions of the image with most.
-
-    The boxes are None where any of the images has none, and so are the image sizes.
-    """
-    counts = [len(found.features) for found in regions]
-    shape = (len(regions), max(counts))
-    tokens = np.zeros((*shape, regions[0].features.shape[1]), np.float32)
-    boxes = np.zeros((*shape, 4), np.float32)
-    for row, found in enumerate(regions):
-        tokens[row, : counts[row]] = found.features
-        if found.boxes_xyxy is not None:
-            boxes[row, : counts[row]] = found.boxes_xyxy
-    mask = np.arange(max(counts)) < np.array(counts)[:, None]
-    sizes = [found.image_size for found in regions]
-    return VisualBatch(
-        values=torch.from_numpy(tokens),
-        mask=None if mask.all() else torch.from_numpy(mask),
-        boxes_xyxy=None if any(found.boxes_xyxy is None for found in regions) else torch.from_numpy(boxes),
-        image_size=None if None in sizes else torch.tensor(sizes, dtype=torch.float32),
-    )
+def visual_of_features(batch: VisualBatch) -> Visual:
+    """Make the captioner's input of a batch: tokens of a store are float16 up to here, and float32 from here on."""
+    return Visual(batch.values.float(), batch.mask, batch.boxes_xyxy, batch.image_size)
 
 
 def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeatures, dict[str, Any]]:

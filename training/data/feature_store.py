@@ -7,38 +7,32 @@
     shard-00000.json         for each image its id, number of rows, width and height of the photograph in pixels
 
 Rows are in the order of the index. The index of a shard is written last, and every file is written under a temporary
-name and renamed, so a killed writer leaves complete shards and temporary files, which the next writer removes.
+name and renamed, so a killed writer (:mod:`training.data.feature_store_writer`) leaves complete shards and temporary
+files, which the next writer removes.
+
+In version 2 of the format, an image may lack what its source did not have. Where its size is unknown, ``width`` and
+``height`` are null, and its boxes are fractions of the image. Where its boxes are unknown, their rows are zeros and its
+entry has ``"boxes": false``. A store without such images has version 1, which earlier releases read.
 """
 
-import fcntl
-import json
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import mmap
+from array import array
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
-from smart_caption_ros.files import UNFINISHED, replaced_atomically, write_text_atomically
 from training.data.json_files import read_json
-from training.data.regions import Regions, Size, checked_regions
+from training.data.regions import Regions, checked_regions
+from training.data.visual_batches import VisualBatch
 from training.errors import DataError
 
-FORMAT_VERSION = 1
+COMPLETE, INCOMPLETE = 1, 2
+"""Versions of the format: all images have boxes and sizes, or some lack them."""
 MANIFEST = "manifest.json"
-SHARD_IMAGES = 500
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """Place of an image's rows, and the size of the photograph."""
-
-    shard: int
-    start: int
-    rows: int
-    image_size: Size
 
 
 class FeatureStore:
@@ -54,179 +48,222 @@ class FeatureStore:
             raise DataError(f"{folder / MANIFEST}: no such file; `python -m training.features` makes a feature store")
         manifest = _read_object(folder / MANIFEST)
         try:
-            version, self.width, self.source = manifest["format_version"], manifest["token_width"], manifest["source"]
+            self.version, self.width, self.source = (
+                manifest[key] for key in ("format_version", "token_width", "source")
+            )
         except KeyError as error:
             raise DataError(f"{folder / MANIFEST}: it lacks {error}") from None
-        if version != FORMAT_VERSION:
-            raise DataError(f"{folder / MANIFEST}: format version {version!r}; this version reads {FORMAT_VERSION}")
+        if self.version not in (COMPLETE, INCOMPLETE):
+            known = f"{COMPLETE} and {INCOMPLETE}"
+            raise DataError(f"{folder / MANIFEST}: format version {self.version!r}; this version reads {known}")
         if not isinstance(self.width, int) or self.width < 1:
             raise DataError(f"{folder / MANIFEST}: token_width is {self.width!r}")
-        self._entries: dict[str, _Entry] = {}
-        self._shards: list[tuple[np.ndarray, np.ndarray]] = []
+        self._index = _Index()
+        self._shards: list[_Shard] = []
         for number, index in enumerate(sorted(folder.glob("shard-*.json"))):
-            if index != _shard(folder, number, "json"):
-                raise DataError(f"{_shard(folder, number, 'json')}: no such file, though later shards are there")
-            self._open_shard(index)
+            if index != shard_file(folder, number, "json"):
+                raise DataError(f"{shard_file(folder, number, 'json')}: no such file, though later shards are there")
+            rows = self._index.append(number, index)
+            self._shards.append(_Shard(folder, number, rows, self.width))
 
-    def _open_shard(self, index: Path) -> None:
-        number, start = len(self._shards), 0
-        for entry in _read_object(index).get("images", ()):
+    @property
+    def shards(self) -> int:
+        """Number of shards."""
+        return len(self._shards)
+
+    def __contains__(self, image: str) -> bool:
+        return image in self._index.places
+
+    def __len__(self) -> int:
+        return len(self._index.places)
+
+    def images(self) -> list[str]:
+        return list(self._index.places)
+
+    def read(self, image: str) -> Regions:
+        index, place = self._index, self._place(image)
+        shard, start = index.shards[place], index.starts[place]
+        rows, arrays = slice(start, start + index.rows[place]), self._shards[shard]
+        width, height = index.sizes[2 * place : 2 * place + 2]
+        where = _where(self.folder, shard, image)
+        size = (width, height) if width else None
+        boxes = arrays.boxes.array[rows] if index.has_boxes[place] else None
+        return checked_regions(where, self.width, arrays.tokens.array[rows], boxes, size)
+
+    def select(self, images: Sequence[str]) -> "StoredBatches":
+        """Prepare the reading of batches of images.
+
+        Args:
+            images: image ids; the sequence is kept for error messages.
+
+        Raises:
+            DataError: an image is missing.
+        """
+        places = np.array([self._place(image) for image in images], np.int64)
+        return StoredBatches(self.folder, self.width, self._shards, self._index, images, places)
+
+    def _place(self, image: str) -> int:
+        if (place := self._index.places.get(image)) is None:
+            example = f"; its ids look like {next(iter(self._index.places))}" if len(self) else "; it is empty"
+            raise DataError(f"{self.folder}, image {image}: it has no features{example}")
+        return place
+
+
+class StoredBatches:
+    """Batches of a list of images of a store, a :class:`training.data.region_batches.RegionBatches`.
+
+    An image takes 25 bytes of memory, whatever its id; the features stay in their files.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        width: int,
+        shards: "list[_Shard]",
+        index: "_Index",
+        images: Sequence[str],
+        places: np.ndarray,
+    ) -> None:
+        """Select the entries ``places`` of the index, those of ``images``."""
+        self._folder, self._width, self._shards, self._images = folder, width, shards, images
+        self._shard, self._start, self._rows = (
+            np.asarray(values)[places] for values in (index.shards, index.starts, index.rows)
+        )
+        self._sizes = np.asarray(index.sizes).reshape(-1, 2)[places]
+        self.has_boxes: NDArray[np.bool_] = np.asarray(index.has_boxes, bool)[places]
+        """(images,) whether the boxes of an image are known."""
+        # A page holds the boxes of several images: in one piece they take far fewer reads than image by image.
+        for shard in np.unique(self._shard).tolist():
+            shards[shard].boxes.will_need()
+
+    @property
+    def has_size(self) -> NDArray[np.bool_]:
+        """(images,) whether the size of an image is known."""
+        known: NDArray[np.bool_] = self._sizes[:, 0] > 0
+        return known
+
+    def read(self, places: np.ndarray) -> VisualBatch:
+        starts, rows = self._start[places], self._rows[places]
+        shards = [self._shards[shard] for shard in self._shard[places].tolist()]
+        slices = list(map(slice, starts.tolist(), (starts + rows).tolist()))
+        # All images are requested of the disk before the first is waited for.
+        for shard, own in zip(shards, slices, strict=True):
+            shard.tokens.will_need(own.start, own.stop)
+        most = int(rows.max())
+        tokens = np.empty((len(places), most, self._width), np.float16)
+        boxes = np.empty((len(places), most, 4), np.float32)
+        for row, (shard, own, count) in enumerate(zip(shards, slices, rows.tolist(), strict=True)):
+            tokens[row, :count], boxes[row, :count] = shard.tokens.array[own], shard.boxes.array[own]
+            if count < most:
+                tokens[row, count:] = boxes[row, count:] = 0
+        self._check_finite(places, tokens, boxes)
+        sizes = self._sizes[places].astype(np.float32)
+        boxes /= np.where(sizes > 0, sizes, 1)[:, None, [0, 1, 0, 1]]
+        return VisualBatch(
+            values=torch.from_numpy(tokens),
+            mask=None if (rows == most).all() else torch.from_numpy(np.arange(most) < rows[:, None]),
+            boxes_xyxy=torch.from_numpy(boxes) if self.has_boxes[places].all() else None,
+            image_size=torch.from_numpy(sizes) if (sizes > 0).all() else None,
+        )
+
+    def _check_finite(self, places: np.ndarray, tokens: np.ndarray, boxes: np.ndarray) -> None:
+        if _all_finite(tokens) and np.isfinite(boxes).all():
+            return
+        for place, own_tokens, own_boxes in zip(places, tokens, boxes, strict=True):
+            for kind, values in (("features", own_tokens), ("boxes", own_boxes)):
+                if not np.isfinite(values).all():
+                    where = _where(self._folder, self._shard[place], self._images[place])
+                    raise DataError(f"{where}: {kind} contain NaN or infinity")
+
+
+class _Index:
+    """The images of a store; arrays, because a large store has millions of images."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+        """Place of an image in the arrays below."""
+        self.shards, self.starts, self.rows = array("i"), array("q"), array("i")
+        """Shard of an image, its first row there and the number of its rows."""
+        self.sizes = array("i")
+        """Width and height of each image in pixels, or twice 0 where they are unknown."""
+        self.has_boxes = array("b")
+
+    def append(self, shard: int, path: Path) -> int:
+        """Append the images of a shard's index, and return the number of the shard's rows.
+
+        Raises:
+            DataError: the index is malformed.
+        """
+        start = 0
+        for entry in _read_object(path).get("images", ()):
             try:
                 image, rows, size = entry["id"], entry["rows"], (entry["width"], entry["height"])
             except (KeyError, TypeError):
-                raise DataError(f"{index}: an entry lacks id, rows, width or height") from None
-            if not isinstance(image, str) or not isinstance(rows, int) or rows < 1:
-                raise DataError(f"{index}, image {image}: {rows!r} rows")
-            if not all(isinstance(side, int) and side >= 1 for side in size):
-                raise DataError(f"{index}, image {image}: the photograph's size is {size[0]!r} x {size[1]!r}")
-            if image in self._entries:
-                raise DataError(f"{index}, image {image}: it is in the store twice")
-            self._entries[image] = _Entry(number, start, rows, size)
+                raise DataError(f"{path}: an entry lacks id, rows, width or height") from None
+            if not isinstance(image, str) or not isinstance(rows, int) or not 1 <= rows < 1 << 31:
+                raise DataError(f"{path}, image {image}: {rows!r} rows")
+            if size == (None, None):
+                size = (0, 0)
+            elif not all(isinstance(side, int) and 1 <= side < 1 << 31 for side in size):
+                raise DataError(f"{path}, image {image}: the photograph's size is {size[0]!r} x {size[1]!r}")
+            if image in self.places:
+                raise DataError(f"{path}, image {image}: it is in the store twice")
+            self.places[image] = len(self.places)
+            self.shards.append(shard)
+            self.starts.append(start)
+            self.rows.append(rows)
+            self.sizes.extend(size)
+            self.has_boxes.append(entry.get("boxes", True) is not False)
             start += rows
-        tokens = _map(_shard(self.folder, number, "tokens.npy"), (start, self.width), np.float16)
-        boxes = _map(_shard(self.folder, number, "boxes.npy"), (start, 4), np.float32)
-        self._shards.append((tokens, boxes))
-
-    def __contains__(self, image: str) -> bool:
-        return image in self._entries
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def read(self, image: str) -> Regions:
-        """Read the rows of an image.
-
-        Raises:
-            DataError: the image is missing, or its features are not finite.
-        """
-        if (entry := self._entries.get(image)) is None:
-            example = f"; its ids look like {next(iter(self._entries))}" if self._entries else "; it is empty"
-            raise DataError(f"{self.folder}, image {image}: it has no features{example}")
-        rows = slice(entry.start, entry.start + entry.rows)
-        tokens, boxes = self._shards[entry.shard]
-        where = f"{_shard(self.folder, entry.shard, 'tokens.npy')}, image {image}"
-        return checked_regions(where, self.width, tokens[rows], boxes[rows], image_size=entry.image_size)
+        return start
 
 
-class StoreWriter:
-    """Adds images to a new or an existing store; use it in a ``with`` statement."""
+class _Shard:
+    """The arrays of a shard, tokens and boxes."""
 
-    def __init__(
-        self, folder: Path, source: Mapping[str, Any], token_width: int, shard_images: int = SHARD_IMAGES
-    ) -> None:
-        """
-        Args:
-            folder: of the store; made where it does not exist.
-            source: JSON values that identify what makes the features; an existing store must have the same.
-            token_width: width of a feature.
-            shard_images: images in a shard. If the process is killed, the shard that is not yet written is lost.
+    def __init__(self, folder: Path, number: int, rows: int, width: int) -> None:
+        self.tokens = _Mapped(shard_file(folder, number, "tokens.npy"), (rows, width), np.float16)
+        self.boxes = _Mapped(shard_file(folder, number, "boxes.npy"), (rows, 4), np.float32)
 
-        Raises:
-            DataError: the folder holds other files or features of another source, or another process writes to it.
-        """
-        self.folder, self.token_width, self.shard_images = folder, token_width, shard_images
-        manifest = {"format_version": FORMAT_VERSION, "token_width": token_width, "source": dict(source)}
-        if not folder.exists():
-            folder.mkdir(parents=True)
-        elif not (folder / MANIFEST).exists() and any(folder.iterdir()):
-            raise DataError(f"{folder} exists and is not a feature store; it is left alone")
-        self._lock = _lock(folder)
+
+class _Mapped:
+    """The array of an npy file as a memory map."""
+
+    def __init__(self, path: Path, shape: tuple[int, int], dtype: type) -> None:
         try:
-            if not (folder / MANIFEST).exists():
-                _write_json(folder / MANIFEST, manifest)
-            existing = FeatureStore(folder)
-            if (existing.source, existing.width) != (manifest["source"], token_width):
-                raise DataError(f"{folder} holds features of another source, {existing.source}; give another folder")
-            # The lock excludes another writer, so these files are a killed writer's.
-            for unfinished in folder.glob(f"*{UNFINISHED}"):
-                unfinished.unlink()
-        except BaseException:
-            os.close(self._lock)
-            raise
-        self._known = set(existing._entries)
-        self._next_shard = len(existing._shards)
-        self._images: list[dict[str, Any]] = []
-        self._tokens: list[np.ndarray] = []
-        self._boxes: list[np.ndarray] = []
+            mapped: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+        except FileNotFoundError:
+            raise DataError(f"{path}: no such file, though its index is there") from None
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(f"{path} is cut short or no array ({error})") from None
+        if mapped.shape != shape or mapped.dtype != dtype:
+            raise DataError(f"{path}: {mapped.dtype} {mapped.shape} instead of {np.dtype(dtype)} {shape}")
+        self.array: NDArray[Any] = mapped.view(np.ndarray)  # slices of a memmap object take several times as long
+        self._map: mmap.mmap = mapped.base
+        self._offset, self._row_bytes = mapped.offset, mapped.strides[0]
 
-    def __contains__(self, image: str) -> bool:
-        return image in self._known
-
-    def add(self, image: str, tokens: np.ndarray, boxes_xyxy: np.ndarray, width: int, height: int) -> None:
-        """Add an image; it is on disk after the next :meth:`flush`.
-
-        Args:
-            tokens: (n, token_width), n at least 1.
-            boxes_xyxy: (n, 4), pixels of the photograph.
-            width: of the photograph, pixels.
-            height: of the photograph, pixels.
-
-        Raises:
-            DataError: the image is in the store already, or its features are malformed or beyond float16.
-        """
-        where = f"{self.folder}, image {image}"
-        if image in self._known:
-            raise DataError(f"{where}: it is in the store already")
-        with np.errstate(over="ignore"):  # checked_regions refuses infinity
-            halves = np.asarray(tokens).astype(np.float16)
-        checked_regions(where, self.token_width, halves, boxes_xyxy, image_size=(width, height))
-        self._known.add(image)
-        self._images.append({"id": image, "rows": len(halves), "width": width, "height": height})
-        self._tokens.append(halves)
-        self._boxes.append(np.asarray(boxes_xyxy, np.float32))
-        if len(self._images) >= self.shard_images:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the images that were added since the last call as a shard."""
-        if not self._images:
-            return
-        for kind, arrays in (("tokens.npy", self._tokens), ("boxes.npy", self._boxes)):
-            path = _shard(self.folder, self._next_shard, kind)
-            with replaced_atomically(path) as unfinished, unfinished.open("wb") as stream:
-                np.save(stream, np.concatenate(arrays))
-        _write_json(_shard(self.folder, self._next_shard, "json"), {"images": self._images})
-        self._next_shard += 1
-        self._images, self._tokens, self._boxes = [], [], []
-
-    def __enter__(self) -> "StoreWriter":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        # Only complete images were added, so they are kept after an error as well.
-        try:
-            self.flush()
-        finally:
-            os.close(self._lock)
+    def will_need(self, start: int = 0, stop: int | None = None) -> None:
+        """Let the system read rows ahead, instead of one page after the other when they are touched."""
+        stop = len(self.array) if stop is None else stop
+        first = (self._offset + start * self._row_bytes) & -mmap.PAGESIZE
+        self._map.madvise(mmap.MADV_WILLNEED, first, self._offset + stop * self._row_bytes - first)
 
 
-def _lock(folder: Path) -> int:
-    """Open a descriptor that excludes other writers until it is closed or its process ends."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise DataError(f"{folder} is being written by another process") from None
-    return descriptor
+def _all_finite(halves: NDArray[np.float16]) -> bool:
+    """Return whether all numbers are finite; `numpy.isfinite` takes 40 times as long for float16.
+
+    Infinity and NaN are the numbers with the greatest exponent, so they are the greatest bit patterns of their sign.
+    """
+    return bool(halves.view(np.int16).max() < 0x7C00 and halves.view(np.uint16).max() < 0xFC00)
 
 
-def _shard(folder: Path, number: int, kind: str) -> Path:
+def _where(folder: Path, shard: int, image: str) -> str:
+    return f"{shard_file(folder, shard, 'tokens.npy')}, image {image}"
+
+
+def shard_file(folder: Path, number: int, kind: str) -> Path:
+    """Return the path of a file of a shard: ``tokens.npy``, ``boxes.npy`` or the index, ``json``."""
     return folder / f"shard-{number:05d}.{kind}"
-
-
-def _map(path: Path, shape: tuple[int, int], dtype: type) -> np.ndarray:
-    try:
-        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file, though its index is there") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path} is cut short or no array ({error})") from None
-    if array.shape != shape or array.dtype != dtype:
-        raise DataError(f"{path}: {array.dtype} {array.shape} instead of {np.dtype(dtype)} {shape}")
-    return array
 
 
 def _read_object(path: Path) -> dict[str, Any]:
@@ -234,7 +271,3 @@ def _read_object(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise DataError(f"{path}: expected an object")
     return document
-
-
-def _write_json(path: Path, document: Mapping[str, Any]) -> None:
-    write_text_atomically(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")

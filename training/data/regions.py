@@ -21,8 +21,6 @@ class Regions:
     boxes_xyxy: NDArray[np.float32] | None = None
     """(n, 4), fractions of the image's width and height; None where the file has no boxes, or has them in pixels
     without the image's size."""
-    class_probabilities: NDArray[np.float32] | None = None
-    """(n, classes); None where the file has none."""
     image_size: Size | None = None
     """Width and height of the image, pixels; None where the file does not give it."""
 
@@ -34,6 +32,10 @@ class RegionFeatures(Protocol):
     """Width of a feature."""
 
     def __contains__(self, image: str) -> bool: ...
+
+    def images(self) -> list[str]:
+        """List the image ids, in file order."""
+        ...
 
     def read(self, image: str) -> Regions:
         """Read the regions of an image.
@@ -49,7 +51,6 @@ def checked_regions(
     width: int,
     features: Any,
     boxes: Any,
-    class_probabilities: Any = None,
     image_size: tuple[Any, Any] | None = None,
 ) -> Regions:
     """Check the arrays of an image and make :class:`Regions` of them.
@@ -60,7 +61,6 @@ def checked_regions(
         features: (n, width) array.
         boxes: (n, 4) array, or None. Pixels where ``image_size`` is given. Where it is not, boxes that lie between
             0 and 1 are fractions, and others are dropped.
-        class_probabilities: (n, classes) array, or None.
         image_size: width and height of the image in pixels, or None.
 
     Raises:
@@ -82,13 +82,7 @@ def checked_regions(
             boxes = boxes / np.array(size * 2, np.float32)
         elif boxes.min() < 0 or boxes.max() > 1:
             boxes = None
-    if class_probabilities is not None:
-        class_probabilities = _finite(where, "class probabilities", class_probabilities)
-        if class_probabilities.ndim != 2 or len(class_probabilities) != len(features):
-            raise DataError(
-                f"{where}: class probabilities have the shape {class_probabilities.shape} for {len(features)} regions"
-            )
-    return Regions(features, boxes, class_probabilities, size)
+    return Regions(features, boxes, size)
 
 
 def _checked_size(where: str, image_size: tuple[Any, Any]) -> Size:

@@ -18,7 +18,8 @@ class VisualBatch(NamedTuple):
     """B images as they are read on the host."""
 
     values: Tensor
-    """Tokens (B, N, width) float32, or photographs (B, H, W, 3) uint8 BGR of which a backbone makes tokens."""
+    """Tokens (B, N, width) float32, or float16 of a store, or photographs (B, H, W, 3) uint8 BGR of which a backbone
+    makes tokens."""
     mask: Tensor | None = None
     """(B, N) bool, True where a token is real; None when all are."""
     boxes_xyxy: Tensor | None = None

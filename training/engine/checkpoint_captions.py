@@ -11,8 +11,9 @@ from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.imaging import squash
 from training.configs.schema import ExperimentConfig
 from training.data.feature_formats import check_images
-from training.data.feature_inputs import open_stored_features, read_batch
+from training.data.feature_inputs import open_stored_features, visual_of_features
 from training.data.photograph_inputs import visual_of_images
+from training.data.region_batches import open_batches
 from training.engine.experiment import parse_record
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, ConfigError, DataError
@@ -65,13 +66,14 @@ class CheckpointCaptioner:
         if self.trained.backbone is None:
             features, _ = open_stored_features(self.experiment.features, data)
             check_images(features, images, f"features of {self.path}")
+            batches = open_batches(features, images, type(self.trained.captioner))
         elif read_image is None:
             raise DataError(f"{self.path} captions photographs; give the folder of the images with --images")
         captions: dict[str, str] = {}
         for start in tqdm(range(0, len(images), BATCH), desc=self.name, unit="batch"):
             names = images[start : start + BATCH]
             if self.trained.backbone is None:
-                visual = Visual(*read_batch(features, names, type(self.trained.captioner)))
+                visual = visual_of_features(batches.read(np.arange(start, start + len(names))))
             else:
                 assert read_image is not None
                 frames = np.stack([squash(read_image(name), (IMAGE_SIZE, IMAGE_SIZE)) for name in names])

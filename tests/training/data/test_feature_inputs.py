@@ -1,139 +1,56 @@
-"""Batches of stored features: boxes and sizes belong to their images, and padding has no effect."""
+"""Stored features as the visual inputs of training."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.tiny_model import padded_logits, tiny_smart
-from training.data.feature_inputs import StoredFeatures, pad_regions, read_batch
-from training.data.regions import Regions
-from training.data.visual_batches import VisualBatch
-from training.decoding.beam_search import SearchSettings, beam_search
+from training.data.feature_inputs import StoredFeatures
+from training.data.feature_store import FeatureStore
+from training.data.feature_store_writer import StoreWriter
 from training.errors import DataError
-from training.models.captioner import Captioner, Visual
+from training.models.captioner import Captioner
 
-WIDTH = 24
-
-
-def batch_of(*counts: int) -> VisualBatch:
-    random = np.random.default_rng(0)
-    features = [random.normal(size=(count, WIDTH)).astype(np.float32) for count in counts]
-    return pad_regions([Regions(found, None, None) for found in features])
-
-
-def regions_of(*counts: int, size: tuple[int, int] | None = (640, 480), boxes: bool = True) -> list[Regions]:
-    random = np.random.default_rng(1)
-    return [
-        Regions(
-            random.normal(size=(count, WIDTH)).astype(np.float32),
-            random.uniform(0, 1, (count, 4)).astype(np.float32) if boxes else None,
-            image_size=size,
-        )
-        for count in counts
-    ]
-
-
-class InMemory:
-    """Features in a dictionary by image id."""
-
-    width = WIDTH
-
-    def __init__(self, regions: dict[str, Regions]) -> None:
-        self.regions = regions
-
-    def __contains__(self, image: str) -> bool:
-        return image in self.regions
-
-    def read(self, image: str) -> Regions:
-        return self.regions[image]
-
-
-class NeedsBoxes(Captioner):
-    needs_boxes = True
+WIDTH = 3
+SPLITS = {"train": ["0", "1", "2"], "dev": ["3", "4"]}
 
 
 class NeedsImageSize(Captioner):
     needs_image_size = True
 
 
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
-def test_boxes_stay_with_their_tokens_and_sizes_with_their_images(counts: list[int]) -> None:
-    regions = regions_of(*counts)
-    visual = StoredFeatures(InMemory({}), {}, {}).visual(pad_regions(regions))
-    assert visual.boxes_xyxy is not None
-    assert visual.boxes_xyxy.dtype == torch.float32
-    assert visual.image_size is not None
-    assert visual.image_size.tolist() == [[640.0, 480.0]] * len(counts)
-    for row, (count, found) in enumerate(zip(counts, regions, strict=True)):
-        np.testing.assert_array_equal(visual.tokens[row, :count], found.features)
-        np.testing.assert_array_equal(visual.boxes_xyxy[row, :count], found.boxes_xyxy)
-        assert not visual.boxes_xyxy[row, count:].any()
+@pytest.fixture
+def store(tmp_path: Path) -> FeatureStore:
+    """Five images; image 4 has no size."""
+    random = np.random.default_rng(0)
+    with StoreWriter(tmp_path / "store", {}, WIDTH) as writer:
+        for image in range(5):
+            tokens, boxes = random.normal(size=(image + 1, WIDTH)), random.uniform(size=(image + 1, 4))
+            writer.add(f"{image}", tokens, boxes, *((None, None) if image == 4 else (1, 1)))
+    return FeatureStore(tmp_path / "store")
 
 
-def test_boxes_and_sizes_are_unknown_where_an_image_of_the_batch_has_none() -> None:
-    whole, without = regions_of(3), regions_of(2, size=None, boxes=False)
-    batch = pad_regions([*whole, *without])
-    assert batch.boxes_xyxy is None
-    assert batch.image_size is None
+def test_batches_are_images_of_their_split_and_the_captioner_gets_float32(store: FeatureStore) -> None:
+    inputs, random = StoredFeatures(store, SPLITS, {}), np.random.default_rng(0)
+    for batch, images in (
+        (inputs.training_batch(np.array([2, 0]), random), ["2", "0"]),
+        (inputs.dev_batch(0, 1), ["3"]),
+        (inputs.dev_batch(1, 50), ["4"]),
+    ):
+        visual = inputs.visual(batch)
+        assert visual.tokens.dtype == torch.float32
+        for tokens, image in zip(visual.tokens, images, strict=True):
+            features = store.read(image).features
+            np.testing.assert_array_equal(tokens[: len(features)], features)
 
 
-@pytest.mark.parametrize(
-    ("family", "without", "complaint"),
-    [
-        (NeedsBoxes, regions_of(3, boxes=False), "image b have no boxes.*NeedsBoxes needs boxes; add them"),
-        (NeedsImageSize, regions_of(3, size=None), "image b have no image size, which NeedsImageSize needs; add"),
-    ],
-)
-def test_an_image_without_what_the_family_needs_is_refused_by_its_id(
-    family: type[Captioner], without: list[Regions], complaint: str
-) -> None:
-    features = InMemory({"a": regions_of(3)[0], "b": without[0]})
-    assert len(read_batch(features, ["a"], family).values) == 1
-    assert len(read_batch(features, ["a", "b"]).values) == 2
-    with pytest.raises(DataError, match=complaint):
-        read_batch(features, ["a", "b"], family)
-    with pytest.raises(DataError, match=complaint):  # before training begins
-        StoredFeatures(features, {"train": ["b"], "dev": ["a"]}, {}, family)
+@pytest.mark.parametrize("splits", [{"train": ["9", "0"]}, {"train": ["0"], "dev": ["1", "9"]}])
+def test_images_without_features_are_refused_before_training(store: FeatureStore, splits: dict[str, list[str]]) -> None:
+    with pytest.raises(DataError, match=f"features: {list(splits)[-1]}: no features of 1 images, for example image 9"):
+        StoredFeatures(store, splits, {})
 
 
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
-def test_the_mask_is_true_for_regions_and_false_for_padding(counts: list[int]) -> None:
-    batch = batch_of(*counts)
-    assert batch.values.shape == (len(counts), max(counts), WIDTH)
-    if len(set(counts)) == 1:
-        assert batch.mask is None
-    else:
-        assert batch.mask is not None
-        assert batch.mask.sum(dim=1).tolist() == counts
-        assert not batch.values[~batch.mask].any()
-        assert batch.values[batch.mask].any(dim=-1).all()
-
-
-def test_an_image_has_the_same_caption_alone_and_padded_in_a_batch() -> None:
-    model, batch = tiny_smart(WIDTH), batch_of(3, 11, 7)
-    words = torch.tensor([[[1, 8, 9, 10]]])
-    with torch.inference_mode():
-        together = beam_search(model, Visual(batch.values, batch.mask), SearchSettings(3, 8))
-        logits = padded_logits(model, Visual(batch.values, batch.mask), words.expand(3, -1, -1))
-        for index, count in enumerate((3, 11, 7)):
-            alone = Visual(batch.values[index : index + 1, :count])
-            found = beam_search(model, alone, SearchSettings(3, 8))
-            steps = found.words.shape[-1]
-            assert together.words[index, 0, :steps].tolist() == found.words[0, 0].tolist()
-            torch.testing.assert_close(together.scores[index, 0], found.scores[0, 0], atol=1e-4, rtol=1e-5)
-            torch.testing.assert_close(logits[index], model(alone, words)[0], atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("counts", [(2, 5), (5, 5)])
-def test_the_gradient_does_not_reach_padding(counts: tuple[int, ...]) -> None:
-    model, batch = tiny_smart(WIDTH), batch_of(*counts)
-    tokens = batch.values.requires_grad_()
-    padded_logits(
-        model, Visual(tokens, batch.mask), torch.tensor([[[1, 8]]]).expand(2, -1, -1)
-    ).square().sum().backward()
-    assert tokens.grad is not None
-    for gradient, count in zip(tokens.grad, counts, strict=True):
-        assert gradient[:count].any(dim=-1).all()
-        assert not gradient[count:].any()
+def test_an_image_without_what_the_family_needs_is_refused_before_training(store: FeatureStore) -> None:
+    with pytest.raises(DataError, match="image 4 have no image size, which NeedsImageSize needs"):
+        StoredFeatures(store, SPLITS, {}, NeedsImageSize)

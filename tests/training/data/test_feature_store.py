@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.training.peak_memory import peak_growth_mb
-from training.data.feature_store import FeatureStore, StoreWriter
+from training.data.feature_store import FeatureStore
+from training.data.feature_store_writer import StoreWriter
 from training.errors import DataError
 
 WIDTH = 3
@@ -147,8 +148,48 @@ def test_nan_in_a_stored_array_is_refused_with_file_id_and_reason(tmp_path: Path
     np.save(path, values)
     store = FeatureStore(tmp_path / "store")
     assert len(store.read("0").features) == 2
-    with pytest.raises(DataError, match=r"shard-00000\.tokens\.npy, image 1: features contain NaN"):
+    batches = store.select(["2", "1", "0"])
+    assert len(batches.read(np.array([0, 2])).values) == 2
+    complaint = r"shard-00000\.tokens\.npy, image 1: features contain NaN"
+    with pytest.raises(DataError, match=complaint):
         store.read("1")
+    with pytest.raises(DataError, match=complaint):
+        batches.read(np.array([0, 1]))
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, -np.nan])
+@pytest.mark.parametrize("kind", ["tokens", "boxes"])
+def test_batches_with_numbers_that_are_not_finite_are_refused(tmp_path: Path, kind: str, number: float) -> None:
+    fill(tmp_path / "store", random_features(1))
+    path = tmp_path / "store" / f"shard-00000.{kind}.npy"
+    values = np.load(path)
+    values[1, 2] = number
+    np.save(path, values)
+    with pytest.raises(DataError, match=r"image 0: (features|boxes) contain NaN or infinity"):
+        FeatureStore(tmp_path / "store").select(["0"]).read(np.array([0]))
+
+
+def test_the_version_of_a_store_says_whether_images_lack_boxes_or_sizes(tmp_path: Path) -> None:
+    versions = []
+    for boxes, size in ((np.ones((2, 4)), (640, 480)), (None, (640, 480)), (np.ones((2, 4)), (None, None))):
+        with StoreWriter(tmp_path / "store", SOURCE, WIDTH) as writer:
+            writer.add(f"{len(versions)}", np.ones((2, WIDTH)), boxes, *size)
+        versions.append(FeatureStore(tmp_path / "store").version)
+    assert versions == [1, 2, 2]
+    assert FeatureStore(tmp_path / "store").images() == ["0", "1", "2"]
+
+
+def test_facts_that_an_image_does_not_have_are_unknown_in_the_store(tmp_path: Path) -> None:
+    tokens, boxes = np.ones((2, WIDTH)), np.full((2, 4), 0.25)
+    with StoreWriter(tmp_path / "store", SOURCE, WIDTH) as writer:
+        writer.add("fractions", tokens, boxes, None, None)
+        writer.add("pixels of an unknown size", tokens, 99 * boxes, None, None)
+        writer.add("no boxes", tokens, None, 640, 480)
+    store = FeatureStore(tmp_path / "store")
+    np.testing.assert_array_equal(store.read("fractions").boxes_xyxy, boxes)
+    for image in ("pixels of an unknown size", "no boxes"):
+        assert store.read(image).boxes_xyxy is None
+    assert [store.read(image).image_size for image in store.images()] == [None, None, (640, 480)]
 
 
 def cut_short(folder: Path) -> None:
@@ -224,6 +265,8 @@ def test_reading_from_a_store_of_4_gb_takes_less_than_200_mb(tmp_path: Path) -> 
             stream.truncate(stream.tell() + images * rows * columns * np.dtype(dtype).itemsize)  # a hole in the file
     index = [{"id": f"{image}", "rows": rows, "width": 640, "height": 480} for image in range(images)]
     (folder / "shard-00000.json").write_text(json.dumps({"images": index}))
-    code = f"store = FeatureStore(Path({str(folder)!r}))\nfor image in range(0, 20000, 400): store.read(str(image))"
+    code = f"store = FeatureStore(Path({str(folder)!r}))\nfor image in range(0, 20000, 400): store.read(str(image))\n"
+    code += "batches = store.select([str(image) for image in range(20000)])\n"
+    code += "for image in range(0, 20000, 400): batches.read(np.array([image, image + 7]))"
     assert (folder / "shard-00000.tokens.npy").stat().st_size > 4e9
-    assert peak_growth_mb(code, "from training.data.feature_store import FeatureStore") < 200
+    assert peak_growth_mb(code, "import numpy as np\nfrom training.data.feature_store import FeatureStore") < 200

@@ -120,15 +120,21 @@ def test_corrupted_arrays_are_refused_with_file_id_and_reason(
     assert len(store.read("8").features) == 2
 
 
-@pytest.mark.parametrize("write", [write_hdf5, write_npz])
-def test_class_probabilities_are_read_where_there_are_any(tmp_path: Path, write: Writer) -> None:
-    with_classes = {**regions(3), "cls_prob": np.full((3, 5), 0.2, np.float32)}
-    store = opened(write(tmp_path, {"7": with_classes, "8": {**with_classes, "cls_prob": np.ones((2, 5))}}))
-    read = store.read("7")
-    assert read.class_probabilities is not None
-    assert read.class_probabilities.shape == (3, 5)
-    with pytest.raises(DataError, match="image 8: class probabilities"):
-        store.read("8")
+@every_format
+def test_the_images_of_a_file_are_listed(tmp_path: Path, write: Writer) -> None:
+    assert sorted(opened(write(tmp_path, {"7": regions(3), "a_boxes": regions(2)})).images()) == ["7", "a_boxes"]
+
+
+@pytest.mark.parametrize(
+    "storage", [{}, {"chunks": (2, WIDTH)}, {"compression": "gzip"}, {"dtype": ">f4"}, {"dtype": "<f2"}]
+)
+def test_hdf5_features_are_read_however_they_are_stored(tmp_path: Path, storage: dict[str, object]) -> None:
+    import h5py
+
+    values = regions(5)["features"].astype(np.float16).astype(np.float32)
+    with h5py.File(tmp_path / "features.hdf5", "w", userblock_size=512) as file:
+        file.create_dataset("7_features", data=values, **storage)
+    np.testing.assert_array_equal(opened(tmp_path / "features.hdf5").read("7").features, values)
 
 
 def test_an_image_without_regions_is_refused(tmp_path: Path) -> None:

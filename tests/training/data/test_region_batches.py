@@ -1,0 +1,189 @@
+"""Batches of regions: boxes and sizes belong to their images, and padding has no effect."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tiny_model import padded_logits, tiny_smart
+from training.data.feature_store import FeatureStore
+from training.data.feature_store_writer import StoreWriter
+from training.data.region_batches import open_batches, pad_regions
+from training.data.regions import Regions
+from training.data.visual_batches import VisualBatch
+from training.decoding.beam_search import SearchSettings, beam_search
+from training.errors import DataError
+from training.models.captioner import Captioner, Visual
+
+WIDTH = 24
+
+
+def batch_of(*counts: int) -> VisualBatch:
+    random = np.random.default_rng(0)
+    features = [random.normal(size=(count, WIDTH)).astype(np.float32) for count in counts]
+    return pad_regions([Regions(found, None, None) for found in features])
+
+
+def regions_of(
+    *counts: int, size: tuple[int, int] | None = (640, 480), boxes: bool = True, seed: int = 1
+) -> list[Regions]:
+    random = np.random.default_rng(seed)
+    return [
+        Regions(
+            random.normal(size=(count, WIDTH)).astype(np.float32),
+            random.uniform(0, 1, (count, 4)).astype(np.float32) if boxes else None,
+            image_size=size,
+        )
+        for count in counts
+    ]
+
+
+class InMemory:
+    """Features in a dictionary by image id."""
+
+    width = WIDTH
+
+    def __init__(self, regions: dict[str, Regions]) -> None:
+        self.regions = regions
+
+    def __contains__(self, image: str) -> bool:
+        return image in self.regions
+
+    def read(self, image: str) -> Regions:
+        return self.regions[image]
+
+
+class NeedsBoxes(Captioner):
+    needs_boxes = True
+
+
+class NeedsImageSize(Captioner):
+    needs_image_size = True
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
+def test_boxes_stay_with_their_tokens_and_sizes_with_their_images(counts: list[int]) -> None:
+    regions = regions_of(*counts)
+    batch = pad_regions(regions)
+    assert batch.boxes_xyxy is not None
+    assert batch.boxes_xyxy.dtype == torch.float32
+    assert batch.image_size is not None
+    assert batch.image_size.tolist() == [[640.0, 480.0]] * len(counts)
+    for row, (count, found) in enumerate(zip(counts, regions, strict=True)):
+        np.testing.assert_array_equal(batch.values[row, :count], found.features)
+        np.testing.assert_array_equal(batch.boxes_xyxy[row, :count], found.boxes_xyxy)
+        assert not batch.boxes_xyxy[row, count:].any()
+
+
+def test_boxes_and_sizes_are_unknown_where_an_image_of_the_batch_has_none() -> None:
+    whole, without = regions_of(3), regions_of(2, size=None, boxes=False)
+    batch = pad_regions([*whole, *without])
+    assert batch.boxes_xyxy is None
+    assert batch.image_size is None
+
+
+@pytest.mark.parametrize(
+    ("family", "without", "complaint"),
+    [
+        (NeedsBoxes, regions_of(3, boxes=False), "image b have no boxes.*NeedsBoxes needs boxes; add them"),
+        (NeedsImageSize, regions_of(3, size=None), "image b have no image size, which NeedsImageSize needs; add"),
+    ],
+)
+def test_an_image_without_what_the_family_needs_is_refused_by_its_id(
+    family: type[Captioner], without: list[Regions], complaint: str
+) -> None:
+    features = InMemory({"a": regions_of(3)[0], "b": without[0]})
+    assert len(open_batches(features, ["a"], family).read(np.arange(1)).values) == 1
+    assert len(open_batches(features, ["a", "b"], Captioner).read(np.arange(2)).values) == 2
+    with pytest.raises(DataError, match=complaint):
+        open_batches(features, ["a", "b"], family).read(np.arange(2))
+
+
+IMAGES = [(rows, boxes, size) for rows in (1, 3, 4) for boxes in (True, False) for size in ((640, 480), (100, 7), None)]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> FeatureStore:
+    """A store of an image of each kind, in shards of 4 images; the ids are places in ``IMAGES``."""
+    folder = tmp_path_factory.mktemp("batches") / "store"
+    with StoreWriter(folder, {}, WIDTH, shard_images=4) as writer:
+        for image, (rows, boxes, size) in enumerate(IMAGES):
+            (found,) = regions_of(rows, seed=image)
+            pixels = found.boxes_xyxy * np.array((size or (1, 1)) * 2, np.float32) if boxes else None
+            writer.add(f"{image}", found.features, pixels, *(size or (None, None)))
+    return FeatureStore(folder)
+
+
+@given(st.lists(st.integers(0, len(IMAGES) - 1), min_size=1, max_size=12), st.data())
+def test_batches_of_a_store_are_its_images_one_by_one(
+    store: FeatureStore, images: list[int], data: st.DataObject
+) -> None:
+    names = [f"{image}" for image in images]
+    places = data.draw(st.lists(st.integers(0, len(images) - 1), min_size=1, max_size=8))
+    batch = open_batches(store, names, Captioner).read(np.array(places))
+    expected = pad_regions([store.read(names[place]) for place in places])
+    assert batch.values.dtype == torch.float16
+    for found, wanted in zip(batch, expected, strict=True):
+        if wanted is None:
+            assert found is None
+        else:
+            assert found is not None
+            assert torch.equal(found.to(wanted.dtype), wanted)
+
+
+@pytest.mark.parametrize(
+    ("family", "lacking", "complaint"),
+    [
+        (NeedsBoxes, IMAGES.index((1, False, (640, 480))), "no boxes"),
+        (NeedsImageSize, IMAGES.index((1, True, None)), "no image size"),
+    ],
+)
+def test_images_of_a_store_that_lack_what_the_family_needs_are_refused_when_it_is_opened(
+    store: FeatureStore, family: type[Captioner], lacking: int, complaint: str
+) -> None:
+    open_batches(store, ["0"], family)
+    with pytest.raises(DataError, match=rf"image {lacking} (have|has) {complaint}"):
+        open_batches(store, ["0", f"{lacking}"], family)
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
+def test_the_mask_is_true_for_regions_and_false_for_padding(counts: list[int]) -> None:
+    batch = batch_of(*counts)
+    assert batch.values.shape == (len(counts), max(counts), WIDTH)
+    if len(set(counts)) == 1:
+        assert batch.mask is None
+    else:
+        assert batch.mask is not None
+        assert batch.mask.sum(dim=1).tolist() == counts
+        assert not batch.values[~batch.mask].any()
+        assert batch.values[batch.mask].any(dim=-1).all()
+
+
+def test_an_image_has_the_same_caption_alone_and_padded_in_a_batch() -> None:
+    model, batch = tiny_smart(WIDTH), batch_of(3, 11, 7)
+    words = torch.tensor([[[1, 8, 9, 10]]])
+    with torch.inference_mode():
+        together = beam_search(model, Visual(batch.values, batch.mask), SearchSettings(3, 8))
+        logits = padded_logits(model, Visual(batch.values, batch.mask), words.expand(3, -1, -1))
+        for index, count in enumerate((3, 11, 7)):
+            alone = Visual(batch.values[index : index + 1, :count])
+            found = beam_search(model, alone, SearchSettings(3, 8))
+            steps = found.words.shape[-1]
+            assert together.words[index, 0, :steps].tolist() == found.words[0, 0].tolist()
+            torch.testing.assert_close(together.scores[index, 0], found.scores[0, 0], atol=1e-4, rtol=1e-5)
+            expected = padded_logits(model, alone, words)[0]
+            torch.testing.assert_close(logits[index], expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("counts", [(2, 5), (5, 5)])
+def test_the_gradient_does_not_reach_padding(counts: tuple[int, ...]) -> None:
+    model, batch = tiny_smart(WIDTH), batch_of(*counts)
+    tokens = batch.values.requires_grad_()
+    padded_logits(
+        model, Visual(tokens, batch.mask), torch.tensor([[[1, 8]]]).expand(2, -1, -1)
+    ).square().sum().backward()
+    assert tokens.grad is not None
+    for gradient, count in zip(tokens.grad, counts, strict=True):
+        assert gradient[:count].any(dim=-1).all()
+        assert not gradient[count:].any()
