@@ -6,7 +6,7 @@ open zip and HDF5 files, and both libraries replace the sentence of a :class:`Da
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -16,22 +16,22 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-def shuffle(lengths: np.ndarray, batch: int, random: np.random.Generator) -> np.ndarray:
-    """Draw a random order in which the images of a batch have captions of similar length, for less padding.
+def shuffle(costs: np.ndarray, batch: int, random: np.random.Generator) -> np.ndarray:
+    """Draw a random order in which the images of a batch have similar costs, for less padding.
 
     Args:
-        lengths: (images,) integers, words of all captions of each image.
+        costs: (images,) work of a step for each image, in any unit.
         batch: images a batch; batch k of the order begins at ``k * batch``.
         random: generator of the epoch.
 
     Returns:
         (images,) integers, the indices in that order.
     """
-    order = random.permutation(len(lengths))
+    order = random.permutation(len(costs))
     pools = [order[start : start + 20 * batch] for start in range(0, len(order), 20 * batch)]
     batches = []
     for pool in pools:
-        pool = pool[np.argsort(lengths[pool], kind="stable")]
+        pool = pool[np.argsort(costs[pool], kind="stable")]
         batches += [pool[start : start + batch] for start in range(0, len(pool), batch)]
     # Only the last batch may be short, and it stays last, so that batch k begins at k * batch.
     last = batches.pop()
@@ -110,8 +110,3 @@ def load_ahead(load: Callable[[Key], Value], keys: Iterable[Key], threads: int) 
 def loading_threads(processes: int) -> int:
     """Choose the number of reading threads of each process: the cores of the machine, shared by its processes."""
     return max(1, min(8, (os.cpu_count() or 1) // processes))
-
-
-def count_words(captions: Sequence[Sequence[Sequence[str]]], cut: int) -> np.ndarray:
-    """Count the words of all captions of each image, at most ``cut`` of a caption; (images,) integers."""
-    return np.array([sum(min(cut, len(caption)) for caption in group) for group in captions])

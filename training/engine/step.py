@@ -81,8 +81,7 @@ class GradientStep:
         weights = self._task.loss_weights(images)
         rank, count = self._processes.rank, self._processes.count
         parts = []
-        # Most of the work of a step is in proportion to the words that the loss is a mean over.
-        for own in divide_batch(images, weights, self._phase.accumulate, rank, count):
+        for own in divide_batch(images, self._task.costs(images), self._phase.accumulate, rank, count):
             weight = float(self._task.loss_weights(own).sum() / weights.sum())
             # Every process must take part in summing the gradients: one without images computes a loss of weight 0.
             own = own if len(own) else images[:1]

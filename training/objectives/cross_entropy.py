@@ -7,10 +7,13 @@ from torch import Tensor
 
 from training.configs.schema import PhaseConfig
 from training.data.captions import encode_captions, pad_groups
-from training.data.prefix_trees import CaptionTrees, NextWords, prefix_trees
+from training.data.prefix_trees import CaptionTrees, NextWords, count_prefixes, prefix_trees
 from training.models.captioner import PADDING_ID, Captioner, Visual
 from training.objectives.log_probabilities import log_probabilities
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
+
+_COUNTED_AT_A_TIME = 500
+"""Images whose prefixes are compared at a time: bounds the memory."""
 
 
 def cross_entropy(logits: Tensor, next_words: NextWords, label_smoothing: float = 0.0) -> Tensor:
@@ -48,6 +51,13 @@ class CrossEntropy:
         # Target words of each image; the begin token is not a target.
         words = np.array([sum(len(caption) - 1 for caption in group) for group in self._captions])
         self._weighted_words = words * self._weights
+        chunks = range(0, len(self._captions), _COUNTED_AT_A_TIME)
+        self._prefixes = np.concatenate(
+            [
+                count_prefixes(pad_groups(self._captions[start : start + _COUNTED_AT_A_TIME], PADDING_ID))
+                for start in chunks
+            ]
+        )
         self.max_loss = MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 
     def targets(self, images: np.ndarray) -> CaptionTrees:
@@ -61,3 +71,6 @@ class CrossEntropy:
     def weights(self, images: np.ndarray) -> np.ndarray:
         weighted_words: np.ndarray = self._weighted_words[images]
         return weighted_words
+
+    def costs(self, images: np.ndarray) -> np.ndarray:
+        return self._prefixes[images].astype(float)

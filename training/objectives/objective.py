@@ -73,7 +73,13 @@ class Objective(Protocol):
     def weights(self, images: np.ndarray) -> np.ndarray:
         """Count the terms of each image in the mean that the loss is: its words, or 1; (B,).
 
-        The loss of a batch is the mean of the losses of its parts, weighted by the sums of these counts. They are also
-        the costs by which a batch is divided evenly among processes.
+        The loss of a batch is the mean of the losses of its parts, weighted by the sums of these counts.
+        """
+        ...
+
+    def costs(self, images: np.ndarray) -> np.ndarray:
+        """Estimate the work for each image, in any unit; (B,).
+
+        Images with similar costs share a batch, and a batch is divided evenly among processes.
         """
         ...

@@ -80,3 +80,6 @@ class SelfCritical:
 
     def weights(self, images: np.ndarray) -> np.ndarray:
         return np.ones(len(images))
+
+    def costs(self, images: np.ndarray) -> np.ndarray:
+        return np.ones(len(images))  # the length of the captions that will be found is unknown

@@ -50,15 +50,15 @@ def test_processes_have_equally_many_words(processes: int, imbalance: float) -> 
 
 @given(st.integers(1, 200), st.integers(1, 30), st.integers(0, 5))
 def test_a_shuffled_epoch_has_every_image_once_and_depends_on_the_seed_alone(count: int, batch: int, seed: int) -> None:
-    lengths = np.random.default_rng(seed).integers(1, 20, count)
-    order = shuffle(lengths, batch, np.random.default_rng(seed))
+    costs = np.random.default_rng(seed).integers(1, 20, count)
+    order = shuffle(costs, batch, np.random.default_rng(seed))
     assert sorted(order) == list(range(count))
-    assert order.tolist() == shuffle(lengths, batch, np.random.default_rng(seed)).tolist()
+    assert order.tolist() == shuffle(costs, batch, np.random.default_rng(seed)).tolist()
 
 
-def test_images_of_a_batch_have_captions_of_similar_length() -> None:
-    lengths = np.random.default_rng(0).integers(5, 20, 400)
-    batches = lengths[shuffle(lengths, 20, np.random.default_rng(0))].reshape(20, 20)
+def test_images_of_a_batch_have_similar_costs() -> None:
+    costs = np.random.default_rng(0).integers(5, 20, 400)
+    batches = costs[shuffle(costs, 20, np.random.default_rng(0))].reshape(20, 20)
     assert np.ptp(batches, axis=1).max() <= 2
 
 

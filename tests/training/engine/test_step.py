@@ -8,7 +8,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -112,9 +111,9 @@ def test_the_captioner_computes_in_the_precision_of_the_experiment(data: Path, t
     seen = []
 
     class Watching(CrossEntropy):
-        def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> BatchLoss:
+        def __call__(self, captioner: Captioner, visual: Visual, *arguments: Any) -> BatchLoss:
             seen.append(captioner.encode(visual).caches[0].keys.dtype)
-            return super().__call__(captioner, visual, images)
+            return super().__call__(captioner, visual, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(OBJECTIVES, "cross_entropy", Watching)

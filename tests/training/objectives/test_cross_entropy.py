@@ -46,9 +46,12 @@ def test_loss_and_gradient_are_those_of_padded_captions(family: str, smoothing: 
         torch.testing.assert_close(own, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_the_weight_counts_the_predicted_words() -> None:
+def test_weights_count_the_predicted_words_and_costs_the_prefixes_of_each_image() -> None:
     objective = CrossEntropy(TrainingCaptions(CAPTIONS, Vocabulary(WORDS), 6, 6), PhaseConfig("xe", 1, 1e-3))
-    assert objective.weights(np.arange(3)).tolist() == [4 + 5 + 2, 4 + 4, 6]
+    images = np.array([2, 0, 1])
+    assert objective.weights(images).tolist() == [6, 4 + 5 + 2, 4 + 4]
+    # The begin token, and after it w4; w4 w5; w4 w5 w6; w4 w5 w7; w4 w5 w7 w8; w9.
+    assert objective.costs(images).tolist() == [6, 7, 4]
 
 
 def test_captions_count_by_their_weights() -> None:

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from training.checkpoint import with_prefix
 from training.configs.schema import ExperimentConfig, PhaseConfig, TrainingConfig
-from training.data.loading import count_words, load_ahead, loading_threads, shuffle
+from training.data.loading import load_ahead, loading_threads, shuffle
 from training.data.visual_batches import VisualBatch
 from training.engine.buffers import declared_buffers, synchronised_buffers
 from training.engine.distributed import Processes
@@ -58,7 +58,6 @@ class CaptioningTask:
         self.images, self.references, self.captions = setup.images, setup.references, setup.captions
         self.inputs, self.trained = setup.inputs, setup.trained
         self._places = [_images_of_sources(self.images["train"], phase) for phase in config.phases]
-        self._lengths = count_words(self.captions.words, self.captions.max_caption_words - 1)
         self._phase = 0
         self._objective: Objective
 
@@ -91,12 +90,15 @@ class CaptioningTask:
     def begin_epoch(self, random: np.random.Generator) -> np.ndarray:
         self.trained.captioner.train()
         places = self._places[self._phase]
-        order = places[shuffle(self._lengths[places], self.config.phases[self._phase].images_per_batch, random)]
+        order = places[shuffle(self.costs(places), self.config.phases[self._phase].images_per_batch, random)]
         self.inputs.begin_epoch(random)
         return order
 
     def loss_weights(self, images: np.ndarray) -> np.ndarray:
         return self._objective.weights(images)
+
+    def costs(self, images: np.ndarray) -> np.ndarray:
+        return self._objective.costs(images)
 
     def read(self, images: np.ndarray, random: np.random.Generator) -> CaptioningBatch:
         return CaptioningBatch(self.inputs.training_batch(images, random), self._objective.targets(images))

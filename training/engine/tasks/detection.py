@@ -109,6 +109,9 @@ class DetectionTask:
     def loss_weights(self, images: np.ndarray) -> np.ndarray:
         return np.ones(len(images))
 
+    def costs(self, images: np.ndarray) -> np.ndarray:
+        return np.ones(len(images))
+
     def read(self, images: np.ndarray, random: np.random.Generator) -> Frames:
         names = [self.images[image] for image in images]
         view = partial(_random_view, self.config.phases[self._phase])

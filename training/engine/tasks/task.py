@@ -98,6 +98,10 @@ class Task(Protocol):
         """
         ...
 
+    def costs(self, images: np.ndarray) -> np.ndarray:
+        """Estimate the work of a step for each image, in any unit, to divide a batch evenly among processes; (B,)."""
+        ...
+
     def read(self, images: np.ndarray, random: np.random.Generator) -> Any:
         """Read the inputs of a loss; called in other threads.
 
