@@ -1,6 +1,7 @@
-"""Make a feature store of a folder of photographs: ``python -m training.features``."""
+"""Make a feature store of photographs or of published features: ``python -m training.features``."""
 
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +10,37 @@ import typer
 from smart_caption_ros.captioning import BundleError, EngineError
 from smart_caption_ros.detection.errors import DetectorError
 from training.command_line import ThreadsOption, run_command
+from training.configs.schema import FeaturesConfig
+from training.data.feature_conversion import convert_features
 from training.data.feature_extraction import FeatureExtractor, Ids, fill_store, find_photographs
-from training.data.feature_store_writer import SHARD_IMAGES
+from training.data.feature_store_writer import SHARD_IMAGES, StoreReport
 from training.errors import DataError
 
 
+class Format(str, Enum):
+    """Formats of published features."""
+
+    HDF5 = "hdf5"
+    TSV = "tsv"
+    NPZ = "npz"
+
+
 def features(
-    folder: Annotated[Path, typer.Argument(help="Folder of photographs, folders in it included.")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FOLDER|FILE...",
+            help="Folder of photographs, folders in it included; with --from, the file, files or folder of features.",
+        ),
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="STORE", help="Folder of the store.")],
+    published: Annotated[
+        Format | None, typer.Option("--from", help="Convert published features of this format (docs/data.md).")
+    ] = None,
+    width: Annotated[int, typer.Option(min=1, help="With --from: width of a feature.")] = FeaturesConfig.width,
+    max_regions: Annotated[
+        int, typer.Option(min=1, metavar="N", help="With --from: regions of an image that are kept, the first N.")
+    ] = FeaturesConfig.max_regions,
     bundle: Annotated[
         Path | None, typer.Option(help="Bundle whose vision graph makes the features (default: the one that ships).")
     ] = None,
@@ -32,31 +56,44 @@ def features(
         typer.Option(
             min=1,
             metavar="N",
-            help="Photographs per file; those that are not yet written are lost when the command is killed.",
+            help="Images per file; those that are not yet written are lost when the command is killed.",
         ),
     ] = SHARD_IMAGES,
     batch_size: Annotated[int, typer.Option(min=1, help="Photographs per batch.")] = 16,
 ) -> int:
-    """Make a feature store of a folder of photographs.
+    """Make a feature store of a folder of photographs, or of published features.
 
-    The same command continues a run that was stopped, and adds photographs that are new.
+    The same command continues a run that was stopped, and adds images that are new.
 
     \b
-    Image ids:
+    Image ids of photographs:
       name    file name, as in Flickr8k: 1000268201_693b08cb0e.jpg
       stem    the file name without suffix
       number  the number at the end of the name, as in COCO: COCO_val2014_000000391895.jpg is 391895
     """
-    photographs = find_photographs(folder, ids)
-    extractor = FeatureExtractor(bundle, engine, threads)
-    if detector:
-        if not 0 <= minimum_score <= 1:
-            raise DataError(f"--minimum-score must lie between 0 and 1, not {minimum_score}")
-        extractor.pool_inside_boxes(detector, minimum_score)
-    report = fill_store(extractor, photographs, output, batch_size=batch_size, save_every=save_every)
+    if published is not None:
+        if bundle or detector:
+            raise DataError("--bundle and --detector make features of photographs: leave them out with --from")
+        report = convert_features(published.value, paths, output, width, max_regions, save_every)
+    elif len(paths) > 1:
+        raise DataError(f"give one folder of photographs, not {len(paths)} paths")
+    else:
+        photographs = find_photographs(paths[0], ids)
+        extractor = FeatureExtractor(bundle, engine, threads)
+        if detector:
+            if not 0 <= minimum_score <= 1:
+                raise DataError(f"--minimum-score must lie between 0 and 1, not {minimum_score}")
+            extractor.pool_inside_boxes(detector, minimum_score)
+        report = fill_store(extractor, photographs, output, batch_size=batch_size, save_every=save_every)
+    return _print_report(report, paths, output, "images" if published else "photographs")
+
+
+def _print_report(report: StoreReport, paths: list[Path], output: Path, things: str) -> int:
+    """Print what is in the store and what was left out, and return the exit status."""
     for reason in report.broken:
         print(f"left out: {reason}", file=sys.stderr)
-    print(f"{report.stored} photographs of {folder} are in {output}, {len(report.broken)} could not be read")
+    given = ", ".join(map(str, paths))
+    print(f"{report.stored} {things} of {given} are in {output}, {len(report.broken)} could not be read")
     return 1 if report.broken else 0
 
 

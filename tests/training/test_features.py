@@ -16,6 +16,7 @@ from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.engines import create_engine
 from smart_caption_ros.files import sha256_of
 from tests.detection.tiny_detectors import COLOURS_BGR, GREEN, write_yolox
+from tests.training.region_files import WIDTH, regions, write_tsv
 from training.data.feature_extraction import Ids, find_photographs
 from training.data.feature_store import FeatureStore
 from training.features import main
@@ -37,7 +38,11 @@ class Command:
         self.monkeypatch, self.capsys, self.bundle = monkeypatch, capsys, bundle
 
     def __call__(self, *options: object, bundle: Path | None = None) -> tuple[int, str, str]:
-        words = ["features", "--bundle", bundle or self.bundle, *options]
+        return self.run("--bundle", bundle or self.bundle, *options)
+
+    def run(self, *options: object) -> tuple[int, str, str]:
+        """Run the command without a bundle."""
+        words = ["features", *options]
         self.monkeypatch.setattr(sys, "argv", list(map(str, words)))
         self.capsys.readouterr()
         status = main()
@@ -175,6 +180,27 @@ def test_wrong_folders_ids_and_bundles_are_refused_in_a_sentence(features: Comma
     status, _, err = features(tmp_path / "photos", "-o", tmp_path / "store", bundle=tmp_path)
     assert (status, "Traceback" in err) == (1, False)
     assert not (tmp_path / "store").exists()
+
+
+def test_published_features_are_converted(features: Command, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder, image in ((first, "7"), (second, "8")):
+        folder.mkdir()
+        write_tsv(folder, {image: regions(3)})
+    files = (first / "features.tsv", second / "features.tsv")
+    options = ("--from", "tsv", "--width", WIDTH, "--max-regions", 2, "-o", tmp_path / "store")
+    status, out, _ = features.run(*files, *options)
+    assert (status, out.split()[0]) == (0, "2")
+    store = FeatureStore(tmp_path / "store")
+    assert store.images() == ["7", "8"]
+    assert store.read("8").features.shape == (2, WIDTH)
+    for wrong, complaint in (
+        ((*files, "--from", "tsv", "-o", tmp_path / "other"), "features are 16 wide instead of 2048"),
+        ((*files, *options, "--bundle", tmp_path), "--bundle and --detector make features of photographs"),
+        ((*files, "-o", tmp_path / "other"), "give one folder of photographs, not 2 paths"),
+    ):
+        status, _, err = features.run(*wrong)
+        assert (status, complaint in err, "Traceback" in err) == (1, True, False)
 
 
 def test_image_ids_are_names_stems_or_numbers(tmp_path: Path) -> None:

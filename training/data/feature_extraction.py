@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from smart_caption_ros.captioning.vision import Vision
 from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.engines import create_engine
 from smart_caption_ros.files import sha256_of
-from training.data.feature_store_writer import SHARD_IMAGES, StoreWriter
+from training.data.feature_store_writer import SHARD_IMAGES, StoreReport, StoreWriter
 from training.data.photographs import read_photograph
 from training.data.region_features import MAX_REGIONS
 from training.data.region_tokens import pool_regions
@@ -106,16 +105,6 @@ class FeatureExtractor:
                 yield pool_regions(tokens, self.bundle.grid, regions, width, height)
 
 
-@dataclass(frozen=True)
-class ExtractionReport:
-    """Result of filling a store."""
-
-    stored: int
-    """Photographs in the store."""
-    broken: Sequence[str]
-    """Reasons why photographs could not be read, one sentence each."""
-
-
 def fill_store(
     extractor: FeatureExtractor,
     photographs: Mapping[str, Path],
@@ -123,7 +112,7 @@ def fill_store(
     *,
     batch_size: int = 16,
     save_every: int = SHARD_IMAGES,
-) -> ExtractionReport:
+) -> StoreReport:
     """Add the features of the photographs that a store does not contain; photographs that cannot be read are skipped.
 
     Args:
@@ -153,7 +142,7 @@ def fill_store(
                 for (image, frame), (tokens, boxes) in zip(frames.items(), features, strict=True):
                     writer.add(image, tokens, boxes, width=frame.shape[1], height=frame.shape[0])
                 progress.update(len(batch))
-    return ExtractionReport(len(photographs) - len(broken), broken)
+    return StoreReport(len(photographs) - len(broken), broken)
 
 
 def find_photographs(folder: Path, ids: Ids) -> dict[str, Path]:

@@ -3,7 +3,8 @@
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,6 +17,16 @@ from training.data.regions import checked_regions
 from training.errors import DataError
 
 SHARD_IMAGES = 500
+
+
+@dataclass(frozen=True)
+class StoreReport:
+    """Result of filling a store."""
+
+    stored: int
+    """Images in the store, of those that it was filled with."""
+    broken: Sequence[str]
+    """Reasons why images could not be read, one sentence each."""
 
 
 class StoreWriter:
