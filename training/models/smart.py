@@ -124,7 +124,11 @@ class Smart(Captioner):
     def encode(self, visual: Visual) -> EncodedImage:
         memory = converted_for_products(self.encode_levels(visual)[-1])
         return EncodedImage(
-            [ImageCache(*layer.cross_attention.project_keys_values(memory)) for layer in self.decoder_layers()],
+            [
+                # Contiguous, because every step of the search multiplies them, and would copy them for it.
+                ImageCache(*(x.contiguous() for x in layer.cross_attention.project_keys_values(memory)))
+                for layer in self.decoder_layers()
+            ],
             None if visual.mask is None else visual.mask[:, None, None, :],
         )
 

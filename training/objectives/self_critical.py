@@ -65,7 +65,7 @@ class SelfCritical:
 
     def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: None = None) -> BatchLoss:
         encoded = captioner.encode(visual)
-        with torch.no_grad():
+        with torch.inference_mode():
             words = search_captions(captioner, encoded, visual, self._search).words.cpu().numpy()
         # Autocast would take the weights that it has converted without gradients for the pass with gradients.
         torch.clear_autocast_cache()
