@@ -1,0 +1,71 @@
+"""A run on an NVIDIA GPU has the losses of a run on the CPU; also compiled, and nearly in bf16."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.training.event_files import scalars
+from tests.training.small_flickr8k import write_config
+from training.engine.distributed import Processes, choose_device
+from training.engine.experiment import load_run
+from training.engine.trainer import Trainer
+
+pytestmark = pytest.mark.needs_gpu
+
+# Twelve images: each of these phases has one step.
+XE = {"name": "frozen", "epochs": 1, "learning_rate": 1e-4, "schedule": "constant", "images_per_batch": 12}
+END_TO_END = {**XE, "name": "end_to_end", "backbone_learning_rate": 1e-5, "crop": 0.8, "average": 0.5}
+SCST = {**XE, "name": "rewarded", "objective": "self_critical", "beam_size": 3}
+LESSON = {**XE, "epochs": 7, "learning_rate": 3e-3, "images_per_batch": 5}
+MODEL = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.0}
+
+
+@pytest.fixture(autouse=True)
+def _exact_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip(f"torch {torch.__version__} has no CUDA here")
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
+@pytest.fixture(scope="module")
+def taught(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose captions have rewards."""
+    folder = tmp_path_factory.mktemp("taught")
+    run(folder, data, "cpu", [LESSON]).task.save(folder / "taught.safetensors", {})
+    return folder / "taught.safetensors"
+
+
+def run(folder: Path, data: Path, device: str, phases: list[dict[str, object]], **changes: object) -> Trainer:
+    config = load_run(write_config(folder / "config.yaml", phases=phases, model=MODEL, **changes))
+    processes = Processes(choose_device(device), config.precision)
+    trainer = Trainer(config, data, folder / "run", folder / "cache", processes)
+    trainer.run()
+    return trainer
+
+
+def losses(folder: Path, data: Path, device: str, taught: Path, **changes: object) -> list[float]:
+    """Train a step of each phase and return the losses."""
+    folder.mkdir()
+    trained = run(folder, data, device, [XE, END_TO_END, SCST], start_from=str(taught), **changes).folder
+    assert max(scalars(trained, "train/reward").values()) > 0
+    found = list(scalars(trained, "train/loss").values())
+    assert len(found) == 3
+    assert abs(found[2]) > 1e-3
+    return found
+
+
+def test_the_losses_are_those_of_the_cpu(data: Path, taught: Path, tmp_path: Path) -> None:
+    expected = losses(tmp_path / "on_the_cpu", data, "cpu", taught)
+    assert losses(tmp_path / "on_the_gpu", data, "cuda", taught) == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_losses_in_bf16_are_near_those_in_fp32(data: Path, taught: Path, tmp_path: Path) -> None:
+    expected = losses(tmp_path / "fp32", data, "cuda", taught)
+    found = losses(tmp_path / "bf16", data, "cuda", taught, precision="bf16")
+    assert found[:2] == pytest.approx(expected[:2], rel=0.05)  # the captions of a search may differ
+
+
+def test_compiled_modules_have_the_same_losses(data: Path, taught: Path, tmp_path: Path) -> None:
+    expected = losses(tmp_path / "eager", data, "cuda", taught)
+    assert losses(tmp_path / "compiled", data, "cuda", taught, compile=True) == pytest.approx(expected, abs=1e-3)

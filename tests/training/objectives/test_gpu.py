@@ -1,0 +1,151 @@
+"""The objectives on an NVIDIA GPU: loss and gradient of the CPU; in bf16, compiled, and as a CUDA graph.
+
+Where a test does not need a GPU as such, it runs on the CPU, too, so that it is known to be right.
+"""
+
+import copy
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from tests.tiny_model import tiny_captioner, tiny_visual
+from training.configs.schema import PhaseConfig
+from training.engine.distributed import Processes, choose_device
+from training.models import FAMILIES
+from training.models.captioner import Captioner, Visual
+from training.objectives import OBJECTIVES
+from training.objectives.objective import BatchLoss, TrainingCaptions
+
+needs_gpu = pytest.mark.needs_gpu
+DEVICES = ["cpu", pytest.param("cuda", marks=needs_gpu)]
+IMAGES, TOKENS = 4, 6
+VOCABULARY = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(4, 30))))  # of the tiny captioners
+
+Gradients = dict[str, Tensor]
+
+
+@pytest.fixture(autouse=True)
+def _cuda(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("needs_gpu") and not torch.cuda.is_available():
+        pytest.skip(f"torch {torch.__version__} has no CUDA here")
+
+
+def training_captions(seed: int) -> TrainingCaptions:
+    random = np.random.default_rng(seed)
+    words = VOCABULARY.words[len(SPECIAL) :]
+    captions = [[random.choice(words, random.integers(2, 8)).tolist() for _ in range(3)] for _ in range(IMAGES)]
+    return TrainingCaptions(captions, VOCABULARY, 8, 12)
+
+
+def step(name: str, captioner: Captioner, device: str, precision: str = "fp32") -> Callable[[], BatchLoss]:
+    """Return a function that adds the gradient of a batch to the captioner's parameters, as the trainer does."""
+    processes = Processes(choose_device(device), precision)
+    phase = PhaseConfig(name="p", epochs=1, learning_rate=1.0, objective=name, beam_size=3)
+    objective = OBJECTIVES[name](training_captions(seed=1), phase)
+    images = np.arange(IMAGES)
+    visual = processes.to_device(tiny_visual(IMAGES, TOKENS, seed=1))
+    targets = processes.to_device(objective.targets(images))
+
+    def run() -> BatchLoss:
+        with processes.autocast():
+            result = objective(captioner, visual, images, targets)
+        result.loss.backward()
+        return result
+
+    return run
+
+
+def gradients(captioner: Captioner) -> Gradients:
+    return {name: p.grad.float().cpu() for name, p in captioner.named_parameters() if p.grad is not None}
+
+
+def assert_same(found: Gradients, expected: Gradients, tolerance: float) -> None:
+    assert found.keys() == expected.keys()
+    assert any(gradient.abs().max() > 1e-4 for gradient in expected.values())
+    for name, gradient in expected.items():
+        torch.testing.assert_close(found[name], gradient, atol=tolerance, rtol=tolerance, msg=name)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_loss_and_gradient_are_those_of_the_cpu(name: str, family: str, device: str) -> None:
+    reference = tiny_captioner(family)
+    captioner = copy.deepcopy(reference).to(device)
+    expected, found = step(name, reference, "cpu")(), step(name, captioner, device)()
+    assert found.loss.item() == pytest.approx(expected.loss.item(), abs=1e-4)
+    assert found.reward == pytest.approx(expected.reward, abs=1e-5)
+    assert_same(gradients(captioner), gradients(reference), 1e-3)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_cross_entropy_in_bf16_is_near_that_in_fp32(family: str, device: str) -> None:
+    reference = tiny_captioner(family)
+    captioner = copy.deepcopy(reference).to(device)
+    expected, found = step("cross_entropy", reference, "cpu")(), step("cross_entropy", captioner, device, "bf16")()
+    assert found.loss.dtype == torch.float32
+    assert found.loss.item() == pytest.approx(expected.loss.item(), rel=0.02)
+    ours, theirs = (torch.cat([g.flatten() for g in gradients(each).values()]) for each in (captioner, reference))
+    assert torch.nn.functional.cosine_similarity(ours, theirs, dim=0) > 0.99
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_self_critical_training_runs_in_bf16(family: str, device: str) -> None:
+    captioner = tiny_captioner(family).to(device)
+    found = step("self_critical", captioner, device, "bf16")()
+    assert found.reward is not None
+    assert 0 < found.reward < 10
+    assert found.loss.isfinite()
+    assert all(gradient.isfinite().all() for gradient in gradients(captioner).values())
+    assert any(gradient.any() for gradient in gradients(captioner).values())
+
+
+@needs_gpu
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_a_compiled_captioner_has_the_same_gradient(name: str) -> None:
+    reference = tiny_captioner("smart").to("cuda")
+    captioner = copy.deepcopy(reference)
+    captioner.compile()
+    expected, found = step(name, reference, "cuda")(), step(name, captioner, "cuda")()
+    assert found.loss.item() == pytest.approx(expected.loss.item(), abs=1e-4)
+    assert_same(gradients(captioner), gradients(reference), 1e-3)
+
+
+@needs_gpu
+def test_forward_and_backward_pass_of_cross_entropy_can_be_replayed_as_a_cuda_graph() -> None:
+    captioner = tiny_captioner("smart").to("cuda")
+    processes = Processes(choose_device("cuda"), "fp32")
+    objective = OBJECTIVES["cross_entropy"](
+        training_captions(seed=1), PhaseConfig(name="p", epochs=1, learning_rate=1.0)
+    )
+    images = np.arange(IMAGES)
+    targets = processes.to_device(objective.targets(images))
+    tokens = tiny_visual(IMAGES, TOKENS, seed=1).tokens.cuda()
+
+    def run(values: Tensor) -> Tensor:
+        captioner.zero_grad(set_to_none=True)
+        loss = objective(captioner, Visual(values), images, targets).loss
+        loss.backward()
+        return loss
+
+    other = tiny_visual(IMAGES, TOKENS, seed=2).tokens.cuda()
+    expected, before = run(other).item(), gradients(captioner)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):  # allocations and the libraries' choice of kernels, which a capture may not contain
+            run(tokens)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = run(tokens)
+    tokens.copy_(other)
+    graph.replay()
+    assert loss.item() == pytest.approx(expected, abs=1e-5)
+    assert_same(gradients(captioner), before, 1e-4)
