@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.vision.backbone import Backbone, ImageFeatures
+from training.vision.depthwise import depthwise_convolution, same_padding
 
 
 class Stage(NamedTuple):
@@ -38,17 +39,21 @@ class Convolution(nn.Module):
         linear: bool = False,
     ) -> None:
         super().__init__()
-        same = 0 if stride == 2 else kernel // 2
+        before, after = same_padding(kernel, stride)
+        same = before if before == after else 0
         self.convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding=same, groups=groups)
-        before, after = (kernel - 2) // 2, (kernel - 1) // 2
-        self.pad = (before, after, before, after) if stride == 2 else None
+        self.pad = None if before == after else (before, after, before, after)
         self.linear = linear
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.pad:
-            x = functional.pad(x, self.pad)
-        x = self.convolution(x)
-        return x if self.linear else functional.relu6(x)  # its gradient takes one pass over memory, clamp's takes four
+        convolution = self.convolution
+        if convolution.groups > 1 and x.device.type == "cpu":
+            assert convolution.bias is not None
+            x = depthwise_convolution(x, convolution.weight, convolution.bias, convolution.stride[0])
+        else:
+            x = convolution(functional.pad(x, self.pad) if self.pad else x)
+        # Its gradient takes one pass over memory, that of clamp four; in place it needs no memory.
+        return x if self.linear else functional.relu6(x, inplace=True)
 
 
 class InvertedResidual(nn.Module):

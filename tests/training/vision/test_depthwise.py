@@ -1,0 +1,68 @@
+"""Depthwise convolutions have the values and gradients of ordinary ones."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional
+
+from training.vision.depthwise import depthwise_convolution, same_padding
+
+
+def ordinary(x: Tensor, weight: Tensor, bias: Tensor, stride: int) -> Tensor:
+    before, after = same_padding(weight.shape[-1], stride)
+    return functional.conv2d(functional.pad(x, (before, after) * 2), weight, bias, stride, groups=len(weight))
+
+
+def operands(height: int, width: int, kernel: int, dtype: torch.dtype) -> list[Tensor]:
+    random = torch.Generator().manual_seed(0)
+    shapes = ((2, 3, height, width), (3, 1, kernel, kernel), (3,))
+    return [torch.randn(shape, generator=random).to(dtype).requires_grad_() for shape in shapes]
+
+
+@given(
+    height=st.integers(4, 9), width=st.integers(4, 9), kernel=st.sampled_from([3, 5, 7]), stride=st.sampled_from([1, 2])
+)
+def test_values_and_gradients_are_those_of_an_ordinary_convolution(
+    height: int, width: int, kernel: int, stride: int
+) -> None:
+    x, weight, bias = operands(height, width, kernel, torch.float64)
+    found, expected = (convolve(x, weight, bias, stride) for convolve in (depthwise_convolution, ordinary))
+    torch.testing.assert_close(found, expected)
+    gradient = torch.randn_like(expected)
+    for one, other in zip(
+        torch.autograd.grad(found, (x, weight, bias), gradient),
+        torch.autograd.grad(expected, (x, weight, bias), gradient),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize(("kernel", "stride"), [(3, 2), (5, 1), (5, 2)])
+def test_bf16_gradients_are_those_of_float32_to_the_precision_of_bf16(kernel: int, stride: int) -> None:
+    gradients = []
+    for dtype in (torch.float32, torch.bfloat16):
+        parts = operands(14, 14, kernel, dtype)
+        depthwise_convolution(*parts, stride).float().square().sum().backward()
+        gradients.append([part.grad.float() for part in parts if part.grad is not None])
+    for exact, rounded in zip(*gradients, strict=True):
+        assert (exact - rounded).norm() < 0.01 * exact.norm()
+
+
+def test_an_input_or_weight_that_does_not_learn_gets_no_gradient() -> None:
+    for frozen in (0, 1):
+        parts = operands(8, 8, 5, torch.float32)
+        parts[frozen].requires_grad_(False)
+        depthwise_convolution(*parts, 2).sum().backward()
+        assert [part.grad is None for part in parts] == [index == frozen for index in range(3)]
+
+
+def test_autocast_computes_in_bf16_and_keeps_the_gradients_of_the_weights_in_float32() -> None:
+    x, weight, bias = operands(8, 8, 5, torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = depthwise_convolution(x, weight, bias, 2)
+    found.sum().backward()
+    assert found.dtype == torch.bfloat16
+    assert weight.grad is not None
+    assert weight.grad.dtype == torch.float32
