@@ -28,7 +28,8 @@ def markdown(result: Mapping[str, Any]) -> str:
 
 def _speeds(phases: Mapping[str, Any]) -> str:
     gpu = any("gpu" in side for phase in phases.values() for side in phase["sides"].values())
-    header = ["phase", "code", "ms a step", "images a second", "ours is faster", "words a caption", "reward, ms"]
+    header = ["phase", "code", "ms a step", "images a second", "ours is faster", "words a caption", "words decoded"]
+    header += ["reward, ms", "reward is faster"]
     header += ["GPU busy", "kernels a step", "waits a step"] if gpu else []
     rows = []
     for name, phase in phases.items():
@@ -42,7 +43,9 @@ def _speeds(phases: Mapping[str, Any]) -> str:
                     _spread(found["images_per_second"], 1),
                     _spread(phase["times_faster_than"].get(side), 2, "x"),
                     str(found["caption_words"]["mean"]) if "caption_words" in found else "",
+                    str(found.get("decoded_words_per_step", "")),
                     _spread(found.get("reward_ms"), 1),
+                    _spread(phase["reward_times_faster_than"].get(side), 1, "x"),
                 ]
                 + ([_percent(activity.get("busy_share")), str(activity.get("kernels", "")),
                     str(activity.get("host_waits", ""))] if gpu else [])

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from benchmarks import training
 from benchmarks.training_steps.sides import MeasurementError, extract_commit
@@ -73,3 +74,18 @@ def test_an_unknown_phase_is_refused_in_a_sentence(
     assert capsys.readouterr().err == (
         "error: --phase end_to_end: the experiment file has cross_entropy, self_critical\n"
     )
+
+
+@pytest.mark.needs_gpu
+def test_the_work_of_the_gpu_is_traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip(f"torch {torch.__version__} has no CUDA here")
+    config, output = write_config(tmp_path / "config.yaml", phases=[FROZEN, SCST]), tmp_path / "training.json"
+    command = [str(config), *OPTIONS, *SMALL, "--device", "cuda", "--settle", "1", "--profile", "--json", str(output)]
+    monkeypatch.setattr(sys, "argv", ["training", *command])
+    assert training.main() == 0
+    for phase in json.loads(output.read_text())["phases"].values():
+        activity = phase["sides"]["working tree"]["gpu"]
+        assert 0 < activity["busy_share"] <= 1
+        assert activity["kernels"] > 10
+        assert activity["host_waits"] >= 1
