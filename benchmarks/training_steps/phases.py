@@ -1,12 +1,18 @@
 """The phases of an experiment file that are measured, each as an experiment of its own on generated data."""
 
-from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.training_steps.generated_data import STORE
-from training.configs.schema import DataConfig, ExperimentConfig, FeaturesConfig, PhaseConfig, RecipeConfig
+from training.configs.schema import (
+    DataConfig,
+    DetectionExperimentConfig,
+    ExperimentConfig,
+    FeaturesConfig,
+    PhaseConfig,
+    RecipeConfig,
+)
 from training.engine.experiment import load_experiment
 from training.engine.recipe import Recipe
 from training.errors import BackboneError, ConfigError
@@ -99,12 +105,20 @@ def missing_networks(experiment: ExperimentConfig) -> str:
     return ", ".join(f"{path}: no such file" for path in paths if not path.exists())
 
 
-def _captioner_experiments(path: Path) -> Iterable[ExperimentConfig]:
+def _captioner_experiments(path: Path) -> list[ExperimentConfig]:
+    """List the runs of captioners; networks that an earlier run trains are replaced by those that it starts with."""
     config = load_experiment(path)
-    runs = (
-        [run.config for run in Recipe(config, Path(), str(path)).runs] if isinstance(config, RecipeConfig) else [config]
-    )
-    experiments = [run for run in runs if isinstance(run, ExperimentConfig)]
+    if isinstance(config, ExperimentConfig):
+        return [config]
+    experiments = []
+    first_networks: dict[str, str] = {}  # of each run, by the path of its result
+    for run in Recipe(config, Path("/recipe"), str(path)).runs if isinstance(config, RecipeConfig) else ():
+        if isinstance(run.config, ExperimentConfig):
+            backbone, yolox = (first_networks.get(name, name) for name in (run.config.backbone, run.config.yolox))
+            experiments.append(replace(run.config, backbone=backbone, yolox=yolox))
+            first_networks[str(run.result)] = backbone
+        elif isinstance(run.config, DetectionExperimentConfig):
+            first_networks[str(run.result)] = run.config.detector
     if not experiments:
         raise ConfigError(f"{path}: expected a run with the task captioning, found none")
     return experiments

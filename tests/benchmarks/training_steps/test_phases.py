@@ -11,7 +11,9 @@ from tests.training.small_flickr8k import write_config
 from training.configs.schema import ExperimentConfig
 from training.engine.experiment import parse_experiment
 from training.errors import ConfigError
+from training.paths import CHECKOUT
 
+CONFIGS = CHECKOUT / "training" / "configs"
 DATA = {"dataset": "coco", "options": {"captions": {"train": "train.json"}}, "minimum_count": 1}
 
 
@@ -49,6 +51,15 @@ def test_the_options_are_those_that_differ_from_the_defaults_and_make_the_same_e
         assert "optimizer" not in options["phases"][0]
 
 
+@pytest.mark.parametrize("file", sorted(CONFIGS.rglob("*.yaml")), ids=lambda file: file.stem)
+def test_phases_of_shipped_experiments_can_be_measured(file: Path) -> None:
+    phases = measured_phases(file, None, compiled=False)
+    assert phases
+    for found in phases:
+        parsed = parse_experiment(found.options(DATA), "options")
+        assert parsed.phases == [found.phase]
+
+
 def test_the_captioner_of_a_self_critical_phase_is_taught_with_the_same_batch() -> None:
     phases = {phase.kind: phase for phase in measured_phases(DEFAULT, None, compiled=False)}
     taught = phases["self_critical"].teaching()
@@ -67,8 +78,17 @@ def test_networks_that_do_not_exist_are_named(tmp_path: Path, monkeypatch: pytes
     assert not missing_networks(phases["cross_entropy_end_to_end"].experiment)
 
 
+def test_networks_that_an_earlier_run_trains_are_those_that_it_starts_with() -> None:
+    recipe = CONFIGS / "released" / "smart-home-4.yaml"
+    phases = {phase.kind: phase.experiment for phase in measured_phases(recipe, None, compiled=False)}
+    experiment = phases["self_critical_views"]
+    assert experiment.backbone == "tf2_mobilenet_v2_1.0_224_ptq.tflite"
+    assert experiment.beside == ["efficientnet_lite1"]
+    assert experiment.yolox == "yolox_nano.onnx"
+
+
 def test_a_file_without_a_captioner_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "detector.yaml"
-    path.write_text("{name: d, task: detection, yolox: a/b, phases: [{name: p, epochs: 1, learning_rate: 1}]}")
-    with pytest.raises(ConfigError, match=r"detector\.yaml"):
+    path.write_text("{name: d, task: detection, labels: [a], phases: [{name: p, epochs: 1, learning_rate: 1}]}")
+    with pytest.raises(ConfigError, match=r"detector\.yaml: expected a run with the task captioning"):
         measured_phases(path, None, compiled=False)
