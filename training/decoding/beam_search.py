@@ -163,8 +163,8 @@ def search_captions(captioner: Captioner, encoded: Encoded, visual: Visual, sett
         return parts[0]
     order = torch.cat([rows for rows, _ in finished]).argsort()
     words, chosen, scores = (torch.cat(field)[order] for field in list(zip(*parts, strict=True))[:3])
-    attention = torch.cat([part.attention for part in parts])[order] if settings.attention else None
-    return Hypotheses(words, chosen, scores, attention)
+    weights = [part.attention for part in parts if part.attention is not None]
+    return Hypotheses(words, chosen, scores, torch.cat(weights)[order] if weights else None)
 
 
 _ENDED_SHARE = 0.2
