@@ -19,6 +19,8 @@ from training.data.tokenizer import RULES
 
 _FORMAT = 1
 """Version of the cache file."""
+_COUNTED_AT_A_TIME = 1 << 12
+"""Images whose words are counted at once: bounds the memory that this takes."""
 
 Integers = NDArray[np.integer[Any]]
 
@@ -70,10 +72,17 @@ class TokenizedCaptions(Sequence[list[list[str]]]):
 
     def word_counts(self) -> dict[str, int]:
         """Count how often each word occurs; the words of an image that is in the list twice count twice."""
-        times = np.bincount(self.images, minlength=len(self.image_starts) - 1)
-        times = np.repeat(np.repeat(times, np.diff(self.image_starts)), np.diff(self.caption_starts))
-        counts = np.bincount(self.ids, times, len(self.words)).astype(np.int64).tolist()
-        return {word: number for word, number in zip(self.words, counts, strict=True) if number}
+        images = len(self.image_starts) - 1
+        times = np.bincount(self.images, minlength=images)
+        counts = np.zeros(len(self.words), np.int64)
+        for start in range(0, images, _COUNTED_AT_A_TIME):
+            bounds = self.image_starts[start : start + _COUNTED_AT_A_TIME + 1]
+            captions = self.caption_starts[bounds[0] : bounds[-1] + 1]
+            of_captions = np.repeat(times[start : start + _COUNTED_AT_A_TIME], np.diff(bounds))
+            of_words = np.repeat(of_captions, np.diff(captions))
+            ids = self.ids[captions[0] : captions[-1]]
+            counts += np.bincount(ids, of_words, len(counts)).astype(np.int64)
+        return {word: number for word, number in zip(self.words, counts.tolist(), strict=True) if number}
 
 
 def tokenize_captions(captions: Iterable[Sequence[str]], rule: str) -> TokenizedCaptions:

@@ -15,9 +15,10 @@ With ``end_token`` the end is a word of hypotheses and references like any other
 sentence match, those of an incomplete one do not, and a caption that was cut at the maximum length has none.
 """
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain, count
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -38,8 +39,39 @@ _NO_NGRAM = -2
 _BATCH = 100
 """Images scored at a time: bounds the memory of large evaluations."""
 
-IdCaptions = Sequence[Sequence[Sequence[int]]]
+IdCaptions = Iterable[Iterable[Sequence[int]]]
 """For each image its captions as word ids, without begin, end and padding tokens."""
+
+
+class _FlatCaptions(NamedTuple):
+    """Captions of images, one after the other."""
+
+    counts: np.ndarray
+    """(images,) int64, number of captions."""
+    lengths: np.ndarray
+    """(captions,) int64, in words."""
+    words: np.ndarray
+    """(words of all captions,) int64."""
+
+
+def _flatten(captions: IdCaptions, ending: Sequence[int]) -> _FlatCaptions:
+    """Append ``ending`` to each caption and join all of them."""
+    counts, lengths, words = array("q"), array("q"), array("q")
+    for group in captions:
+        before = len(lengths)
+        for caption in group:
+            words.extend(caption)
+            words.extend(ending)
+            lengths.append(len(caption) + len(ending))
+        counts.append(len(lengths) - before)
+    return _FlatCaptions(*(np.asarray(values) for values in (counts, lengths, words)))
+
+
+def _differs(values: np.ndarray) -> np.ndarray:
+    """Return for each value whether it differs from the one before it; (n,) bool, True for the first."""
+    different = np.ones(len(values), bool)
+    different[1:] = values[1:] != values[:-1]
+    return different
 
 
 class _NgramTable(NamedTuple):
@@ -69,41 +101,48 @@ class CiderD:
         Raises:
             ValueError: an image has no references, or the corpus has no images.
         """
-        counts = np.array([len(captions) for captions in references])
-        if not counts.all():
-            raise ValueError(f"image {int(np.argmin(counts))} of the references has no captions")
-        documents = references if corpus is None else corpus
-        if not len(documents):
-            raise ValueError("document frequencies need at least one image with captions")
         self._end_token = end_token
         ending = [Vocabulary.end_id] if end_token else []
+        own = _flatten(references, ending)
+        if not own.counts.all():
+            raise ValueError(f"image {int(np.argmin(own.counts))} of the references has no captions")
+        others = _flatten((), ending) if corpus is None else _flatten(corpus, ending)
+        first_document = 0 if corpus is None else len(own.counts)
         # References come first in all arrays below; the corpus, where it is another one, follows.
-        groups = [*references, *(() if corpus is None else corpus)]
-        captions = [[*caption, *ending] for group in groups for caption in group]
-        self._counts = counts
-        self._first = np.cumsum(counts) - counts
-        self._lengths = np.array([len(caption) for caption in captions])
-        self._starts = np.cumsum(self._lengths) - self._lengths
-        words = np.fromiter(chain.from_iterable(captions), np.int64, int(self._lengths.sum()))
-        caption_at = np.repeat(np.arange(len(captions)), self._lengths)
-        image_at = np.repeat(np.arange(len(groups)), [len(group) for group in groups])[caption_at]
-        is_document = image_at >= (0 if corpus is None else len(references))
-        remaining = (self._starts + self._lengths)[caption_at] - np.arange(len(words))
+        counts, lengths, words = map(np.concatenate, zip(own, others, strict=True))
+        documents = len(counts) - first_document
+        if not documents:
+            raise ValueError("document frequencies need at least one image with captions")
+        self._counts = own.counts
+        self._first = np.cumsum(own.counts) - own.counts
+        self._lengths = lengths
+        self._starts = np.cumsum(lengths) - lengths
+        # Numbers of images and captions fit in 32 bits; large corpora have millions of words.
+        image_of = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        caption_at = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        remaining = (np.repeat(self._starts + lengths, lengths) - np.arange(len(words))).astype(np.int32)
         self._tables: list[_NgramTable] = []
         norms = []
         for n in range(1, MAX_N + 1):
             at = np.flatnonzero(remaining >= n)
             keys = words[at] if n == 1 else self._join(self._tables[-1].numbers[at], at + n - 1)
-            table, number = np.unique(keys, return_inverse=True)
-            pairs = np.unique((image_at[at] * len(table) + number)[is_document[at]])
-            frequencies = np.bincount(pairs % max(1, len(table)), minlength=len(table))
-            weights = np.log(len(documents)) - np.log(np.maximum(np.append(frequencies, 1), 1))
+            # A stable order: the places of an n-gram are in the order of images and captions, too.
+            order = np.argsort(keys, kind="stable")
+            keys, at = keys[order], at[order]
+            caption = caption_at[at]
+            image = image_of[caption]
+            starts_ngram = _differs(keys)
+            number = np.cumsum(starts_ngram, dtype=np.int32) - 1
+            table = keys[starts_ngram]
+            in_document = (starts_ngram | _differs(image)) & (image >= first_document)
+            frequencies = np.bincount(number[in_document], minlength=len(table))
+            weights = np.log(documents) - np.log(np.maximum(np.append(frequencies, 1), 1))
             numbers = np.full(len(words), _NO_NGRAM, np.int32)
             numbers[at] = number
             self._tables.append(_NgramTable(table, weights, numbers))
-            # Each position adds its n-gram's count times weight^2; the sum over an n-gram is (count * weight)^2.
-            _, back, times = np.unique(caption_at[at] * len(table) + number, return_inverse=True, return_counts=True)
-            squares = np.bincount(caption_at[at], times[back] * weights[number] ** 2, len(captions))
+            in_caption = np.flatnonzero(starts_ngram | _differs(caption))
+            times = np.diff(in_caption, append=len(at))
+            squares = np.bincount(caption[in_caption], (times * weights[number[in_caption]]) ** 2, len(lengths))
             norms.append(np.sqrt(squares))
         self._norms = np.stack(norms)
 
@@ -113,7 +152,7 @@ class CiderD:
     ) -> "CiderD":
         """Index captions as words; words outside the vocabulary stay distinct and count in the references."""
         ids = {word: index for index, word in enumerate(vocabulary.words)}
-        encoded = [[[ids.setdefault(word, len(ids)) for word in words] for words in group] for group in references]
+        encoded = (([ids.setdefault(word, len(ids)) for word in words] for words in group) for group in references)
         return cls(encoded, end_token=end_token)
 
     def score(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:
