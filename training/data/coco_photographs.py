@@ -13,11 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from training.data.held_out import excluded_photographs
 from training.data.json_files import read_json_lines
 from training.data.photographs import PhotographArchive
 from training.errors import DataError
 
 PARTS = ("train", "dev")
+PROVENANCE = {
+    "name": "COCO 2014 (Lin et al. 2014, Chen et al. 2015): photographs of its training part with people's captions",
+    "terms": "captions CC BY 4.0; photographs by Flickr's terms of use",
+}
 
 
 @dataclass(frozen=True)
@@ -72,10 +77,13 @@ class CocoPhotographs:
     def split(self, name: str) -> list[str]:
         """List the images of a split that have people's captions, in file order.
 
+        The training split lacks photographs that show the same as a measured one (:mod:`training.data.held_out`).
+
         Raises:
             DataError: unknown split, or one without captions.
         """
-        images = [image for image in self.captions if self.photographs[image].part == name]
+        excluded = excluded_photographs("coco_photographs") if name == "train" else ()
+        images = [image for image in self.captions if self.photographs[image].part == name and image not in excluded]
         if not images:
             raise DataError(f"{self.root}: no captions in split {name!r}; coco_photographs has {', '.join(PARTS)}")
         return images

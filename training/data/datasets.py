@@ -10,9 +10,10 @@ from typing import Any
 
 from training.configs.parsing import build_config
 from training.configs.schema import DataConfig
-from training.data import coco_dataset, flickr8k
+from training.data import coco_dataset, coco_photographs, flickr8k
 from training.data.caption_dataset import CaptionDataset
 from training.data.coco_dataset import CocoDataset, CocoOptions
+from training.data.coco_photographs import CocoPhotographs
 from training.data.flickr8k import Flickr8k
 from training.data.mixture import Mixture, Source
 from training.errors import DataError
@@ -37,6 +38,14 @@ class Flickr8kOptions:
     """Path of Flickr8k."""
 
     folder: str = "flickr8k"
+    """Below the data folder, or absolute."""
+
+
+@dataclass(frozen=True)
+class CocoPhotographsOptions:
+    """Path of ``coco_photographs``."""
+
+    folder: str = "coco_photographs"
     """Below the data folder, or absolute."""
 
 
@@ -153,6 +162,11 @@ DATASETS: dict[str, DatasetKind] = {
         Flickr8kOptions, lambda data, options: Flickr8k(data / options.folder), lambda _: [flickr8k.PROVENANCE]
     ),
     "coco": DatasetKind(CocoOptions, CocoDataset.open, lambda _: [coco_dataset.PROVENANCE]),
+    "coco_photographs": DatasetKind(
+        CocoPhotographsOptions,
+        lambda data, options: CocoPhotographs(data / options.folder),
+        lambda _: [coco_photographs.PROVENANCE],
+    ),
     "rooms": DatasetKind(RoomsOptions, _open_rooms, lambda _: ROOMS_PROVENANCE),
     "household": DatasetKind(HouseholdOptions, _open_household, lambda _: [HOUSEHOLD_PROVENANCE]),
     "mixture": DatasetKind(

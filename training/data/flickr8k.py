@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from training.data.caption_dataset import SPLITS
+from training.data.held_out import excluded_photographs
 from training.data.photographs import PhotographArchive
 from training.errors import DataError
 
 PROVENANCE = {
-    "name": "Flickr8k, official training split: 6,000 photographs, 30,000 captions (Hodosh, Young, Hockenmaier 2013)",
+    "name": "Flickr8k, official training split without near duplicates of dev and test: 5,991 photographs, "
+    "29,955 captions (Hodosh, Young, Hockenmaier 2013)",
     "terms": "research use",
 }
 
@@ -35,6 +37,9 @@ class Flickr8k:
     def split(self, name: str) -> list[str]:
         """List the image file names of a split, in file order.
 
+        The training split lacks photographs that show the same as one of a dev or test split
+        (:mod:`training.data.held_out`).
+
         Raises:
             DataError: unknown split, or an image of it has no caption.
         """
@@ -45,7 +50,7 @@ class Flickr8k:
         for line, image in enumerate(images, 1):
             if image not in self.captions:
                 raise DataError(f"{path}, line {line}: {image} has no caption in captions.csv")
-        return images
+        return [image for image in images if name != "train" or image not in excluded_photographs("flickr8k")]
 
     @cached_property
     def captions(self) -> dict[str, list[str]]:

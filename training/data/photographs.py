@@ -61,13 +61,20 @@ class PhotographArchive:
             DataError: it is missing or broken; names the archive and the photograph.
         """
         try:
-            encoded = self._archive.read(name)
-        except (KeyError, zipfile.BadZipFile) as error:
-            raise DataError(f"{self.path}: {name} cannot be read ({error})") from None
-        try:
-            return decode_image_bytes(encoded)
+            return decode_image_bytes(self.read_encoded(name))
         except ImageError as error:
             raise DataError(f"{self.path}: {name}: {error}") from None
+
+    def read_encoded(self, name: str) -> bytes:
+        """Read the file of a photograph without decoding it.
+
+        Raises:
+            DataError: it is missing or broken; names the archive and the photograph.
+        """
+        try:
+            return self._archive.read(name)
+        except (KeyError, zipfile.BadZipFile) as error:
+            raise DataError(f"{self.path}: {name} cannot be read ({error})") from None
 
     def read_all(self, names: Sequence[str]) -> NDArray[np.uint8]:
         """Read photographs of one size, (len(names), H, W, 3) uint8 BGR.

@@ -72,6 +72,6 @@ def test_missing_photographs_are_named(root: Path) -> None:
 def test_the_real_data_has_the_stated_sizes(data_dir: Path) -> None:
     dataset = CocoPhotographs(data_dir / "coco_photographs")
     dev = dataset.split("dev")
-    assert (len(dataset.photographs), len(dev), len(dataset.split("train"))) == (4494, 150, 1276)
+    assert (len(dataset.photographs), len(dev), len(dataset.split("train"))) == (4494, 150, 1275)
     assert sum(dataset.photographs[image].indoor for image in dev) == 85
     dataset.check_photographs(dataset.photographs)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.imaging import ImageError, decode_image_bytes
 from training.data.coco import read_captions
+from training.data.held_out import excluded_photographs
 from training.data.json_files import read_json_lines
 from training.errors import DataError
 
@@ -66,7 +67,7 @@ class RoomsData:
 
     @classmethod
     def open(cls, folder: Path) -> "RoomsData":
-        """Read the data sets.
+        """Read the data sets, without the photographs that no model may learn from (:mod:`training.data.held_out`).
 
         Args:
             folder: holds ``nyu_rooms/``, ``scenes/``, ``coco_val2017_captions/`` and ``coco_mini/``.
@@ -78,7 +79,13 @@ class RoomsData:
             raise DataError(f"{folder}: no such folder of data; give --data, or set SMART_CAPTION_DATA")
         withheld = _evaluation_images(folder)
         coco, pool = _coco(folder, withheld)
-        return cls(folder, [*_nyu(folder), *_scenes(folder), *coco], pool)
+        photographs = [
+            photograph
+            for photograph in (*_nyu(folder), *_scenes(folder), *coco)
+            if photograph.file not in excluded_photographs(photograph.origin)
+        ]
+        left = {photograph.id for photograph in coco} - {photograph.id for photograph in photographs}
+        return cls(folder, photographs, [caption for caption in pool if caption.photograph_id not in left])
 
     def encoded(self, wanted: Sequence[Photograph]) -> Iterator[tuple[Photograph, bytes]]:
         """Read the files of photographs without decoding them.
