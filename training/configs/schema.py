@@ -273,10 +273,18 @@ class EvaluationConfig:
     """How the dev split is captioned after each epoch."""
 
     beam_size: Int = 5
-    images_per_batch: Int = 50
+    images_per_batch: Int = 200
+    """Images that a process captions at a time; it does not change the scores."""
+    subset: Int = 0
+    """Number of dev images, drawn once with the seed, that are scored after an epoch; 0: all. The best epoch is one of
+    those that are scored on the whole split: the last ones of a phase and, in a phase with ``patience``, those with the
+    best score of the subset."""
+    whole_split_in_last_epochs: Int = 1
+    """Number of epochs at the end of a phase that are scored on the whole split."""
 
     def __post_init__(self) -> None:
-        _check_at_least_1(self, "beam_size", "images_per_batch")
+        _check_at_least_1(self, "beam_size", "images_per_batch", "whole_split_in_last_epochs")
+        _check_not_negative(self, "subset")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)

@@ -41,7 +41,6 @@ class StoredFeatures:
         for split, images in splits.items():
             check_images(features, images, f"features: {split}")
         self._batches = {split: open_batches(features, images, family) for split, images in splits.items()}
-        self._dev_images = len(splits.get("dev", ()))
         for batches in self._batches.values():
             batches.read(np.arange(1))  # fails before training instead of hours later
 
@@ -54,8 +53,8 @@ class StoredFeatures:
     def training_batch(self, images: np.ndarray, random: np.random.Generator) -> VisualBatch:
         return self._batches["train"].read(images)
 
-    def dev_batch(self, start: int, stop: int) -> VisualBatch:
-        return self._batches["dev"].read(np.arange(start, min(stop, self._dev_images)))
+    def dev_batch(self, images: np.ndarray) -> VisualBatch:
+        return self._batches["dev"].read(images)
 
     def visual(self, batch: VisualBatch) -> Visual:
         return visual_of_features(batch)

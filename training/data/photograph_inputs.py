@@ -16,6 +16,9 @@ from training.data.visual_batches import VisualBatch
 from training.models.captioner import Visual
 from training.vision.backbone import Backbone
 
+_AT_A_TIME = 50
+"""Photographs that the backbone computes at a time without gradients."""
+
 
 class Photographs:
     """Photographs through a backbone: cached grid features, or random views.
@@ -89,11 +92,10 @@ class Photographs:
         views = [random_view(frame, bool(flip), crop, generator)[0] for frame, flip, generator in frames]
         return self._batch(np.stack(views))
 
-    def dev_batch(self, start: int, stop: int) -> VisualBatch:
+    def dev_batch(self, images: np.ndarray) -> VisualBatch:
         if "dev" in self._features:
-            images = np.arange(start, min(stop, len(self._splits["dev"])))
             return self._batch(self._features["dev"].read(images, np.zeros(len(images), int)))
-        return self._batch(self._dataset.read_images(self._splits["dev"][start:stop]))
+        return self._batch(self._dataset.read_images([self._splits["dev"][index] for index in images]))
 
     def _batch(self, values: np.ndarray) -> VisualBatch:
         return VisualBatch(torch.from_numpy(values), boxes_xyxy=self._boxes.expand(len(values), -1, -1))
@@ -103,7 +105,9 @@ class Photographs:
         if tokens.dtype == torch.uint8:
             assert self._phase is not None
             with torch.set_grad_enabled(self._phase.trains_backbone and torch.is_grad_enabled()):
-                tokens = self.backbone(batch.values)
+                # Without gradients no layer's output is kept: a part of the batch at a time needs less memory.
+                parts = [tokens] if torch.is_grad_enabled() else tokens.split(_AT_A_TIME)
+                tokens = torch.cat([self.backbone(part) for part in parts])
         return Visual(tokens, batch.mask, batch.boxes_xyxy, batch.image_size)
 
 

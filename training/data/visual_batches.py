@@ -70,8 +70,11 @@ class VisualInputs(Protocol):
         """
         ...
 
-    def dev_batch(self, start: int, stop: int) -> VisualBatch:
-        """Read images ``start`` to ``stop`` of the dev split without augmentation.
+    def dev_batch(self, images: np.ndarray) -> VisualBatch:
+        """Read images of the dev split without augmentation.
+
+        Args:
+            images: (B,) integers, indices into the split.
 
         Raises:
             DataError: an image cannot be read.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from training.configs.schema import TrainingPhaseConfig
+from training.engine.dev_scores import DevScores
 
 _FORMER_NAMES = {"best_cider": "best_score", "phase_cider": "phase_score"}
 """Names in checkpoints of earlier versions."""
@@ -28,9 +29,11 @@ class Progress:
     learning_rates: dict[str, float] = field(default_factory=dict)
     """Learning rates of the last step, by module."""
     best_score: float = -1.0
-    """Best score of the run, by which its epochs are selected."""
+    """Score of the best epoch of the run; that of a subset only until an epoch is scored on the whole dev split."""
+    best_is_of_subset: bool = False
+    """Whether ``best_score`` is that of a subset."""
     phase_score: float = -1.0
-    """Best score of this phase."""
+    """Best score of this phase; in a run with a subset, that of the subset."""
     stale_epochs: int = 0
     """Number of epochs since the one with ``phase_score``."""
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -52,35 +55,52 @@ class Progress:
         self.phase, self.epoch = phase, 0
         self.phase_score, self.stale_epochs = -1.0, 0
 
-    def epoch_entry(self, phase: str, scores: Mapping[str, float]) -> dict[str, Any]:
-        """Build the log entry of the epoch that has just been trained."""
+    def epoch_entry(self, phase: str, scores: DevScores) -> dict[str, Any]:
+        """Build the log entry of the epoch that has just been trained.
+
+        An entry with the key ``dev_subset`` has the scores of so many images; the others have those of the whole split.
+        """
         entry: dict[str, Any] = {
             "phase": phase, "epoch": self.epoch + 1, "loss": round(self.loss_sum / self.step, 4),
             "learning_rate": next(iter(self.learning_rates.values())),
-            **{name: round(value, 4) for name, value in scores.items()},
+            **{name: round(value, 4) for name, value in scores.reported.items()},
         }  # fmt: skip
+        if scores.whole is None:
+            entry["dev_subset"] = scores.subset_images
         if self.reward_sum is not None:
             entry["reward"] = round(self.reward_sum / self.step, 4)
         entry["seconds"] = round(self.seconds, 1)
         return entry
 
-    def end_epoch(self, score: float | None) -> bool:
+    def stale_epochs_after(self, scores: DevScores, selection: str) -> int:
+        """Count the epochs since the best one of the phase, if the present epoch has these scores."""
+        return 0 if scores.of_every_epoch[selection] > self.phase_score else self.stale_epochs + 1
+
+    def end_epoch(self, scores: DevScores, selection: str | None) -> bool:
         """Move to the next epoch.
 
         Args:
-            score: score of the epoch; None where epochs are not selected by a score.
+            scores: scores of the epoch.
+            selection: score by which the best epoch is selected; None: the last epoch.
 
         Returns:
-            Whether the epoch is the best of the run, or the last one without a score.
+            Whether the epoch is the best of the run: by the scores of the whole dev split, or by those of the subset
+            as long as there are no others.
         """
         self.epoch, self.step = self.epoch + 1, 0
         self.loss_sum, self.reward_sum, self.seconds = 0.0, None, 0.0
-        if score is None:
+        if selection is None:
             return True
-        self.stale_epochs = 0 if score > self.phase_score else self.stale_epochs + 1
-        self.phase_score = max(self.phase_score, score)
-        better = score > self.best_score
-        self.best_score = max(self.best_score, score)
+        self.stale_epochs = self.stale_epochs_after(scores, selection)
+        self.phase_score = max(self.phase_score, scores.of_every_epoch[selection])
+        of_subset, score = scores.whole is None, scores.reported[selection]
+        first = self.best_score < 0
+        if first or (self.best_is_of_subset and not of_subset):
+            better = True
+        else:
+            better = of_subset == self.best_is_of_subset and score > self.best_score
+        if better:
+            self.best_score, self.best_is_of_subset = score, of_subset
         return better
 
 

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from smart_caption_ros.files import write_text_atomically
 from training.configs.schema import TrainingConfig
+from training.engine.dev_scores import DevScores
 from training.engine.progress import Plan, Progress
 from training.engine.run_folder import LOG
 from training.engine.step import StepResult
@@ -85,13 +86,14 @@ class RunReport:
         self._bar.set_postfix({name: f"{value:.3f}" for name, value in means.items()}, refresh=False)
         self._bar.update(self._plan.done(progress) - self._bar.n)
 
-    def epoch(self, entry: Mapping[str, Any], scores: Mapping[str, float]) -> None:
+    def epoch(self, entry: Mapping[str, Any], scores: DevScores) -> None:
         """Report an epoch: its log entry and its dev scores."""
         tqdm.write("  ".join(f"{key} {value}" for key, value in entry.items()))
         with (self._folder / LOG).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({**entry, "time": time.strftime("%Y-%m-%dT%H:%M:%S")}) + "\n")
-        for name, value in scores.items():
-            self._writer.add_scalar(f"dev/{name}", value, self._progress.steps_done)
+        for tag, values in (("dev", scores.whole), ("dev_subset", scores.subset)):
+            for name, value in (values or {}).items():
+                self._writer.add_scalar(f"{tag}/{name}", value, self._progress.steps_done)
 
     def flush(self) -> None:
         """Write TensorBoard's events to disk; called before every checkpoint."""
@@ -142,4 +144,5 @@ def summary(
 def _best(history: Sequence[Mapping[str, Any]], selection: str | None) -> Mapping[str, Any] | None:
     if selection is None:
         return history[-1] if history else None
-    return max(history, key=lambda entry: entry[selection], default=None)
+    # Scores of a subset are compared only where there are no others.
+    return max(history, key=lambda entry: ("dev_subset" not in entry, entry[selection]), default=None)

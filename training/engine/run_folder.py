@@ -7,7 +7,7 @@ from pathlib import Path
 from smart_caption_ros.files import write_text_atomically
 from training.checkpoint import load_checkpoint
 from training.configs.parsing import build_config
-from training.configs.schema import TrainingConfig
+from training.configs.schema import ExperimentConfig, TrainingConfig
 from training.errors import ConfigError
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -62,4 +62,7 @@ def _belongs_to(folder: Path, config: TrainingConfig) -> bool:
 def _without_compute_options(config: TrainingConfig) -> TrainingConfig:
     """Reset the options that may change when a run is resumed, because they do not change the result."""
     phases = [replace(phase, accumulate=1) for phase in config.phases]
-    return replace(config, phases=phases, compile=False, checkpoint_minutes=0.0)
+    config = replace(config, phases=phases, compile=False, checkpoint_minutes=0.0)
+    if isinstance(config, ExperimentConfig):
+        config = replace(config, evaluation=replace(config.evaluation, images_per_batch=1))
+    return config

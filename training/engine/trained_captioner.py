@@ -94,9 +94,9 @@ class TrainedCaptioner:
         trained.load_tensors(tensors)
         return trained
 
-    def caption(self, visual: Visual, beam_size: int, max_words: int) -> Hypotheses:
-        """Search for the captions of B images."""
-        return beam_search(self.captioner, visual, SearchSettings(beam_size, max_words))
+    def caption(self, visual: Visual, beam_size: int, max_words: int, *, attention: bool = True) -> Hypotheses:
+        """Search for the captions of B images; ``attention`` says whether their attention weights are needed."""
+        return beam_search(self.captioner, visual, SearchSettings(beam_size, max_words, attention=attention))
 
     def caption_images(self, images_bgr: np.ndarray, beam_size: int, max_words: int) -> Hypotheses:
         """Search for the captions of (B, 224, 224, 3) uint8 frames, BGR; the captioner must have a backbone."""

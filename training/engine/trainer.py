@@ -285,13 +285,18 @@ class Trainer:
     def _score_epoch(self, phase: TrainingPhaseConfig) -> None:
         """Score the weights, and save them if they are the best."""
         progress, selection = self.progress, self.task.selection
-        scores = self.task.evaluate()
+        scores = self.task.evaluate(epochs_left=phase.last_epoch - progress.epoch - 1)
+        if selection and scores.whole is None and phase.patience:
+            stale = progress.stale_epochs_after(scores, selection)
+            # The phase ends here, or may end without a better epoch.
+            if stale >= phase.patience or stale == 0:
+                scores = self.task.evaluate(epochs_left=0)
         self._count_time()
         entry = progress.epoch_entry(phase.name, scores)
         progress.history.append(entry)
         if self._report:
             self._report.epoch(entry, scores)
-        better = progress.end_epoch(scores[selection] if selection else None)
+        better = progress.end_epoch(scores, selection)
         if self.processes.is_first:
             if better:
                 self.task.save(self.result, entry)

@@ -35,8 +35,8 @@ def test_batches_are_images_of_their_split_and_the_captioner_gets_float32(store:
     inputs, random = StoredFeatures(store, SPLITS, {}), np.random.default_rng(0)
     for batch, images in (
         (inputs.training_batch(np.array([2, 0]), random), ["2", "0"]),
-        (inputs.dev_batch(0, 1), ["3"]),
-        (inputs.dev_batch(1, 50), ["4"]),
+        (inputs.dev_batch(np.array([0])), ["3"]),
+        (inputs.dev_batch(np.array([1])), ["4"]),
     ):
         visual = inputs.visual(batch)
         assert visual.tokens.dtype == torch.float32

@@ -36,7 +36,7 @@ def test_cached_features_and_random_views_have_the_boxes_of_the_grid(photographs
     photographs.begin_phase(PhaseConfig("p", 1, 1e-4, crop=crop))
     photographs.begin_epoch(np.random.default_rng(0))
     check_grid(photographs.visual(photographs.training_batch(np.arange(2), np.random.default_rng(1))))
-    check_grid(photographs.visual(photographs.dev_batch(0, 2)))
+    check_grid(photographs.visual(photographs.dev_batch(np.arange(2))))
 
 
 def test_photographs_of_an_evaluation_have_the_boxes_of_the_grid(photographs: Photographs) -> None:

@@ -48,7 +48,7 @@ def test_every_format_gives_boxes_and_image_sizes(data: Path, kind: str, family:
     opened = inputs(data, family, features=FeaturesConfig(**features_config(kind)))  # type: ignore[arg-type]
     size = (320, 240) if kind == "store" else SIZE
     training = opened.training_batch(np.arange(3), np.random.default_rng(0))
-    for batch in (training, opened.dev_batch(0, 3)):
+    for batch in (training, opened.dev_batch(np.arange(3))):
         visual = opened.visual(batch)
         assert visual.boxes_xyxy is not None
         assert visual.boxes_xyxy.shape == (*visual.tokens.shape[:2], 4)
@@ -70,7 +70,7 @@ def test_a_file_without_what_the_family_needs_is_refused_before_training(
     features = FeaturesConfig(hdf5=str(path), width=16)
     with pytest.raises(DataError, match=rf"image {images[0]} have no .*{complaint}"):
         inputs(data, family, features=features)
-    assert inputs(data, "smart", features=features).dev_batch(0, 2).boxes_xyxy is None
+    assert inputs(data, "smart", features=features).dev_batch(np.arange(2)).boxes_xyxy is None
 
 
 def test_photographs_have_no_image_size_for_a_family_that_needs_it(data: Path) -> None:

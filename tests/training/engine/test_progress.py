@@ -1,8 +1,14 @@
 """Steps of a run, its remaining time and its best epoch."""
 
+import json
+from dataclasses import asdict
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from training.configs.schema import PhaseConfig
+from training.engine.dev_scores import DevScores
 from training.engine.progress import Plan, Progress
 
 PLAN = Plan(
@@ -55,8 +61,48 @@ def test_the_state_of_an_earlier_version_is_read() -> None:
     assert (progress.phase, progress.best_score, progress.phase_score, progress.stale_epochs) == (1, 0.5, 0.4, 2)
 
 
+def whole(cider: float) -> DevScores:
+    return DevScores({"cider": cider})
+
+
 def test_the_best_epoch_has_the_best_score_or_is_the_last_one_without_scores() -> None:
     progress = Progress()
-    assert [progress.end_epoch(score) for score in (0.2, 0.1, 0.2, 0.3)] == [True, False, False, True]
+    assert [progress.end_epoch(whole(score), "cider") for score in (0.2, 0.1, 0.2, 0.3)] == [True, False, False, True]
     assert (progress.epoch, progress.stale_epochs) == (4, 0)
-    assert [Progress().end_epoch(None), progress.end_epoch(None)] == [True, True]
+    assert [progress.end_epoch(DevScores({}), None) for _ in range(2)] == [True, True]
+
+
+EPOCHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), min_size=1, max_size=12)
+"""For each epoch the scores of the subset and of the whole split in tenths, and whether the latter is known."""
+
+
+@given(EPOCHS, st.integers(0, 12))
+def test_scores_of_a_subset_are_compared_only_with_each_other(
+    epochs: list[tuple[int, int, bool]], stopped_after: int
+) -> None:
+    progress, best, history = Progress(), None, []
+    for index, (subset, of_all, known) in enumerate(epochs):
+        if index == stopped_after:
+            progress = Progress.from_state(json.loads(json.dumps(asdict(progress))))
+        scores = DevScores({"cider": of_all / 10} if known else None, {"cider": subset / 10}, subset_images=200)
+        progress.step = 1
+        progress.learning_rates = {"captioner": 1.0}
+        entry = progress.epoch_entry("only", scores)
+        assert entry.get("dev_subset") == (None if known else 200)
+        assert entry["cider"] == (of_all if known else subset) / 10
+        history.append(subset)
+        expected_stale = len(history) - 1 - history.index(max(history))
+        assert progress.stale_epochs_after(scores, "cider") == expected_stale
+        if progress.end_epoch(scores, "cider"):
+            best = index
+        assert progress.stale_epochs == expected_stale
+        known_so_far = [each for each in epochs[: index + 1] if each[2]]
+        ranks = [(known, of_all) if known_so_far else (False, subset) for subset, of_all, known in epochs[: index + 1]]
+        assert best == ranks.index(max(ranks))
+    assert progress.best_is_of_subset == (not any(known for _, _, known in epochs))
+
+
+def test_the_best_epoch_of_a_run_begun_by_an_earlier_version_was_scored_on_the_whole_split() -> None:
+    progress = Progress.from_state({"phase": 1, "best_score": 0.5})
+    assert not progress.end_epoch(DevScores(None, {"cider": 0.9}, 200), "cider")
+    assert progress.end_epoch(whole(0.6), "cider")

@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
-from training.configs.schema import PhaseConfig
+from tests.training.event_files import scalars
+from training.configs.schema import ExperimentConfig, PhaseConfig
+from training.engine.dev_scores import DevScores
 from training.engine.progress import Plan, Progress
-from training.engine.reporting import RunReport
+from training.engine.reporting import RunReport, summary
 
 PLAN = Plan([PhaseConfig(name="only", epochs=3, learning_rate=1.0, images_per_batch=20)], images=[[90] * 3])
 
@@ -17,7 +19,7 @@ def epochs_of(folder: Path) -> list[int]:
 def report(folder: Path, progress: Progress, *epochs: int) -> None:
     with RunReport(folder, PLAN, progress) as writer:
         for epoch in epochs:
-            writer.epoch({"phase": "only", "epoch": epoch}, {})
+            writer.epoch({"phase": "only", "epoch": epoch}, DevScores({}))
 
 
 def test_a_resumed_run_logs_an_epoch_once_that_was_logged_before_its_checkpoint(tmp_path: Path) -> None:
@@ -32,3 +34,28 @@ def test_a_line_that_a_kill_has_truncated_is_removed(tmp_path: Path) -> None:
         stream.write('{"phase": "on')
     report(tmp_path, Progress(epoch=1, history=[{"phase": "only", "epoch": 1}]), 2)
     assert epochs_of(tmp_path) == [1, 2]
+
+
+def test_scores_of_a_subset_have_a_curve_of_their_own(tmp_path: Path) -> None:
+    progress = Progress()
+    with RunReport(tmp_path, PLAN, progress) as writer:
+        for scores in (DevScores(None, {"cider": 0.5}, 2), DevScores({"cider": 0.25}, {"cider": 0.75}, 2)):
+            progress.steps_done += 5
+            writer.epoch({"phase": "only"}, scores)
+    assert scalars(tmp_path, "dev_subset/cider") == {5: 0.5, 10: 0.75}
+    assert scalars(tmp_path, "dev/cider") == {10: 0.25}
+
+
+def test_the_best_epoch_in_the_table_is_one_that_was_scored_on_the_whole_split() -> None:
+    config = ExperimentConfig("run", [PhaseConfig("only", 3, 1.0)], backbone="b")
+    history = [
+        {"phase": "only", "epoch": 1, "cider": 0.9, "dev_subset": 2},
+        {"phase": "only", "epoch": 2, "cider": 0.5},
+        {"phase": "only", "epoch": 3, "cider": 0.4},
+    ]
+
+    def best_epochs(entries: list[dict[str, object]]) -> list[object]:
+        return list(summary(config, entries, {"dev CIDEr": "cider"}, "cider").columns[2].cells)
+
+    assert best_epochs(history) == ["2"]
+    assert best_epochs(history[:1]) == ["1"]

@@ -1,25 +1,23 @@
 """Task of training a captioner: an objective on captions, and scores of the dev split after every epoch."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from training.checkpoint import with_prefix
 from training.configs.schema import ExperimentConfig, PhaseConfig, TrainingConfig
-from training.data.loading import load_ahead, loading_threads, shuffle
+from training.data.loading import shuffle
 from training.data.visual_batches import VisualBatch
 from training.engine.buffers import declared_buffers, synchronised_buffers
+from training.engine.dev_scores import DevScores
 from training.engine.distributed import Processes
 from training.engine.tasks.captioner_setup import set_up_captioner
+from training.engine.tasks.dev_evaluation import DevEvaluation
 from training.engine.tasks.task import Learning
 from training.errors import ConfigError
-from training.evaluation.metrics.coco import score_captions
 from training.models.captioner import HookContext
 from training.objectives import OBJECTIVES
 from training.objectives.objective import BatchLoss, Objective
@@ -55,9 +53,10 @@ class CaptioningTask:
         """
         self.config, self._processes = config, processes
         setup = set_up_captioner(config, data, cache)
-        self.images, self.references, self.captions = setup.images, setup.references, setup.captions
+        self.images, self.captions = setup.images, setup.captions
         self.inputs, self.trained = setup.inputs, setup.trained
         self._places = [_images_of_sources(self.images["train"], phase) for phase in config.phases]
+        self._dev = DevEvaluation(setup.images["dev"], setup.references, config.evaluation, config.seed, processes)
         self._phase = 0
         self._objective: Objective
 
@@ -131,37 +130,15 @@ class CaptioningTask:
         self.trained.record = {**self.trained.record, "dev": dict(epoch)}
         self.trained.save(path)
 
-    def evaluate(self) -> dict[str, float]:
-        """Score the dev split with the beam size of the robot; each process captions some of the batches.
+    def evaluate(self, epochs_left: int) -> DevScores:
+        """Score the dev split, or its subset, with the beam size of the robot.
 
         Raises:
             DataError: an image cannot be read.
         """
-        names, processes = self.images["dev"], self._processes
         self.trained.captioner.eval()
-        with processes.fail_in_all(), torch.inference_mode(), processes.autocast():
-            captions = self._caption_own_batches(names)
-        for others in processes.gather(captions):
-            captions.update(others)
-        return processes.from_first(lambda: score_captions({name: captions[name] for name in names}, self.references))
-
-    def _caption_own_batches(self, names: Sequence[str]) -> dict[str, str]:
-        settings, processes = self.config.evaluation, self._processes
-        captions: dict[str, str] = {}
-        starts = range(0, len(names), settings.images_per_batch)[processes.rank :: processes.count]
-
-        def read(start: int) -> VisualBatch:
-            return self.inputs.dev_batch(start, min(start + settings.images_per_batch, len(names)))
-
-        with closing(load_ahead(read, starts, loading_threads(processes.on_this_machine))) as batches:
-            bar = tqdm(starts, desc="dev", leave=False, disable=not processes.is_first)
-            for start, host_batch in zip(bar, batches, strict=True):
-                batch = processes.to_device(host_batch)
-                visual = self.inputs.visual(batch)
-                found = self.trained.caption(visual, settings.beam_size, self.config.data.max_words)
-                images = names[start : start + settings.images_per_batch]
-                captions.update(zip(images, map(" ".join, self.trained.sentences(found)), strict=True))
-        return captions
+        self._synchronise_buffers()  # the loss, too, may change buffers
+        return self._dev.score(self.trained, self.inputs, self.config.data.max_words, epochs_left=epochs_left)
 
 
 def _images_of_sources(images: Sequence[str], phase: PhaseConfig) -> np.ndarray:

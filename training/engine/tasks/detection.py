@@ -21,6 +21,7 @@ from training.data.datasets import merge_provenance, open_dataset, provenance
 from training.detection.labels import read_labels
 from training.detection.loss import Targets, detection_loss, keeping_loss, targets_of
 from training.detection.sampling import draw_epoch, repeat_factors
+from training.engine.dev_scores import DevScores
 from training.engine.distributed import Processes
 from training.engine.tasks.task import Learning
 from training.errors import DataError
@@ -143,9 +144,9 @@ class DetectionTask:
     def changing_buffers(self) -> dict[str, Tensor]:
         return {}
 
-    def evaluate(self) -> dict[str, float]:
+    def evaluate(self, epochs_left: int) -> DevScores:
         """Return no scores: the last weights are the result. `python -m benchmarks.detection` measures a detector."""
-        return {}
+        return DevScores({})
 
     def tensors(self) -> dict[str, Tensor]:
         return with_prefix("detector", self.detector.state_dict())

@@ -8,6 +8,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from training.configs.schema import TrainingConfig
+from training.engine.dev_scores import DevScores
 from training.engine.distributed import Processes
 from training.models.captioner import HookContext
 from training.objectives.objective import BatchLoss
@@ -138,8 +139,11 @@ class Task(Protocol):
         """Return the buffers that hooks or the loss may change, by their names in :meth:`tensors`."""
         ...
 
-    def evaluate(self) -> dict[str, float]:
+    def evaluate(self, epochs_left: int) -> DevScores:
         """Score the model on the dev split; the scores are the same in every process.
+
+        Args:
+            epochs_left: number of epochs of the phase after this one; with 0 the whole split is scored.
 
         Raises:
             DataError: an image cannot be read.

@@ -1,33 +1,25 @@
 """BLEU-1..4, ROUGE-L and CIDEr by pycocoevalcap on tokenised captions, without Java."""
 
+from collections.abc import Mapping
+
 import numpy as np
-from pycocoevalcap.bleu.bleu_scorer import BleuScorer
+from pycocoevalcap.bleu.bleu_scorer import cook_refs, cook_test
 from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.rouge.rouge import Rouge
 
 from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images, mean_metric
 
 ORDERS = 4
+CookedReferences = tuple[list[int], Mapping[tuple[str, ...], int]]
+"""Lengths of an image's references, and how often an n-gram occurs in the one that has it most often."""
 
 
-def score_captions(candidates: Captions, references: References) -> dict[str, float]:
-    """Compute corpus scores, fast enough for every epoch of a training run.
+def coco_metrics(candidates: Captions, references: References) -> list[Metric]:
+    """Compute ``bleu_1`` .. ``bleu_4``, ``rouge_l`` in [0, 1] and ``cider``.
 
     Args:
         candidates: for each image a caption, space-joined tokens.
         references: for each image the human captions, space-joined tokens.
-
-    Returns:
-        ``bleu_1`` .. ``bleu_4``, ``rouge_l`` in [0, 1] and ``cider``.
-
-    Raises:
-        ValueError: candidates and references do not name the same images.
-    """
-    return {metric.name: metric.value for metric in coco_metrics(candidates, references)}
-
-
-def coco_metrics(candidates: Captions, references: References) -> list[Metric]:
-    """Compute the scores of :func:`score_captions` with a value for each image.
 
     Raises:
         ValueError: candidates and references do not name the same images.
@@ -42,17 +34,20 @@ def coco_metrics(candidates: Captions, references: References) -> list[Metric]:
 
 def bleu(candidates: Captions, references: References) -> list[Metric]:
     """Compute BLEU-1..4 from the toolkit's counts, so that resampled corpora have corpus scores too."""
-    scorer = BleuScorer(n=ORDERS)
-    for image, caption in candidates.items():
-        scorer += (caption, list(references[image]))
-    counts = np.array(
-        [
-            [*entry["correct"], *entry["guess"], entry["testlen"], closest(entry["reflen"], entry["testlen"])]
-            for entry in scorer.ctest
-        ],
-        dtype=np.float64,
-    )
-    return bleu_metrics(counts)
+    counts = [bleu_counts(caption, cook_refs(references[image], n=ORDERS)) for image, caption in candidates.items()]
+    return bleu_metrics(np.array(counts, np.float64))
+
+
+def bleu_counts(caption: str, references: CookedReferences) -> list[int]:
+    """Count what BLEU needs of a caption, a row of :func:`bleu_metrics`.
+
+    Args:
+        caption: space-joined tokens.
+        references: from the toolkit's ``cook_refs``.
+    """
+    lengths, _ = references
+    counts = cook_test(caption, references, n=ORDERS)
+    return [*counts["correct"], *counts["guess"], counts["testlen"], closest(lengths, counts["testlen"])]
 
 
 def closest(lengths: list[int], length: int) -> int:

@@ -1,0 +1,163 @@
+"""Scores after an epoch: of the whole dev split, of a subset, and the best epoch by comparable scores."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.training.small_flickr8k import write_config
+from training.checkpoint import load_checkpoint
+from training.data.photograph_inputs import Photographs
+from training.data.visual_batches import VisualBatch
+from training.engine.dev_scores import DevScores
+from training.engine.experiment import load_run
+from training.engine.tasks.captioning import CaptioningTask
+from training.engine.trained_captioner import TrainedCaptioner
+from training.engine.trainer import Trainer
+from training.evaluation.metrics.coco import coco_metrics
+
+PHASE = {"name": "only", "epochs": 3, "learning_rate": 3e-3, "schedule": "constant", "images_per_batch": 5}
+MODEL = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.0}
+
+
+def trainer_of(folder: Path, data: Path, *phases: dict[str, Any], **evaluation: int) -> Trainer:
+    folder.mkdir(exist_ok=True)
+    settings = {"beam_size": 2, **evaluation}
+    config = write_config(folder / "config.yaml", phases=list(phases), model=MODEL, evaluation=settings)
+    return Trainer(load_run(config), data, folder / "run", data / "features")
+
+
+def log_of(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "run" / "log.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture
+def captioned(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The dev images that were captioned, batch by batch."""
+    batches: list[list[int]] = []
+    dev_batch = Photographs.dev_batch
+
+    def recorded(inputs: Photographs, images: np.ndarray) -> VisualBatch:
+        batches.append(images.tolist())
+        return dev_batch(inputs, images)
+
+    monkeypatch.setattr(Photographs, "dev_batch", recorded)
+    return batches
+
+
+def run_with_scores(trainer: Trainer, monkeypatch: pytest.MonkeyPatch, *epochs: tuple[float, float]) -> list[bool]:
+    """Run with a given CIDEr of the subset and of the whole split after every epoch.
+
+    Returns:
+        For each epoch whether the whole split was scored.
+    """
+
+    def evaluate(epochs_left: int) -> DevScores:
+        subset, whole = ({"cider": cider, "bleu_4": 0.0} for cider in epochs[len(trainer.progress.history)])
+        return DevScores(None if epochs_left else whole, subset, 2)
+
+    monkeypatch.setattr(trainer.task, "evaluate", evaluate)
+    trainer.run()
+    return ["dev_subset" not in entry for entry in trainer.progress.history]
+
+
+def best_of(folder: Path) -> tuple[str, int, float]:
+    """Phase, epoch and CIDEr of the best model."""
+    dev = TrainedCaptioner.load(folder / "run" / "best.safetensors").record["dev"]
+    assert "dev_subset" not in dev
+    return dev["phase"], dev["epoch"], dev["cider"]
+
+
+def test_scores_are_the_toolkits_of_the_captions_of_the_whole_split(data: Path, tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path, data, {**PHASE, "epochs": 14}, images_per_batch=3)
+    trainer.run()
+    task = trainer.task
+    assert isinstance(task, CaptioningTask)
+    captions, references = {}, {}
+    for place, image in enumerate(task.images["dev"]):
+        visual = task.inputs.visual(task.inputs.dev_batch(np.array([place])))
+        with torch.inference_mode():
+            (words,) = task.trained.sentences(task.trained.caption(visual, 2, 12))
+        captions[image] = " ".join(words)
+    with (data / "flickr8k" / "captions.csv").open() as stream:
+        for line in stream:
+            image, _, caption = line.strip().partition(",")
+            if image in captions:
+                words = caption.strip('"').lower().replace(".", "").replace(",", "").split()
+                references.setdefault(image, []).append(" ".join(words))
+    expected = {metric.name: metric.value for metric in coco_metrics(captions, references)}
+    assert expected["cider"] > 0.1
+    entry = log_of(tmp_path)[-1]
+    assert {name: entry[name] for name in expected} == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_last_epochs_are_scored_on_the_whole_split_and_the_others_on_one_subset(
+    data: Path, tmp_path: Path, captioned: list[list[int]]
+) -> None:
+    trainer = trainer_of(tmp_path, data, {**PHASE, "epochs": 4}, subset=2, whole_split_in_last_epochs=2)
+    trainer.run()
+    assert [entry.get("dev_subset") for entry in log_of(tmp_path)] == [2, 2, None, None]
+    first, second, *whole = captioned
+    assert first == second
+    assert len(set(first)) == 2
+    assert whole == [[0, 1, 2, 3]] * 2
+    assert best_of(tmp_path)[1] in (3, 4)
+
+
+def stop(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_resumed_run_scores_the_same_subset(data: Path, tmp_path: Path, captioned: list[list[int]]) -> None:
+    trainer_of(tmp_path / "whole", data, PHASE, subset=2).run()
+    expected = captioned[:]
+    captioned.clear()
+    trainer = trainer_of(tmp_path / "cut", data, PHASE, subset=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer.task, "save", stop)  # after the scores of the first epoch
+        with pytest.raises(KeyboardInterrupt):
+            trainer.run()
+    assert captioned == expected[:1]
+    trainer_of(tmp_path / "cut", data, PHASE, subset=2).run()
+    assert captioned == [expected[0], *expected]
+    first, second = (
+        [{**entry, "seconds": 0, "time": 0} for entry in log_of(tmp_path / name)] for name in ("whole", "cut")
+    )
+    assert first == second
+
+
+def test_a_subset_of_all_images_or_of_more_is_the_whole_split(data: Path, tmp_path: Path) -> None:
+    trainer_of(tmp_path, data, {**PHASE, "epochs": 2}, subset=4).run()
+    assert not any("dev_subset" in entry for entry in log_of(tmp_path))
+
+
+def test_the_best_epoch_is_one_that_was_scored_on_the_whole_split(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = {**PHASE, "name": "second", "epochs": 2}
+    trainer = trainer_of(tmp_path, data, PHASE, second, subset=2)
+    scores = [(0.9, 0.8), (0.8, 0.7), (0.1, 0.2), (0.7, 0.6), (0.1, 0.1)]
+    assert run_with_scores(trainer, monkeypatch, *scores) == [False, False, True, False, True]
+    assert best_of(tmp_path) == ("only", 3, 0.2)
+
+
+def test_a_phase_with_patience_scores_its_best_epochs_and_its_end_on_the_whole_split(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patient = {**PHASE, "epochs": 9, "patience": 2}
+    trainer = trainer_of(tmp_path, data, patient, subset=2)
+    # The third epoch is the best by the subset, and the sixth has gone two epochs without a better one.
+    scores = [(0.3, 0.2), (0.2, 0.9), (0.4, 0.5), (0.3, 0.9), (0.4, 0.4)]
+    assert run_with_scores(trainer, monkeypatch, *scores) == [True, False, True, False, True]
+    assert best_of(tmp_path) == ("only", 3, 0.5)
+
+
+def test_a_run_may_be_resumed_with_another_number_of_images_at_a_time(data: Path, tmp_path: Path) -> None:
+    trainer_of(tmp_path, data, PHASE, images_per_batch=1).run()
+    _, state = load_checkpoint(tmp_path / "run" / "checkpoint.safetensors")
+    trainer = trainer_of(tmp_path, data, PHASE, images_per_batch=200)
+    trainer.run()
+    assert [entry["cider"] for entry in trainer.progress.history] == [entry["cider"] for entry in state["history"]]
