@@ -1,1 +1,3 @@
 """Speed and quality, as JSON with versions, hardware and seed."""
+
+import smart_caption_ros  # noqa: F401  (before onnxruntime, which it keeps from reporting usage)

@@ -2,3 +2,5 @@
 
 A workstation's tool, run from the checkout: ``python -m export CHECKPOINT BUNDLE``.
 """
+
+import smart_caption_ros  # noqa: F401  (before onnxruntime, which it keeps from reporting usage)

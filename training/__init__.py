@@ -3,3 +3,5 @@
 Run from the checkout (``python -m training.train CONFIG``) in an environment with ``.[training]``.
 This package may import :mod:`smart_caption_ros`; never the other way round.
 """
+
+import smart_caption_ros  # noqa: F401  (before onnxruntime, which it keeps from reporting usage)

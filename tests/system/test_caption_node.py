@@ -455,10 +455,15 @@ def test_a_misspelt_parameter_is_pointed_out(robot: Robot) -> None:
     robot.wait_for(lambda: "there is no parameter max_agr_s" in process.log.read_text(), "warning")
 
 
-def test_the_real_engine_says_in_the_node_what_it_says_alone(robot: Robot) -> None:
+def test_the_real_engine_says_in_the_node_what_it_says_alone(
+    robot: Robot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     photograph = cv2.imread(str(sample_photograph()))
     assert photograph is not None
-    robot.start(NODE, "--params-file", str(config_file("caption.yaml")), "-p", "max_age_s:=0.0", *RELIABLE_INPUT)
+    with monkeypatch.context() as environment:
+        environment.setenv("HOME", str(tmp_path / "home"))
+        environment.delenv("ORT_DISABLE_TELEMETRY", raising=False)
+        robot.start(NODE, "--params-file", str(config_file("caption.yaml")), "-p", "max_age_s:=0.0", *RELIABLE_INPUT)
     user = User(robot)
     caption = user.ask(Image(**encode_image(photograph)))
     captioner = Captioner.from_bundle()
@@ -470,6 +475,7 @@ def test_the_real_engine_says_in_the_node_what_it_says_alone(robot: Robot) -> No
     assert caption.model == expected.model
     assert caption.timing.vision_ms > 0
     assert caption.timing.decode_ms > 0
+    assert not list(tmp_path.glob("home/**/*")), "the node writes nothing into the home folder"
 
 
 def sample_photograph() -> Path:
