@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,16 @@ from numpy.typing import NDArray
 from PIL import ExifTags, Image
 
 from smart_caption_ros.imaging.errors import ImageError
+
+MAX_PIXELS = 50_000_000
+"""Default limit of decoded images. A PNG of a few megabytes can hold 900 million pixels, 2.7 GB."""
+HIGHEST_MAX_PIXELS = 178_000_000
+"""Highest limit that callers may choose: Pillow refuses to open larger images."""
+
+_NOT_AN_IMAGE = "it is damaged or not an image in a format that OpenCV and Pillow read"
+
+# Pillow warns of images that are larger than half of what it refuses; the limit here is the caller's.
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 
 
 def read_image(path: Path) -> NDArray[np.uint8]:
@@ -27,11 +39,15 @@ def read_image(path: Path) -> NDArray[np.uint8]:
         raise ImageError(error.strerror or str(error)) from error
 
 
-def decode_image_bytes(data: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
+def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """Decode the bytes of an image file to uint8 HxWx3 BGR.
 
     Grey becomes three equal channels, transparency is dropped, 16-bit values are divided by 256, and the
     orientation stored by a camera (EXIF) is applied.
+
+    Args:
+        data: the bytes.
+        max_pixels: images that are larger by their header are not decoded; at most :data:`HIGHEST_MAX_PIXELS`.
 
     Raises:
         ImageError: one clause that says what is wrong with the bytes.
@@ -42,13 +58,14 @@ def decode_image_bytes(data: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
     if _is_truncated_jpeg(raw):
         # libjpeg would fill the missing part with grey and report success.
         raise ImageError(f"the JPEG data is truncated ({len(raw)} bytes)")
+    _check_pixels(raw, max_pixels)
     with quiet_opencv():
         try:
             image = cv2.imdecode(np.frombuffer(raw, np.uint8), cv2.IMREAD_COLOR)
         except cv2.error as error:
             raise ImageError(f"OpenCV refuses it ({' '.join(str(error.err).split())})") from error
     if image is None:
-        raise ImageError("it is damaged or not an image in a format that OpenCV reads")
+        raise ImageError(_NOT_AN_IMAGE)
     return image.astype(np.uint8, copy=False)
 
 
@@ -67,6 +84,24 @@ def read_image_size(path: Path) -> tuple[int, int]:
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is damaged or not an image"
         raise ImageError(reason) from error
+
+
+def _check_pixels(raw: bytes, max_pixels: int) -> None:
+    """Check the size in the header of an encoded image, before memory is allocated for its pixels.
+
+    Raises:
+        ImageError: it has more than ``max_pixels`` pixels, or a header that Pillow cannot read.
+    """
+    limit = f"more than the limit of {max_pixels / 1e6:g} megapixels"
+    try:
+        with Image.open(io.BytesIO(raw)) as image:  # reads the header alone
+            width, height = image.size
+    except Image.DecompressionBombError:
+        raise ImageError(f"it has {limit}") from None
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ImageError(_NOT_AN_IMAGE) from error
+    if width * height > max_pixels:
+        raise ImageError(f"it has {width}x{height} pixels, {limit}")
 
 
 def _is_truncated_jpeg(raw: bytes) -> bool:

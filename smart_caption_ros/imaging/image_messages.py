@@ -24,9 +24,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.imaging.encoded_images import decode_image_bytes
+from smart_caption_ros.imaging.encoded_images import MAX_PIXELS, decode_image_bytes
 from smart_caption_ros.imaging.errors import ImageError, ImageMessageError
 from smart_caption_ros.imaging.pixels import check_image
+from smart_caption_ros.text import shortened
 
 
 class ImageFields(TypedDict):
@@ -97,16 +98,20 @@ _ENCODINGS: dict[str, _Encoding] = {
 SUPPORTED_ENCODINGS = tuple(_ENCODINGS)
 
 
-def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
+def decode_image(message: ImageMessage, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """Decode a sensor_msgs/Image to BGR by the table above.
+
+    Args:
+        message: the message.
+        max_pixels: larger images are not decoded.
 
     Returns:
         uint8 HxWx3, C-contiguous. It shares memory with the message only if that memory is read-only.
 
     Raises:
         ImageMessageError: for a zero size, an unknown encoding, a step shorter than a row, data whose
-            length is not step * height, a size that the encoding does not allow, and 32FC1 values that are
-            not grey levels.
+            length is not step * height, a size that the encoding does not allow, more than ``max_pixels`` pixels,
+            and 32FC1 values that are not grey levels.
     """
     width, height, step = int(message.width), int(message.height), int(message.step)
     if width < 1 or height < 1:
@@ -114,7 +119,7 @@ def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
     encoding = _ENCODINGS.get(message.encoding)
     if encoding is None:
         raise ImageMessageError(
-            f"unknown encoding {message.encoding!r}; understood are {', '.join(SUPPORTED_ENCODINGS)}"
+            f"unknown encoding {shortened(message.encoding)!r}; understood are {', '.join(SUPPORTED_ENCODINGS)}"
         )
     if width % encoding.multiple:
         raise ImageMessageError(f"{message.encoding} needs an even width, and this image's is {width}")
@@ -138,6 +143,10 @@ def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
         raise ImageMessageError(
             f"wrong step or height: {height} rows of {step} bytes are {step * height} bytes, and there are {data.size}"
         )
+    if width * height > max_pixels:
+        raise ImageMessageError(
+            f"the image has {width}x{height} pixels, more than the limit of {max_pixels / 1e6:g} megapixels"
+        )
 
     rows = np.ascontiguousarray(data.reshape(height, step)[:, :row_bytes])
     pixels = rows.view(dtype).reshape(height, width, encoding.channels)
@@ -148,24 +157,31 @@ def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
     return image_bgr
 
 
-def decode_compressed(message: CompressedImageMessage) -> NDArray[np.uint8]:
+def decode_compressed(message: CompressedImageMessage, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """Decode a sensor_msgs/CompressedImage (JPEG, PNG and the other formats of OpenCV) to BGR.
 
     The format is taken from the data, because publishers fill the field `format` differently.
+
+    Args:
+        message: the message.
+        max_pixels: images that are larger by their header are not decoded.
 
     Returns:
         uint8 HxWx3.
 
     Raises:
-        ImageMessageError: for compressed depth, and for empty, truncated or damaged data.
+        ImageMessageError: for compressed depth, for empty, truncated or damaged data, and for more than ``max_pixels``
+            pixels.
     """
     if "compressedDepth" in message.format:
         raise ImageMessageError("compressedDepth holds distances, not a picture; subscribe to a colour image")
     data = _bytes_of(message.data)
     try:
-        return decode_image_bytes(data)
+        return decode_image_bytes(data, max_pixels=max_pixels)
     except ImageError as error:
-        raise ImageMessageError(f"cannot decode the image in the format {message.format!r}: {error}") from error
+        raise ImageMessageError(
+            f"cannot decode the image in the format {shortened(message.format)!r}: {error}"
+        ) from error
 
 
 def encode_image(image_bgr: NDArray[np.uint8]) -> ImageFields:

@@ -17,10 +17,12 @@ from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.evidence import Evidence, EvidenceCollector
 from smart_caption_ros.nodes.messages import message_without_text, to_message
 from smart_caption_ros.nodes.serialised_image import SerialisedImage
+from smart_caption_ros.text import shortened
 
 ImageMessage: TypeAlias = Image | SerialisedImage | CompressedImage
 
 _RECORDING_AGE_S = 3600.0
+_MAX_REASON = 1000  # our own sentences are shorter; texts from outside are bounded where they enter a sentence
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,16 @@ class AnswerSettings:
 
     Attributes:
         camera: name of the camera.
-        max_age_s: maximum age of an image that is captioned; 0 accepts any age.
+        max_age_s: maximum age of an image that is captioned, and how far its stamp may lie in the future; 0 accepts
+            any age.
         min_confidence: captions below it get STATUS_LOW_CONFIDENCE.
+        max_pixels: larger images are not decoded.
     """
 
     camera: str
     max_age_s: float
     min_confidence: float
+    max_pixels: int
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def answer_image(
         image: the message; may be malformed.
         settings: the parameters.
         collector: collects objects and nouns.
-        age_s: age of the image now; None for an image without a stamp.
+        age_s: age of the image now; None for an image without a stamp, or where the clock has not started.
         clock: monotonic clock in seconds.
     """
     started_s = clock()
@@ -80,19 +85,16 @@ def answer_image(
     decoding_s = 0.0
     if captioner is None:
         message = _without_text(image, settings, Caption.STATUS_ERROR, "no engine is loaded: configure the node first")
-    elif settings.max_age_s and age_s is not None and age_s > settings.max_age_s:
+    elif settings.max_age_s and age_s is not None and abs(age_s) > settings.max_age_s:
         message = _without_text(image, settings, Caption.STATUS_STALE, _stale_reason(age_s, settings.max_age_s))
     else:
         try:
-            image_bgr = decode_compressed(image) if isinstance(image, CompressedImage) else decode_image(image)
+            if isinstance(image, CompressedImage):
+                image_bgr = decode_compressed(image, max_pixels=settings.max_pixels)
+            else:
+                image_bgr = decode_image(image, max_pixels=settings.max_pixels)
             decoding_s = clock() - started_s
             evidence = collector.collect(captioner.caption(image_bgr), image.header)
-        except ImageMessageError as error:
-            message = _without_text(image, settings, Caption.STATUS_ERROR, str(error))
-        except Exception as error:  # an engine may raise anything, and one image must not end the node
-            reason = f"the engine failed on this image: {type(error).__name__}: {error}"
-            message = _without_text(image, settings, Caption.STATUS_ERROR, reason)
-        else:
             message = to_message(
                 evidence.caption,
                 image.header,
@@ -100,6 +102,12 @@ def answer_image(
                 min_confidence=settings.min_confidence,
                 grounding=evidence.grounding,
             )
+        except ImageMessageError as error:
+            message = _without_text(image, settings, Caption.STATUS_ERROR, str(error))
+        except Exception as error:  # an engine may raise anything, and one image must not end the node
+            evidence = None
+            reason = f"the engine failed on this image: {type(error).__name__}: {shortened(str(error))}"
+            message = _without_text(image, settings, Caption.STATUS_ERROR, reason)
     work_s = clock() - started_s
     message.timing.age_at_start_ms = (age_s or 0.0) * 1000
     message.timing.preprocess_ms += decoding_s * 1000
@@ -108,10 +116,15 @@ def answer_image(
 
 
 def _without_text(image: ImageMessage, settings: AnswerSettings, status: int, reason: str) -> Caption:
-    return message_without_text(status, reason, image.header, camera=settings.camera)
+    return message_without_text(status, shortened(reason, _MAX_REASON), image.header, camera=settings.camera)
 
 
 def _stale_reason(age_s: float, max_age_s: float) -> str:
+    if age_s < 0:
+        return (
+            f"the stamp of the image is {-age_s:.3f} s in the future, and max_age_s is {max_age_s:g}: the clocks of "
+            "camera and node differ"
+        )
     reason = f"the image is {age_s:.3f} s old, and max_age_s is {max_age_s:g}"
     if age_s > _RECORDING_AGE_S:  # no driver is that late: the clocks differ, or this is a recording
         reason += "; for a recording play its clock and set use_sim_time, or set max_age_s to 0"

@@ -210,7 +210,7 @@ class CaptionNode(LifecycleNode):
         self._statistics.count_received()
         self._latest_image = image
         if not self._enabled:
-            self._statistics.count_paused()
+            self._statistics.count_passed_over(1)
         elif not self._worker.put(received):
             self._statistics.count_dropped()
 
@@ -283,6 +283,9 @@ class CaptionNode(LifecycleNode):
             enabled=self._enabled,
             failure=self._failure,
             image_timeout_s=self._values["image_timeout_s"],
+            in_work_s=self._worker.in_work_s,
+            work_timeout_s=self._values["work_timeout_s"],
+            lacks_clock=self._worker.lacks_clock,
             topic=self._image_input.topic,
             camera=self._values["camera"],
             model=captioner.model if captioner else "",

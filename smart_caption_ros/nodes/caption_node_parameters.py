@@ -1,6 +1,7 @@
 """The parameters of the caption node."""
 
 from smart_caption_ros.engines import ENGINE_NAMES
+from smart_caption_ros.imaging.encoded_images import HIGHEST_MAX_PIXELS, MAX_PIXELS
 from smart_caption_ros.nodes.detection_input import AUTO, DETECTION_TYPES
 from smart_caption_ros.nodes.parameters import Changes, ParameterSpec
 
@@ -104,9 +105,26 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "max_age_s",
         1.0,
-        "Maximum age of an image [s]: older ones get STATUS_STALE and no text; 0 accepts any age.",
+        "Maximum age of an image, and how far its stamp may lie in the future [s]: others get STATUS_STALE and no "
+        "text; 0 accepts any age.",
         Changes.ANY_TIME,
         minimum=0.0,
+        maximum=3600.0,
+    ),
+    ParameterSpec(
+        "max_image_megapixels",
+        MAX_PIXELS / 1e6,
+        "Maximum size of an image [million pixels]: larger ones are not decoded and get STATUS_ERROR.",
+        Changes.ANY_TIME,
+        minimum=0.01,
+        maximum=HIGHEST_MAX_PIXELS / 1e6,
+    ),
+    ParameterSpec(
+        "work_timeout_s",
+        10.0,
+        "Time of work on one image after which the diagnostics report ERROR [s].",
+        Changes.ANY_TIME,
+        minimum=0.1,
         maximum=3600.0,
     ),
     ParameterSpec(
@@ -143,7 +161,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "image_timeout_s",
         5.0,
-        "Time without an image after which the diagnostics report STALE [s].",
+        "Time without an image after which the diagnostics report ERROR [s].",
         Changes.ANY_TIME,
         minimum=0.1,
         maximum=3600.0,

@@ -11,19 +11,22 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from rclpy.clock import ROSClock
 from rclpy.node import Node
-from rclpy.time import Time
 
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import AnswerSettings, ImageAnswer, ImageMessage, answer_image
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer
 from smart_caption_ros.nodes.detection_input import DetectionInput
+from smart_caption_ros.nodes.detection_messages import stamp_ns
 from smart_caption_ros.nodes.evidence import EvidenceCollector, ObjectOrigin
 from smart_caption_ros.nodes.mailbox import Mailbox
+from smart_caption_ros.nodes.messages import message_without_text
 from smart_caption_ros.nodes.model_loading import LoadedModel, release_memory
 from smart_caption_ros.nodes.node_statistics import Statistics
 from smart_caption_ros.nodes.outputs import Outputs
 from smart_caption_ros.nodes.parameters import Parameters
+from smart_caption_ros.text import shortened
 
 _LOG_PERIOD_S = 5.0
 
@@ -65,12 +68,25 @@ class CaptionWorker:
         self._detection_input = detection_input
         self._model: LoadedModel | None = None
         self._mailbox: Mailbox[ReceivedImage] = Mailbox()
+        self._work_started_s: float | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="captioner")
 
     @property
     def model(self) -> LoadedModel | None:
         """The loaded model; None while the node is unconfigured."""
         return self._model
+
+    @property
+    def in_work_s(self) -> float:
+        """How long the image in progress has been in work in seconds; 0 where there is none."""
+        started_s = self._work_started_s
+        return 0.0 if started_s is None else time.monotonic() - started_s
+
+    @property
+    def lacks_clock(self) -> bool:
+        """Whether the node uses the time on /clock, and none has arrived: images have no age then."""
+        clock = self._node.get_clock()
+        return isinstance(clock, ROSClock) and clock.ros_time_is_active and not clock.now().nanoseconds
 
     def load(self, load: Callable[[], LoadedModel]) -> LoadedModel:
         """Load a model on the thread and wait for it; raises what `load` raises."""
@@ -102,21 +118,27 @@ class CaptionWorker:
         return was_empty
 
     def discard_waiting(self) -> None:
-        """Discard the image that waits in the mailbox."""
-        self._mailbox.clear()
+        """Discard the image that waits in the mailbox, and count it as passed over."""
+        self._statistics.count_passed_over(self._mailbox.clear())
 
     def wait_until_idle(self) -> None:
         """Wait until everything submitted so far is done."""
         self._thread.submit(lambda: None).result()
 
     def describe(self, image: ImageMessage, *, any_age: bool = False) -> Caption:
-        """Caption one image and wait for the answer.
+        """Caption one image and wait for the answer; never raises.
 
         Args:
             image: the image.
             any_age: caption it even if it is older than `max_age_s`.
         """
-        return self._thread.submit(self._answer, image, any_age=any_age).result().message
+        try:
+            return self._thread.submit(self._answer, image, any_age=any_age).result().message
+        except Exception as error:  # a caller without an answer would wait for ever
+            reason = f"the image cannot be answered: {type(error).__name__}: {shortened(str(error))}"
+            self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
+            camera = self._parameters.values["camera"]
+            return message_without_text(Caption.STATUS_ERROR, reason, image.header, camera=camera)
 
     @property
     def detections_take_precedence(self) -> bool:
@@ -133,29 +155,46 @@ class CaptionWorker:
 
     def _answer_newest(self) -> None:
         delivery, outputs, values = self._mailbox.take(), self.outputs, self._parameters.values
-        if delivery is None or outputs is None:  # deactivated or switched off meanwhile
+        if delivery is None:  # discarded meanwhile
+            return
+        if outputs is None:
+            self._statistics.count_passed_over(1)
             return
         image = delivery.item
+        status, reason, work_s = Caption.STATUS_ERROR, "", 0.0
         try:
             answer = self._answer(image.message)
             answer.message.timing.dropped_frames = delivery.dropped
+            work_s = answer.work_s
             outputs.publish(answer)
-            age_s = self._age_s(image.message)
-            self._statistics.count_answer(
-                answer.message.status,
-                answer.message.status_message,
-                latency_s=time.monotonic() - image.at_s if age_s is None else age_s,
-                work_s=answer.work_s,
-            )
+            status, reason = answer.message.status, answer.message.status_message
             outputs.publish_overlay(
                 answer, max_side_px=values["overlay_max_side_px"], jpeg_quality=values["overlay_jpeg_quality"]
             )
         except Exception as error:
-            self._node.get_logger().error(f"cannot publish the answer: {error}")
+            problem = f"cannot publish the answer: {type(error).__name__}: {shortened(str(error))}"
+            reason = reason or problem
+            self._node.get_logger().error(problem, throttle_duration_sec=_LOG_PERIOD_S)
+        age_s = self._age_s(image.message)
+        # Since its arrival where its age is unknown, or wrong because the camera's clock is ahead.
+        latency_s = time.monotonic() - image.at_s if age_s is None or age_s < 0 else age_s
+        self._statistics.count_answer(status, reason, latency_s=latency_s, work_s=work_s)
 
     def _answer(self, image: ImageMessage, *, any_age: bool = False) -> ImageAnswer:
+        self._work_started_s = time.monotonic()
+        try:
+            return self._answer_now(image, any_age=any_age)
+        finally:
+            self._work_started_s = None
+
+    def _answer_now(self, image: ImageMessage, *, any_age: bool) -> ImageAnswer:
         values, model = self._parameters.values, self._model
-        settings = AnswerSettings(values["camera"], 0.0 if any_age else values["max_age_s"], values["min_confidence"])
+        settings = AnswerSettings(
+            camera=values["camera"],
+            max_age_s=0.0 if any_age else values["max_age_s"],
+            min_confidence=values["min_confidence"],
+            max_pixels=round(values["max_image_megapixels"] * 1e6),
+        )
         detections_expected = self._detection_input.has_publisher
         collector = EvidenceCollector(
             has_detector=model is not None and model.captioner.detector is not None,
@@ -188,9 +227,11 @@ class CaptionWorker:
             logger.warning(message.status_message, throttle_duration_sec=_LOG_PERIOD_S)
 
     def _age_s(self, image: ImageMessage) -> float | None:
-        """Return the age of an image by its stamp; None for an image without a stamp."""
-        stamp = image.header.stamp
-        if stamp.sec == 0 and stamp.nanosec == 0:
+        """Return the age of an image by its stamp, negative for a stamp in the future; None where it is unknown.
+
+        It is unknown for an image without a stamp, and before the first message on /clock with `use_sim_time`.
+        """
+        stamp = stamp_ns(image.header)
+        if not stamp or self.lacks_clock:
             return None
-        now = self._node.get_clock().now()
-        return float((now - Time.from_msg(stamp, now.clock_type)).nanoseconds) / 1e9
+        return float(self._node.get_clock().now().nanoseconds - stamp) / 1e9

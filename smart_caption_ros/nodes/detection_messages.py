@@ -16,6 +16,7 @@ from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.detection.class_names import NO_OBJECTS, normalise
 from smart_caption_ros.msg import DetectedObjectArray
+from smart_caption_ros.text import shortened
 
 
 def stamp_ns(header: Header) -> int:
@@ -71,7 +72,7 @@ def _object(
     class_name: str, class_id: int, score: float, box_xyxy: Box, class_names: Sequence[str]
 ) -> DetectedObject | None:
     """Build an object; None where the class is unknown, the score or the box is not finite, or the area is empty."""
-    name = normalise(class_name)
+    name = normalise(shortened(class_name))
     if re.fullmatch(r"\d{1,9}", name, re.ASCII):
         name, class_id = "", int(name)
     if name:

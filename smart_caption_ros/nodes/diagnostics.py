@@ -27,7 +27,10 @@ class NodeState:
         lifecycle: "unconfigured", "inactive" or "active".
         enabled: whether images are captioned as they arrive.
         failure: why the last configuration failed; empty where it did not.
-        image_timeout_s: time without an image after which the level is STALE.
+        image_timeout_s: time without an image after which the level is ERROR.
+        in_work_s: how long the image in progress has been in work; 0 where there is none.
+        work_timeout_s: time of work on one image after which the level is ERROR.
+        lacks_clock: whether the node uses the time on /clock and none has arrived.
         topic: full name of the image topic.
         camera: name of the camera.
         model: name of the model; empty while unconfigured, like the next four.
@@ -44,6 +47,9 @@ class NodeState:
     enabled: bool
     failure: str
     image_timeout_s: float
+    in_work_s: float
+    work_timeout_s: float
+    lacks_clock: bool
     topic: str
     camera: str
     model: str
@@ -110,12 +116,13 @@ def diagnostic_status(state: NodeState, summary: Summary) -> DiagnosticStatus:
         **{f"answered {name}": str(summary.answers.get(status, 0)) for status, name in STATUS_NAMES.items()},
         "images dropped for newer ones": str(summary.dropped),
         "images lost on the way": str(summary.lost),
-        "images passed over while off": str(summary.paused),
+        "images passed over while off": str(summary.passed_over),
         "images per second": f"{summary.received_hz:.2f}",
         "answers per second": f"{summary.answered_hz:.2f}",
         "mean latency (ms)": _mean_ms(latencies_s),
         "longest latency (ms)": f"{max(latencies_s) * 1000:.1f}" if latencies_s else "",
         "mean work (ms)": _mean_ms(work_s),
+        "image in work for (s)": f"{state.in_work_s:.1f}",
         "objects from": state.objects_from,
         "detections received": str(summary.detections),
         "detected objects left out": str(summary.objects_left_out),
@@ -139,10 +146,12 @@ def _level(state: NodeState, summary: Summary) -> tuple[bytes, str]:
     """Return the level and the sentence of the most severe condition."""
     if state.failure:
         return DiagnosticStatus.ERROR, state.failure
+    if state.in_work_s > state.work_timeout_s:
+        return DiagnosticStatus.ERROR, f"an image has been in work for {state.in_work_s:.1f} s"
     if state.lifecycle != "active":
         return DiagnosticStatus.OK, state.lifecycle
     if summary.since_image_s > state.image_timeout_s:
-        return DiagnosticStatus.STALE, f"no image on {state.topic} for {summary.since_image_s:.1f} s"
+        return DiagnosticStatus.ERROR, f"no image on {state.topic} for {summary.since_image_s:.1f} s"
     recent = Counter(answer.status for answer in summary.recent)
     if errors := recent[Caption.STATUS_ERROR]:
         return (
@@ -155,6 +164,8 @@ def _level(state: NodeState, summary: Summary) -> tuple[bytes, str]:
             DiagnosticStatus.WARN,
             f"{stale} of the last {len(summary.recent)} images were too old: {reason}",
         )
+    if state.lacks_clock:
+        return DiagnosticStatus.WARN, "use_sim_time is set, and nothing arrives on /clock: images have no age"
     if warning := _evidence_warning(state, summary):
         return DiagnosticStatus.WARN, warning
     if not state.enabled:

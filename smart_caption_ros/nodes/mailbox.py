@@ -52,8 +52,14 @@ class Mailbox(Generic[T]):
             self._dropped = 0
             return delivery
 
-    def clear(self) -> None:
-        """Discard the waiting item and reset the count of dropped items."""
+    def clear(self) -> int:
+        """Discard the waiting item and reset the count of dropped items.
+
+        Returns:
+            The number of items discarded, 0 or 1.
+        """
         with self._lock:
+            discarded = len(self._slot)
             self._slot.clear()
             self._dropped = 0
+            return discarded

@@ -46,7 +46,7 @@ class Summary:
     received: int
     dropped: int
     lost: int
-    paused: int
+    passed_over: int
     answers: Mapping[int, int]
     """Number of answers by status."""
     received_hz: float
@@ -62,7 +62,11 @@ class Summary:
 
 
 class Statistics:
-    """Counts images, answers and detections; thread-safe."""
+    """Counts images, answers and detections; thread-safe.
+
+    Every image that is received is answered, dropped or passed over: once none waits and none is in work, the counts
+    add up.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Start all counts at zero.
@@ -72,7 +76,7 @@ class Statistics:
         """
         self._clock = clock
         self._lock = threading.Lock()
-        self._received = self._dropped = self._lost = self._paused = 0
+        self._received = self._dropped = self._lost = self._passed_over = 0
         self._answers: Counter[int] = Counter()
         self._arrivals: deque[float] = deque()
         self._recent: deque[RecentAnswer] = deque()
@@ -109,10 +113,10 @@ class Statistics:
         with self._lock:
             self._lost += images
 
-    def count_paused(self) -> None:
-        """Count an image that arrived while captioning was switched off."""
+    def count_passed_over(self, images: int) -> None:
+        """Count images that arrived while captioning was off, or waited when it was switched off or deactivated."""
         with self._lock:
-            self._paused += 1
+            self._passed_over += images
 
     def count_answer(self, status: int, message: str, *, latency_s: float, work_s: float) -> None:
         """Count an answer.
@@ -173,7 +177,7 @@ class Statistics:
                 received=self._received,
                 dropped=self._dropped,
                 lost=self._lost,
-                paused=self._paused,
+                passed_over=self._passed_over,
                 answers=dict(self._answers),
                 received_hz=len(self._arrivals) / window,
                 answered_hz=len(self._recent) / window,

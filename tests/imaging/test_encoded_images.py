@@ -1,5 +1,7 @@
 """Image files: their pixels, and their size from the header."""
 
+import struct
+import zlib
 from pathlib import Path
 
 import cv2
@@ -43,6 +45,28 @@ def test_what_is_no_picture_has_no_size(tmp_path: Path, content: bytes, reason: 
         read_image_size(tmp_path / "a.png")
     with pytest.raises(ValueError, match="No such file"):
         read_image_size(tmp_path / "nowhere.png")
+
+
+def test_a_small_file_of_many_pixels_is_refused_by_its_header(tmp_path: Path) -> None:
+    rows = [b"\0" + b"\0" * 3750] * 30_000  # one bit a pixel
+    header = struct.pack(">IIBBBBB", 30_000, 30_000, 1, 0, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(b"".join(rows))), (b"IEND", b""))
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+    (tmp_path / "a.png").write_bytes(png)
+    for read in (lambda: decode_image_bytes(png), lambda: read_image(tmp_path / "a.png")):
+        with pytest.raises(ImageError, match="more than the limit of 50 megapixels"):
+            read()
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".bmp", ".tiff", ".webp", ".jp2", ".ppm", ".ras", ".gif"])
+def test_the_limit_holds_for_every_format(suffix: str) -> None:
+    encoded, data = cv2.imencode(suffix, np.zeros((80, 90, 3), np.uint8))
+    assert encoded
+    assert decode_image_bytes(data, max_pixels=7200).shape == (80, 90, 3)
+    with pytest.raises(ImageError, match=r"^it has 90x80 pixels, more than the limit of 0.007199 megapixels$"):
+        decode_image_bytes(data, max_pixels=7199)
 
 
 @pytest.mark.parametrize(

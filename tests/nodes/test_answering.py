@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any
@@ -38,7 +39,7 @@ from tests.nodes.fake_captioner import (
 pytestmark = pytest.mark.needs_ros
 
 HEADER = Header(stamp=Time(sec=12, nanosec=34), frame_id="eye")
-SETTINGS = AnswerSettings(camera="left", max_age_s=1.0, min_confidence=0.0)
+SETTINGS = AnswerSettings(camera="left", max_age_s=1.0, min_confidence=0.0, max_pixels=1_000_000)
 COLLECTOR = EvidenceCollector(
     has_detector=False,
     topic_first=False,
@@ -118,10 +119,18 @@ def test_an_old_image_is_stale_and_costs_the_engine_nothing() -> None:
     assert not captioner.shades
 
 
-@pytest.mark.parametrize(("age_s", "max_age_s"), [(0.99, 1.0), (1.0, 1.0), (-5.0, 1.0), (None, 1.0), (1e6, 0.0)])
+@pytest.mark.parametrize(("age_s", "max_age_s"), [(0.99, 1.0), (1.0, 1.0), (-0.9, 1.0), (None, 1.0), (1e6, 0.0)])
 def test_young_unstamped_and_unlimited_images_are_not_stale(age_s: float | None, max_age_s: float) -> None:
-    settings = AnswerSettings(camera="", max_age_s=max_age_s, min_confidence=0.0)
+    settings = replace(SETTINGS, max_age_s=max_age_s)
     assert answer(FakeCaptioner(), image(), settings, age_s=age_s).message.status == Caption.STATUS_OK
+
+
+def test_an_image_from_the_future_is_stale_and_says_that_the_clocks_differ() -> None:
+    message = answer(FakeCaptioner(), image(), SETTINGS, age_s=-5.0).message
+    assert message.status == Caption.STATUS_STALE
+    assert message.status_message == (
+        "the stamp of the image is 5.000 s in the future, and max_age_s is 1: the clocks of camera and node differ"
+    )
 
 
 def test_an_absurd_age_points_at_the_clock() -> None:
@@ -176,6 +185,46 @@ def test_a_malformed_image_gets_an_error_that_names_the_fault(
     assert all(word in message.status_message for word in words), message.status_message
     assert not captioner.shades
     assert answered.evidence is None
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        image(encoding="x" * 1_000_000),
+        CompressedImage(header=HEADER, format="x" * 1_000_000, data=array.array("B", b"not a jpeg")),
+    ],
+)
+def test_a_long_text_in_a_message_is_not_repeated_in_full(broken: Image | CompressedImage) -> None:
+    message = answer(FakeCaptioner(), broken, SETTINGS, age_s=0.0).message
+    assert message.status == Caption.STATUS_ERROR
+    assert "x" * 100 in message.status_message
+    assert len(message.status_message) < 700
+
+
+def test_a_long_exception_of_an_engine_is_not_repeated_in_full() -> None:
+    class Talkative(FakeCaptioner):
+        def caption(self, image_bgr: np.ndarray[Any, Any]) -> Any:
+            raise RuntimeError("y" * 1_000_000)
+
+    assert len(answer(Talkative(), image(), SETTINGS, age_s=0.0).message.status_message) < 300
+
+
+def test_a_larger_image_than_the_limit_is_not_decoded() -> None:
+    _, png = cv2.imencode(".png", painted(77, 1001, 1000))
+    compressed = CompressedImage(header=HEADER, format="png", data=array.array("B", png.tobytes()))
+    raw = depth(np.zeros((1000, 1001), np.uint8), "mono8")
+    for message in (answer(FakeCaptioner(), each, SETTINGS, age_s=0.0).message for each in (compressed, raw)):
+        assert message.status == Caption.STATUS_ERROR
+        assert "1001x1000 pixels, more than the limit of 1 megapixels" in message.status_message
+
+
+def test_a_caption_that_cannot_become_a_message_becomes_an_error() -> None:
+    class Wordy(FakeCaptioner):
+        def caption(self, image_bgr: np.ndarray[Any, Any]) -> Any:
+            return replace(super().caption(image_bgr), score="high")
+
+    message = answer(Wordy(), image(), SETTINGS, age_s=0.0).message
+    assert (message.status, message.header) == (Caption.STATUS_ERROR, HEADER)
 
 
 @pytest.mark.parametrize("encoding", ["mono16", "16UC1"])

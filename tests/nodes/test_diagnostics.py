@@ -27,6 +27,9 @@ STATE = NodeState(
     enabled=True,
     failure="",
     image_timeout_s=3.0,
+    in_work_s=0.0,
+    work_timeout_s=10.0,
+    lacks_clock=False,
     topic="/image",
     camera="left",
     model="smart",
@@ -84,7 +87,7 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         statistics.count_received()
     for _ in range(3):
         statistics.count_dropped()
-    statistics.count_paused()
+    statistics.count_passed_over(1)
     statistics.count_lost(4)
     for status in (Caption.STATUS_OK, Caption.STATUS_OK, Caption.STATUS_LOW_CONFIDENCE, Caption.STATUS_STALE):
         count_answer(statistics, status)
@@ -121,6 +124,7 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         "mean latency (ms)": "300.0",
         "longest latency (ms)": "800.0",
         "mean work (ms)": "150.0",
+        "image in work for (s)": "0.0",
         "last error": "broken",
         "objects from": "/detections",
         "detections received": "2",
@@ -157,13 +161,13 @@ def test_low_confidence_and_nothing_found_are_no_faults(statistics: Statistics) 
     assert report(statistics)[0] == DiagnosticStatus.OK
 
 
-def test_no_images_for_too_long_is_stale(statistics: Statistics, clock: Clock) -> None:
+def test_no_images_for_too_long_is_an_error(statistics: Statistics, clock: Clock) -> None:
     statistics.count_received()
     clock.now_s += 2.9
     assert report(statistics)[0] == DiagnosticStatus.OK
     clock.now_s += 0.2
     level, message, _ = report(statistics)
-    assert level == DiagnosticStatus.STALE
+    assert level == DiagnosticStatus.ERROR
     assert message == "no image on /image for 3.1 s"
 
 
@@ -185,6 +189,23 @@ def test_an_error_shows_until_the_window_has_passed(statistics: Statistics, cloc
     level, _, values = report(statistics)
     assert level == DiagnosticStatus.OK
     assert values["last error"] == "unknown encoding", "what went wrong last stays readable"
+
+
+def test_an_image_that_is_in_work_for_too_long_is_an_error_in_every_state(statistics: Statistics) -> None:
+    for lifecycle in ("active", "inactive"):
+        state = replace(STATE, lifecycle=lifecycle, in_work_s=34.0)
+        level, message, values = report(statistics, state)
+        assert (level, message) == (DiagnosticStatus.ERROR, "an image has been in work for 34.0 s")
+        assert values["image in work for (s)"] == "34.0"
+
+
+def test_a_simulated_clock_that_is_missing_is_a_warning(statistics: Statistics) -> None:
+    statistics.count_received()
+    level, message, _ = report(statistics, replace(STATE, lacks_clock=True))
+    assert (level, message) == (
+        DiagnosticStatus.WARN,
+        "use_sim_time is set, and nothing arrives on /clock: images have no age",
+    )
 
 
 def test_stale_images_are_a_warning(statistics: Statistics) -> None:

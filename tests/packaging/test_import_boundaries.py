@@ -37,6 +37,7 @@ ROBOT_ROOMS = (
     "engines",
     "imaging",
     "files",
+    "text",
 )
 """From the top floor down: a room imports the rooms below it and no room above it."""
 TRAINING_ROOMS = (

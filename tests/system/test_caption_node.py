@@ -194,12 +194,14 @@ def test_malformed_images_get_a_status_and_a_diagnostic_and_the_node_lives_on(
         "NaN in 32FC1": as_image(nan, "32FC1"),
         "metres in 32FC1": as_image(np.full((8, 8), 7.5, np.float32), "32FC1"),
         "16 bit colour": as_image(np.zeros((8, 8, 3), np.uint16), "16UC3"),
+        "a megabyte of encoding": Image(**image_fields(100, encoding="k" * 1_000_000)),
+        "more pixels than the limit": as_image(np.zeros((7200, 7200), np.uint8), "mono8"),
         "an engine that fails": Image(**image_fields(BREAKS_THE_ENGINE)),
     }
     for fault, image in malformed.items():
         caption = user.ask(image)
         assert caption.status == Caption.STATUS_ERROR, fault
-        assert caption.status_message, fault
+        assert 0 < len(caption.status_message) < 1000, fault
         assert not caption.text, fault
     grey = as_image(np.full((8, 8), 100 * 256, np.uint16), "mono16")
     assert user.ask(grey).text == "shade 100", "16 bit grey is a picture"
@@ -226,6 +228,13 @@ def test_every_kind_of_answer_has_its_status(user: User) -> None:
     stale = user.answer_to(old)
     assert (stale.status, stale.text) == (Caption.STATUS_STALE, "")
     assert "max_age_s" in stale.status_message
+    for seconds in (-1, -(2**31), 2**31 - 1):
+        impossible = Header(stamp=Time(sec=seconds, nanosec=2**32 - 1), frame_id="eye")
+        image.header = impossible
+        user.publish_as_it_is(image)
+        assert user.answer_to(impossible).status == Caption.STATUS_STALE
+        described = user.robot.call(DescribeImage, "/caption_node/describe_image", image=image).caption
+        assert (described.status, described.header) == (Caption.STATUS_OK, impossible)
     unstamped = Header(frame_id="no_clock")
     user.publish_as_it_is(Image(**image_fields(100), header=unstamped))
     assert user.answer_to(unstamped).status == Caption.STATUS_OK
@@ -237,6 +246,12 @@ def test_age_follows_the_simulated_clock(robot: Robot, diagnostics: list[Diagnos
     robot.start_caption_node("-p", "use_sim_time:=true", *RELIABLE_INPUT)
     user = User(robot)
     robot.wait_for(lambda: len(diagnostics) > 1, "diagnostics although the clock stands still")
+    without_clock = user.ask()
+    assert (without_clock.status, without_clock.timing.age_at_start_ms) == (Caption.STATUS_OK, 0)
+    status = robot.wait_for(
+        lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.WARN and s, "warning that there is no clock"
+    )
+    assert "nothing arrives on /clock" in status.message
     clock = robot.publisher(Clock, "/clock")
 
     def answer_at_100_s(image_sec: int, nanosec: int) -> Caption:
@@ -402,10 +417,10 @@ def test_the_input_is_best_effort_and_the_captions_are_reliable(user: User) -> N
     assert {each.qos_profile.reliability for each in images} == {ReliabilityPolicy.BEST_EFFORT}
 
 
-def test_no_image_is_reported_as_stale(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
+def test_no_image_is_reported_as_an_error(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
     robot.start_caption_node("-p", "image_timeout_s:=0.5", "-p", "diagnostics_period_s:=0.2")
     status = robot.wait_for(
-        lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.STALE and s, "stale diagnostics"
+        lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.ERROR and s, "diagnostics without images"
     )
     assert "no image on /image for" in status.message
     assert status.name == "caption_node: captions"
@@ -493,3 +508,48 @@ def test_a_best_effort_user_hears_captions_as_well(user: User) -> None:
         return bool(heard)
 
     user.robot.wait_for(one_more, "caption")
+
+
+def test_every_image_received_is_counted_once_however_the_node_is_switched(
+    robot: Robot, diagnostics: list[DiagnosticArray]
+) -> None:
+    robot.start_caption_node(
+        *RELIABLE_INPUT, *("-p", "max_age_s:=0.0", "-p", "work_timeout_s:=0.3", "-p", "diagnostics_period_s:=0.1"),
+        engine="slow",
+    )  # fmt: skip
+    user = User(robot)
+
+    def publish_some() -> None:
+        for _ in range(6):
+            user.publish()
+            robot.spin_for(0.03)
+
+    for _ in range(2):
+        publish_some()
+        assert robot.call(SetBool, "/caption_node/enable", data=False).success
+        publish_some()
+        assert robot.call(SetBool, "/caption_node/enable", data=True).success
+        publish_some()
+        assert robot.change_state("deactivate")
+        assert robot.change_state("activate")
+        robot.wait_for(lambda: robot.node.count_subscribers("/image"), "subscription")
+        robot.spin_for(0.3)
+    publish_some()
+    assert any("in work for" in array.status[0].message for array in diagnostics), "half a second is too long here"
+
+    def counts() -> list[int] | None:
+        status = latest(diagnostics)
+        if status is None or values(status)["image in work for (s)"] != "0.0":
+            return None
+        names = ("received", "answered", "dropped for newer ones", "passed over while off")
+        return [int(values(status)[f"images {name}"]) for name in names]
+
+    def settled() -> list[int] | None:
+        before = counts()
+        robot.spin_for(1.0)
+        return before if before and before == counts() else None
+
+    received, answered, dropped, passed_over = robot.wait_for(settled, "an idle node")
+    assert received == answered + dropped + passed_over
+    assert answered == len(user.captions)
+    assert passed_over >= 12
