@@ -76,7 +76,7 @@ class CaptionNode(LifecycleNode):
             is_configured=lambda: self._lifecycle != "unconfigured",
             on_change=self._on_parameters_changed,
         )
-        self._image_input = ImageInput(self, IMAGE_TOPIC, self._on_image, self._statistics.count_lost)
+        self._image_input = ImageInput(self, IMAGE_TOPIC, self._on_image, self._statistics)
         self._detections = DetectionBuffer()
         self._detection_input = DetectionInput(self, DETECTIONS_TOPIC, self._on_detections)
         self._worker = CaptionWorker(self, self._settings, self._statistics, self._detections, self._detection_input)
@@ -286,6 +286,7 @@ class CaptionNode(LifecycleNode):
             in_work_s=self._worker.in_work_s,
             work_timeout_s=self._values["work_timeout_s"],
             lacks_clock=self._worker.lacks_clock,
+            input_problem=self._image_input.problem,
             topic=self._image_input.topic,
             camera=self._values["camera"],
             model=captioner.model if captioner else "",

@@ -15,7 +15,7 @@ from rclpy.timer import Timer
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.evidence import ObjectOrigin
 from smart_caption_ros.nodes.messages import STATUS_NAMES
-from smart_caption_ros.nodes.node_statistics import Summary
+from smart_caption_ros.nodes.node_statistics import WINDOW_S, Summary
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class NodeState:
         in_work_s: how long the image in progress has been in work; 0 where there is none.
         work_timeout_s: time of work on one image after which the level is ERROR.
         lacks_clock: whether the node uses the time on /clock and none has arrived.
+        input_problem: what is wrong with the thread that receives images; empty where nothing is.
         topic: full name of the image topic.
         camera: name of the camera.
         model: name of the model; empty while unconfigured, like the next four.
@@ -50,6 +51,7 @@ class NodeState:
     in_work_s: float
     work_timeout_s: float
     lacks_clock: bool
+    input_problem: str
     topic: str
     camera: str
     model: str
@@ -117,6 +119,8 @@ def diagnostic_status(state: NodeState, summary: Summary) -> DiagnosticStatus:
         "images dropped for newer ones": str(summary.dropped),
         "images lost on the way": str(summary.lost),
         "images passed over while off": str(summary.passed_over),
+        "messages that are not images": str(summary.undecodable),
+        "errors of receiving": str(summary.reader_errors),
         "images per second": f"{summary.received_hz:.2f}",
         "answers per second": f"{summary.answered_hz:.2f}",
         "mean latency (ms)": _mean_ms(latencies_s),
@@ -150,13 +154,17 @@ def _level(state: NodeState, summary: Summary) -> tuple[bytes, str]:
         return DiagnosticStatus.ERROR, f"an image has been in work for {state.in_work_s:.1f} s"
     if state.lifecycle != "active":
         return DiagnosticStatus.OK, state.lifecycle
+    if state.input_problem:
+        return DiagnosticStatus.ERROR, state.input_problem
+    if errors := summary.recent_input_errors:
+        return DiagnosticStatus.ERROR, f"{len(errors)} messages of the last {WINDOW_S:g} s: {errors[-1][1]}"
     if summary.since_image_s > state.image_timeout_s:
         return DiagnosticStatus.ERROR, f"no image on {state.topic} for {summary.since_image_s:.1f} s"
     recent = Counter(answer.status for answer in summary.recent)
-    if errors := recent[Caption.STATUS_ERROR]:
+    if failed := recent[Caption.STATUS_ERROR]:
         return (
             DiagnosticStatus.ERROR,
-            f"{errors} of the last {len(summary.recent)} images could not be captioned: {summary.last_error}",
+            f"{failed} of the last {len(summary.recent)} images could not be captioned: {summary.last_error}",
         )
     if stale := recent[Caption.STATUS_STALE]:
         reason = next(a.message for a in reversed(summary.recent) if a.status == Caption.STATUS_STALE)

@@ -9,12 +9,18 @@ from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import CompressedImage, Image
 
 from smart_caption_ros.nodes.answering import ImageMessage
+from smart_caption_ros.nodes.node_statistics import Statistics
 from smart_caption_ros.nodes.serialised_image import parse_image
 from smart_caption_ros.nodes.subscription_reader import ExecutorBypassGroup, SubscriptionReader
+from smart_caption_ros.text import shortened
+
+_STUCK_AFTER_S = 5.0
+_LOG_PERIOD_S = 5.0
 
 
 class ImageInput:
@@ -25,7 +31,7 @@ class ImageInput:
         node: Node,
         topic: str,
         on_image: Callable[[ImageMessage], None],
-        on_lost: Callable[[int], None],
+        statistics: Statistics,
     ) -> None:
         """Create the input without a subscription.
 
@@ -33,12 +39,13 @@ class ImageInput:
             node: the node.
             topic: the raw topic; the compressed topic is derived from its name after remapping.
             on_image: called with every image, on a thread of the input.
-            on_lost: called with the number of images that the middleware reports as lost.
+            statistics: counts what does not become an image: messages that the middleware reports as lost, messages
+                that cannot be decoded, and errors of the receiving thread.
         """
         self._node = node
         self._raw_topic: str = node.resolve_topic_name(topic)
         self._on_image = on_image
-        self._on_lost = on_lost
+        self._statistics = statistics
         self._subscription: Subscription | None = None
         self._reader: SubscriptionReader | None = None
         self._message_class: type[Image | CompressedImage] = Image
@@ -48,30 +55,42 @@ class ImageInput:
         """Full name of the topic of the subscription; of the raw topic where there is none."""
         return str(self._subscription.topic_name) if self._subscription else self._raw_topic
 
+    @property
+    def problem(self) -> str:
+        """What is wrong with the receiving thread; empty where nothing is."""
+        reader = self._reader
+        if reader is None:
+            return ""
+        if not reader.is_alive:
+            return "the thread that receives images has ended"
+        if reader.silent_s > _STUCK_AFTER_S:
+            return f"the thread that receives images has been stuck for {reader.silent_s:.0f} s"
+        return ""
+
     def open(self, transport: str) -> None:
-        """Subscribe, or subscribe again where `transport` now selects the other topic.
+        """Subscribe, or subscribe again where `transport` now selects the other topic, or where the thread has ended.
 
         Args:
             transport: "raw", "compressed", or "auto": raw unless only the compressed topic has a publisher.
         """
         wanted = self._wanted_class(transport)
         if self._subscription is not None:
-            if wanted is self._message_class:
+            if wanted is self._message_class and self._reader is not None and self._reader.is_alive:
                 return
             self.close()
         self._message_class = wanted
         self._subscription = self._node.create_subscription(
             wanted,
             self._raw_topic if wanted is Image else self._compressed_topic,
-            self._deliver_serialised if wanted is Image else self._on_image,
+            self._deliver,
             # Best effort matches every publisher; depth 1 because an image behind the newest one is out of date.
             QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
             callback_group=ExecutorBypassGroup(),
             event_callbacks=SubscriptionEventCallbacks(message_lost=self._count_lost),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-            raw=wanted is Image,
+            raw=True,  # so that a message that cannot be decoded is counted; rclpy passes over it in silence
         )
-        self._reader = SubscriptionReader(self._node, self._subscription, self._log_error)
+        self._reader = SubscriptionReader(self._node, self._subscription, self._report_error)
 
     def close(self) -> None:
         """Unsubscribe; no image is delivered after this returns."""
@@ -95,11 +114,24 @@ class ImageInput:
             return CompressedImage
         return self._message_class  # no publisher now: the last topic is the likeliest
 
-    def _deliver_serialised(self, serialised: bytes) -> None:
-        self._on_image(parse_image(serialised))
+    def _deliver(self, serialised: bytes) -> None:
+        try:
+            image: ImageMessage = (
+                parse_image(serialised)
+                if self._message_class is Image
+                else deserialize_message(serialised, CompressedImage)
+            )
+        except Exception as error:  # RMWError, ValueError, or whatever else the bytes of a stranger cause
+            reason = f"a message on {self.topic} is not an image: {shortened(str(error))}"
+            self._statistics.count_undecodable(reason)
+            self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
+        else:
+            self._on_image(image)
 
-    def _log_error(self, error: Exception) -> None:
-        self._node.get_logger().error(f"an image on {self.topic} is lost: {error}", throttle_duration_sec=1.0)
+    def _report_error(self, error: Exception) -> None:
+        reason = f"receiving an image on {self.topic} failed: {type(error).__name__}: {shortened(str(error))}"
+        self._statistics.count_reader_error(reason)
+        self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
 
     def _count_lost(self, event: Any) -> None:
-        self._on_lost(event.total_count_change)
+        self._statistics.count_lost(event.total_count_change)

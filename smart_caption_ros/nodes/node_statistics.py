@@ -14,6 +14,8 @@ from smart_caption_ros.nodes.evidence import Evidence, ObjectOrigin
 WINDOW_S = 5.0
 """Length of the time window of rates, latencies and levels in seconds."""
 
+_MAX_INPUT_ERRORS = 1000  # a stranger may send any number
+
 
 @dataclass(frozen=True)
 class RecentAnswer:
@@ -47,6 +49,10 @@ class Summary:
     dropped: int
     lost: int
     passed_over: int
+    undecodable: int
+    reader_errors: int
+    recent_input_errors: tuple[tuple[float, str], ...]
+    """Time and reason of each message that could not be decoded, and of each error of the receiving thread."""
     answers: Mapping[int, int]
     """Number of answers by status."""
     received_hz: float
@@ -77,6 +83,8 @@ class Statistics:
         self._clock = clock
         self._lock = threading.Lock()
         self._received = self._dropped = self._lost = self._passed_over = 0
+        self._undecodable = self._reader_errors = 0
+        self._recent_input_errors: deque[tuple[float, str]] = deque(maxlen=_MAX_INPUT_ERRORS)
         self._answers: Counter[int] = Counter()
         self._arrivals: deque[float] = deque()
         self._recent: deque[RecentAnswer] = deque()
@@ -94,6 +102,7 @@ class Statistics:
             self._arrivals.clear()
             self._recent.clear()
             self._recent_evidence.clear()
+            self._recent_input_errors.clear()
 
     def count_received(self) -> None:
         """Count an image that arrived."""
@@ -117,6 +126,18 @@ class Statistics:
         """Count images that arrived while captioning was off, or waited when it was switched off or deactivated."""
         with self._lock:
             self._passed_over += images
+
+    def count_undecodable(self, reason: str) -> None:
+        """Count a message on the image topic that could not be decoded; it does not count as received."""
+        with self._lock:
+            self._undecodable += 1
+            self._add_input_error(reason)
+
+    def count_reader_error(self, reason: str) -> None:
+        """Count an error of the thread that receives images."""
+        with self._lock:
+            self._reader_errors += 1
+            self._add_input_error(reason)
 
     def count_answer(self, status: int, message: str, *, latency_s: float, work_s: float) -> None:
         """Count an answer.
@@ -178,6 +199,9 @@ class Statistics:
                 dropped=self._dropped,
                 lost=self._lost,
                 passed_over=self._passed_over,
+                undecodable=self._undecodable,
+                reader_errors=self._reader_errors,
+                recent_input_errors=tuple(self._recent_input_errors),
                 answers=dict(self._answers),
                 received_hz=len(self._arrivals) / window,
                 answered_hz=len(self._recent) / window,
@@ -191,6 +215,11 @@ class Statistics:
                 recent_evidence=tuple(self._recent_evidence),
             )
 
+    def _add_input_error(self, reason: str) -> None:
+        self._last_error = reason
+        self._recent_input_errors.append((self._clock(), reason))
+        self._forget()
+
     def _forget(self) -> None:
         horizon = self._clock() - WINDOW_S
         while self._arrivals and self._arrivals[0] < horizon:
@@ -198,3 +227,5 @@ class Statistics:
         for queue in (self._recent, self._recent_evidence):
             while queue and queue[0].at_s < horizon:
                 queue.popleft()
+        while self._recent_input_errors and self._recent_input_errors[0][0] < horizon:
+            self._recent_input_errors.popleft()

@@ -30,6 +30,7 @@ STATE = NodeState(
     in_work_s=0.0,
     work_timeout_s=10.0,
     lacks_clock=False,
+    input_problem="",
     topic="/image",
     camera="left",
     model="smart",
@@ -89,6 +90,9 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         statistics.count_dropped()
     statistics.count_passed_over(1)
     statistics.count_lost(4)
+    statistics.count_undecodable("bytes")
+    statistics.count_reader_error("no memory")
+    statistics.count_reader_error("no memory")
     for status in (Caption.STATUS_OK, Caption.STATUS_OK, Caption.STATUS_LOW_CONFIDENCE, Caption.STATUS_STALE):
         count_answer(statistics, status)
     count_answer(statistics, Caption.STATUS_ERROR, "broken")
@@ -119,6 +123,8 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         "images dropped for newer ones": "3",
         "images lost on the way": "4",
         "images passed over while off": "1",
+        "messages that are not images": "1",
+        "errors of receiving": "2",
         "images per second": "2.00",
         "answers per second": "1.20",
         "mean latency (ms)": "300.0",
@@ -189,6 +195,24 @@ def test_an_error_shows_until_the_window_has_passed(statistics: Statistics, cloc
     level, _, values = report(statistics)
     assert level == DiagnosticStatus.OK
     assert values["last error"] == "unknown encoding", "what went wrong last stays readable"
+
+
+def test_messages_that_are_not_images_are_an_error_until_the_window_has_passed(
+    statistics: Statistics, clock: Clock
+) -> None:
+    statistics.count_undecodable("a message on /image is not an image: it is too short")
+    statistics.count_reader_error("receiving an image on /image failed: RCLError: no memory")
+    level, message, _ = report(statistics)
+    assert level == DiagnosticStatus.ERROR
+    assert message == "2 messages of the last 5 s: receiving an image on /image failed: RCLError: no memory"
+    clock.now_s += WINDOW_S + 0.1
+    statistics.count_received()
+    assert report(statistics)[0] == DiagnosticStatus.OK
+
+
+def test_a_receiving_thread_that_is_stuck_is_an_error(statistics: Statistics) -> None:
+    state = replace(STATE, input_problem="the thread that receives images has ended")
+    assert report(statistics, state)[:2] == (DiagnosticStatus.ERROR, "the thread that receives images has ended")
 
 
 def test_an_image_that_is_in_work_for_too_long_is_an_error_in_every_state(statistics: Statistics) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ import rclpy
 from rclpy.context import Context
 from rclpy.event_handler import QoSSubscriptionMatchedInfo, SubscriptionEventCallbacks
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
@@ -64,6 +66,55 @@ def test_messages_arrive_without_an_executor_until_the_reader_is_closed(node: No
     publisher.publish(String(data="late"))
     time.sleep(0.2)
     assert heard == ["one", "bad", "two"]
+
+
+def test_the_thread_survives_errors_of_ros_and_reports_them(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    working, failures = rclpy_implementation.WaitSet, iter(range(3))
+
+    class Failing:
+        def __init__(self, *sizes: Any) -> None:
+            self._set = working(*sizes)
+
+        def wait(self, timeout_ns: int) -> None:
+            if next(failures, None) is not None:
+                raise rclpy_implementation.RCLError("no memory")
+            self._set.wait(timeout_ns)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._set, name)
+
+    monkeypatch.setattr(rclpy_implementation, "WaitSet", Failing)
+    heard: list[String] = []
+    errors: list[Exception] = []
+    subscription = node.create_subscription(String, "words", heard.append, 10, callback_group=ExecutorBypassGroup())
+    publisher = node.create_publisher(String, "words", 10)
+    reader = SubscriptionReader(node, subscription, errors.append)
+    wait_for(lambda: len(errors) == 3 and publisher.get_subscription_count() == 1)
+    publisher.publish(String(data="word"))
+    wait_for(lambda: bool(heard))
+    assert reader.is_alive
+    reader.close()
+    assert not reader.is_alive
+
+
+def test_a_callback_that_does_not_return_is_seen(node: Node) -> None:
+    stuck, go_on = threading.Event(), threading.Event()
+
+    def block(message: String) -> None:
+        stuck.set()
+        go_on.wait()
+
+    subscription = node.create_subscription(String, "words", block, 10, callback_group=ExecutorBypassGroup())
+    publisher = node.create_publisher(String, "words", 10)
+    reader = SubscriptionReader(node, subscription, lambda error: None)
+    wait_for(lambda: publisher.get_subscription_count() == 1)
+    publisher.publish(String(data="word"))
+    assert stuck.wait(20)
+    before_s = reader.silent_s
+    time.sleep(0.2)
+    assert reader.silent_s >= before_s + 0.2
+    go_on.set()
+    reader.close()
 
 
 def test_events_of_the_subscription_arrive_without_an_executor(node: Node) -> None:

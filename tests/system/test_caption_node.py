@@ -73,6 +73,10 @@ class User:
         """Publishes an image with the header that it has."""
         self._images.publish(image)
 
+    def publish_bytes(self, serialised: bytes) -> None:
+        """Publishes bytes in place of a serialised image."""
+        self._images.publish(serialised)
+
     def answer_to(self, header: Header) -> Caption:
         """The answer with this header."""
         caption: Caption = self.robot.wait_for(
@@ -203,6 +207,7 @@ def test_malformed_images_get_a_status_and_a_diagnostic_and_the_node_lives_on(
         assert caption.status == Caption.STATUS_ERROR, fault
         assert 0 < len(caption.status_message) < 1000, fault
         assert not caption.text, fault
+    user.publish_bytes(b"\0\1\0\0 these are not the fields of an image")
     grey = as_image(np.full((8, 8), 100 * 256, np.uint16), "mono16")
     assert user.ask(grey).text == "shade 100", "16 bit grey is a picture"
     status = user.robot.wait_for(
@@ -210,8 +215,9 @@ def test_malformed_images_get_a_status_and_a_diagnostic_and_the_node_lives_on(
         "diagnostics of all faults",
     )
     assert status.level == DiagnosticStatus.ERROR
-    assert "the engine has burnt out" in status.message
-    assert "the engine has burnt out" in values(status)["last error"]
+    assert values(status)["messages that are not images"] == "1"
+    assert "a message on /image is not an image" in status.message
+    assert "a message on /image is not an image" in values(status)["last error"]
     assert user.ask(shade=9).status == Caption.STATUS_OK
     user.robot.wait_for(lambda: len(user.texts) == 2, "texts")
     assert [text.data for text in user.texts] == ["shade 100", "shade 9"], "errors are not spoken"
@@ -366,7 +372,9 @@ def test_describe_services_answer_and_enable_pauses(user: User, diagnostics: lis
     assert user.ask(shade=72).text == "shade 72"
 
 
-def test_compressed_images_are_taken_where_nobody_publishes_raw_ones(robot: Robot) -> None:
+def test_compressed_images_are_taken_where_nobody_publishes_raw_ones(
+    robot: Robot, diagnostics: list[DiagnosticArray]
+) -> None:
     robot.start_caption_node("-p", "qos_overrides./image/compressed.subscription.reliability:=reliable")
     captions = robot.listen(Caption, "/robot/caption")
     compressed = robot.publisher(CompressedImage, "/image/compressed")
@@ -382,6 +390,10 @@ def test_compressed_images_are_taken_where_nobody_publishes_raw_ones(robot: Robo
 
     caption = robot.wait_for(answer, "caption")
     assert (caption.text, caption.header.frame_id) == ("shade 120", "jpeg_eye")
+    compressed.publish(b"\0\1\0\0 these are not the fields of an image")
+    robot.wait_for(
+        lambda: (s := latest(diagnostics)) and values(s)["messages that are not images"] == "1", "message counted"
+    )
     raw = robot.publisher(Image, "/image")
 
     def answer_to_raw() -> bool:
