@@ -13,6 +13,7 @@ from training.data.visual_batches import VisualInputs
 from training.errors import ConfigError
 from training.models import FAMILIES
 from training.vision.detection_classes import DETECTION_CLASSES
+from training.vision.inverted_residuals import InvertedResiduals
 from training.vision.released_weights import CHECKPOINT_SUFFIX, load_backbone, locate, released_provenance
 from training.vision.side_by_side import SideBySide
 from training.vision.trained_detector import TrainedDetector, with_classes
@@ -47,9 +48,13 @@ def open_visual_inputs(
     paths = [locate(name, data / "backbones") for name in (config.backbone, *config.beside)]
     trained_on = [entry for path in paths for entry in _backbone_provenance(path)]
     facts = {"backbone": " + ".join([config.backbone, *config.beside]), "backbone_trained_on": trained_on}
-    grids = [load_backbone(path) for path in paths]
+    networks = [load_backbone(path) for path in paths]
     if not config.beside and not config.yolox:
-        return Photographs(dataset, splits, grids[0], facts, cache)
+        return Photographs(dataset, splits, networks[0], facts, cache)
+    grids = [network for network in networks if isinstance(network, InvertedResiduals)]
+    if len(grids) < len(networks):
+        several = next(path for path, network in zip(paths, networks, strict=True) if network not in grids)
+        raise ConfigError(f"{several} has several networks; leave out beside and yolox, or name other weights")
     detector = None
     if config.yolox:
         yolox = TrainedDetector.load(locate(config.yolox, data / "detectors"))

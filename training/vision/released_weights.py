@@ -20,11 +20,13 @@ from smart_caption_ros.captioning.errors import BundleError
 from training.checkpoint import load_checkpoint, under_prefix
 from training.errors import BackboneError
 from training.paths import CHECKOUT
+from training.vision.backbone import Backbone
+from training.vision.bundle_networks import load_bundle_networks
 from training.vision.efficientnet_lite import EfficientNetLite1
 from training.vision.inverted_residuals import InvertedResiduals
 from training.vision.mobilenet_v2 import MobileNetV2
 from training.vision.side_by_side import GRIDS
-from training.vision.weight_files import Layers, copy_convolutions, read_bundle, read_onnx, read_tflite, read_torch
+from training.vision.weight_files import Layers, copy_convolutions, read_onnx, read_tflite, read_torch
 
 PROVENANCE = {
     "tf2_mobilenet_v2_1.0_224_ptq.tflite": {
@@ -50,9 +52,8 @@ READERS: dict[str, tuple[Callable[[Path], Layers], type[InvertedResiduals]]] = {
     ".onnx": (read_onnx, MobileNetV2),
     ".tflite": (read_tflite, MobileNetV2),
     ".pth": (read_torch, EfficientNetLite1),
-    "": (read_bundle, MobileNetV2),
 }
-"""Reader and network by file suffix; a bundle is a folder without one."""
+"""Reader and network by file suffix."""
 CHECKPOINT_SUFFIX = ".safetensors"
 """Suffix of a trained captioner, whose backbone is read."""
 
@@ -96,15 +97,18 @@ def released_provenance(path: Path) -> list[dict[str, Any]]:
         raise BackboneError(str(error)) from None
 
 
-def load_backbone(path: Path) -> InvertedResiduals:
-    """Construct the network of a released file or bundle; layers of the file after the backbone are ignored.
+def load_backbone(path: Path) -> Backbone:
+    """Construct the network of a released file, or all networks of a bundle.
+
+    Layers of a released file after the backbone are ignored.
 
     Raises:
         BackboneError: the file is missing, of an unknown kind, or holds other layers.
     """
+    if not path.suffix or path.is_dir():
+        return load_bundle_networks(path)
     if path.suffix not in (*READERS, CHECKPOINT_SUFFIX):
-        known = ", ".join(filter(None, (*READERS, CHECKPOINT_SUFFIX)))
-        raise BackboneError(f"{path}: expected one of {known}, or a bundle's folder")
+        raise BackboneError(f"{path}: expected one of {', '.join((*READERS, CHECKPOINT_SUFFIX))}, or a bundle's folder")
     if not path.exists():
         raise BackboneError(f"{path}: no such file; set SMART_CAPTION_DATA to the folder that holds backbones/")
     if path.suffix == CHECKPOINT_SUFFIX:

@@ -1,4 +1,4 @@
-"""Reading the convolutions of released weight files and of bundles, as plain arrays.
+"""Reading the convolutions of released weight files, and the parameters of ONNX graphs, as plain arrays.
 
 The files are read as data, so the frameworks that wrote them are not needed. Quantised weights become float32; a batch
 normalisation that a file stores beside its convolution is folded into it.
@@ -12,8 +12,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
-from smart_caption_ros.captioning.errors import BundleError
 from training.errors import BackboneError
 
 if TYPE_CHECKING:
@@ -26,25 +24,19 @@ NORMALISATION_EPSILON = 1e-3
 """Epsilon of EfficientNet's batch normalisation."""
 
 
+def read_parameters(path: Path) -> dict[str, np.ndarray]:
+    """Read the constants of an ONNX file by name; those stored as float16 or in 8 bits as float32, by their float name."""
+    import onnx
+
+    return _parameters(onnx.load(str(path)).graph)
+
+
 def read_onnx(path: Path) -> Layers:
     """Read the convolutions of an ONNX file, in graph order; of a vision graph only those that the tokens need."""
     import onnx
-    from onnx import numpy_helper
 
     graph = onnx.load(str(path)).graph
-    arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-    for node in graph.node:
-        if node.op_type == "Cast" and node.input[0] in arrays:  # weights that a bundle stores as float16
-            arrays[node.output[0]] = arrays[node.input[0]].astype(np.float32)
-        if node.op_type == "DequantizeLinear" and node.input[0] in arrays:
-            values, scale, *given = (arrays[name].astype(np.float32) for name in node.input)
-            zero = given[0] if given else np.zeros_like(scale)  # bundles omit the zero point
-            axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
-            if scale.ndim:
-                shape = [1] * values.ndim
-                shape[axis] = -1
-                scale, zero = scale.reshape(shape), zero.reshape(shape)
-            arrays[node.output[0]] = (values - zero) * scale
+    arrays = _parameters(graph)
     layers = []
     for node in _nodes_of_tokens(graph):
         if node.op_type == "Conv":
@@ -53,6 +45,30 @@ def read_onnx(path: Path) -> Layers:
             bias = arrays[node.input[2]] if len(node.input) > 2 else np.zeros(len(weight), np.float32)
             layers.append((weight, bias))
     return layers
+
+
+def _parameters(graph: "GraphProto") -> dict[str, np.ndarray]:
+    from onnx import numpy_helper
+
+    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    arrays = dict(stored)
+    for node in graph.node:
+        if not node.input or node.input[0] not in stored:
+            continue
+        if node.op_type == "Cast":  # weights that a bundle stores as float16
+            arrays[node.output[0]] = arrays.pop(node.input[0]).astype(np.float32)
+        elif node.op_type == "DequantizeLinear":
+            values, scale, *given = (stored[name].astype(np.float32) for name in node.input)
+            zero = given[0] if given else np.zeros_like(scale)  # bundles omit the zero point
+            axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
+            if scale.ndim:
+                shape = [1] * values.ndim
+                shape[axis] = -1
+                scale, zero = scale.reshape(shape), zero.reshape(shape)
+            arrays[node.output[0]] = (values - zero) * scale
+            for name in node.input:
+                arrays.pop(name, None)
+    return arrays
 
 
 def _nodes_of_tokens(graph: "GraphProto") -> "list[NodeProto]":
@@ -68,23 +84,6 @@ def _nodes_of_tokens(graph: "GraphProto") -> "list[NodeProto]":
             needed |= set(node.input)
             nodes.append(node)
     return nodes[::-1]
-
-
-def read_bundle(folder: Path) -> Layers:
-    """Read the convolutions of a bundle's vision graph, the first one reordered from BGR to RGB.
-
-    Raises:
-        BackboneError: the folder is not a bundle.
-    """
-    try:
-        bundle = Bundle.load(folder)
-    except BundleError as error:
-        raise BackboneError(str(error)) from None
-    layers = read_onnx(bundle.path / VISION_GRAPH)
-    if layers:
-        weight, bias = layers[0]
-        layers[0] = np.ascontiguousarray(weight[:, ::-1]), bias
-    return layers
 
 
 def read_tflite(path: Path) -> Layers:

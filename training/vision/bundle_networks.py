@@ -1,0 +1,77 @@
+"""The networks of a bundle's vision graph, to go on training from what a bundle has learned.
+
+The export keeps the names of the parameters, so a bundle holds its networks under the names of their state dict.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
+from smart_caption_ros.captioning.errors import BundleError
+from training.errors import BackboneError
+from training.vision.backbone import Backbone
+from training.vision.inverted_residuals import InvertedResiduals
+from training.vision.side_by_side import GRIDS, SideBySide
+from training.vision.weight_files import read_parameters
+
+PREFIX = "module.backbone."
+"""Before the names of the parameters in a vision graph."""
+
+
+def load_bundle_networks(folder: Path) -> Backbone:
+    """Construct the networks of a bundle: a grid backbone, or several side by side.
+
+    Args:
+        folder: the bundle; weights that it stores in fewer bits become float32.
+
+    Raises:
+        BackboneError: the folder is not a bundle, or its vision graph holds other networks than ours.
+    """
+    try:
+        bundle = Bundle.load(folder)
+    except BundleError as error:
+        raise BackboneError(str(error)) from None
+    found = {
+        name.removeprefix(PREFIX): torch.from_numpy(values.copy())
+        for name, values in read_parameters(bundle.path / VISION_GRAPH).items()
+        if name.startswith(PREFIX)
+    }
+    backbone = _construct(found, bundle)
+    if backbone is None:
+        raise BackboneError(f"{folder}: its vision graph has no networks of {', '.join(GRIDS)}")
+    backbone.load_state_dict({name: found[name] for name in backbone.state_dict()})
+    for grid in backbone.grids if isinstance(backbone, SideBySide) else [backbone]:
+        assert isinstance(grid, InvertedResiduals)
+        # The export has reordered the first convolution for BGR (InvertedResiduals.fold_channel_order).
+        first = grid.convolutions()[0].weight
+        first.data = first.data.flip(1)
+    return backbone.eval()
+
+
+def _construct(parameters: Mapping[str, Tensor], bundle: Bundle) -> Backbone | None:
+    """Construct the networks whose parameters have these names and shapes; None if there are none such."""
+    shapes = {name: values.shape for name, values in parameters.items()}
+    for grid in GRIDS.values():
+        if _shapes(network := grid()) == shapes:
+            return network
+    indices = {name.split(".")[1] for name in shapes if name.startswith("grids.")}
+    kinds = [_kind_of_grid(shapes, f"grids.{index}.") for index in sorted(indices, key=int)]
+    if not kinds or None in kinds:
+        return None
+    classes = bundle.class_names if any(name.startswith("yolox.") for name in shapes) else None
+    network = SideBySide([kind for kind in kinds if kind is not None], classes)
+    # A graph has the detector's constants as well.
+    return network if _shapes(network).items() <= shapes.items() else None
+
+
+def _kind_of_grid(shapes: Mapping[str, torch.Size], prefix: str) -> str | None:
+    own = {name.removeprefix(prefix): shape for name, shape in shapes.items() if name.startswith(prefix)}
+    return next((kind for kind, grid in GRIDS.items() if _shapes(grid()) == own), None)
+
+
+def _shapes(network: torch.nn.Module) -> dict[str, torch.Size]:
+    return {name: values.shape for name, values in network.state_dict().items()}
