@@ -21,6 +21,10 @@ CLASSES = ("cup", "chair", "person")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random captioner with a random detector that is sure of many things."""
     trained = tiny_trained(class_names=CLASSES)
+    # Exporters leave out parameters that are zeros or equal to others, which those of a trained network are not.
+    assert trained.backbone is not None
+    for parameter in trained.backbone.parameters():
+        parameter.data += 1e-3 * torch.randn_like(parameter)
     path = tmp_path_factory.mktemp("detecting") / "best.safetensors"
     trained.save(path)
     return path
@@ -88,16 +92,33 @@ def test_a_detector_may_be_left_out(checkpoint: Path, tmp_path: Path) -> None:
     assert [output.name for output in onnx.load(str(tmp_path / "bundle" / "vision.onnx")).graph.output] == ["tokens"]
 
 
-def test_training_may_begin_with_the_backbone_of_such_a_bundle(bundle: Path, checkpoint: Path) -> None:
+def test_training_may_begin_with_all_networks_of_such_a_bundle(bundle: Path, checkpoint: Path) -> None:
     from export.storage import round_to_float16
     from training.vision.released_weights import load_backbone
 
     trained = TrainedCaptioner.load(checkpoint).backbone
     assert isinstance(trained, SideBySide)
     round_to_float16(trained)
+    begun = load_backbone(bundle)
+    assert begun.options == trained.options
     image = torch.from_numpy(synthetic_images(1, 224))
     with torch.inference_mode():
-        torch.testing.assert_close(load_backbone(bundle)(image), trained.grids[0](image), atol=1e-3, rtol=0)
+        expected, found = trained.features(image), begun.features(image)
+    torch.testing.assert_close(found.tokens, expected.tokens, atol=1e-3, rtol=0)
+    assert expected.detections is not None
+    assert found.detections is not None
+    torch.testing.assert_close(found.detections.class_scores, expected.detections.class_scores, atol=1e-3, rtol=0)
+
+
+def test_several_networks_of_a_bundle_leave_no_room_for_others(bundle: Path, tmp_path: Path, data_dir: Path) -> None:
+    from training.configs.schema import ExperimentConfig, PhaseConfig
+    from training.data.flickr8k import Flickr8k
+    from training.data.visual_inputs import open_visual_inputs
+    from training.errors import ConfigError
+
+    config = ExperimentConfig("small", [PhaseConfig("xe", 1, 1e-3)], backbone=str(bundle), yolox="yolox_nano.onnx")
+    with pytest.raises(ConfigError, match="has several networks; leave out beside and yolox"):
+        open_visual_inputs(config, data_dir, Flickr8k(data_dir / "flickr8k"), {"train": [], "dev": []}, tmp_path)
 
 
 def test_float16_finds_the_same_within_its_precision(checkpoint: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def load_bundle_networks(folder: Path) -> Backbone:
     }
     backbone = _construct(found, bundle)
     if backbone is None:
-        raise BackboneError(f"{folder}: its vision graph has no networks of {', '.join(GRIDS)}")
+        raise BackboneError(f"{folder}: its vision graph does not hold all parameters of {' or '.join(GRIDS)}")
     backbone.load_state_dict({name: found[name] for name in backbone.state_dict()})
     for grid in backbone.grids if isinstance(backbone, SideBySide) else [backbone]:
         assert isinstance(grid, InvertedResiduals)
@@ -55,23 +55,21 @@ def load_bundle_networks(folder: Path) -> Backbone:
 def _construct(parameters: Mapping[str, Tensor], bundle: Bundle) -> Backbone | None:
     """Construct the networks whose parameters have these names and shapes; None if there are none such."""
     shapes = {name: values.shape for name, values in parameters.items()}
-    for grid in GRIDS.values():
-        if _shapes(network := grid()) == shapes:
-            return network
+    if kind := _kind_of_grid(shapes, ""):
+        return GRIDS[kind]()
     indices = {name.split(".")[1] for name in shapes if name.startswith("grids.")}
     kinds = [_kind_of_grid(shapes, f"grids.{index}.") for index in sorted(indices, key=int)]
     if not kinds or None in kinds:
         return None
     classes = bundle.class_names if any(name.startswith("yolox.") for name in shapes) else None
     network = SideBySide([kind for kind in kinds if kind is not None], classes)
-    # A graph has the detector's constants as well.
-    return network if _shapes(network).items() <= shapes.items() else None
+    return network if _has_parameters(shapes, "", network) else None
 
 
 def _kind_of_grid(shapes: Mapping[str, torch.Size], prefix: str) -> str | None:
-    own = {name.removeprefix(prefix): shape for name, shape in shapes.items() if name.startswith(prefix)}
-    return next((kind for kind, grid in GRIDS.items() if _shapes(grid()) == own), None)
+    return next((kind for kind, grid in GRIDS.items() if _has_parameters(shapes, prefix, grid())), None)
 
 
-def _shapes(network: torch.nn.Module) -> dict[str, torch.Size]:
-    return {name: values.shape for name, values in network.state_dict().items()}
+def _has_parameters(shapes: Mapping[str, torch.Size], prefix: str, network: torch.nn.Module) -> bool:
+    """Return whether there are all parameters of a network after ``prefix``."""
+    return all(shapes.get(prefix + name) == values.shape for name, values in network.state_dict().items())
