@@ -172,10 +172,10 @@ def measure_node(folder: Path, rate_hz: float, settings: Settings) -> dict[str, 
         if settings.bundle:
             ros += ["-p", f"bundle:={settings.bundle}"]
         caption_node, camera_node = (
-            stack.enter_context(NodeProcess(f"smart_caption_ros.nodes.{name}", given, folder / f"{name}.log"))
+            stack.enter_context(NodeProcess(f"smart_caption_ros.nodes.{name}_command", given, folder / f"{name}.log"))
             for name, given in (
-                ("caption_node", ros),
-                ("camera_node", ["-p", f"source:={folder}", "-p", f"rate_hz:={rate_hz}"]),
+                ("caption", ros),
+                ("camera", ["-p", f"source:={folder}", "-p", f"rate_hz:={rate_hz}"]),
             )
         )
         if not listener.spin(START_TIMEOUT_S, until_first=True):

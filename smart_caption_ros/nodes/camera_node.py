@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,13 @@ from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
 from smart_caption_ros.nodes.camera_node_parameters import CAMERA_NODE_PARAMETERS
 from smart_caption_ros.nodes.parameters import Parameters
-from smart_caption_ros.nodes.running import run_node
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
 
 IMAGE_TOPIC = "image"
 DETECTIONS_TOPIC = "detections"
 
 _POLL_S = 0.02
+_END_TIMEOUT_S = 5.0
 
 
 class CameraNode(Node):
@@ -77,10 +76,14 @@ class CameraNode(Node):
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
 
-    def close(self) -> None:
+    def interrupt(self) -> None:
         """Stop publishing."""
         self._stop.set()
-        self._player.join(timeout=5.0)  # a webcam driver may hang; the process ends all the same
+
+    def close(self) -> bool:
+        """Wait for the end of the last publication; return whether it came."""
+        self._player.join(timeout=_END_TIMEOUT_S)  # a webcam driver may hang
+        return not self._player.is_alive()
 
     def _run(self) -> None:
         try:
@@ -162,19 +165,3 @@ def detections_message(frame: Frame, header: Header) -> DetectedObjectArray:
 
 def _expanded(source: str) -> str:
     return str(Path(source).expanduser()) if source.startswith("~") else source
-
-
-def main(args: Sequence[str] | None = None) -> int:
-    """Run the camera node until its source ends, or until SIGINT or SIGTERM; `smart-caption-camera`.
-
-    Args:
-        args: command line with ROS arguments (`--ros-args ...`); None takes that of the process.
-
-    Returns:
-        The exit status: 1 when the source could not be opened or read, else 0.
-    """
-    return run_node("smart-caption-camera", CameraNode, args)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

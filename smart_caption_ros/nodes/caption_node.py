@@ -6,9 +6,9 @@ It configures and activates itself unless `autostart` is false. The callbacks he
 
 from __future__ import annotations
 
-import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -21,7 +21,7 @@ from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import ImageMessage
 from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS
-from smart_caption_ros.nodes.caption_worker import CaptionWorker, ReceivedImage
+from smart_caption_ros.nodes.caption_worker import CaptionWorker, InterruptedWorkError, ReceivedImage
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
 from smart_caption_ros.nodes.detection_input import DetectionInput
 from smart_caption_ros.nodes.diagnostics import DiagnosticsPublisher, NodeState, diagnostic_status
@@ -31,7 +31,6 @@ from smart_caption_ros.nodes.model_loading import LoadCaptioner, LoadCoverage, l
 from smart_caption_ros.nodes.node_statistics import Statistics
 from smart_caption_ros.nodes.outputs import Outputs
 from smart_caption_ros.nodes.parameters import Parameters
-from smart_caption_ros.nodes.running import run_node
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
 
 IMAGE_TOPIC = "image"
@@ -40,6 +39,7 @@ CAPTION_TOPIC = "robot/caption"
 
 _LOG_PERIOD_S = 5.0
 _PUBLISHER_POLL_S = 1.0
+_END_DELAY_S = 0.5
 
 
 class CaptionNode(LifecycleNode):
@@ -68,6 +68,9 @@ class CaptionNode(LifecycleNode):
         self._load_coverage = load_coverage
         self._failure = ""
         self._enabled = True
+        # Parameters, publishers and transitions change the inputs, each on another thread.
+        self._inputs_lock = threading.Lock()
+        self._receives = False
         self._latest_image: ImageMessage | None = None
         self._statistics = Statistics()
         self._settings = Parameters(
@@ -85,24 +88,34 @@ class CaptionNode(LifecycleNode):
         self.create_service(DescribeImage, "~/describe_image", self._on_describe_image, callback_group=describing)
         self.create_service(DescribeLatest, "~/describe_latest", self._on_describe_latest, callback_group=describing)
         self.create_service(SetBool, "~/enable", self._on_enable)
+        # A group of its own as well: a transition may load for minutes, and meanwhile lifecycle and parameter services
+        # answer. rclpy creates all of them in the node's default group.
+        transitions = MutuallyExclusiveCallbackGroup()
+        self._service_change_state.callback_group = transitions
+        transitions.add_entity(self._service_change_state)
         self._service_change_state.callback = refuse_invalid_transitions(self._service_change_state.callback)
         self._diagnostics = DiagnosticsPublisher(self, self._status, self._values["diagnostics_period_s"])
         # Steady time, so that a simulation that stands still does not stop the search for publishers.
         steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(_PUBLISHER_POLL_S, self._follow_publishers, clock=steady_clock)
         if self._values["autostart"]:
-            self._autostart_timer = self.create_timer(0.0, self._autostart, clock=steady_clock)
+            self._autostart_timer = self.create_timer(
+                0.0, self._autostart, callback_group=transitions, clock=steady_clock
+            )
 
     # Lifecycle
 
     @report_exceptions
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the model and create the publishers."""
-        bundle = self._values["bundle"]
+        values = self._values
+        bundle = values["bundle"]
         self.get_logger().info(f"loading the bundle {bundle}" if bundle else "loading the default bundle")
         started_s = time.monotonic()
         try:
-            model = self._worker.load(lambda: load_model(self._values, self._load_captioner, self._load_coverage))
+            model = self._worker.load(lambda: load_model(values, self._load_captioner, self._load_coverage))
+        except InterruptedWorkError:
+            return TransitionCallbackReturn.FAILURE
         except Exception as error:  # engines raise exceptions of any type, and the node can be configured again
             self.fail(str(error))
             return TransitionCallbackReturn.FAILURE
@@ -122,7 +135,9 @@ class CaptionNode(LifecycleNode):
         assert self._worker.outputs is not None
         result = super().on_activate(state)
         self._statistics.restart_window()
-        self._open_inputs()
+        with self._inputs_lock:
+            self._receives = True
+            self._open_inputs()
         self.get_logger().info(f"captioning {self._image_input.topic}, captions on {self._worker.outputs.topic}")
         return result
 
@@ -145,6 +160,9 @@ class CaptionNode(LifecycleNode):
         """Stop and free the model, from any state."""
         self._stop()
         self._release()
+        # A finalized node has no transition back. The request for this transition is answered first.
+        steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._end_timer = self.create_timer(_END_DELAY_S, self._end, clock=steady_clock)
         return super().on_shutdown(state)
 
     @report_exceptions
@@ -159,10 +177,18 @@ class CaptionNode(LifecycleNode):
         self._failure = failure
         self.get_logger().error(failure)
 
-    def close(self) -> None:
-        """Answer the image in progress, free the model and end all threads."""
+    def interrupt(self) -> None:
+        """Let the callbacks that wait for the model return; loading is not waited for."""
+        self._worker.interrupt()
+
+    def close(self) -> bool:
+        """Answer the image in progress, free the model and end all threads.
+
+        Returns:
+            Whether all threads have ended.
+        """
         self._close_inputs()
-        self._worker.close()
+        return self._worker.close()
 
     @property
     def _lifecycle(self) -> str:
@@ -180,6 +206,9 @@ class CaptionNode(LifecycleNode):
                 self.exit_status = 1
                 return
 
+    def _end(self) -> None:
+        self.exit_status = 0
+
     def _open_inputs(self) -> None:
         self._image_input.open(self._values["image_transport"])
         model = self._worker.model
@@ -187,8 +216,10 @@ class CaptionNode(LifecycleNode):
             self._detection_input.open(self._values["detection_type"], model.detection_classes)
 
     def _close_inputs(self) -> None:
-        self._image_input.close()
-        self._detection_input.close()
+        with self._inputs_lock:
+            self._receives = False
+            self._image_input.close()
+            self._detection_input.close()
         self._worker.discard_waiting()
         self._detections.clear()
 
@@ -244,8 +275,10 @@ class CaptionNode(LifecycleNode):
             reason = (
                 f"no image has arrived on {self._image_input.topic} yet"
                 if self._lifecycle == "active"
-                else f"the node is {self._lifecycle} and receives no images: activate it first"
+                else f"the node is {self._lifecycle} and receives no images"
             )
+            if self._lifecycle in ("unconfigured", "inactive"):
+                reason += ": activate it first"
             response.caption = Caption(
                 camera=self._values["camera"], status=Caption.STATUS_ERROR, status_message=reason
             )
@@ -270,8 +303,9 @@ class CaptionNode(LifecycleNode):
 
     def _follow_publishers(self) -> None:
         """Subscribe to the topics and types that are published now."""
-        if self._lifecycle == "active":
-            self._open_inputs()
+        with self._inputs_lock:
+            if self._receives:
+                self._open_inputs()
 
     def _status(self) -> DiagnosticStatus:
         model = self._worker.model
@@ -305,19 +339,3 @@ class CaptionNode(LifecycleNode):
             return topic
         detector = f"{captioner.detector.path} ({captioner.detector.layout})"
         return f"{topic}, else {detector}" if self._worker.detections_take_precedence else detector
-
-
-def main(args: Sequence[str] | None = None) -> int:
-    """Run the caption node until SIGINT or SIGTERM; `smart-caption-node`.
-
-    Args:
-        args: command line with ROS arguments (`--ros-args ...`); None takes that of the process.
-
-    Returns:
-        The exit status: 1 when the node could not start itself, else 0.
-    """
-    return run_node("smart-caption-node", CaptionNode, args)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

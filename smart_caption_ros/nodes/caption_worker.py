@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from rclpy.clock import ROSClock
 from rclpy.node import Node
@@ -29,6 +31,16 @@ from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.text import shortened
 
 _LOG_PERIOD_S = 5.0
+_END_TIMEOUT_S = 3.0
+
+T = TypeVar("T")
+
+
+class InterruptedWorkError(Exception):
+    """The process ends, and does not wait for work in progress."""
+
+    def __init__(self) -> None:
+        super().__init__("the node ends")
 
 
 @dataclass(frozen=True)
@@ -67,9 +79,11 @@ class CaptionWorker:
         self._detections = detections
         self._detection_input = detection_input
         self._model: LoadedModel | None = None
+        self._is_loading = False
         self._mailbox: Mailbox[ReceivedImage] = Mailbox()
         self._work_started_s: float | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="captioner")
+        self._interrupted: Future[None] = Future()
 
     @property
     def model(self) -> LoadedModel | None:
@@ -89,22 +103,46 @@ class CaptionWorker:
         return isinstance(clock, ROSClock) and clock.ros_time_is_active and not clock.now().nanoseconds
 
     def load(self, load: Callable[[], LoadedModel]) -> LoadedModel:
-        """Load a model on the thread and wait for it; raises what `load` raises."""
+        """Load a model on the thread and wait for it.
+
+        Raises:
+            InterruptedWorkError: the process ends; the loading goes on until it does.
+            Exception: what `load` raises.
+        """
 
         def loading() -> LoadedModel:
-            self._model = load()
+            self._is_loading = True
+            try:
+                self._model = load()
+            finally:
+                self._is_loading = False
             return self._model
 
-        return self._thread.submit(loading).result()
+        return self._result_of(self._thread.submit(loading))
 
     def unload(self) -> None:
-        """Free the model and its memory, after the image in progress."""
-        self._thread.submit(self._unload).result()
+        """Free the model and its memory, after the image in progress; :meth:`close` does it if the process ends."""
+        with suppress(InterruptedWorkError):
+            self._result_of(self._thread.submit(self._unload))
 
-    def close(self) -> None:
-        """Free the model and end the thread, after the image in progress."""
-        self._thread.submit(self._unload)
-        self._thread.shutdown()
+    def interrupt(self) -> None:
+        """Let the calls that wait for the thread raise InterruptedWorkError, now and from now on."""
+        if not self._interrupted.done():
+            self._interrupted.set_result(None)
+
+    def close(self) -> bool:
+        """Free the model and end the thread, after the image in progress.
+
+        Returns:
+            Whether the thread has ended; False where it still loads or captions after three seconds. Loading cannot be
+            interrupted, so that an interrupted load is not waited for.
+        """
+        if self._is_loading:
+            self._thread.shutdown(wait=False, cancel_futures=True)
+            return False
+        done, _ = wait([self._thread.submit(self._unload)], timeout=_END_TIMEOUT_S)
+        self._thread.shutdown(wait=bool(done), cancel_futures=True)
+        return bool(done)
 
     def put(self, image: ReceivedImage) -> bool:
         """Put an image into the mailbox.
@@ -122,8 +160,9 @@ class CaptionWorker:
         self._statistics.count_passed_over(self._mailbox.clear())
 
     def wait_until_idle(self) -> None:
-        """Wait until everything submitted so far is done."""
-        self._thread.submit(lambda: None).result()
+        """Wait until everything submitted so far is done, or until the process ends."""
+        with suppress(InterruptedWorkError):
+            self._result_of(self._thread.submit(lambda: None))
 
     def describe(self, image: ImageMessage, *, any_age: bool = False) -> Caption:
         """Caption one image and wait for the answer; never raises.
@@ -133,10 +172,11 @@ class CaptionWorker:
             any_age: caption it even if it is older than `max_age_s`.
         """
         try:
-            return self._thread.submit(self._answer, image, any_age=any_age).result().message
+            return self._result_of(self._thread.submit(self._answer, image, any_age=any_age)).message
         except Exception as error:  # a caller without an answer would wait for ever
             reason = f"the image cannot be answered: {type(error).__name__}: {shortened(str(error))}"
-            self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
+            if not isinstance(error, InterruptedWorkError):
+                self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
             camera = self._parameters.values["camera"]
             return message_without_text(Caption.STATUS_ERROR, reason, image.header, camera=camera)
 
@@ -148,6 +188,13 @@ class CaptionWorker:
         """
         values = self._parameters.values
         return values["prefer_detections"] or not values["detector"]
+
+    def _result_of(self, future: Future[T]) -> T:
+        futures: list[Future[Any]] = [future, self._interrupted]
+        wait(futures, return_when=FIRST_COMPLETED)
+        if not future.done():
+            raise InterruptedWorkError
+        return future.result()
 
     def _unload(self) -> None:
         self._model = None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import sys
+import tempfile
 import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from pathlib import Path
+from typing import NoReturn, Protocol
 
 import rclpy
 import typer
@@ -24,6 +25,7 @@ from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_f
 from smart_caption_ros.nodes.signals import EndSignals
 
 _POLL_S = 0.05  # longest delay until a signal is handled
+_CALLBACK_TIMEOUT_S = 3.0
 
 
 class RunnableNode(Protocol):
@@ -32,8 +34,15 @@ class RunnableNode(Protocol):
     exit_status: int | None
     """None while the node runs; the process ends with this status as soon as it is set."""
 
-    def close(self) -> None:
-        """Finish the work in progress and stop all threads; called once, after the last callback."""
+    def interrupt(self) -> None:
+        """Let callbacks in progress return soon; called once, before :meth:`close`."""
+
+    def close(self) -> bool:
+        """Finish the work in progress and stop all threads; called once, after the last callback.
+
+        Returns:
+            Whether all threads have ended; if not, the process ends without waiting for them.
+        """
 
 
 def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[str] | None) -> int:
@@ -71,32 +80,72 @@ def _run(name: str, make_node: Callable[[], RunnableNode], argv: list[str]) -> i
     logging.basicConfig(level=logging.WARNING, format=f"{name}: %(message)s")
     # Shared memory with room for images, for nodes that no launch file starts.
     os.environ.setdefault(PROFILE_VARIABLE, str(config_file(FAST_DDS_PROFILE)))
-    with contextlib.ExitStack() as stack:
-        # rclpy's own handlers shut the context down at once, while a node may still be starting or publishing.
-        signals = stack.enter_context(EndSignals())
+    _choose_log_folder(name)
+    # rclpy's own handlers shut the context down at once, while a node may still be starting or publishing.
+    with EndSignals() as signals:
         try:
             rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
-            stack.callback(rclpy.try_shutdown)
             node = make_node()
         except (RuntimeError, ValueError) as error:  # rclpy's errors are RuntimeErrors
             print(f"{name}: {error}", file=sys.stderr)
+            rclpy.try_shutdown()
             return 1
         assert isinstance(node, Node)
-        stack.callback(node.destroy_node)
-        stack.callback(node.close)
         # Four threads, so that lifecycle, services that wait for the engine, and diagnostics do not block one another.
         executor = MultiThreadedExecutor(num_threads=4)
         executor.add_node(node)
         ended = threading.Event()
         # The executor spins on a thread without a timeout, because every call of spin_once() rebuilds its wait set.
         spinning = threading.Thread(target=_spin, args=(executor, node, ended), name="executor", daemon=True)
-        stack.callback(spinning.join)
-        stack.callback(executor.shutdown)
-        stack.callback(ended.set)
         spinning.start()
         while node.exit_status is None and not signals.arrived:
             time.sleep(_POLL_S)
-        return node.exit_status or 0
+        status = 0 if node.exit_status is None or signals.arrived else node.exit_status
+        node.interrupt()
+        ended.set()
+        executor.shutdown()
+        spinning.join()
+        if not _wait_for_callbacks(executor):
+            _end_process(status)  # a callback hangs, and the node must not be destroyed under it
+        threads_have_ended = node.close()
+        node.destroy_node()
+        rclpy.try_shutdown()
+        if not threads_have_ended:
+            _end_process(status)
+        return status
+
+
+def _choose_log_folder(name: str) -> None:
+    """Let ROS log to a temporary folder where its own cannot be written; rclpy.init() would fail."""
+    folder = Path(os.environ.get("ROS_LOG_DIR") or Path(os.environ.get("ROS_HOME") or "~/.ros", "log"))
+    try:
+        folder = folder.expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+        writable = os.access(folder, os.W_OK)
+    except (OSError, RuntimeError):  # RuntimeError: there is no home folder
+        writable = False
+    if not writable:
+        os.environ["ROS_LOG_DIR"] = tempfile.mkdtemp(prefix="ros_log_")
+        print(f"{name}: {folder} cannot be written; ROS logs to {os.environ['ROS_LOG_DIR']}", file=sys.stderr)
+
+
+def _wait_for_callbacks(executor: MultiThreadedExecutor) -> bool:
+    """Wait for the callbacks in progress, which rclpy's shutdown() does not; return whether they have ended.
+
+    A callback that publishes after the context was shut down would print an exception.
+    """
+    pool = executor._executor
+    waiting = threading.Thread(target=pool.shutdown, daemon=True)
+    waiting.start()
+    waiting.join(_CALLBACK_TIMEOUT_S)
+    return not waiting.is_alive()
+
+
+def _end_process(status: int) -> NoReturn:
+    """End the process although threads run: Python would wait for a model that loads, or a driver that hangs."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _spin(executor: MultiThreadedExecutor, node: Node, ended: threading.Event) -> None:

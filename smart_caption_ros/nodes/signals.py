@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def ended_at_once() -> Iterator[None]:
+    """End the process with status 0 when one of these signals arrives; to be entered on the main thread.
+
+    For the start of a command, before there is anything to finish: the imports take most of a second, and a
+    KeyboardInterrupt in one of them would print a traceback. :class:`EndSignals` may be entered inside.
+    """
+    before = [signal.signal(number, lambda *ignored: os._exit(0)) for number in _SIGNALS]
+    try:
+        yield
+    finally:
+        for number, handler in zip(_SIGNALS, before, strict=True):
+            signal.signal(number, handler)
 
 
 class EndSignals:

@@ -41,8 +41,12 @@ class Ticking(Node):
     def tick(self) -> None:
         raise NotImplementedError
 
-    def close(self) -> None:
+    def interrupt(self) -> None:
+        assert not self.closed
+
+    def close(self) -> bool:
         self.closed += 1
+        return True
 
 
 def run(node_type: type[Ticking]) -> tuple[int, Ticking]:

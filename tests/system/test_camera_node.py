@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.needs_ros
 
-CAMERA = "smart_caption_ros.nodes.camera_node"
+CAMERA = "smart_caption_ros.nodes.camera_command"
 EVERYTHING = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 SHADES = (10, 20, 30)
 PHOTOGRAPH = Path(__file__).resolve().parents[2] / "docs" / "images" / "demo.jpg"

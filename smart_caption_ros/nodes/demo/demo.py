@@ -71,10 +71,10 @@ def _run(options: DemoOptions, console: Console, logs: Path, signals: EndSignals
         report = DemoReport(options.output)
         stack.callback(report.close)
         caption_node, camera_node = processes = [
-            stack.enter_context(NodeProcess(f"smart_caption_ros.nodes.{name}", arguments, logs / f"{name}.log"))
+            stack.enter_context(NodeProcess(f"smart_caption_ros.nodes.{name}_command", arguments, logs / f"{name}.log"))
             for name, arguments in (
-                ("caption_node", caption_node_arguments(plan)),
-                ("camera_node", camera_node_arguments(options.source, options.rate_hz, plan)),
+                ("caption", caption_node_arguments(plan)),
+                ("camera", camera_node_arguments(options.source, options.rate_hz, plan)),
             )
         ]
         listener = stack.enter_context(DemoListener(console, plan, report, signals))
