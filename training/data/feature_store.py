@@ -15,7 +15,6 @@ In version 2 of the format, an image may lack what its source did not have. Wher
 entry has ``"boxes": false``. A store without such images has version 1, which earlier releases read.
 """
 
-import mmap
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ import torch
 from numpy.typing import NDArray
 
 from training.data.json_files import read_json
+from training.data.mapped_arrays import MappedArray, MappedMemory
 from training.data.regions import Regions, checked_regions
 from training.data.visual_batches import VisualBatch
 from training.errors import DataError
@@ -65,6 +65,7 @@ class FeatureStore:
                 raise DataError(f"{shard_file(folder, number, 'json')}: no such file, though later shards are there")
             rows = self._index.append(number, index)
             self._shards.append(_Shard(folder, number, rows, self.width))
+        self._memory = MappedMemory([shard.tokens for shard in self._shards])
 
     @property
     def shards(self) -> int:
@@ -87,8 +88,9 @@ class FeatureStore:
         width, height = index.sizes[2 * place : 2 * place + 2]
         where = _where(self.folder, shard, image)
         size = (width, height) if width else None
-        boxes = arrays.boxes.array[rows] if index.has_boxes[place] else None
-        return checked_regions(where, self.width, arrays.tokens.array[rows], boxes, size)
+        tokens, boxes = arrays.tokens.array[rows], arrays.boxes.array[rows] if index.has_boxes[place] else None
+        self._memory.count(tokens.nbytes)
+        return checked_regions(where, self.width, tokens, boxes, size)
 
     def select(self, images: Sequence[str]) -> "StoredBatches":
         """Prepare the reading of batches of images.
@@ -100,7 +102,7 @@ class FeatureStore:
             DataError: an image is missing.
         """
         places = np.array([self._place(image) for image in images], np.int64)
-        return StoredBatches(self.folder, self.width, self._shards, self._index, images, places)
+        return StoredBatches(self.folder, self.width, self._shards, self._index, images, places, self._memory)
 
     def _place(self, image: str) -> int:
         if (place := self._index.places.get(image)) is None:
@@ -123,9 +125,11 @@ class StoredBatches:
         index: "_Index",
         images: Sequence[str],
         places: np.ndarray,
+        memory: MappedMemory,
     ) -> None:
         """Select the entries ``places`` of the index, those of ``images``."""
         self._folder, self._width, self._shards, self._images = folder, width, shards, images
+        self._memory = memory
         self._shard, self._start, self._rows = (
             np.asarray(values)[places] for values in (index.shards, index.starts, index.rows)
         )
@@ -156,6 +160,7 @@ class StoredBatches:
             tokens[row, :count], boxes[row, :count] = shard.tokens.array[own], shard.boxes.array[own]
             if count < most:
                 tokens[row, count:] = boxes[row, count:] = 0
+        self._memory.count(tokens.nbytes)
         self._check_finite(places, tokens, boxes)
         sizes = self._sizes[places].astype(np.float32)
         boxes /= np.where(sizes > 0, sizes, 1)[:, None, [0, 1, 0, 1]]
@@ -222,31 +227,8 @@ class _Shard:
     """The arrays of a shard, tokens and boxes."""
 
     def __init__(self, folder: Path, number: int, rows: int, width: int) -> None:
-        self.tokens = _Mapped(shard_file(folder, number, "tokens.npy"), (rows, width), np.float16)
-        self.boxes = _Mapped(shard_file(folder, number, "boxes.npy"), (rows, 4), np.float32)
-
-
-class _Mapped:
-    """The array of an npy file as a memory map."""
-
-    def __init__(self, path: Path, shape: tuple[int, int], dtype: type) -> None:
-        try:
-            mapped: Any = np.load(path, mmap_mode="r", allow_pickle=False)
-        except FileNotFoundError:
-            raise DataError(f"{path}: no such file, though its index is there") from None
-        except (OSError, ValueError, EOFError) as error:
-            raise DataError(f"{path} is cut short or no array ({error})") from None
-        if mapped.shape != shape or mapped.dtype != dtype:
-            raise DataError(f"{path}: {mapped.dtype} {mapped.shape} instead of {np.dtype(dtype)} {shape}")
-        self.array: NDArray[Any] = mapped.view(np.ndarray)  # slices of a memmap object take several times as long
-        self._map: mmap.mmap = mapped.base
-        self._offset, self._row_bytes = mapped.offset, mapped.strides[0]
-
-    def will_need(self, start: int = 0, stop: int | None = None) -> None:
-        """Let the system read rows ahead, instead of one page after the other when they are touched."""
-        stop = len(self.array) if stop is None else stop
-        first = (self._offset + start * self._row_bytes) & -mmap.PAGESIZE
-        self._map.madvise(mmap.MADV_WILLNEED, first, self._offset + stop * self._row_bytes - first)
+        self.tokens = MappedArray(shard_file(folder, number, "tokens.npy"), (rows, width), np.float16)
+        self.boxes = MappedArray(shard_file(folder, number, "boxes.npy"), (rows, 4), np.float32)
 
 
 def _all_finite(halves: NDArray[np.float16]) -> bool:

@@ -254,7 +254,7 @@ def test_a_damaged_store_is_refused_with_the_file(
         FeatureStore(folder)
 
 
-def test_reading_from_a_store_of_4_gb_takes_less_than_200_mb(tmp_path: Path) -> None:
+def test_reading_500_mb_from_a_store_of_4_gb_takes_less_than_350_mb(tmp_path: Path) -> None:
     folder, images, rows, width = tmp_path / "store", 20_000, 50, 2048
     with StoreWriter(folder, SOURCE, width):
         pass
@@ -265,8 +265,13 @@ def test_reading_from_a_store_of_4_gb_takes_less_than_200_mb(tmp_path: Path) -> 
             stream.truncate(stream.tell() + images * rows * columns * np.dtype(dtype).itemsize)  # a hole in the file
     index = [{"id": f"{image}", "rows": rows, "width": 640, "height": 480} for image in range(images)]
     (folder / "shard-00000.json").write_text(json.dumps({"images": index}))
-    code = f"store = FeatureStore(Path({str(folder)!r}))\nfor image in range(0, 20000, 400): store.read(str(image))\n"
-    code += "batches = store.select([str(image) for image in range(20000)])\n"
-    code += "for image in range(0, 20000, 400): batches.read(np.array([image, image + 7]))"
+    code = f"""
+store = FeatureStore(Path({str(folder)!r}))
+for image in range(0, 20000, 400):
+    store.read(str(image))
+batches = store.select([str(image) for image in range(20000)])
+for start in range(0, 2500, 50):
+    batches.read(np.arange(start, start + 50))
+"""
     assert (folder / "shard-00000.tokens.npy").stat().st_size > 4e9
-    assert peak_growth_mb(code, "import numpy as np\nfrom training.data.feature_store import FeatureStore") < 200
+    assert peak_growth_mb(code, "import numpy as np\nfrom training.data.feature_store import FeatureStore") < 350
