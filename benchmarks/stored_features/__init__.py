@@ -1,0 +1,1 @@
+"""Parts of the benchmark of large data (:mod:`benchmarks.large_data`)."""
