@@ -28,7 +28,8 @@ from benchmarks.training_steps.sides import MeasurementError, Side, describe_com
 from benchmarks.training_steps.tables import markdown
 from smart_caption_ros.files import write_text_atomically
 from training.command_line import DeviceOption, JsonOption, ThreadsOption, run_command
-from training.engine.distributed import DeviceError, check_compiler, choose_device, has_bf16_instructions
+from training.engine.distributed import DeviceError, check_compiler, choose_device
+from training.engine.precision import choose_precision
 from training.errors import ConfigError
 from training.paths import CHECKOUT
 
@@ -96,16 +97,19 @@ def measure(
     # An epoch has more steps than are measured.
     batches = max(extent.all_steps, teaching_steps) + 1
     images = max([images, *(phase.phase.images_per_batch * batches for phase in chosen)])
-    chosen_precision = chosen[0].experiment.precision
-    bf16 = chosen_precision == "bf16" or (chosen_precision == "auto" and has_bf16_instructions(where))
-    setting = Setting(str(where), bf16, threads, against, published, extent)
+    if threads:
+        torch.set_num_threads(threads)
+    # Chosen once, so that all sides compute in the same precision.
+    chosen_precision = choose_precision(chosen[0].experiment, where).precision
+    chosen = [phase.in_precision(chosen_precision) for phase in chosen]
+    setting = Setting(str(where), chosen_precision == "bf16", threads, against, published, extent)
     result = {
         **describe_environment(seed),
         "commit": describe_commit(),
         "device": torch.cuda.get_device_name(where) if on_gpu else "CPU",
-        "precision": "bf16" if bf16 else "fp32",
+        "precision": chosen_precision,
         "compile": compiled,
-        "threads": threads or torch.get_num_threads(),
+        "threads": torch.get_num_threads(),
         "experiment": chosen[0].experiment.name,
         "model": chosen[0].experiment.model,
         "data": asdict(size := DataSize(images, words, tokens, token_width)),

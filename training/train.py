@@ -49,7 +49,7 @@ def train(
     except (ConfigError, DeviceError) as error:
         problem = error
     # Only connected processes can agree on one of them to report the problem.
-    processes = Processes(chosen, plan.precision if plan else "fp32")
+    processes = Processes(chosen)
     status = _report_errors(processes, plan, problem, run)
     processes.close()
     return status

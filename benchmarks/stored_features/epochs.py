@@ -69,7 +69,7 @@ def start(setting: Measurement) -> tuple[CaptioningTask, dict[str, float]]:
         "large-data",
     )
     seconds, before = {}, time.perf_counter()
-    processes = Processes(torch.device("cpu"), "fp32")
+    processes = Processes(torch.device("cpu"))
     task = CaptioningTask(config, setting.folder, setting.folder / "cache", processes)
     seconds["data_and_model"] = time.perf_counter() - before
     for phase in reversed(range(len(OBJECTIVES))):  # cross-entropy last: it is the objective of the epochs

@@ -4,6 +4,7 @@ Imports nothing of ``training`` by itself, because the process may run another c
 """
 
 import importlib
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,10 @@ def _build(options: dict[str, Any], data: Path, folder: Path, device: str) -> An
     """Build the trainer of commits since the tasks."""
     distributed = _module("training.engine.distributed")
     config = _module("training.engine.experiment").parse_experiment(options, "experiment")
-    processes = distributed.Processes(distributed.choose_device(device), config.precision)
+    arguments = [distributed.choose_device(device)]
+    if "precision" in inspect.signature(distributed.Processes).parameters:  # before the trainer chose it
+        arguments.append(config.precision)
+    processes = distributed.Processes(*arguments)
     return _module("training.engine.trainer").Trainer(config, data, folder, folder / "cache", processes)
 
 

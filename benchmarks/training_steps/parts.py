@@ -50,6 +50,9 @@ PLACES: dict[str, tuple[str, ...]] = {
         "training.averaging:WeightAverage.update",
     ),
     "logging": (
+        "training.engine.results:ResultReader.read",
+        "training.engine.reporting:RunReport.advance",
+        "training.engine.reporting:RunReport.log",
         "training.engine.reporting:RunReport.step",
         "training.reporting:RunReport.step",
     ),

@@ -52,6 +52,10 @@ class MeasuredPhase:
         phase = replace(TEACHING, images_per_batch=self.phase.images_per_batch)
         return replace(self, experiment=replace(self.experiment, phases=[phase]))
 
+    def in_precision(self, precision: str) -> "MeasuredPhase":
+        """Return the same experiment in another precision."""
+        return replace(self, experiment=replace(self.experiment, precision=precision))
+
     def options(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return the experiment as plain keys and values, without those that have their default.
 

@@ -72,6 +72,7 @@ def write_config(path: Path, **changes: object) -> Path:
         "backbone": "mobilenetv2_float32.onnx",
         "precision": "fp32",
         "checkpoint_minutes": 0,
+        "log_every": 1,
         "model": {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.1},
         "data": {"minimum_count": 1, "max_words": 12},
         "phases": [

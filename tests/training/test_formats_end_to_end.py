@@ -17,6 +17,7 @@ from training import evaluate, features
 from training.data.feature_extraction import VISION_GRAPH_TOKENS
 from training.data.karpathy import Karpathy
 from training.engine.checkpoint_captions import CheckpointCaptioner
+from training.engine.dev_scores import DevScores
 from training.engine.experiment import load_run
 from training.engine.tasks.captioning import CaptioningTask
 from training.engine.trained_captioner import TrainedCaptioner
@@ -108,10 +109,10 @@ def test_a_stopped_run_on_features_resumes_to_the_same_weights(
     first = Trainer(config, data, folder / "run", folder / "cache")
     scores = iter([first.task.evaluate])
 
-    def scores_once() -> dict[str, float]:
+    def scores_once(epochs_left: int) -> DevScores:
         if (score := next(scores, None)) is None:
             raise KeyboardInterrupt
-        return score()
+        return score(epochs_left)
 
     monkeypatch.setattr(first.task, "evaluate", scores_once)
     with pytest.raises(KeyboardInterrupt):

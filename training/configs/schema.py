@@ -298,11 +298,15 @@ class TrainingConfig:
     """A key of :data:`training.engine.tasks.TASKS`."""
     seed: Int = 1
     precision: Str = "auto"
-    """``fp32``, ``bf16`` (autocast), or ``auto``: bf16 where the device multiplies it natively."""
+    """``fp32``, ``bf16`` (autocast), or ``auto``: the faster one, see :mod:`training.engine.precision`."""
     compile: Bool = False
     """Compile the modules with torch.compile, which takes some minutes and makes the steps faster."""
     checkpoint_minutes: Float = 3.0
-    """Time between checkpoints; one is also written after every epoch."""
+    """Least time between checkpoints; one is also written after every epoch."""
+    log_every: Int = 10
+    """Number of steps between readings of loss, reward and gradient norms, which wait for the device and the other
+    processes. TensorBoard gets their means over these steps. A loss that is not finite ends the run at the next
+    reading, and checkpoints within an epoch are written after a reading."""
     data: DataConfig = field(default_factory=DataConfig)
 
     def __post_init__(self) -> None:
@@ -316,6 +320,7 @@ class TrainingConfig:
         if self.precision not in ("auto", "fp32", "bf16"):
             raise ValueError(f"precision must be auto, fp32 or bf16, not {self.precision!r}")
         _check_not_negative(self, "seed")
+        _check_at_least_1(self, "log_every")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)

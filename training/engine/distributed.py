@@ -1,23 +1,28 @@
-"""Device, precision and processes of a run, by Lightning Fabric.
+"""Device, precision and processes of a run.
 
 A run is one process on the CPU or a GPU, or as many as torchrun starts on one machine or several; the calls and the
 results are the same. Every process has the whole model and all captions, and computes a part of each batch.
 """
 
-import logging
+import gc
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
+from functools import partial
+from itertools import islice
 from typing import Any, NoReturn, TypeVar
 
 import torch
-from lightning_fabric import Fabric
-from lightning_fabric.plugins.environments import ClusterEnvironment, LightningEnvironment, TorchElasticEnvironment
-from lightning_fabric.strategies import DDPStrategy
-from lightning_fabric.wrappers import _FabricModule
+
+# Functions of this module have the connected group as a default argument if they are first imported after it exists, as
+# DistributedDataParallel does: it would then never be closed.
+import torch.distributed.nn.functional
 from torch import Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils._pytree import tree_map_only
 
 from training.engine.allocator import keep_freed_memory
 
@@ -27,9 +32,6 @@ T = TypeVar("T")
 # has died, not this limit.
 TIMEOUT = timedelta(hours=6)
 
-_LOCAL = (("LOCAL_RANK", "0"), ("LOCAL_WORLD_SIZE", "1"))
-"""Variables in which torchrun tells a process its place on its machine, and their values without torchrun."""
-
 
 class DeviceError(Exception):
     """The device or the processes asked for do not exist; the message says what to do."""
@@ -37,13 +39,6 @@ class DeviceError(Exception):
 
 class OtherProcessError(Exception):
     """Another process of the run failed, and reports the reason."""
-
-
-def has_bf16_instructions(device: torch.device) -> bool:
-    """Return whether a device has bf16 matrix instructions, so that autocast saves time."""
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def choose_device(name: str) -> torch.device:
@@ -56,7 +51,7 @@ def choose_device(name: str) -> torch.device:
     Raises:
         DeviceError: there is no such device, or there are fewer devices than processes.
     """
-    rank, processes = (int(os.environ.get(key, default)) for key, default in _LOCAL)
+    rank, processes = _local_place()
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "cpu" or (name == "auto" and count < processes):
         return torch.device("cpu")
@@ -75,6 +70,11 @@ def choose_device(name: str) -> torch.device:
     return torch.device("cuda", index)
 
 
+def _local_place() -> tuple[int, int]:
+    """Return the number of this process on its machine and the number of processes there, as torchrun tells them."""
+    return int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
 def check_compiler(device: torch.device) -> None:
     """Check that torch.compile works here, before minutes of preparation.
 
@@ -91,42 +91,29 @@ def check_compiler(device: torch.device) -> None:
 class Processes:
     """Device, precision and processes of a run."""
 
-    def __init__(self, device: torch.device, precision: str) -> None:
+    def __init__(self, device: torch.device) -> None:
         """Connect to the other processes that torchrun has started, if any.
 
         Args:
             device: device of this process.
-            precision: ``fp32``, ``bf16`` or ``auto``, as in an experiment file.
         """
-        logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
-        self.on_this_machine = 1
-        """Number of processes on this machine."""
-        environment: ClusterEnvironment = LightningEnvironment()
-        if TorchElasticEnvironment.detect():
-            self.on_this_machine, environment = int(os.environ["LOCAL_WORLD_SIZE"]), TorchElasticEnvironment()
         self.device = device
+        self.bf16 = False
+        """Whether :meth:`autocast` computes in bf16; the same in all processes."""
         if device.type == "cpu":
             keep_freed_memory()
-        self.count = environment.world_size()
-        """Number of processes on all machines."""
-        self.bf16 = precision == "bf16" or (precision == "auto" and has_bf16_instructions(device))
-        on_gpu = device.type == "cuda"
-        strategy = DDPStrategy(
+        else:
+            torch.cuda.set_device(device)
+        by_torchrun = distributed.is_torchelastic_launched()
+        if by_torchrun:
             # Errors, losses and files are sent from CPU to CPU, so that no GPU waits for them.
-            process_group_backend="cpu:gloo,cuda:nccl" if on_gpu else "gloo",
-            timeout=TIMEOUT,
-            broadcast_buffers=False,  # the trainer synchronises those whose policy says so
-        )
-        self._fabric = Fabric(
-            accelerator="cuda" if on_gpu else "cpu",
-            devices=[device.index] if on_gpu and self.count == 1 else self.on_this_machine,
-            num_nodes=max(1, self.count // self.on_this_machine),
-            strategy=strategy if self.count > 1 else "auto",
-            precision="bf16-mixed" if self.bf16 else "32-true",
-            plugins=[environment],
-        )
-        self._fabric.launch()
-        self.rank = self._fabric.global_rank
+            distributed.init_process_group("gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl", timeout=TIMEOUT)
+        self.rank = distributed.get_rank() if by_torchrun else 0
+        """Number of this process, from 0."""
+        self.count = distributed.get_world_size() if by_torchrun else 1
+        """Number of processes on all machines."""
+        self._local_rank, self.on_this_machine = _local_place() if by_torchrun else (0, 1)
+        """Number of this process on its machine, and number of processes there."""
         self._all_failed = False
 
     @property
@@ -141,6 +128,9 @@ class Processes:
                 # torchrun ends all processes when the first one has ended: wait for the one that reports the reason.
                 with suppress(RuntimeError):
                     distributed.all_reduce(torch.zeros(1))
+            # The group's threads end with the last reference to it, and wrapped modules refer to it. They
+            # must end before Python: a thread that releases a tensor while Python finalizes aborts the process.
+            gc.collect()
             distributed.destroy_process_group()
 
     def is_lost_connection(self, error: RuntimeError) -> bool:
@@ -149,26 +139,57 @@ class Processes:
 
     # -- the model -----------------------------------------------------------------------------------------
 
-    def wrap(self, module: nn.Module) -> _FabricModule:
-        """Move a module to the device; its forward has the run's precision, its backward sums over all processes."""
-        return self._fabric.setup_module(module)
+    def wrap(self, module: nn.Module) -> nn.Module:
+        """Move a module to the device; the backward pass of its results sums the gradients over all processes.
+
+        The sum of a part of the gradients begins as soon as they are there, while the backward pass goes on.
+        """
+        module.to(self.device)
+        if self.count == 1:
+            return module
+        with warnings.catch_warnings():
+            # The option that new versions recommend, forward_sync_buffers, also copies buffers once at the beginning.
+            warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
+            return DistributedDataParallel(
+                module,
+                device_ids=[self.device] if self.device.type == "cuda" else None,
+                broadcast_buffers=False,  # the trainer synchronises those whose policy says so
+                gradient_as_bucket_view=True,  # saves a copy of all gradients
+            )
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Compute in the run's precision; for modules that are not called through :meth:`wrap`."""
-        return self._fabric.autocast()
+        """Compute in the run's precision."""
+        return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
 
-    def without_gradient_sum(self, module: _FabricModule) -> AbstractContextManager[Any]:
+    def seed(self, seed: int) -> None:
+        """Seed the random numbers of torch on the CPU and on the device."""
+        # torch.manual_seed() seeds all kinds of devices, at a hundred times the cost where there are none.
+        torch.default_generator.manual_seed(seed)
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+
+    def without_gradient_sum(self, module: nn.Module) -> AbstractContextManager[Any]:
         """Keep the gradients of the passes inside in this process; the next backward pass outside sums them, too."""
-        return self._fabric.no_backward_sync(module)
+        return module.no_sync() if isinstance(module, DistributedDataParallel) else nullcontext()
 
     def backward(self, loss: Tensor) -> None:
         """Add the gradient of the sum of all processes' losses to the parameters of every process."""
-        # The strategy divides the sum of the gradients by the number of processes.
-        self._fabric.backward(loss * self.count)
+        # DistributedDataParallel divides the sum of the gradients by the number of processes.
+        (loss * self.count).backward()
+
+    def pin(self, batch: T) -> T:
+        """Copy the tensors of a batch to memory from which a GPU reads by itself; called by the threads that read."""
+        if self.device.type == "cpu":
+            return batch
+        pinned: T = tree_map_only(Tensor, Tensor.pin_memory, batch)
+        return pinned
 
     def to_device(self, batch: T) -> T:
-        """Move the tensors of a batch to the device."""
-        return self._fabric.to_device(batch)
+        """Move the tensors of a batch to the device, in the background if they are from :meth:`pin`."""
+        if self.device.type == "cpu":
+            return batch
+        moved: T = tree_map_only(Tensor, lambda tensor: tensor.to(self.device, non_blocking=True), batch)
+        return moved
 
     # -- the processes -------------------------------------------------------------------------------------
 
@@ -192,7 +213,11 @@ class Processes:
         """Call ``function`` in the first process and return its result in all; tensors must be on the CPU."""
         with self.fail_in_all():
             value = function() if self.is_first else None
-        return self._fabric.broadcast(value)  # type: ignore[return-value]
+        if self.count == 1:
+            return value  # type: ignore[return-value]
+        values: list[Any] = [value]
+        distributed.broadcast_object_list(values, src=0, device=torch.device("cpu"))
+        return values[0]
 
     def broadcast_tensors(self, tensors: Iterable[Tensor]) -> None:
         """Overwrite tensors, in place, with those of the first process."""
@@ -205,7 +230,7 @@ class Processes:
 
         For functions that write a file which the other processes then find.
         """
-        mine = 0 if self.is_first else 1 if self._fabric.local_rank == 0 else 2
+        mine = 0 if self.is_first else 1 if self._local_rank == 0 else 2
         for turn in range(3):
             with self.fail_in_all():
                 if turn == mine:
@@ -223,15 +248,56 @@ class Processes:
         try:
             yield
         except Exception as error:
-            if self.count == 1:
-                raise
             failure = error
+        self._announce(failure)()
+
+    def in_all(self, values: Iterator[T]) -> Iterator[T]:
+        """Yield the values of an iterator, as many in every process, until it fails in one process.
+
+        The processes agree about a value while the value before it is used, so that they do not wait for each other.
+
+        Raises:
+            OtherProcessError: as :meth:`fail_in_all`.
+        """
         if self.count == 1:
+            yield from values
             return
+        taken, agree = self._take(values)
+        while True:
+            agree()
+            if not taken:
+                return
+            following, agree = self._take(values)
+            yield taken[0]
+            taken = following
+
+    def _take(self, values: Iterator[T]) -> tuple[list[T], Callable[[], None]]:
+        """Take at most one value of an iterator, and announce whether that failed."""
+        try:
+            return list(islice(values, 1)), self._announce(None)
+        except Exception as error:
+            return [], self._announce(error)
+
+    def _announce(self, failure: Exception | None) -> Callable[[], None]:
+        """Tell the other processes in the background whether this one has failed.
+
+        Args:
+            failure: error of this process; None if it has not failed.
+
+        Returns:
+            A function that waits for the announcements of all processes, and raises the errors of :meth:`fail_in_all`.
+        """
+        if self.count == 1:
+            return partial(_raise, failure)
         first = torch.tensor(self.rank if failure else self.count)
-        distributed.all_reduce(first, distributed.ReduceOp.MIN)
-        if first < self.count:
-            self._fail(failure, int(first))
+        sent = distributed.all_reduce(first, distributed.ReduceOp.MIN, async_op=True)
+
+        def agree() -> None:
+            sent.wait()
+            if first < self.count:
+                self._fail(failure, int(first))
+
+        return agree
 
     def fail(self, error: Exception) -> NoReturn:
         """Raise an error that all processes have found at the same place; only the first process reports it."""
@@ -242,3 +308,8 @@ class Processes:
         if error and self.rank == first:
             raise error
         raise OtherProcessError(f"process {first} failed") from error
+
+
+def _raise(error: Exception | None) -> None:
+    if error is not None:
+        raise error

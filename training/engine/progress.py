@@ -23,7 +23,7 @@ class Progress:
     step: int = 0
     """Number of finished steps of the epoch."""
     loss_sum: float = 0.0
-    """Sum of the losses of these steps."""
+    """Sum of the losses of these steps; between readings of the losses, that of the steps that were read."""
     reward_sum: float | None = None
     """Sum of their rewards; None if the objective has no reward."""
     learning_rates: dict[str, float] = field(default_factory=dict)
@@ -42,6 +42,8 @@ class Progress:
     """Number of finished steps of the whole run."""
     seconds: float = 0.0
     """Time spent on this epoch."""
+    precision: str = ""
+    """``fp32`` or ``bf16``; empty for a new run and in checkpoints of earlier versions."""
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "Progress":

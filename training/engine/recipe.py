@@ -50,14 +50,7 @@ class Recipe:
         self.runs: list[PlannedRun] = []
         for index, raw in enumerate(config.runs):
             self.runs.append(self._plan(raw, f"{where}: runs[{index}]"))
-        if len({run.config.precision for run in self.runs}) > 1:
-            raise ConfigError(f"{where}: runs: expected one precision for all runs")
         self._check_average(where)
-
-    @property
-    def precision(self) -> str:
-        """Precision of all runs."""
-        return self.runs[0].config.precision
 
     @property
     def result(self) -> Path:

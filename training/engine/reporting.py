@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from types import TracebackType
 from typing import Any
 
@@ -15,8 +16,8 @@ from smart_caption_ros.files import write_text_atomically
 from training.configs.schema import TrainingConfig
 from training.engine.dev_scores import DevScores
 from training.engine.progress import Plan, Progress
+from training.engine.results import StepResult
 from training.engine.run_folder import LOG
-from training.engine.step import StepResult
 
 
 class _RunBar(tqdm):
@@ -63,27 +64,40 @@ class RunReport:
         self._bar.close()
         self._writer.close()
 
-    def step(self, result: StepResult, rates: Mapping[str, float], speed: float) -> None:
-        """Report a step.
+    def message(self, text: str) -> None:
+        """Print a sentence above the progress bar."""
+        tqdm.write(text)
+
+    def begin_epoch(self) -> None:
+        """Name the epoch beside the progress bar."""
+        phase = self._plan.phases[self._progress.phase]
+        self._bar.set_description(f"{phase.name} {self._progress.epoch + 1}/{phase.epochs}")
+
+    def advance(self) -> None:
+        """Move the progress bar by a step."""
+        self._bar.update()
+
+    def log(self, results: Sequence[StepResult], images_per_second: float) -> None:
+        """Report the means of the last steps, of which the progress has the sums and the learning rates.
 
         Args:
-            result: loss, reward and gradient norms of the step.
-            rates: learning rates by module.
-            speed: images per second.
+            results: of one step or more.
+            images_per_second: speed of these steps.
         """
         progress = self._progress
-        scalars = {"train/loss": result.loss, "train/images_per_second": speed}
+        scalars = {"train/loss": fmean(result.loss for result in results), "train/images_per_second": images_per_second}
         means = {"loss": progress.loss_sum / progress.step}
-        if result.reward is not None and progress.reward_sum is not None:
-            scalars["train/reward"] = result.reward
+        rewards = [result.reward for result in results if result.reward is not None]
+        if rewards and progress.reward_sum is not None:
+            scalars["train/reward"] = fmean(rewards)
             means["reward"] = progress.reward_sum / progress.step
-        scalars |= {f"learning_rate/{name}": rate for name, rate in rates.items()}
-        scalars |= {f"gradient_norm/{name}": norm for name, norm in result.gradient_norms.items()}
+        scalars |= {f"learning_rate/{name}": rate for name, rate in progress.learning_rates.items()}
+        for name in results[-1].gradient_norms:
+            scalars[f"gradient_norm/{name}"] = fmean(result.gradient_norms[name] for result in results)
         for name, value in scalars.items():
             self._writer.add_scalar(name, value, progress.steps_done)
-        phase = self._plan.phases[progress.phase]
-        self._bar.set_description(f"{phase.name} {progress.epoch + 1}/{phase.epochs}", refresh=False)
         self._bar.set_postfix({name: f"{value:.3f}" for name, value in means.items()}, refresh=False)
+        # Also moves the bar over the epochs that a phase has left out.
         self._bar.update(self._plan.done(progress) - self._bar.n)
 
     def epoch(self, entry: Mapping[str, Any], scores: DevScores) -> None:

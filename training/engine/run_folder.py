@@ -60,9 +60,9 @@ def _belongs_to(folder: Path, config: TrainingConfig) -> bool:
 
 
 def _without_compute_options(config: TrainingConfig) -> TrainingConfig:
-    """Reset the options that may change when a run is resumed, because they do not change the result."""
+    """Reset the options that may change when a run is resumed, because the result is the same but for rounding."""
     phases = [replace(phase, accumulate=1) for phase in config.phases]
-    config = replace(config, phases=phases, compile=False, checkpoint_minutes=0.0)
+    config = replace(config, phases=phases, compile=False, checkpoint_minutes=0.0, log_every=1, precision="auto")
     if isinstance(config, ExperimentConfig):
         config = replace(config, evaluation=replace(config.evaluation, images_per_batch=1))
     return config

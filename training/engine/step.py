@@ -1,7 +1,6 @@
-"""Loss and gradient of a batch over all processes."""
+"""Loss and gradient of a batch in this process; the gradient is summed over all processes."""
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -13,8 +12,8 @@ from training.configs.schema import TrainingPhaseConfig
 from training.data.loading import divide_batch
 from training.engine.distributed import Processes
 from training.engine.optimizers import clip_gradient
+from training.engine.results import UnreadResult
 from training.engine.tasks.task import Task
-from training.errors import TrainingError
 from training.objectives.objective import BatchLoss
 
 
@@ -29,25 +28,17 @@ class MicroBatch(NamedTuple):
     """Weight of this part's mean loss in the mean of the batch; 0 for a process without images in this step."""
 
 
-class StepResult(NamedTuple):
-    """Loss, reward and gradient of a whole batch."""
-
-    loss: float
-    reward: float | None
-    gradient_norms: dict[str, float]
-    """By module, before clipping."""
-
-
 class _Forward(nn.Module):
     """Computes the loss as one module with all parameters that learn, as summing gradients over processes needs."""
 
-    def __init__(self, task: Task, learning: Mapping[str, nn.Module]) -> None:
+    def __init__(self, processes: Processes, task: Task, learning: Mapping[str, nn.Module]) -> None:
         super().__init__()
         self.learning = nn.ModuleDict(learning)
-        self._task = task
+        self._processes, self._task = processes, task
 
     def forward(self, inputs: Any, images: np.ndarray) -> BatchLoss:
-        return self._task.loss(inputs, images)
+        with self._processes.autocast():
+            return self._task.loss(inputs, images)
 
 
 class GradientStep:
@@ -65,7 +56,7 @@ class GradientStep:
         """
         self._processes, self._task, self._phase = processes, task, phase
         self._parameters = {name: list(module.parameters()) for name, module in learning.items()}
-        self._forward = processes.wrap(_Forward(task, learning))
+        self._forward = processes.wrap(_Forward(processes, task, learning))
         self._parts: list[MicroBatch] = []
 
     def read(self, images: np.ndarray, random: np.random.Generator) -> list[MicroBatch]:
@@ -85,64 +76,39 @@ class GradientStep:
             weight = float(self._task.loss_weights(own).sum() / weights.sum())
             # Every process must take part in summing the gradients: one without images computes a loss of weight 0.
             own = own if len(own) else images[:1]
-            parts.append(MicroBatch(own, self._task.read(own, random), weight))
+            parts.append(MicroBatch(own, self._processes.pin(self._task.read(own, random)), weight))
         return parts
 
-    def differentiate(self, batches: Iterator[list[MicroBatch]]) -> StepResult:
-        """Add the clipped gradient of the next batch to the parameters.
+    def differentiate(self, parts: list[MicroBatch]) -> UnreadResult:
+        """Set the gradients of the parameters to the clipped gradient of a batch, without waiting for a GPU.
 
         Args:
-            batches: results of :meth:`read`.
-
-        Raises:
-            TrainingError: loss or gradient is not finite, or the loss has exploded. The weights are unchanged.
-            DataError: an image cannot be read.
+            parts: result of :meth:`read`.
         """
-        processes = self._processes
-        with processes.fail_in_all():
-            self._parts = next(batches)
+        processes, self._parts = self._processes, parts
+        for parameters in self._parameters.values():
+            for parameter in parameters:
+                parameter.grad = None
         losses = []
-        for left, part in zip(range(len(self._parts), 0, -1), self._parts, strict=True):
+        for left, part in zip(range(len(parts), 0, -1), parts, strict=True):
             with processes.without_gradient_sum(self._forward) if left > 1 else nullcontext():
                 losses.append(self._loss(part))
                 processes.backward(losses[-1].loss * part.weight)
-        norms = [clip_gradient(parameters, self._phase.clipping) for parameters in self._parameters.values()]
+        norms = {name: clip_gradient(own, self._phase.clipping) for name, own in self._parameters.items()}
         return self._result(losses, norms)
 
-    def verify(self) -> None:
-        """Compute the loss of the last batch again, with the weights after the step.
-
-        Raises:
-            TrainingError: the loss is not finite or has exploded, so the weights must not be kept.
-        """
+    def verify(self) -> UnreadResult:
+        """Compute the loss of the last batch again, with the weights after the step."""
         with torch.no_grad():
-            losses = [self._loss(part) for part in self._parts]
-        if losses:
-            self._result(losses, [])
+            return self._result([self._loss(part) for part in self._parts], {})
 
     def _loss(self, part: MicroBatch) -> BatchLoss:
         loss: BatchLoss = self._forward(self._processes.to_device(part.inputs), part.images)
         return loss
 
-    def _result(self, losses: list[BatchLoss], norms: list[Tensor]) -> StepResult:
-        """Combine the results of all processes; every process gets the same."""
-        processes, weights = self._processes, [part.weight for part in self._parts]
-        weighted = list(zip(losses, weights, strict=True))
+    def _result(self, losses: list[BatchLoss], norms: dict[str, Tensor]) -> UnreadResult:
+        """Combine the parts of the batch that this process has computed."""
+        weighted = [(part, own.weight) for part, own in zip(losses, self._parts, strict=True)]
         loss = torch.stack([part.loss.detach() * weight for part, weight in weighted]).sum()
-        values = torch.stack([loss, *(norm / processes.count for norm in norms)]).tolist()  # waits for the device once
         rewards = [part.reward * weight for part, weight in weighted if part.reward is not None]
-        total, reward, *lengths = processes.sum([values[0], sum(rewards), *values[1:]])
-        result = StepResult(total, reward if rewards else None, dict(zip(self._parameters, lengths, strict=False)))
-        if problem := self._problem(result):
-            processes.fail(TrainingError(problem))
-        return result
-
-    def _problem(self, result: StepResult) -> str | None:
-        if not math.isfinite(result.loss):
-            return f"the loss is {result.loss}"
-        if abs(result.loss) > self._task.max_loss:
-            return f"the loss is {result.loss:.3g}: it has exploded"
-        for name, norm in result.gradient_norms.items():
-            if not math.isfinite(norm):
-                return f"the norm of the {name}'s gradient is {norm}"
-        return None
+        return UnreadResult(loss, sum(rewards) if rewards else None, norms)

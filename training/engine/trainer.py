@@ -1,8 +1,8 @@
 """The training loop: phases of epochs, checkpoints that survive a kill, selection of the best epoch."""
 
 import time
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -25,14 +25,16 @@ from training.data.loading import load_ahead, loading_threads
 from training.engine.distributed import Processes, check_compiler, choose_device
 from training.engine.moving_average import WeightAverage
 from training.engine.optimizers import make_optimizer
+from training.engine.precision import choose_precision
 from training.engine.progress import Plan, Progress
 from training.engine.reporting import RunReport, summary
+from training.engine.results import ResultReader, StepResult
 from training.engine.run_folder import CHECKPOINT, claim_folder, epoch_file
 from training.engine.schedules import make_scheduler
-from training.engine.step import GradientStep, MicroBatch, StepResult
+from training.engine.step import GradientStep, MicroBatch
 from training.engine.tasks import TASKS
 from training.engine.tasks.task import Learning
-from training.errors import ConfigError, TrainingError
+from training.errors import ConfigError
 from training.models.captioner import HookContext
 
 _HOOKS = 1
@@ -65,7 +67,7 @@ class Trainer:
             DataError, BackboneError, CheckpointError: data or first weights are missing or malformed.
         """
         self.config, self.folder = config, folder
-        self.processes = processes or Processes(choose_device("auto"), config.precision)
+        self.processes = processes or Processes(choose_device("auto"))
         self.processes.from_first(lambda: claim_folder(folder, config))
         with self.processes.fail_in_all():
             self._check_processes()
@@ -76,7 +78,7 @@ class Trainer:
         self._saved_epochs = set(saved_epochs)
         self._averages: dict[str, WeightAverage] = {}
         self._report: RunReport | None = None
-        self._time_of_save = self._time_of_count = time.monotonic()
+        self._time_of_save = self._time_of_count = self._time_of_log = time.monotonic()
 
     def _check_processes(self) -> None:
         for phase in self.config.phases:
@@ -120,9 +122,19 @@ class Trainer:
         with ExitStack() as stack:
             if self.processes.is_first:
                 self._report = stack.enter_context(RunReport(self.folder, self.plan, self.progress))
+            self._choose_precision()
             while self.progress.phase < len(self.config.phases):
                 self._run_phase(tensors)
                 tensors = {}
+
+    def _choose_precision(self) -> None:
+        """Choose the precision of the run, which its checkpoints record; the first process decides for all."""
+        processes, former = self.processes, self.progress.precision
+        choice = processes.from_first(lambda: choose_precision(self.config, processes.device, processes.count, former))
+        processes.bf16 = choice.precision == "bf16"
+        self.progress.precision = choice.precision
+        if self._report and choice.message:
+            self._report.message(choice.message)
 
     def summary(self) -> Table:
         """Build the table of the run so far, with a row for each phase."""
@@ -158,8 +170,7 @@ class Trainer:
         done, total = self.plan.steps_of_phase(progress)
         scheduler = make_scheduler(optimizer, phase, total, done)
         while progress.epoch < phase.last_epoch and not 0 < phase.patience <= progress.stale_epochs:
-            with self._place_in_errors(phase):
-                self._train_epoch(phase, step, optimizer, scheduler)
+            self._train_epoch(phase, step, optimizer, scheduler)
             self._finish_epoch(phase, optimizer)
         for average in self._averages.values():
             average.copy_to_module()
@@ -193,44 +204,49 @@ class Trainer:
         place = (progress.phase, progress.epoch)
         order = self.task.begin_epoch(self._random(*place))
         steps = range(progress.step, self.plan.steps[progress.phase][progress.epoch])
-        self._time_of_count = time.monotonic()
+        results = ResultReader(self.processes, self.task.max_loss)
+        self._time_of_count = self._time_of_log = time.monotonic()
+        if self._report:
+            self._report.begin_epoch()
 
         def read(index: int) -> list[MicroBatch]:
             return step.read(order[index * batch : (index + 1) * batch], self._random(*place, index))
 
         with closing(load_ahead(read, steps, loading_threads(self.processes.on_this_machine))) as batches:
-            for index in steps:
-                started = time.monotonic()
-                result = self._step(step, batches, optimizer)
-                self._count(result, {group["name"]: group["lr"] for group in optimizer.param_groups})
+            for index, parts in zip(steps, self.processes.in_all(batches), strict=True):
+                # A checkpoint is written between the gradient of a step, which shows that the weights are good, and the
+                # update of the weights. A resumed run repeats the step, including its hooks.
+                reads = index % self.config.log_every == 0
+                buffers = self._copy_of_buffers() if reads else {}
+                self._run_hooks()
+                results.add(step.differentiate(parts), self._place(phase))
+                if reads:
+                    self._log(results.read(), len(order))
+                    if time.monotonic() - self._time_of_save > self.config.checkpoint_minutes * 60:
+                        self._save(optimizer, buffers)
+                optimizer.step()
+                for average in self._averages.values():
+                    average.update()
+                self._count(optimizer)
                 scheduler.step()
-                if self._report:
-                    images = len(order[index * batch : (index + 1) * batch])
-                    self._report.step(result, progress.learning_rates, images / (time.monotonic() - started))
         # verify() computes the last batch again, which must not change the buffers a second time.
         buffers = self._copy_of_buffers()
-        step.verify()
+        results.add(step.verify(), self._place(phase))
         self._restore_buffers(buffers)
+        self._log(results.read(), len(order))
 
-    def _step(
-        self, step: GradientStep, batches: Iterator[list[MicroBatch]], optimizer: torch.optim.Optimizer
-    ) -> StepResult:
-        progress, started = self.progress, time.monotonic()
-        before = self._copy_of_buffers()
+    def _place(self, phase: TrainingPhaseConfig) -> str:
+        """Describe the position in the run for error messages."""
+        return f"{phase.name} {self.progress.epoch + 1}/{phase.epochs}, step {self.progress.step}"
+
+    def _run_hooks(self) -> None:
+        """Seed the random numbers of a step and run the hooks before it."""
+        progress = self.progress
         place = (progress.phase, progress.epoch, progress.step)
-        torch.manual_seed(_seed((self.config.seed, *place, self.processes.rank)))
+        self.processes.seed(_seed((self.config.seed, *place, self.processes.rank)))
         if progress.step == 0:
             self.task.on_epoch(self._hook_context(place[:2]))
         self.task.on_step(self._hook_context(place))
-        optimizer.zero_grad(set_to_none=True)
-        result = step.differentiate(batches)
-        if started - self._time_of_save > self.config.checkpoint_minutes * 60:
-            # The finite loss shows that the weights are good. A resumed run repeats this step, including its hooks.
-            self._save(optimizer, before)
-        optimizer.step()
-        for average in self._averages.values():
-            average.update()
-        return result
 
     def _hook_context(self, place: tuple[int, ...]) -> HookContext:
         progress = self.progress
@@ -250,25 +266,32 @@ class Trainer:
         for name, buffer in self.task.changing_buffers().items():
             buffer.copy_(buffers[name])
 
-    @contextmanager
-    def _place_in_errors(self, phase: TrainingPhaseConfig) -> Iterator[None]:
-        """Add phase, epoch, step and advice to training errors."""
-        try:
-            yield
-        except TrainingError as error:
-            raise TrainingError(
-                f"{error}, at {phase.name} {self.progress.epoch + 1}/{phase.epochs}, step {self.progress.step}; the "
-                "last good checkpoint is kept: lower learning_rate or raise warmup_steps"
-            ) from None
-
-    def _count(self, result: StepResult, learning_rates: dict[str, float]) -> None:
+    def _count(self, optimizer: torch.optim.Optimizer) -> None:
+        """Count a step whose result need not be known yet."""
         progress = self.progress
         progress.step, progress.steps_done = progress.step + 1, progress.steps_done + 1
-        progress.loss_sum += result.loss
-        progress.learning_rates = learning_rates
-        if result.reward is not None:
-            progress.reward_sum = (progress.reward_sum or 0.0) + result.reward
+        progress.learning_rates = {group["name"]: group["lr"] for group in optimizer.param_groups}
         self._count_time()
+        if self._report:
+            self._report.advance()
+
+    def _log(self, results: Sequence[StepResult], images: int) -> None:
+        """Add the results of the last steps to the sums of the epoch, and report them.
+
+        Args:
+            results: of all finished steps that are not in the sums.
+            images: number of images of the epoch.
+        """
+        progress, now = self.progress, time.monotonic()
+        for result in results:
+            progress.loss_sum += result.loss
+            if result.reward is not None:
+                progress.reward_sum = (progress.reward_sum or 0.0) + result.reward
+        if self._report and results:
+            batch = self.config.phases[progress.phase].images_per_batch
+            trained = min(progress.step * batch, images) - (progress.step - len(results)) * batch
+            self._report.log(results, trained / (now - self._time_of_log))
+        self._time_of_log = now
 
     def _count_time(self) -> None:
         now = time.monotonic()

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from training.engine import distributed as engine
-from training.engine.distributed import DeviceError, check_compiler, choose_device, has_bf16_instructions
+from training.engine.distributed import DeviceError, Processes, check_compiler, choose_device
 
 
 @pytest.fixture
@@ -60,14 +59,17 @@ def test_a_missing_device_is_refused_with_advice(
         choose_device(name)
 
 
-def test_bf16_is_the_default_on_devices_with_bf16_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: not including_emulation)
-    assert has_bf16_instructions(torch.device("cuda", 0))
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-    assert not has_bf16_instructions(torch.device("cpu"))
-    assert engine.Processes(torch.device("cpu"), "bf16").bf16
-    assert not engine.Processes(torch.device("cpu"), "auto").bf16
+def test_on_the_cpu_batches_are_neither_pinned_nor_copied() -> None:
+    processes = Processes(torch.device("cpu"))
+    batch = {"tokens": torch.zeros(2), "mask": None}
+    assert processes.to_device(processes.pin(batch)) is batch
+
+
+def test_a_seed_repeats_the_random_numbers_of_torch_as_its_own_function_does() -> None:
+    Processes(torch.device("cpu")).seed(7)
+    drawn = torch.rand(3)
+    torch.manual_seed(7)
+    assert torch.equal(torch.rand(3), drawn)
 
 
 def test_a_missing_compiler_is_found_before_training(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A run on an NVIDIA GPU has the losses of a run on the CPU; also compiled, and nearly in bf16."""
+"""A run on an NVIDIA GPU has the losses of a run on the CPU; also compiled, and nearly in bf16. Copies do not wait."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import torch
 
 from tests.training.event_files import scalars
 from tests.training.small_flickr8k import write_config
+from training.data.visual_batches import VisualBatch
 from training.engine.distributed import Processes, choose_device
 from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
@@ -38,8 +39,7 @@ def taught(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, data: Path, device: str, phases: list[dict[str, object]], **changes: object) -> Trainer:
     config = load_run(write_config(folder / "config.yaml", phases=phases, model=MODEL, **changes))
-    processes = Processes(choose_device(device), config.precision)
-    trainer = Trainer(config, data, folder / "run", folder / "cache", processes)
+    trainer = Trainer(config, data, folder / "run", folder / "cache", Processes(choose_device(device)))
     trainer.run()
     return trainer
 
@@ -69,3 +69,29 @@ def test_the_losses_in_bf16_are_near_those_in_fp32(data: Path, taught: Path, tmp
 def test_compiled_modules_have_the_same_losses(data: Path, taught: Path, tmp_path: Path) -> None:
     expected = losses(tmp_path / "eager", data, "cuda", taught)
     assert losses(tmp_path / "compiled", data, "cuda", taught, compile=True) == pytest.approx(expected, abs=1e-3)
+
+
+def test_batches_are_pinned_and_copied_to_a_gpu_in_the_background() -> None:
+    processes = Processes(torch.device("cuda", 0))
+    batch = VisualBatch(torch.arange(6.0).reshape(2, 3))
+    pinned = processes.pin(batch)
+    assert pinned.values.is_pinned()
+    copied = processes.to_device((pinned, [torch.ones(1)]))
+    assert isinstance(copied[0], VisualBatch)
+    assert copied[0].mask is None
+    assert copied[1][0].device == processes.device
+    assert torch.equal(copied[0].values.cpu(), batch.values)
+
+
+def test_a_copy_of_a_pinned_batch_does_not_wait_for_the_gpu() -> None:
+    processes = Processes(torch.device("cuda", 0))
+    pinned = processes.pin(torch.zeros(2**20))
+    busy = torch.randn(8192, 8192, device=processes.device)
+    processes.to_device(pinned)
+    torch.cuda.synchronize()
+    for _ in range(20):
+        busy = (busy @ busy).tanh()
+    processes.to_device(pinned)
+    done = torch.cuda.current_stream().query()
+    torch.cuda.synchronize()
+    assert not done

@@ -123,7 +123,6 @@ def test_a_run_can_use_the_backbone_that_another_run_has_fine_tuned(data: Path, 
         ({"average": [*AVERAGE, {**AVERAGE[0], "epoch": 3}]}, r"average\[2\]: there is no epoch 3 of a phase 'only'"),
         ({"average": [*AVERAGE, {**AVERAGE[0], "run": "third"}]}, r"average\[2\]: there is no epoch 1 .* run 'third'"),
         ({"average": [{"run": "first"}]}, r"average\[0\]: phase is missing"),
-        ({"runs": [{**COMMON, "name": "a"}, {**COMMON, "name": "b", "precision": "bf16"}]}, "one precision for all"),
     ],
 )
 def test_a_malformed_recipe_is_refused_with_the_place(tmp_path: Path, changes: dict[str, Any], complaint: str) -> None:

@@ -163,6 +163,15 @@ def test_an_epoch_that_ends_with_an_exploded_loss_is_not_saved(data: Path, tmp_p
     assert not (tmp_path / "run" / "best.safetensors").exists()
 
 
+def test_captions_sampled_with_weights_that_are_not_finite_do_not_hide_the_reason(
+    data: Path, learnt: str, tmp_path: Path
+) -> None:
+    # Three steps more are computed with such weights before their losses are read.
+    wild = {**SCST, "name": "wild", "learning_rate": 1e30, "images_per_batch": 3}
+    with pytest.raises(TrainingError, match="the loss is nan, at wild 1/1, step 1"):
+        trained(tmp_path, data, wild, start_from=learnt, log_every=10)
+
+
 def test_a_gradient_that_is_not_finite_ends_the_run_before_the_weights_change(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

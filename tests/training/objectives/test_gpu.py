@@ -43,7 +43,8 @@ def training_captions(seed: int) -> TrainingCaptions:
 
 def step(name: str, captioner: Captioner, device: str, precision: str = "fp32") -> Callable[[], BatchLoss]:
     """Return a function that adds the gradient of a batch to the captioner's parameters, as the trainer does."""
-    processes = Processes(choose_device(device), precision)
+    processes = Processes(choose_device(device))
+    processes.bf16 = precision == "bf16"
     phase = PhaseConfig(name="p", epochs=1, learning_rate=1.0, objective=name, beam_size=3)
     objective = OBJECTIVES[name](training_captions(seed=1), phase)
     images = np.arange(IMAGES)
@@ -120,7 +121,7 @@ def test_a_compiled_captioner_has_the_same_gradient(name: str) -> None:
 @needs_gpu
 def test_forward_and_backward_pass_of_cross_entropy_can_be_replayed_as_a_cuda_graph() -> None:
     captioner = tiny_captioner("smart").to("cuda")
-    processes = Processes(choose_device("cuda"), "fp32")
+    processes = Processes(choose_device("cuda"))
     objective = OBJECTIVES["cross_entropy"](
         training_captions(seed=1), PhaseConfig(name="p", epochs=1, learning_rate=1.0)
     )

@@ -53,7 +53,7 @@ def written(folder: Path, detector: Path, labels: Path, **changes: Any) -> Path:
     """An experiment file; ``changes`` are of its phase."""
     experiment = {
         "task": "detection", "name": "drawings", "detector": str(detector), "labels": [str(labels)],
-        "precision": "fp32", "checkpoint_minutes": 0, "phases": [{**PHASE, **changes}],
+        "precision": "fp32", "checkpoint_minutes": 0, "log_every": 1, "phases": [{**PHASE, **changes}],
     }  # fmt: skip
     folder.mkdir(exist_ok=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(experiment))

@@ -1,0 +1,159 @@
+"""Losses that are read every few steps: the same numbers, the first bad step, and checkpoints of good weights."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.training.engine.linear_task import IMAGES, LinearTask, saved_weights
+from tests.training.event_files import scalars
+from tests.training.small_flickr8k import write_config
+from training.checkpoint import load_checkpoint
+from training.engine import trainer as module
+from training.engine.experiment import load_run
+from training.engine.tasks import TASKS
+from training.engine.trainer import Trainer
+from training.errors import TrainingError
+
+STEPS = 11
+PHASE = {"name": "only", "epochs": 2, "learning_rate": 0.1, "schedule": "constant", "images_per_batch": 2}
+
+
+@pytest.fixture(autouse=True)
+def task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TASKS, "captioning", LinearTask)
+
+
+def written(folder: Path, log_every: int, **changes: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    return write_config(folder / "config.yaml", **{"phases": [PHASE], "log_every": log_every, **changes})
+
+
+def trained(folder: Path, log_every: int, **changes: Any) -> Path:
+    run = folder / "run"
+    Trainer(load_run(written(folder, log_every, **changes)), folder, run, folder).run()
+    return run
+
+
+def log_of(run: Path) -> list[dict[str, Any]]:
+    entries = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [{key: entry[key] for key in ("phase", "epoch", "loss", "reward", "learning_rate")} for entry in entries]
+
+
+def test_the_epochs_do_not_depend_on_how_often_losses_are_read(tmp_path: Path) -> None:
+    every, seldom, once = (trained(tmp_path / str(count), count) for count in (1, 4, 100))
+    assert log_of(every) == log_of(seldom) == log_of(once)
+    first, *others = map(saved_weights, (every, seldom, once))
+    assert all(torch.equal(other[name], tensor) for other in others for name, tensor in first.items())
+
+
+def test_tensorboard_has_the_means_of_the_steps_between_two_readings(tmp_path: Path) -> None:
+    every, seldom = (trained(tmp_path / str(count), count) for count in (1, 4))
+    assert IMAGES == STEPS * 2
+    for tag in ("train/loss", "train/reward", "gradient_norm/layer"):
+        singles = scalars(every, tag)
+        assert list(singles) == list(range(1, 2 * STEPS + 1))
+        expected = {
+            last: sum(singles[step] for step in range(first + 1, last + 1)) / (last - first)
+            for first, last in ((0, 4), (4, 8), (8, 11), (11, 15), (15, 19), (19, 22))
+        }
+        assert scalars(seldom, tag) == pytest.approx(expected, rel=1e-5)
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
+    """Interrupt the run in its n-th step, counted over epochs."""
+    differentiate: Callable[..., Any] = module.GradientStep.differentiate
+    left = [calls]
+
+    def counted(*arguments: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return differentiate(*arguments)
+
+    monkeypatch.setattr(module.GradientStep, "differentiate", counted)
+
+
+def resumed(folder: Path, monkeypatch: pytest.MonkeyPatch, stopped_in: int, pause_seconds: float = 0.0) -> Path:
+    with monkeypatch.context() as patched:
+        stop_at(patched, stopped_in)
+        with pytest.raises(KeyboardInterrupt):
+            trained(folder, 4)
+    time.sleep(pause_seconds)
+    return trained(folder, 4)
+
+
+@pytest.mark.parametrize("stopped_in", [1, 5, 6, 11, 15])
+def test_a_resumed_run_has_the_numbers_of_one_that_was_not_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped_in: int
+) -> None:
+    whole = trained(tmp_path / "whole", 4)
+    cut = resumed(tmp_path / "cut", monkeypatch, stopped_in)
+    assert log_of(cut) == log_of(whole)
+    assert all(torch.equal(saved_weights(cut)[name], tensor) for name, tensor in saved_weights(whole).items())
+
+
+def test_a_resumed_run_reports_the_same_means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = trained(tmp_path / "whole", 4)
+    # TensorBoard sorts the files of a run by the second in which they were made.
+    cut = resumed(tmp_path / "cut", monkeypatch, 7, pause_seconds=1.1)
+    for tag in ("train/loss", "train/reward", "gradient_norm/layer", "learning_rate/layer"):
+        assert scalars(cut, tag) == scalars(whole, tag)
+
+
+@pytest.mark.parametrize("log_every", [1, 3, 100])
+@pytest.mark.parametrize("bad_image", [0, 7, 13, 21])
+def test_the_first_bad_step_is_named_and_no_checkpoint_has_its_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_every: int, bad_image: int
+) -> None:
+    monkeypatch.setattr(LinearTask, "bad_image", bad_image)
+    with pytest.raises(TrainingError, match=rf"the loss is nan, at only 1/2, step {bad_image // 2}; the last good"):
+        trained(tmp_path, log_every)
+    checkpoint = tmp_path / "run" / "checkpoint.safetensors"
+    good = bad_image // 2 // log_every * log_every
+    if checkpoint.exists():
+        tensors, state = load_checkpoint(checkpoint)
+        assert all(tensor.isfinite().all() for tensor in tensors.values())
+        assert state["step"] <= good
+        assert math.isfinite(state["loss_sum"])
+    assert not (tmp_path / "run" / "best.safetensors").exists()
+
+
+def in_two_processes(folder: Path, phase: dict[str, Any], **environment: str) -> subprocess.CompletedProcess[str]:
+    config = written(folder, 4, phases=[phase])
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--"]
+    command += ["tests.training.engine.linear_task", str(config), "--run", str(folder / "run"), "--threads", "1"]
+    variables = {**os.environ, "SMART_CAPTION_DATA": str(folder), "OMP_NUM_THREADS": "1", **environment}
+    return subprocess.run([*command, "--device", "cpu"], capture_output=True, text=True, env=variables, check=False)
+
+
+def test_processes_that_read_seldom_have_the_results_of_one_and_close_their_connections(tmp_path: Path) -> None:
+    # The last batch has two of the 22 images, one part in each process.
+    phase = {**PHASE, "images_per_batch": 4, "accumulate": 2}
+    one = trained(tmp_path / "one", 4, phases=[phase])
+    done = in_two_processes(tmp_path / "two", phase)
+    assert done.returncode == 0, done.stderr
+    # Threads of a connection that is still open may abort the process when Python ends.
+    assert done.stdout.count("threads left: []") == 2
+    two = tmp_path / "two" / "run"
+    for tag in ("train/loss", "train/reward", "gradient_norm/layer"):
+        assert scalars(two, tag) == pytest.approx(scalars(one, tag), rel=1e-4)
+    expected = saved_weights(one)
+    assert all(torch.allclose(tensor, expected[name], atol=1e-5) for name, tensor in saved_weights(two).items())
+
+
+def test_processes_that_read_seldom_fail_together_with_one_sentence(tmp_path: Path) -> None:
+    done = in_two_processes(tmp_path, PHASE, BAD_IMAGE="13")
+    assert done.returncode != 0
+    said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(said) == 1
+    assert "the loss is nan, at only 1/2, step 6; the last good checkpoint is kept" in said[0]
+    assert saved_weights(tmp_path / "run")["weight"].isfinite()
