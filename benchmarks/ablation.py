@@ -86,7 +86,7 @@ def _write(raw: dict[str, Any], key: str, value: Any, seed: int, runs: Path) -> 
     place = experiment
     *parents, name = key.split(".")
     for parent in parents:
-        place = place.setdefault(parent, {})
+        place = place[int(parent)] if isinstance(place, list) else place.setdefault(parent, {})
     place[name] = value
     experiment["seed"] = seed
     experiment["name"] = f"{raw.get('name', 'run')}-{name}-{value}-seed-{seed}"

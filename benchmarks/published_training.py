@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from lightning_fabric.utilities import move_data_to_device
 from torch import Tensor
 
 from benchmarks.published_reward import PublishedCiderD
@@ -22,7 +23,7 @@ from benchmarks.torch_decoders import PublishedStyle
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import ExperimentConfig
 from training.data.loading import load_ahead, loading_threads
-from training.data.visual_batches import VisualBatch
+from training.data.visual_batches import HostBatch
 from training.decoding.beam_search import EXCLUDED, SearchSettings, excluded_words
 from training.engine.distributed import choose_device
 from training.engine.experiment import parse_experiment
@@ -115,11 +116,11 @@ class PublishedTraining:
         self._inputs.begin_phase(self._phase)
         random = np.random.default_rng(self._config.seed)
         order, batch = random.permutation(self._images), self._phase.images_per_batch
-        self._inputs.begin_epoch(random)
+        self._inputs.begin_epoch(0)
 
-        def read(start: int) -> tuple[np.ndarray, VisualBatch]:
+        def read(start: int) -> tuple[np.ndarray, HostBatch]:
             images = order[start : start + batch]
-            return images, self._inputs.training_batch(images, np.random.default_rng((self._config.seed, start)))
+            return images, self._inputs.training_batch(images)
 
         with closing(load_ahead(read, range(0, self._images, batch), loading_threads(1))) as batches:
             while True:
@@ -130,15 +131,14 @@ class PublishedTraining:
                     return
                 self._optimizer.step()
 
-    def differentiate(self, batches: Iterator[tuple[np.ndarray, VisualBatch]]) -> PublishedStep:
+    def differentiate(self, batches: Iterator[tuple[np.ndarray, HostBatch]]) -> PublishedStep:
         """Add the gradient of the next batch to the parameters.
 
         Raises:
             StopIteration: there is no further batch.
         """
         images, read = next(batches)
-        on_device = VisualBatch._make(part if part is None else part.to(self._device) for part in read)
-        visual = self._inputs.visual(on_device)
+        visual = self._inputs.visual(move_data_to_device(read, self._device))
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bf16):
             found = published_search(self.decoder, visual, self._phase.beam_size, self._max_words)
         rewards = torch.from_numpy(self._reward.score(images, found.words.cpu().numpy()))

@@ -83,7 +83,8 @@ def write_config(path: Path, **changes: object) -> Path:
             },
             {
                 "name": "self_critical", "objective": "self_critical", "epochs": 2, "learning_rate": 1e-3,
-                "schedule": "constant", "images_per_batch": 4, "beam_size": 3, "average": 0.5,
+                "schedule": "constant", "images_per_batch": 4, "beam_size": 3, "average": 0.5, "crop": 0.8,
+                "cached_views": 1, "refresh": 0.5,
             },
         ],
         **changes,

@@ -192,8 +192,7 @@ class TrainingPhaseConfig:
     flip: Bool = True
     """Mirror half of the images."""
     crop: Float = 1.0
-    """Smallest share of each side that a random crop keeps; 1: the whole image. Below 1 even a frozen backbone computes
-    new features in every epoch."""
+    """Smallest share of each side that a random crop keeps; 1: the whole image."""
     average: Float = 0.0
     """Decay per step of the moving average of the weights, e.g. 0.997; the average is then scored, saved and passed on
     to the next phase. 0: no average."""
@@ -230,6 +229,13 @@ class PhaseConfig(TrainingPhaseConfig):
     backbone_coarse_only: Bool = False
     """Train only the layers of the backbone behind the feature map of stride 8: the early layers detect edges and
     textures, and take most of the time."""
+    cached_views: Int = 0
+    """With a ``crop`` below 1: largest number of random views of an image whose features are kept on disk for epochs
+    that use a view again; 0: every epoch has new views. Features are kept of what does not learn: a frozen backbone, or
+    the early layers with ``backbone_coarse_only``."""
+    refresh: Float = 0.25
+    """With ``cached_views``: share of the images that have a new view in an epoch; the others have one of their kept
+    views. The first epoch has new views alone."""
     label_smoothing: Float = 0.0
     """Probability that cross-entropy distributes over all words, in [0, 1)."""
     beam_size: Int = 5
@@ -244,6 +250,13 @@ class PhaseConfig(TrainingPhaseConfig):
         super().__post_init__()
         _check_not_negative(self, "backbone_learning_rate")
         _check_share(self, "label_smoothing")
+        _check_not_negative(self, "cached_views")
+        if not 0 <= self.refresh <= 1:
+            raise ValueError(f"refresh must be at least 0 and at most 1, not {self.refresh}")
+        if self.cached_views and self.crop == 1:
+            raise ValueError("cached_views needs a crop below 1; features of whole images are always kept")
+        if self.cached_views and self.trains_backbone and not self.backbone_coarse_only:
+            raise ValueError("cached_views: all layers of the backbone learn, so nothing of a view can be kept")
         if self.objective == "self_critical" and self.beam_size < 2:
             raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
 

@@ -47,10 +47,13 @@ class StoredFeatures:
     def begin_phase(self, phase: PhaseConfig) -> None:
         pass
 
-    def begin_epoch(self, random: np.random.Generator) -> None:
+    def end_phase(self) -> None:
         pass
 
-    def training_batch(self, images: np.ndarray, random: np.random.Generator) -> VisualBatch:
+    def begin_epoch(self, epoch: int) -> None:
+        pass
+
+    def training_batch(self, images: np.ndarray) -> VisualBatch:
         return self._batches["train"].read(images)
 
     def dev_batch(self, images: np.ndarray) -> VisualBatch:

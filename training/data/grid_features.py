@@ -1,118 +1,119 @@
-"""Cache of the grid features of a frozen backbone, read by memory map."""
+"""Cached features of views of photographs: which files they are in, and which rows of the files."""
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import torch
-from tqdm import tqdm
+from numpy.typing import NDArray
+from torch import nn
 
-from smart_caption_ros.files import replaced_atomically, sha256_of_bytes
+from smart_caption_ros.files import sha256_of_bytes
 from training.data.caption_dataset import CaptionDataset
-from training.vision.backbone import Backbone
-
-BATCH_SIZE = 32
-"""Photographs that are read and computed at once."""
+from training.data.feature_cache import FeatureCache
+from training.data.view_schedule import Views
 
 
-def fingerprint(backbone: torch.nn.Module) -> str:
-    """Compute the sha256 of a backbone's weights, which is part of the cache key."""
+def fingerprint(network: nn.Module) -> str:
+    """Compute the sha256 of the weights of a network that do not learn, which is part of the cache key."""
+    learning = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
     digest = hashlib.sha256()
-    for name, tensor in sorted(backbone.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    for name, tensor in sorted(network.state_dict().items()):
+        if name not in learning:
+            digest.update(name.encode())
+            digest.update(tensor.cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
 
 
 @dataclass(frozen=True)
 class GridFeatures:
-    """Features of a list of images in one or several arrays."""
+    """Cached features of a list of images, with the same number of views each."""
 
-    stores: Sequence[np.ndarray]
-    """(images, views, N, token width) float16 each."""
-    places: np.ndarray
-    """(images of the list, 2) integers: index of the store, and row in it."""
+    caches: Sequence[FeatureCache]
+    places: NDArray[np.integer]
+    """(images, 2) index of the cache, and row of the first view in it."""
 
-    def read(self, images: np.ndarray, views: np.ndarray) -> np.ndarray:
-        """Read features.
-
-        Args:
-            images: (B,) integers, indices into the list.
-            views: (B,) integers, 0 for the photograph and 1 for the mirrored one.
+    def read(self, views: Views) -> tuple[NDArray[np.float16], NDArray[np.bool_]]:
+        """Read the features of B views.
 
         Returns:
-            (B, N, token width) float32.
+            (B, width) the features, undefined where they are not computed yet; and (B,) whether they are computed.
         """
-        return np.stack(
-            [
-                self.stores[store][row, view].astype(np.float32)
-                for (store, row), view in zip(self.places[images], views, strict=True)
-            ]
-        )
+        caches, rows = self._find(views)
+        if len(self.caches) == 1:
+            return self.caches[0].read(rows, views.versions)
+        values = np.empty((len(rows), self.caches[0].width), np.float16)
+        computed = np.empty(len(rows), bool)
+        for index in np.unique(caches):
+            own = caches == index
+            values[own], computed[own] = self.caches[index].read(rows[own], views.versions[own])
+        return values, computed
+
+    def write(self, views: Views, values: NDArray[np.float16]) -> None:
+        """Write the features of B views, (B, width)."""
+        caches, rows = self._find(views)
+        for index in np.unique(caches):
+            own = caches == index
+            self.caches[index].write(rows[own], views.versions[own], values[own])
+
+    def remove(self) -> None:
+        """Remove the files."""
+        for cache in self.caches:
+            cache.remove()
+
+    def _find(self, views: Views) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+        """Return the index of the cache of each view, and its row there."""
+        return self.places[views.images, 0], self.places[views.images, 1] + views.slots
 
 
-def grid_features(
-    folder: Path, dataset: CaptionDataset, images: Sequence[str], backbone: Backbone, flip: bool
+def features_of_photographs(
+    folder: Path, dataset: CaptionDataset, images: Sequence[str], facts: Sequence[Any], width: int, slots: int
 ) -> GridFeatures:
-    """Load or compute the features of ``images``, in which an image may occur several times.
+    """Open the cached features of photographs, of which the list may name one several times.
 
-    Each source of a mixture has its own cache file, which runs on that source alone use as well.
+    Each source of a mixture has a file of its own, which runs on that source alone use as well.
 
     Args:
         folder: of the cache files.
         dataset: of the photographs.
         images: image ids.
-        backbone: makes the tokens.
-        flip: whether to compute the mirrored photographs as well.
+        facts: JSON values that identify how the features are computed.
+        width: values of a view's features.
+        slots: 2 if the second view of a photograph, its mirror image, is kept as well, else 1.
 
     Raises:
-        DataError: a photograph cannot be read.
+        DataError: a photograph cannot be read, or there is no space for the features.
     """
-    stores: list[np.ndarray] = []
-    place: dict[str, tuple[int, int]] = {}
+    caches: list[FeatureCache] = []
+    places: dict[str, tuple[int, int]] = {}
     for group in dataset.groups(images):
-        place.update({image: (len(stores), row) for row, image in enumerate(group)})
-        stores.append(load_or_extract(folder, dataset, group, backbone, flip))
-    return GridFeatures(stores, np.array([place[image] for image in images]))
+        places.update({image: (len(caches), row * slots) for row, image in enumerate(group)})
+        path = folder / f"grid-{_key([*facts, _digest_of_samples(dataset, group), group, slots])}.features"
+        caches.append(FeatureCache(path, len(group) * slots, width))
+    return GridFeatures(caches, np.array([places[image] for image in images]))
 
 
-def load_or_extract(
-    folder: Path, dataset: CaptionDataset, images: list[str], backbone: Backbone, flip: bool
-) -> np.ndarray:
-    """Compute the features of ``images`` at the first call; map them from ``folder`` afterwards.
+def features_of_random_views(
+    folder: Path, dataset: CaptionDataset, images: Sequence[str], facts: Sequence[Any], width: int, slots: int
+) -> GridFeatures:
+    """Open the cached features of random views of photographs, in one file.
 
-    Arguments and errors are those of :func:`grid_features`, without repetitions in ``images``.
-
-    Returns:
-        Memory map (len(images), 2 if flip else 1, N, token width) float16; the second view is the mirrored photograph.
+    Args:
+        slots: number of views that are kept for each entry of ``images``; the other arguments and the errors are those
+            of :func:`features_of_photographs`.
     """
-    contents = [fingerprint(backbone), _digest_of_samples(dataset, images), images, flip]
-    key = sha256_of_bytes(json.dumps(contents).encode())
-    path = folder / f"grid-{key[:16]}.npy"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        views = 2 if flip else 1
-        device = next(backbone.parameters()).device
-        with (
-            replaced_atomically(path) as unfinished,
-            torch.inference_mode(),
-            tqdm(total=len(images), desc="features", unit="image") as progress,
-        ):
-            shape = (len(images), views, math.prod(backbone.grid), backbone.token_width)
-            store = np.lib.format.open_memmap(unfinished, mode="w+", dtype=np.float16, shape=shape)
-            for start in range(0, len(images), BATCH_SIZE):
-                frames = dataset.read_images(images[start : start + BATCH_SIZE])
-                for view in range(views):
-                    view_bgr = np.ascontiguousarray(frames[:, :, ::-1]) if view else frames
-                    tokens = backbone(torch.from_numpy(view_bgr).to(device))
-                    store[start : start + len(frames), view] = tokens.cpu().numpy().astype(np.float16)
-                progress.update(len(frames))
-            store.flush()
-    return np.load(path, mmap_mode="r")
+    samples = [_digest_of_samples(dataset, group) for group in dataset.groups(images)]
+    path = folder / f"views-{_key([*facts, samples, list(images), slots])}.features"
+    cache = FeatureCache(path, len(images) * slots, width)
+    rows = np.arange(len(images)) * slots
+    return GridFeatures([cache], np.stack([np.zeros_like(rows), rows], axis=1))
+
+
+def _key(contents: Sequence[Any]) -> str:
+    return sha256_of_bytes(json.dumps(contents).encode())[:16]
 
 
 def _digest_of_samples(dataset: CaptionDataset, images: list[str]) -> str:

@@ -1,7 +1,13 @@
-"""Visual tokens of photographs through a backbone, with the boxes of the grid's cells."""
+"""Visual tokens of photographs through a backbone, with the boxes of the grid's cells.
 
+What does not learn in a phase is computed once for a view of a photograph and kept: the tokens of a frozen backbone, or
+the early features of one whose early layers are frozen. Features are computed in the step that first needs them, by the
+process that needs them, so there is no pass over the photographs before training.
+"""
+
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -9,22 +15,37 @@ from torch import Tensor
 
 from smart_caption_ros.captioning.vision import grid_boxes
 from training.configs.schema import PhaseConfig
-from training.data.augmentation import image_generators, random_view
 from training.data.caption_dataset import CaptionDataset
-from training.data.grid_features import GridFeatures, grid_features
-from training.data.visual_batches import VisualBatch
+from training.data.grid_features import GridFeatures, features_of_photographs, features_of_random_views, fingerprint
+from training.data.view_schedule import Views, ViewSchedule, whole_photographs
 from training.models.captioner import Visual
 from training.vision.backbone import Backbone
 
 _AT_A_TIME = 50
-"""Photographs that the backbone computes at a time without gradients."""
+"""Photographs that a network computes at a time without gradients: no layer's output is kept, so that parts of a large
+batch need less memory."""
+
+
+class PhotographBatch(NamedTuple):
+    """Views of B photographs as they are read on the host."""
+
+    split: str
+    frames: Tensor | None
+    """(M, 224, 224, 3) uint8 BGR: views whose features are not kept yet, or all views in a phase that keeps none. None
+    if there are none."""
+    features: Tensor | None = None
+    """(B, width) float16, features that are kept, undefined in the rows of ``frames``. None in a phase that keeps
+    none."""
+    missing: Views | None = None
+    """Where the features of ``frames`` are to be kept. None if they are not."""
+    rows: Tensor | None = None
+    """(M,) int64, the rows of ``features`` that belong to ``frames``."""
 
 
 class Photographs:
-    """Photographs through a backbone: cached grid features, or random views.
+    """Photographs through a backbone; a :class:`training.data.visual_batches.VisualInputs`.
 
-    A :class:`training.data.visual_batches.VisualInputs`. Features are cached in phases that neither train the backbone
-    nor crop. Image sizes are unknown, because data sets return photographs resized to one size.
+    Image sizes are unknown, because data sets return photographs resized to one size.
     """
 
     def __init__(
@@ -34,6 +55,9 @@ class Photographs:
         backbone: Backbone,
         facts: dict[str, Any],
         cache: Path,
+        *,
+        seed: int = 1,
+        precision: str = "auto",
     ) -> None:
         """
         Args:
@@ -41,7 +65,9 @@ class Photographs:
             splits: image ids of ``train`` and ``dev``.
             backbone: makes the tokens.
             facts: origin of the backbone.
-            cache: folder for grid features, shared between runs.
+            cache: folder for features, shared between runs.
+            seed: of the run.
+            precision: of the run, as in an experiment file.
 
         Raises:
             DataError: photographs are missing.
@@ -51,9 +77,11 @@ class Photographs:
         self._backbone = backbone
         self.facts = facts
         self._dataset, self._splits, self._cache = dataset, splits, cache
-        self._features: dict[str, GridFeatures] = {}
+        self._seed, self._precision = seed, precision
         self._phase: PhaseConfig | None = None
-        self._flips = np.zeros(len(splits["train"]), bool)
+        self._schedule: ViewSchedule | None = None
+        self._views: Views | None = None
+        self._features: dict[str, GridFeatures] = {}
         self._boxes = torch.from_numpy(grid_boxes(*backbone.grid))
 
     @property
@@ -65,50 +93,103 @@ class Photographs:
         return self._backbone
 
     def begin_phase(self, phase: PhaseConfig) -> None:
-        self._phase = phase
-        for layer in self._backbone.early_layers:
-            layer.requires_grad_(not phase.backbone_coarse_only)
-        self._features = {}
-        if not phase.trains_backbone:
-            self._features = {
-                split: grid_features(self._cache, self._dataset, images, self.backbone, flip=split == "train")
-                for split, images in self._splits.items()
-                if split != "train" or phase.crop == 1
-            }
+        self._phase, self._features = phase, {}
+        self._schedule = ViewSchedule(len(self._splits["train"]), phase, self._seed)
+        self._backbone.requires_grad_(False)
+        if phase.trains_backbone:
+            self._backbone.trainable.requires_grad_(True)
+            if not phase.backbone_coarse_only:
+                return
+            for layer in self._backbone.early_layers:
+                layer.requires_grad_(False)
+        self._open_features(phase, self._schedule.slots)
 
-    def begin_epoch(self, random: np.random.Generator) -> None:
+    def _open_features(self, phase: PhaseConfig, slots: int) -> None:
+        """Open the features of views that may occur more than once in the phase."""
+        backbone, splits = self._backbone, self._splits
+        rows, columns = backbone.grid
+        width = backbone.early_width if phase.trains_backbone else rows * columns * backbone.token_width
+        facts = [fingerprint(backbone), phase.trains_backbone, self._precision]
+        self._features["dev"] = features_of_photographs(self._cache, self._dataset, splits["dev"], facts, width, 1)
+        if phase.crop == 1:
+            self._features["train"] = features_of_photographs(
+                self._cache, self._dataset, splits["train"], facts, width, slots
+            )
+        elif slots:
+            facts += [self._seed, phase.name, phase.crop, phase.flip]
+            self._features["train"] = features_of_random_views(
+                self._cache, self._dataset, splits["train"], facts, width, slots
+            )
+
+    def end_phase(self) -> None:
+        # Views of another phase are others, features of whole photographs the same.
+        if self._phase is not None and self._phase.crop < 1 and "train" in self._features:
+            self._features["train"].remove()
+
+    def begin_epoch(self, epoch: int) -> None:
+        assert self._schedule is not None
+        self._views = self._schedule.epoch(epoch)
+
+    def training_batch(self, images: np.ndarray) -> PhotographBatch:
+        assert self._views is not None
+        return self._batch("train", self._views.select(images))
+
+    def dev_batch(self, images: np.ndarray) -> PhotographBatch:
+        return self._batch("dev", whole_photographs(images))
+
+    def _batch(self, split: str, views: Views) -> PhotographBatch:
+        kept = self._features.get(split)
+        if kept is None:
+            return PhotographBatch(split, torch.from_numpy(self._read(split, views)))
+        features, computed = kept.read(views)
+        if computed.all():
+            return PhotographBatch(split, None, torch.from_numpy(features))
+        rows = np.flatnonzero(~computed)
+        missing = views.select(rows)
+        frames = torch.from_numpy(self._read(split, missing))
+        return PhotographBatch(split, frames, torch.from_numpy(features), missing, torch.from_numpy(rows))
+
+    def _read(self, split: str, views: Views) -> np.ndarray:
+        assert self._schedule is not None
+        photographs = self._dataset.read_images([self._splits[split][image] for image in views.images])
+        return self._schedule.cut(photographs, views) if split == "train" else photographs
+
+    def visual(self, batch: PhotographBatch) -> Visual:
         assert self._phase is not None
-        count = len(self._splits["train"])
-        self._flips = random.random(count) < 0.5 if self._phase.flip else np.zeros(count, bool)
+        learns = self._phase.trains_backbone
+        if batch.features is None:
+            assert batch.frames is not None
+            with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
+                tokens = _in_parts(self.backbone, batch.frames)
+        else:
+            features = self._complete(batch)
+            tokens = self.backbone(features) if learns else features.unflatten(1, (-1, self.token_width))
+        boxes = self._boxes.to(tokens.device)
+        return Visual(tokens, boxes_xyxy=boxes.expand(len(tokens), -1, -1))
 
-    def training_batch(self, images: np.ndarray, random: np.random.Generator) -> VisualBatch:
+    def _complete(self, batch: PhotographBatch) -> Tensor:
+        """Compute the features of a batch that are not kept yet, keep them, and return all of them, (B, width) float.
+
+        Computed features are rounded to float16 like the kept ones, so that a step is the same with either.
+        """
         assert self._phase is not None
-        flips = self._flips[images]
-        if "train" in self._features:
-            return self._batch(self._features["train"].read(images, flips.astype(int)))
-        names = [self._splits["train"][index] for index in images]
-        crop = self._phase.crop
-        frames = zip(self._dataset.read_images(names), flips, image_generators(random, images), strict=True)
-        views = [random_view(frame, bool(flip), crop, generator)[0] for frame, flip, generator in frames]
-        return self._batch(np.stack(views))
+        assert batch.features is not None
+        features = batch.features
+        if batch.frames is not None:
+            assert batch.missing is not None
+            assert batch.rows is not None
+            with torch.no_grad():
+                network = self.backbone.early_features if self._phase.trains_backbone else self.backbone
+                computed = _in_parts(network, batch.frames).flatten(1).half()
+                features = features.clone()
+                features[batch.rows] = computed.to(features.dtype)  # index_copy refuses float16 under autocast
+            self._features[batch.split].write(batch.missing, computed.cpu().numpy())
+        device = features.device.type
+        return features.to(torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32)
 
-    def dev_batch(self, images: np.ndarray) -> VisualBatch:
-        if "dev" in self._features:
-            return self._batch(self._features["dev"].read(images, np.zeros(len(images), int)))
-        return self._batch(self._dataset.read_images([self._splits["dev"][index] for index in images]))
 
-    def _batch(self, values: np.ndarray) -> VisualBatch:
-        return VisualBatch(torch.from_numpy(values), boxes_xyxy=self._boxes.expand(len(values), -1, -1))
-
-    def visual(self, batch: VisualBatch) -> Visual:
-        tokens = batch.values
-        if tokens.dtype == torch.uint8:
-            assert self._phase is not None
-            with torch.set_grad_enabled(self._phase.trains_backbone and torch.is_grad_enabled()):
-                # Without gradients no layer's output is kept: a part of the batch at a time needs less memory.
-                parts = [tokens] if torch.is_grad_enabled() else tokens.split(_AT_A_TIME)
-                tokens = torch.cat([self.backbone(part) for part in parts])
-        return Visual(tokens, batch.mask, batch.boxes_xyxy, batch.image_size)
+def _in_parts(network: Callable[[Tensor], Tensor], frames: Tensor) -> Tensor:
+    return network(frames) if torch.is_grad_enabled() else torch.cat([*map(network, frames.split(_AT_A_TIME))])
 
 
 def visual_of_images(backbone: Backbone, images_bgr: Tensor) -> Visual:

@@ -4,7 +4,7 @@ A batch is made in two steps, so that the first can run ahead of the training st
 tokens that were computed before), then making tokens on the device (by the backbone, where photographs were read).
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from torch import Tensor
@@ -13,13 +13,15 @@ from training.configs.schema import PhaseConfig
 from training.models.captioner import Visual
 from training.vision.backbone import Backbone
 
+HostBatch: TypeAlias = Any
+"""B images as they are read on the host: any tree of tensors; :class:`VisualBatch` for stored features."""
+
 
 class VisualBatch(NamedTuple):
-    """B images as they are read on the host."""
+    """Stored features of B images."""
 
     values: Tensor
-    """Tokens (B, N, width) float32, or float16 of a store, or photographs (B, H, W, 3) uint8 BGR of which a backbone
-    makes tokens."""
+    """(B, N, width) tokens, float32, or float16 of a store."""
     mask: Tensor | None = None
     """(B, N) bool, True where a token is real; None when all are."""
     boxes_xyxy: Tensor | None = None
@@ -54,23 +56,26 @@ class VisualInputs(Protocol):
         """
         ...
 
-    def begin_epoch(self, random: np.random.Generator) -> None:
-        """Draw the random choices of an epoch."""
+    def end_phase(self) -> None:
+        """Remove files that belong to the phase that ends."""
         ...
 
-    def training_batch(self, images: np.ndarray, random: np.random.Generator) -> VisualBatch:
-        """Read images of the training split.
+    def begin_epoch(self, epoch: int) -> None:
+        """Choose the view of every image in an epoch of the phase, counted from 0."""
+        ...
+
+    def training_batch(self, images: np.ndarray) -> HostBatch:
+        """Read images of the training split; may be called in other threads.
 
         Args:
             images: (B,) integers, indices into the split.
-            random: generator of this batch. The view of an image does not depend on the other images of the batch.
 
         Raises:
             DataError: an image cannot be read.
         """
         ...
 
-    def dev_batch(self, images: np.ndarray) -> VisualBatch:
+    def dev_batch(self, images: np.ndarray) -> HostBatch:
         """Read images of the dev split without augmentation.
 
         Args:
@@ -81,6 +86,6 @@ class VisualInputs(Protocol):
         """
         ...
 
-    def visual(self, batch: VisualBatch) -> Visual:
+    def visual(self, batch: HostBatch) -> Visual:
         """Make the captioner's input; the tokens have a gradient in a phase that trains the backbone."""
         ...

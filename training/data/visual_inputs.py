@@ -12,6 +12,7 @@ from training.data.photograph_inputs import Photographs
 from training.data.visual_batches import VisualInputs
 from training.errors import ConfigError
 from training.models import FAMILIES
+from training.vision.backbone import Backbone
 from training.vision.detection_classes import DETECTION_CLASSES
 from training.vision.inverted_residuals import InvertedResiduals
 from training.vision.released_weights import CHECKPOINT_SUFFIX, load_backbone, locate, released_provenance
@@ -49,8 +50,12 @@ def open_visual_inputs(
     trained_on = [entry for path in paths for entry in _backbone_provenance(path)]
     facts = {"backbone": " + ".join([config.backbone, *config.beside]), "backbone_trained_on": trained_on}
     networks = [load_backbone(path) for path in paths]
+
+    def photographs(backbone: Backbone) -> Photographs:
+        return Photographs(dataset, splits, backbone, facts, cache, seed=config.seed, precision=config.precision)
+
     if not config.beside and not config.yolox:
-        return Photographs(dataset, splits, networks[0], facts, cache)
+        return photographs(networks[0])
     grids = [network for network in networks if isinstance(network, InvertedResiduals)]
     if len(grids) < len(networks):
         several = next(path for path, network in zip(paths, networks, strict=True) if network not in grids)
@@ -61,7 +66,7 @@ def open_visual_inputs(
         detector = with_classes(yolox.detector, DETECTION_CLASSES)
         trained_on += yolox.record["trained_on"]
         facts["detector"] = yolox.record
-    return Photographs(dataset, splits, SideBySide(grids, detector), facts, cache)
+    return photographs(SideBySide(grids, detector))
 
 
 def _backbone_provenance(path: Path) -> list[dict[str, Any]]:

@@ -175,6 +175,7 @@ class Trainer:
         for average in self._averages.values():
             average.copy_to_module()
         self._averages = {}
+        self.task.end_phase()
         progress.begin_phase(progress.phase + 1)
         if progress.phase < len(self.config.phases) and self.config.phases[progress.phase].from_best:
             # Loaded before the checkpoint is written, so that the checkpoint has the first weights of the phase: the
@@ -202,7 +203,7 @@ class Trainer:
     ) -> None:
         progress, batch = self.progress, phase.images_per_batch
         place = (progress.phase, progress.epoch)
-        order = self.task.begin_epoch(self._random(*place))
+        order = self.task.begin_epoch(progress.epoch, self._random(*place))
         steps = range(progress.step, self.plan.steps[progress.phase][progress.epoch])
         results = ResultReader(self.processes, self.task.max_loss)
         self._time_of_count = self._time_of_log = time.monotonic()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 IMAGE_SIZE = 224
@@ -39,6 +40,8 @@ class Backbone(nn.Module):
     class_names: Sequence[str] = ()
     """Classes of the detector in the order of its scores; empty without a detector."""
     token_width: int
+    early_width: int
+    """Number of early features of a frame."""
 
     @property
     def trainable(self) -> nn.Module:
@@ -55,6 +58,21 @@ class Backbone(nn.Module):
         """The layers up to the feature map of stride 8."""
         raise NotImplementedError
 
+    def early_features(self, image_bgr: Tensor) -> Tensor:
+        """Compute what the tokens depend on if neither the early layers nor a detector learn.
+
+        Args:
+            image_bgr: (B, H, W, 3) uint8 frames.
+
+        Returns:
+            (B, early_width) float: output of the early layers, and the part of the tokens that a detector makes.
+        """
+        raise NotImplementedError
+
+    def tokens_of_early_features(self, early: Tensor) -> Tensor:
+        """Compute the visual tokens, (B, N, token width) float, of :meth:`early_features`."""
+        raise NotImplementedError
+
     def features_of_pixels(self, pixels: Tensor) -> ImageFeatures:
         """Compute tokens and detections.
 
@@ -65,12 +83,21 @@ class Backbone(nn.Module):
 
     def features(self, image_bgr: Tensor) -> ImageFeatures:
         """Compute tokens and detections of (B, H, W, 3) uint8 frames, BGR."""
-        return self.features_of_pixels(image_bgr.permute(0, 3, 1, 2).float())
+        return self.features_of_pixels(pixels_of(image_bgr))
 
     def fold_channel_order(self) -> None:
         """Reorder the first weights from RGB to BGR, so that an exported graph need not reorder the channels."""
         raise NotImplementedError
 
-    def forward(self, image_bgr: Tensor) -> Tensor:
-        """Compute the visual tokens, (B, N, token width) float, of (B, H, W, 3) uint8 frames, BGR."""
-        return self.features(image_bgr).tokens
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute the visual tokens, (B, N, token width) float.
+
+        Args:
+            x: (B, H, W, 3) uint8 frames, BGR, or their :meth:`early_features`.
+        """
+        return self.features(x).tokens if x.dtype == torch.uint8 else self.tokens_of_early_features(x)
+
+
+def pixels_of(image_bgr: Tensor) -> Tensor:
+    """Convert (B, H, W, 3) uint8 frames to (B, 3, H, W) float from 0 to 255."""
+    return image_bgr.permute(0, 3, 1, 2).float()

@@ -11,8 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.vision.backbone import Backbone, ImageFeatures
+from training.vision.backbone import IMAGE_SIZE, Backbone, ImageFeatures, pixels_of
 from training.vision.depthwise import depthwise_convolution, same_padding
+
+_EARLY_SIDE = IMAGE_SIZE // 8
+"""Rows and columns of the last map of the early layers."""
 
 
 class Stage(NamedTuple):
@@ -93,12 +96,27 @@ class InvertedResiduals(Backbone):
                 channels = stage.outputs
         layers.append(Convolution(channels, self.token_width))
         self.layers = nn.Sequential(*layers)
+        self.early_width = _EARLY_SIDE**2 * self._early_stages[-1].outputs
         self._takes_bgr = False
 
     @property
-    def early_layers(self) -> list[nn.Module]:
+    def early_layers(self) -> nn.Sequential:
+        early = self.layers[: 1 + sum(stage.repeats for stage in self._early_stages)]
+        assert isinstance(early, nn.Sequential)
+        return early
+
+    @property
+    def _early_stages(self) -> tuple[Stage, ...]:
         strided = [index for index, stage in enumerate(self.stages) if stage.stride == 2]
-        return [*self.layers][: 1 + sum(stage.repeats for stage in self.stages[: strided[2]])]
+        return self.stages[: strided[2]]
+
+    def early_features(self, image_bgr: Tensor) -> Tensor:
+        early: Tensor = self.early_layers(self._normalise(pixels_of(image_bgr)))
+        return early.permute(0, 2, 3, 1).flatten(1)
+
+    def tokens_of_early_features(self, early: Tensor) -> Tensor:
+        early = early.unflatten(1, (_EARLY_SIDE, _EARLY_SIDE, -1)).permute(0, 3, 1, 2)
+        return _tokens(self.layers[len(self.early_layers) :](early))
 
     def fold_channel_order(self) -> None:
         first = self.convolutions()[0]
@@ -106,10 +124,18 @@ class InvertedResiduals(Backbone):
         self._takes_bgr = not self._takes_bgr
 
     def features_of_pixels(self, pixels: Tensor) -> ImageFeatures:
+        return ImageFeatures(_tokens(self.layers(self._normalise(pixels))))
+
+    def _normalise(self, pixels: Tensor) -> Tensor:
         rgb = pixels if self._takes_bgr else pixels.flip(1)
         x = rgb * (1 / self.pixel_scale) - self.pixel_mean / self.pixel_scale
-        return ImageFeatures(self.layers(x.contiguous(memory_format=torch.channels_last)).flatten(2).transpose(1, 2))
+        return x.contiguous(memory_format=torch.channels_last)
 
     def convolutions(self) -> list[nn.Conv2d]:
         """Return the convolutions in the order of the forward pass."""
         return [module for module in self.modules() if isinstance(module, nn.Conv2d)]
+
+
+def _tokens(grid: Tensor) -> Tensor:
+    """Convert a grid (B, C, rows, columns) to tokens (B, rows * columns, C)."""
+    return grid.flatten(2).transpose(1, 2)

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.vision.backbone import Backbone, ImageFeatures
+from training.vision.backbone import Backbone, ImageFeatures, pixels_of
 from training.vision.efficientnet_lite import EfficientNetLite1
 from training.vision.inverted_residuals import InvertedResiduals
 from training.vision.mobilenet_v2 import MobileNetV2
-from training.vision.yolox import STRIDES, YoloxNano
+from training.vision.yolox import STRIDES, YoloxNano, YoloxOutput
 
 GRIDS: dict[str, type[InvertedResiduals]] = {grid.kind: grid for grid in (MobileNetV2, EfficientNetLite1)}
 """Grid backbones by name."""
@@ -40,10 +40,13 @@ class SideBySide(Backbone):
         super().__init__()
         self.grids = nn.ModuleList(GRIDS[grid]() if isinstance(grid, str) else grid for grid in grids)
         self.yolox = yolox if yolox is None or isinstance(yolox, YoloxNano) else YoloxNano(yolox)
-        self.token_width = sum(grid.token_width for grid in self._grids)
+        self._detector_width = 0
         if self.yolox is not None:
             self.class_names = self.yolox.class_names
-            self.token_width += YoloxNano.level_widths[-1] + len(self.class_names)
+            self._detector_width = YoloxNano.level_widths[-1] + len(self.class_names)
+        rows, columns = self.grid
+        self.token_width = sum(grid.token_width for grid in self._grids) + self._detector_width
+        self.early_width = sum(grid.early_width for grid in self._grids) + rows * columns * self._detector_width
 
     @property
     def _grids(self) -> list[InvertedResiduals]:
@@ -71,17 +74,36 @@ class SideBySide(Backbone):
         for grid in self._grids:
             grid.fold_channel_order()
 
+    def early_features(self, image_bgr: Tensor) -> Tensor:
+        early = [grid.early_features(image_bgr) for grid in self._grids]
+        if self.yolox is not None:
+            of_detector = _detector_tokens(self.yolox.output(pixels_of(image_bgr)))
+            early.append(of_detector.flatten(1).to(early[0]))
+        return torch.cat(early, dim=-1)
+
+    def tokens_of_early_features(self, early: Tensor) -> Tensor:
+        widths = [grid.early_width for grid in self._grids]
+        *of_grids, of_detector = early.split([*widths, early.shape[1] - sum(widths)], dim=1)
+        tokens = [grid.tokens_of_early_features(part) for grid, part in zip(self._grids, of_grids, strict=True)]
+        if self.yolox is not None:
+            tokens.append(of_detector.unflatten(1, (-1, self._detector_width)).to(tokens[0]))
+        return torch.cat(tokens, dim=-1)
+
     def features_of_pixels(self, pixels: Tensor) -> ImageFeatures:
         tokens = [grid.features_of_pixels(pixels).tokens for grid in self._grids]
         if self.yolox is None:
             return ImageFeatures(torch.cat(tokens, dim=-1))
         with torch.no_grad():
             output = self.yolox.output(pixels)
-            # The maximum over all cells of the finer maps that lie in a cell of the coarsest one.
-            best_scores = torch.stack([
-                functional.max_pool2d(scores, STRIDES[-1] // stride)
-                for stride, scores in zip(STRIDES, output.class_scores, strict=True)
-            ]).amax(dim=0)  # fmt: skip
-            of_detector = torch.cat([output.levels[-1], best_scores * SCORE_SCALE], dim=1).flatten(2).transpose(1, 2)
-            detections = self.yolox.raw_detections(output)
+            of_detector, detections = _detector_tokens(output), self.yolox.raw_detections(output)
         return ImageFeatures(torch.cat([*tokens, of_detector.to(tokens[0])], dim=-1), detections)
+
+
+def _detector_tokens(output: YoloxOutput) -> Tensor:
+    """Return a detector's part of the tokens, (B, N, width): its coarsest map, and the highest class scores."""
+    # The maximum over all cells of the finer maps that lie in a cell of the coarsest one.
+    best_scores = torch.stack([
+        functional.max_pool2d(scores, STRIDES[-1] // stride)
+        for stride, scores in zip(STRIDES, output.class_scores, strict=True)
+    ]).amax(dim=0)  # fmt: skip
+    return torch.cat([output.levels[-1], best_scores * SCORE_SCALE], dim=1).flatten(2).transpose(1, 2)

@@ -102,6 +102,13 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
         (phase(label_smoothing=1.0), r"phases\[0\]: label_smoothing must be at least 0 and less than 1"),
         (phase(average=1.0), r"phases\[0\]: average must be at least 0 and less than 1"),
         (phase(crop=0.0), r"phases\[0\]: crop must be more than 0 and at most 1"),
+        (phase(cached_views=-1), r"phases\[0\]: cached_views must not be negative"),
+        (phase(cached_views=2), r"phases\[0\]: cached_views needs a crop below 1"),
+        (phase(crop=0.7, cached_views=2, refresh=1.5), r"phases\[0\]: refresh must be at least 0 and at most 1"),
+        (
+            phase(crop=0.7, cached_views=2, backbone_learning_rate=1.0),
+            r"phases\[0\]: cached_views: all layers of the backbone learn",
+        ),
         (phase(warmup_steps=-1), r"phases\[0\]: warmup_steps must not be negative"),
     ],
 )

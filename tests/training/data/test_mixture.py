@@ -20,7 +20,7 @@ from training.data.caption_dataset import CaptionDataset
 from training.data.coco_dataset import CocoDataset
 from training.data.datasets import open_dataset, provenance
 from training.data.mixture import Mixture, Source, caption_weights
-from training.data.visual_batches import VisualBatch
+from training.data.visual_batches import HostBatch
 from training.engine import trainer as trainer_module
 from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
@@ -190,7 +190,7 @@ def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtu
         config = load_run(write_config(tmp_path / f"{name}.yaml", phases=phases, data=data_config))
         trainer_module.Trainer(config, data, tmp_path / name, tmp_path / "features").run()
         assert (tmp_path / name / "best.safetensors").exists()
-    assert len(list((tmp_path / "features").glob("*.npy"))) == 4  # three sources for training, one dev split
+    assert len(list((tmp_path / "features").glob("*.features"))) == 4  # three sources for training, one dev split
 
 
 def test_a_phase_learns_from_the_sources_that_it_names(
@@ -205,9 +205,9 @@ def test_a_phase_learns_from_the_sources_that_it_names(
     trainer = Trainer(config, data, tmp_path / "run", tmp_path / "features")
     read, seen = trainer.task.inputs.training_batch, []
 
-    def recorded(images: np.ndarray, random: np.random.Generator) -> VisualBatch:
+    def recorded(images: np.ndarray) -> HostBatch:
         seen.append([trainer.task.images["train"][index] for index in images])
-        return read(images, random)
+        return read(images)
 
     monkeypatch.setattr(trainer.task.inputs, "training_batch", recorded)
     trainer.run()

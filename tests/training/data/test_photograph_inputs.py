@@ -1,8 +1,13 @@
-"""Visual inputs of photographs have the boxes of the grid's cells."""
+"""Tokens of photographs: their boxes, and features that are kept in place of being computed again."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from tests.training.small_flickr8k import make_data
 from training.configs.schema import PhaseConfig
@@ -11,14 +16,41 @@ from training.data.photograph_inputs import Photographs, visual_of_images
 from training.models.captioner import Visual
 from training.vision.mobilenet_v2 import MobileNetV2
 
+WHOLE = PhaseConfig("p", 4, 1e-4)
+CROPS = replace(WHOLE, crop=0.7)
+CACHED = replace(CROPS, cached_views=2, refresh=0.5)
+COARSE = replace(CROPS, backbone_learning_rate=1e-4, backbone_coarse_only=True)
+ALL = np.arange(4)
+
+Open = Callable[[Path], Photographs]
+
 
 @pytest.fixture(scope="module")
-def photographs(tmp_path_factory: pytest.TempPathFactory) -> Photographs:
+def open_photographs(tmp_path_factory: pytest.TempPathFactory) -> Open:
+    """Open four training and two dev photographs with a cache folder, as a process does."""
     root = tmp_path_factory.mktemp("data")
     dataset = Flickr8k(make_data(root) / "flickr8k")
-    splits = {split: dataset.split(split)[:2] for split in ("train", "dev")}
+    splits = {"train": dataset.split("train")[:4], "dev": dataset.split("dev")[:2]}
     torch.manual_seed(0)
-    return Photographs(dataset, splits, MobileNetV2().eval(), {}, root / "cache")
+    weights = MobileNetV2().state_dict()
+    # Weights at random make outputs that vanish from layer to layer.
+    weights = {name: tensor * (1.6 if name.endswith("weight") else 1) for name, tensor in weights.items()}
+
+    def open_(cache: Path) -> Photographs:
+        backbone = MobileNetV2()
+        backbone.load_state_dict(weights)
+        return Photographs(dataset, splits, backbone.eval(), {}, cache, seed=5)
+
+    return open_
+
+
+def epoch_tokens(photographs: Photographs, epoch: int, images: np.ndarray = ALL) -> tuple[Tensor, int]:
+    """Return the tokens of images in an epoch, and how many of them a backbone had to compute."""
+    photographs.begin_epoch(epoch)
+    batch = photographs.training_batch(images)
+    with torch.no_grad():
+        tokens = photographs.visual(batch).tokens
+    return tokens, 0 if batch.frames is None else len(batch.frames)
 
 
 def check_grid(visual: Visual) -> None:
@@ -29,18 +61,170 @@ def check_grid(visual: Visual) -> None:
     torch.testing.assert_close(grid[2, 5], torch.tensor([5.0, 2.0, 6.0, 3.0]) / 7)
     torch.testing.assert_close(visual.boxes_xyxy[1], visual.boxes_xyxy[0])
     assert visual.image_size is None
+    assert visual.tokens.dtype == torch.float32
 
 
-@pytest.mark.parametrize("crop", [1.0, 0.8])
-def test_cached_features_and_random_views_have_the_boxes_of_the_grid(photographs: Photographs, crop: float) -> None:
-    photographs.begin_phase(PhaseConfig("p", 1, 1e-4, crop=crop))
-    photographs.begin_epoch(np.random.default_rng(0))
-    check_grid(photographs.visual(photographs.training_batch(np.arange(2), np.random.default_rng(1))))
-    check_grid(photographs.visual(photographs.dev_batch(np.arange(2))))
+@pytest.mark.parametrize("phase", [WHOLE, CROPS, CACHED, COARSE])
+def test_tokens_have_the_boxes_of_the_grid_in_every_kind_of_phase(
+    open_photographs: Open, tmp_path: Path, phase: PhaseConfig
+) -> None:
+    photographs = open_photographs(tmp_path / "boxes")
+    photographs.begin_phase(phase)
+    photographs.begin_epoch(0)
+    check_grid(photographs.visual(photographs.training_batch(ALL[:2])))
+    check_grid(photographs.visual(photographs.dev_batch(ALL[:2])))
 
 
-def test_photographs_of_an_evaluation_have_the_boxes_of_the_grid(photographs: Photographs) -> None:
+def test_photographs_of_an_evaluation_have_the_boxes_of_the_grid(open_photographs: Open, tmp_path: Path) -> None:
+    backbone = open_photographs(tmp_path / "boxes").backbone.requires_grad_(False)
     frames = torch.randint(0, 256, (2, 224, 224, 3), dtype=torch.uint8)
-    visual = visual_of_images(photographs.backbone, frames)
+    visual = visual_of_images(backbone, frames)
     check_grid(visual)
-    torch.testing.assert_close(visual.tokens, photographs.backbone(frames))
+    torch.testing.assert_close(visual.tokens, backbone(frames))
+
+
+def test_kept_tokens_are_the_computed_ones_rounded_to_float16(open_photographs: Open, tmp_path: Path) -> None:
+    cached, computing = open_photographs(tmp_path / "rounded"), open_photographs(tmp_path / "rounded")
+    cached.begin_phase(CACHED)
+    computing.begin_phase(CROPS)
+    first, count = epoch_tokens(cached, 0)
+    again, count_again = epoch_tokens(cached, 0)
+    assert (count, count_again) == (4, 0)
+    assert torch.equal(first, again)
+    fresh, _ = epoch_tokens(computing, 0)
+    assert fresh.abs().max() > 1e-3
+    torch.testing.assert_close(first, fresh, atol=1e-6, rtol=1e-3)
+
+
+def test_the_last_batch_can_be_computed_a_second_time(open_photographs: Open, tmp_path: Path) -> None:
+    photographs = open_photographs(tmp_path / "twice")
+    photographs.begin_phase(CACHED)
+    photographs.begin_epoch(0)
+    batch = photographs.training_batch(ALL)
+    with torch.no_grad():
+        assert torch.equal(photographs.visual(batch).tokens, photographs.visual(batch).tokens)
+
+
+def test_with_kept_views_only_a_share_of_them_is_computed_in_later_epochs(
+    open_photographs: Open, tmp_path: Path
+) -> None:
+    photographs = open_photographs(tmp_path / "share")
+    photographs.begin_phase(CACHED)
+    assert [epoch_tokens(photographs, epoch)[1] for epoch in range(4)] == [4, 2, 2, 2]
+
+
+@pytest.mark.parametrize("phase", [CACHED, replace(CACHED, backbone_learning_rate=1e-4, backbone_coarse_only=True)])
+def test_a_resumed_epoch_has_the_same_views_whatever_is_kept(
+    open_photographs: Open, tmp_path: Path, phase: PhaseConfig
+) -> None:
+    straight, resumed = open_photographs(tmp_path / "straight"), open_photographs(tmp_path / "resumed")
+    for photographs in (straight, resumed):
+        photographs.begin_phase(phase)
+    expected = [epoch_tokens(straight, epoch)[0] for epoch in range(4)]
+    # The views of the first epochs are not kept here: this machine joins in the last one.
+    found, count = epoch_tokens(resumed, 3)
+    assert count == 4
+    assert torch.equal(found, expected[3])
+
+
+def test_photographs_and_their_mirror_images_are_computed_once(open_photographs: Open, tmp_path: Path) -> None:
+    photographs = open_photographs(tmp_path / "mirrored")
+    photographs.begin_phase(WHOLE)
+    counts = [epoch_tokens(photographs, epoch)[1] for epoch in range(12)]
+    assert counts[0] == 4
+    assert sum(counts) == 8
+    photographs.end_phase()
+    photographs.begin_phase(replace(WHOLE, name="later"))
+    assert sum(epoch_tokens(photographs, epoch)[1] for epoch in range(6)) == 0
+
+
+def test_two_processes_compute_a_part_each_and_together_the_file_of_one(open_photographs: Open, tmp_path: Path) -> None:
+    one, first, second = (
+        open_photographs(tmp_path / "one"),
+        open_photographs(tmp_path / "two"),
+        open_photographs(tmp_path / "two"),
+    )
+    for photographs in (one, first, second):
+        photographs.begin_phase(WHOLE)
+    expected, _ = epoch_tokens(one, 0)
+    assert epoch_tokens(first, 0, ALL[::2])[1] == 2
+    assert epoch_tokens(second, 0, ALL[1::2])[1] == 2
+    for photographs in (first, second):
+        found, count = epoch_tokens(photographs, 0)
+        assert count == 0
+        torch.testing.assert_close(found, expected)
+    files = {path.name for path in (tmp_path / "two").iterdir()}
+    assert files == {path.name for path in (tmp_path / "one").iterdir()}
+    assert all((tmp_path / "two" / name).read_bytes() == (tmp_path / "one" / name).read_bytes() for name in files)
+
+
+def test_an_extraction_that_was_interrupted_goes_on_where_it_was(open_photographs: Open, tmp_path: Path) -> None:
+    killed = open_photographs(tmp_path / "killed")
+    killed.begin_phase(WHOLE)
+    epoch_tokens(killed, 0, ALL[:3])
+    resumed = open_photographs(tmp_path / "killed")
+    resumed.begin_phase(WHOLE)
+    assert epoch_tokens(resumed, 0)[1] == 1
+
+
+def test_the_file_of_random_views_goes_with_its_phase_and_those_of_photographs_stay(
+    open_photographs: Open, tmp_path: Path
+) -> None:
+    photographs = open_photographs(tmp_path / "removed")
+    photographs.begin_phase(CACHED)
+    files = sorted(path.name[:5] for path in (tmp_path / "removed").iterdir())
+    assert files == ["grid-", "views"]
+    photographs.end_phase()
+    assert [path.name[:5] for path in (tmp_path / "removed").iterdir()] == ["grid-"]
+    photographs.begin_phase(WHOLE)
+    photographs.end_phase()
+    assert [path.name[:5] for path in (tmp_path / "removed").iterdir()] == ["grid-"] * 2
+
+
+def gradients(photographs: Photographs, phase: PhaseConfig, epoch: int) -> dict[str, Tensor]:
+    photographs.begin_phase(phase)
+    for current in range(epoch + 1):
+        photographs.begin_epoch(current)
+        batch = photographs.training_batch(ALL)
+        photographs.backbone.zero_grad()
+        photographs.visual(batch).tokens.square().sum().backward()
+    return {name: weight.grad for name, weight in photographs.backbone.named_parameters() if weight.grad is not None}
+
+
+def test_gradients_from_kept_early_features_are_those_from_photographs(open_photographs: Open, tmp_path: Path) -> None:
+    backbone = open_photographs(tmp_path / "gradients").backbone
+    early = len(backbone.early_layers)
+    kept = replace(COARSE, cached_views=1, refresh=0.0)
+    computed = gradients(open_photographs(tmp_path / "gradients"), COARSE, 0)
+    cached = gradients(open_photographs(tmp_path / "gradients"), kept, 1)  # the second epoch has the views of the first
+    late = {name for name, _ in backbone.named_parameters() if int(name.split(".")[1]) >= early}
+    assert computed.keys() == cached.keys() == late
+    for name in late:
+        assert computed[name].norm() > 0
+        assert (computed[name] - cached[name]).norm() < 5e-3 * computed[name].norm()
+
+
+def test_early_features_are_kept_under_the_weights_that_do_not_learn(open_photographs: Open, tmp_path: Path) -> None:
+    phase = replace(COARSE, crop=1.0)
+    photographs = open_photographs(tmp_path / "fingerprint")
+    photographs.begin_phase(phase)
+    epoch_tokens(photographs, 0)
+    with torch.no_grad():
+        next(reversed([*photographs.backbone.parameters()])).add_(1)  # as a resumed run finds it
+    photographs.begin_phase(phase)
+    assert epoch_tokens(photographs, 0)[1] == 0
+    with torch.no_grad():
+        next(photographs.backbone.parameters()).add_(1)
+    photographs.begin_phase(phase)
+    assert epoch_tokens(photographs, 0)[1] == 4
+
+
+def test_under_autocast_tokens_have_its_type_and_are_kept_exactly(open_photographs: Open, tmp_path: Path) -> None:
+    photographs = open_photographs(tmp_path / "bf16")
+    photographs.begin_phase(CACHED)
+    with torch.autocast("cpu", torch.bfloat16):
+        first, _ = epoch_tokens(photographs, 0)
+        again, count = epoch_tokens(photographs, 0)
+    assert count == 0
+    assert first.dtype == again.dtype == torch.bfloat16
+    assert torch.equal(first, again)

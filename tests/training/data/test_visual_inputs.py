@@ -47,7 +47,7 @@ def inputs(data: Path, family: str, **source: object) -> VisualInputs:
 def test_every_format_gives_boxes_and_image_sizes(data: Path, kind: str, family: str) -> None:
     opened = inputs(data, family, features=FeaturesConfig(**features_config(kind)))  # type: ignore[arg-type]
     size = (320, 240) if kind == "store" else SIZE
-    training = opened.training_batch(np.arange(3), np.random.default_rng(0))
+    training = opened.training_batch(np.arange(3))
     for batch in (training, opened.dev_batch(np.arange(3))):
         visual = opened.visual(batch)
         assert visual.boxes_xyxy is not None

@@ -10,7 +10,6 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
 from tests.training.small_flickr8k import write_config
 from training.data.flickr8k import Flickr8k
-from training.data.grid_features import load_or_extract
 from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
@@ -38,15 +37,14 @@ def test_a_frozen_phase_after_fine_tuning_trains_on_features_of_the_fine_tuned_b
     data: Path, tmp_path: Path
 ) -> None:
     trainer = trained(tmp_path, data, XE, END_TO_END, SCST)
-    stores = set((tmp_path / "features").glob("*.npy"))
+    stores = list((tmp_path / "features").glob("*.features"))
     assert len(stores) == 4  # train and dev, of the released and of the fine-tuned backbone
-    dataset = Flickr8k(data / "flickr8k")
-    names = dataset.split("train")
-    features = load_or_extract(tmp_path / "features", dataset, names, trainer.task.trained.backbone, flip=True)
-    assert set((tmp_path / "features").glob("*.npy")) == stores
+    dataset, inputs = Flickr8k(data / "flickr8k"), trainer.task.inputs
+    batch = inputs.dev_batch(0, 4)
+    assert batch.frames is None
     with torch.inference_mode():
-        fresh = trainer.task.trained.backbone(torch.from_numpy(dataset.read_images(names)))
-    np.testing.assert_allclose(features[:, 0], fresh.numpy(), atol=2e-3, rtol=2e-3)
+        fresh = trainer.task.trained.backbone(torch.from_numpy(dataset.read_images(dataset.split("dev"))))
+    torch.testing.assert_close(inputs.visual(batch).tokens, fresh, atol=2e-3, rtol=2e-3)
 
 
 def test_from_best_loads_captioner_and_backbone_of_the_best_epoch(data: Path, tmp_path: Path) -> None:
@@ -63,7 +61,7 @@ def test_from_best_loads_captioner_and_backbone_of_the_best_epoch(data: Path, tm
         found = getattr(trainer.task.trained, part).state_dict()
         assert all(torch.equal(found[name], value) for name, value in expected.items())
     # Features of the spoilt backbone were not even computed, those of the released one were found again.
-    assert len(list((tmp_path / "features").glob("*.npy"))) == 2
+    assert len(list((tmp_path / "features").glob("*.features"))) == 2
 
 
 def test_the_average_of_the_weights_is_scored_saved_and_passed_on(data: Path, tmp_path: Path) -> None:
@@ -82,19 +80,17 @@ def test_the_average_of_the_weights_is_scored_saved_and_passed_on(data: Path, tm
 def test_with_crops_a_frozen_backbone_gets_new_views_and_does_not_change(data: Path, tmp_path: Path) -> None:
     whole = trained(tmp_path / "whole", data, SCST)
     trainer = trained(tmp_path / "cropped", data, {**SCST, "crop": 0.5})
-    assert len(list((tmp_path / "whole" / "features").glob("*.npy"))) == 2
-    assert len(list((tmp_path / "cropped" / "features").glob("*.npy"))) == 1  # dev
+    assert len(list((tmp_path / "whole" / "features").glob("*.features"))) == 2
+    assert len(list((tmp_path / "cropped" / "features").glob("*.features"))) == 1  # dev
     pairs = zip(whole.task.trained.backbone.parameters(), trainer.task.trained.backbone.parameters(), strict=True)
     assert all(torch.equal(*pair) for pair in pairs)
     assert all(parameter.grad is None for parameter in trainer.task.trained.backbone.parameters())
-    trainer.task.inputs.begin_epoch(np.random.default_rng(0))
-    images = np.arange(4)
-    first, again, other = (
-        trainer.task.inputs.training_batch(images, np.random.default_rng(seed)).values for seed in (1, 1, 2)
-    )
-    assert first.shape == (4, 224, 224, 3)
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
+    views = []
+    for epoch in (0, 1):
+        trainer.task.inputs.begin_epoch(epoch)
+        views.append(trainer.task.inputs.training_batch(np.arange(4)).frames)
+    assert views[0].shape == (4, 224, 224, 3)
+    assert not torch.equal(*views)
 
 
 def test_backbone_coarse_only_trains_the_late_layers_alone(data: Path, tmp_path: Path) -> None:

@@ -62,6 +62,15 @@ def test_tokens_of_several_grids_lie_side_by_side_with_or_without_a_detector() -
     assert tokens.shape == (2, 49, both.token_width)
 
 
+def test_early_features_lead_to_the_tokens_of_the_frames() -> None:
+    one = tiny_backbone()
+    for backbone in (one, SideBySide([one.grids[0], EfficientNetLite1()]).eval(), one.grids[0]):
+        with torch.inference_mode():
+            early = backbone.early_features(FRAMES)
+            assert early.shape == (2, backbone.early_width)
+            torch.testing.assert_close(backbone(early), backbone(FRAMES))
+
+
 def test_the_network_can_be_constructed_again_from_its_options() -> None:
     both = SideBySide(["mobilenet_v2", "efficientnet_lite1"], CLASSES)
     again = BACKBONES[both.kind](**both.options)

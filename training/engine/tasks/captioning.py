@@ -10,7 +10,7 @@ from torch import Tensor
 from training.checkpoint import with_prefix
 from training.configs.schema import ExperimentConfig, PhaseConfig, TrainingConfig
 from training.data.loading import shuffle
-from training.data.visual_batches import VisualBatch
+from training.data.visual_batches import HostBatch
 from training.engine.buffers import declared_buffers, synchronised_buffers
 from training.engine.dev_scores import DevScores
 from training.engine.distributed import Processes
@@ -26,7 +26,7 @@ from training.objectives.objective import BatchLoss, Objective
 class CaptioningBatch(NamedTuple):
     """Inputs of the loss."""
 
-    visual: VisualBatch
+    visual: HostBatch
     targets: Any
     """What the objective needs of the captions."""
 
@@ -86,11 +86,14 @@ class CaptioningTask:
         self.inputs.begin_phase(config)
         self._objective = OBJECTIVES[config.objective](self.captions, config)
 
-    def begin_epoch(self, random: np.random.Generator) -> np.ndarray:
+    def end_phase(self) -> None:
+        self.inputs.end_phase()
+
+    def begin_epoch(self, epoch: int, random: np.random.Generator) -> np.ndarray:
         self.trained.captioner.train()
         places = self._places[self._phase]
         order = places[shuffle(self.costs(places), self.config.phases[self._phase].images_per_batch, random)]
-        self.inputs.begin_epoch(random)
+        self.inputs.begin_epoch(epoch)
         return order
 
     def loss_weights(self, images: np.ndarray) -> np.ndarray:
@@ -100,7 +103,7 @@ class CaptioningTask:
         return self._objective.costs(images)
 
     def read(self, images: np.ndarray, random: np.random.Generator) -> CaptioningBatch:
-        return CaptioningBatch(self.inputs.training_batch(images, random), self._objective.targets(images))
+        return CaptioningBatch(self.inputs.training_batch(images), self._objective.targets(images))
 
     def loss(self, inputs: CaptioningBatch, images: np.ndarray) -> BatchLoss:
         visual = self.inputs.visual(inputs.visual)

@@ -104,7 +104,10 @@ class DetectionTask:
     def begin_phase(self, phase: int) -> None:
         self._phase = phase
 
-    def begin_epoch(self, random: np.random.Generator) -> np.ndarray:
+    def end_phase(self) -> None:
+        pass
+
+    def begin_epoch(self, epoch: int, random: np.random.Generator) -> np.ndarray:
         return self._places[self._phase][draw_epoch(self._factors[self._phase], random)]
 
     def loss_weights(self, images: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from training.configs.schema import EvaluationConfig
 from training.data.loading import load_ahead, loading_threads
-from training.data.visual_batches import VisualBatch, VisualInputs
+from training.data.visual_batches import VisualInputs
 from training.engine.dev_scores import DevScores
 from training.engine.distributed import Processes
 from training.engine.trained_captioner import TrainedCaptioner
@@ -84,7 +84,7 @@ class DevEvaluation:
         with closing(load_ahead(inputs.dev_batch, parts, loading_threads(self._processes.on_this_machine))) as batches:
             bar = tqdm(parts, desc="dev", unit="batch", leave=False, disable=not self._processes.is_first)
             for part, host_batch in zip(bar, batches, strict=True):
-                batch: VisualBatch = self._processes.to_device(host_batch)
+                batch = self._processes.to_device(host_batch)
                 found = trained.caption(inputs.visual(batch), self._settings.beam_size, max_words, attention=False)
                 sentences = map(" ".join, trained.sentences(found))
                 captions.update(zip((self._images[image] for image in part), sentences, strict=True))

@@ -81,10 +81,15 @@ class Task(Protocol):
         """
         ...
 
-    def begin_epoch(self, random: np.random.Generator) -> np.ndarray:
+    def end_phase(self) -> None:
+        """Remove files that belong to the phase that ends."""
+        ...
+
+    def begin_epoch(self, epoch: int, random: np.random.Generator) -> np.ndarray:
         """Begin an epoch, from its first batch or from a later one after a resume.
 
         Args:
+            epoch: index of the epoch in the phase.
             random: generator of the epoch.
 
         Returns:

@@ -130,7 +130,7 @@ def test_with_keep_0_images_without_labels_are_left_out(
     task = trainer_of(tmp_path / "half", data, random_detector, half, keep=0).task
     assert isinstance(task, DetectionTask)
     task.begin_phase(0)
-    assert len(set(task.begin_epoch(np.random.default_rng(0)))) == 6
+    assert len(set(task.begin_epoch(0, np.random.default_rng(0)))) == 6
 
 
 def test_a_run_stopped_within_an_epoch_resumes_to_the_same_weights(
