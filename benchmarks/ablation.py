@@ -26,7 +26,10 @@ class RunFailedError(Exception):
 
 def ablation(
     config: Annotated[Path, typer.Argument(help="Experiment file of one run.")],
-    vary: Annotated[str, typer.Option(metavar="KEY=A,B,...", help="Option and values: model.memory_slots=0,40.")],
+    vary: Annotated[
+        str,
+        typer.Option(metavar="KEY=A,B,...", help="Option and values: model.memory_slots=0,40, phases.0.crop=1,0.7."),
+    ],
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "1,2,3",
     runs: Annotated[Path, typer.Option(help="Folder of the runs.")] = CHECKOUT / "runs" / "ablation",
     json_file: JsonOption = None,
@@ -86,7 +89,12 @@ def _write(raw: dict[str, Any], key: str, value: Any, seed: int, runs: Path) -> 
     place = experiment
     *parents, name = key.split(".")
     for parent in parents:
-        place = place[int(parent)] if isinstance(place, list) else place.setdefault(parent, {})
+        if not isinstance(place, list):
+            place = place.setdefault(parent, {})
+        elif parent.isdecimal() and int(parent) < len(place):
+            place = place[int(parent)]
+        else:
+            raise ValueError(f"--vary {key}: {parent} should be one of 0 to {len(place) - 1}")
     place[name] = value
     experiment["seed"] = seed
     experiment["name"] = f"{raw.get('name', 'run')}-{name}-{value}-seed-{seed}"

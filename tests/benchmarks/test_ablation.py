@@ -39,7 +39,12 @@ def test_every_value_is_trained_with_every_seed_and_a_second_call_trains_nothing
 
 @pytest.mark.parametrize(
     ("vary", "sentence"),
-    [("model.memory_slots", "--vary wants"), ("speed=1,2", "unknown key 'speed'")],
+    [
+        ("model.memory_slots", "--vary wants"),
+        ("speed=1,2", "unknown key 'speed'"),
+        ("phases.0.crop=0.7,2", "phases[0]: crop must be more than 0 and at most 1, not 2"),
+        ("phases.1.crop=0.7", "--vary phases.1.crop: 1 should be one of 0 to 0"),
+    ],
 )
 def test_a_malformed_option_is_refused_before_anything_is_trained(tmp_path: Path, vary: str, sentence: str) -> None:
     config = write_config(tmp_path / "config.yaml", phases=PHASES)

@@ -28,7 +28,7 @@ from training.engine.allocator import keep_freed_memory
 
 T = TypeVar("T")
 
-# The other processes wait while the first one extracts features or reads a checkpoint. torchrun notices a process that
+# The other processes wait while the first one tokenises captions or reads a checkpoint. torchrun notices a process that
 # has died, not this limit.
 TIMEOUT = timedelta(hours=6)
 

@@ -40,7 +40,7 @@ def test_a_frozen_phase_after_fine_tuning_trains_on_features_of_the_fine_tuned_b
     stores = list((tmp_path / "features").glob("*.features"))
     assert len(stores) == 4  # train and dev, of the released and of the fine-tuned backbone
     dataset, inputs = Flickr8k(data / "flickr8k"), trainer.task.inputs
-    batch = inputs.dev_batch(0, 4)
+    batch = inputs.dev_batch(np.arange(4))
     assert batch.frames is None
     with torch.inference_mode():
         fresh = trainer.task.trained.backbone(torch.from_numpy(dataset.read_images(dataset.split("dev"))))
