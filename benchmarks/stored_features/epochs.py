@@ -93,7 +93,7 @@ def measure_store(setting: Measurement) -> dict[str, Any]:
     random = np.random.default_rng(setting.seed)
 
     def features() -> None:
-        with closing(_ahead(setting, random, lambda images: task.inputs.training_batch(images, random))) as batches:
+        with closing(_ahead(setting, random, task.inputs.training_batch)) as batches:
             for batch in batches:
                 task.inputs.visual(batch)
 
