@@ -6,7 +6,6 @@ The export keeps the names of the parameters, so a bundle holds its networks und
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 

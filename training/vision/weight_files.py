@@ -25,7 +25,7 @@ NORMALISATION_EPSILON = 1e-3
 
 
 def read_parameters(path: Path) -> dict[str, np.ndarray]:
-    """Read the constants of an ONNX file by name; those stored as float16 or in 8 bits as float32, by their float name."""
+    """Read the constants of an ONNX file by name; those stored as float16 or in 8 bits as float32."""
     import onnx
 
     return _parameters(onnx.load(str(path)).graph)
