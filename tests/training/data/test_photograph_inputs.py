@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, multiprocessing
 
 from tests.training.small_flickr8k import make_data
 from training.configs.schema import PhaseConfig
@@ -25,23 +27,26 @@ ALL = np.arange(4)
 Open = Callable[[Path], Photographs]
 
 
-@pytest.fixture(scope="module")
-def open_photographs(tmp_path_factory: pytest.TempPathFactory) -> Open:
+def open_in(root: Path, cache: Path) -> Photographs:
     """Open four training and two dev photographs with a cache folder, as a process does."""
-    root = tmp_path_factory.mktemp("data")
-    dataset = Flickr8k(make_data(root) / "flickr8k")
+    dataset = Flickr8k(root / "flickr8k")
     splits = {"train": dataset.split("train")[:4], "dev": dataset.split("dev")[:2]}
     torch.manual_seed(0)
-    weights = MobileNetV2().state_dict()
+    backbone = MobileNetV2()
     # Weights at random make outputs that vanish from layer to layer.
-    weights = {name: tensor * (1.6 if name.endswith("weight") else 1) for name, tensor in weights.items()}
+    weights = backbone.state_dict().items()
+    backbone.load_state_dict({name: tensor * (1.6 if name.endswith("weight") else 1) for name, tensor in weights})
+    return Photographs(dataset, splits, backbone.eval(), {}, cache, seed=5)
 
-    def open_(cache: Path) -> Photographs:
-        backbone = MobileNetV2()
-        backbone.load_state_dict(weights)
-        return Photographs(dataset, splits, backbone.eval(), {}, cache, seed=5)
 
-    return open_
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def open_photographs(root: Path) -> Open:
+    return partial(open_in, root)
 
 
 def epoch_tokens(photographs: Photographs, epoch: int, images: np.ndarray = ALL) -> tuple[Tensor, int]:
@@ -138,24 +143,33 @@ def test_photographs_and_their_mirror_images_are_computed_once(open_photographs:
     assert sum(epoch_tokens(photographs, epoch)[1] for epoch in range(6)) == 0
 
 
-def test_two_processes_compute_a_part_each_and_together_the_file_of_one(open_photographs: Open, tmp_path: Path) -> None:
-    one, first, second = (
-        open_photographs(tmp_path / "one"),
-        open_photographs(tmp_path / "two"),
-        open_photographs(tmp_path / "two"),
-    )
-    for photographs in (one, first, second):
-        photographs.begin_phase(WHOLE)
+def compute_a_part(rank: int, root: Path, folder: Path, barrier: Barrier) -> None:
+    """Compute the features of every second photograph of an epoch, then read those of all of them."""
+    photographs = open_in(root, folder / "two")
+    for turn in range(2):  # as the trainer lets the first process make the files
+        if turn == rank:
+            photographs.begin_phase(WHOLE)
+        barrier.wait()
+    _, own = epoch_tokens(photographs, 0, ALL[rank::2])
+    barrier.wait()
+    tokens, computed_again = epoch_tokens(photographs, 0)
+    np.savez(folder / f"process-{rank}.npz", tokens=tokens.numpy(), counts=[own, computed_again])
+
+
+def test_two_processes_compute_a_part_each_and_together_the_file_of_one(
+    open_photographs: Open, root: Path, tmp_path: Path
+) -> None:
+    barrier = multiprocessing.get_context("spawn").Barrier(2)
+    multiprocessing.spawn(compute_a_part, (root, tmp_path, barrier), nprocs=2)
+    one = open_photographs(tmp_path / "one")
+    one.begin_phase(WHOLE)
     expected, _ = epoch_tokens(one, 0)
-    assert epoch_tokens(first, 0, ALL[::2])[1] == 2
-    assert epoch_tokens(second, 0, ALL[1::2])[1] == 2
-    for photographs in (first, second):
-        found, count = epoch_tokens(photographs, 0)
-        assert count == 0
-        torch.testing.assert_close(found, expected)
-    files = {path.name for path in (tmp_path / "two").iterdir()}
-    assert files == {path.name for path in (tmp_path / "one").iterdir()}
-    assert all((tmp_path / "two" / name).read_bytes() == (tmp_path / "one" / name).read_bytes() for name in files)
+    for rank in range(2):
+        with np.load(tmp_path / f"process-{rank}.npz") as found:
+            assert found["counts"].tolist() == [2, 0]
+            torch.testing.assert_close(torch.from_numpy(found["tokens"]), expected, atol=1e-6, rtol=1e-3)
+    sizes = [{path.name: path.stat().st_size for path in (tmp_path / name).iterdir()} for name in ("one", "two")]
+    assert sizes[0] == sizes[1]
 
 
 def test_an_extraction_that_was_interrupted_goes_on_where_it_was(open_photographs: Open, tmp_path: Path) -> None:
