@@ -20,32 +20,33 @@ from smart_caption_ros.cli import (
     doctor,
     verify,
 )
+from smart_caption_ros.cli.options import Option, add_command, as_typer_function, make_app
 from smart_caption_ros.cli.terminal import PROGRAM
 
-app = typer.Typer(
+app = make_app(
     name=PROGRAM,
     help="Captions for a robot's camera.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(describe.describe)
-app.command()(demo.demo)
-app.command()(doctor.doctor)
-app.command()(benchmark.benchmark)
-app.command()(verify.verify)
-app.command()(build_engine.build_engine)
+add_command(app, describe.describe)
+add_command(app, demo.demo)
+add_command(app, doctor.doctor)
+add_command(app, benchmark.benchmark)
+add_command(app, verify.verify)
+add_command(app, build_engine.build_engine)
 
-bundle_app = typer.Typer(help="Inspect and verify a bundle, the folder of a model.", no_args_is_help=True)
-bundle_app.command()(bundle.inspect)
-bundle_app.command()(bundle.verify)
+bundle_app = make_app(help="Inspect and verify a bundle, the folder of a model.", no_args_is_help=True)
+add_command(bundle_app, bundle.inspect)
+add_command(bundle_app, bundle.verify)
 app.add_typer(bundle_app, name="bundle")
 
-coverage_app = typer.Typer(help="Measure how many of the objects in an image its caption names.", no_args_is_help=True)
-coverage_app.command()(coverage_benchmark.acvr)
-coverage_app.command()(coverage_benchmark.coco)
-coverage_app.command()(coverage_benchmark.folder)
-coverage_app.command()(coverage.score)
+coverage_app = make_app(help="Measure how many of the objects in an image its caption names.", no_args_is_help=True)
+add_command(coverage_app, coverage_benchmark.acvr)
+add_command(coverage_app, coverage_benchmark.coco)
+add_command(coverage_app, coverage_benchmark.folder)
+add_command(coverage_app, coverage.score)
 app.add_typer(coverage_app, name="coverage")
 
 
@@ -60,11 +61,13 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+        Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     pass
+
+
+app.callback()(as_typer_function(_options))

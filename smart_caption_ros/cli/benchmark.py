@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from smart_caption_ros.cli.options import BundleArgument, EngineOption, ThreadsOption, flatten_options
+from smart_caption_ros.cli.options import BundleArgument, EngineOption, Option, ThreadsOption
 from smart_caption_ros.cli.terminal import (
     check_engine,
     console,
@@ -29,18 +27,17 @@ if TYPE_CHECKING:
 class MeasuringOptions:
     """The options of `benchmark`."""
 
-    output: Annotated[Path | None, typer.Option("--json", help="JSON file to write; - prints it.")] = None
+    output: Annotated[Path | None, Option("--json", help="JSON file to write; - prints it.")] = None
     engine: EngineOption = "auto"
     threads: ThreadsOption = None
     source: Annotated[
         str | None,
-        typer.Option(help="Frames to caption: an image, a folder, a video, a bag; generated frames by default."),
+        Option(help="Frames to caption: an image, a folder, a video, a bag; generated frames by default."),
     ] = None
-    frames: Annotated[int, typer.Option(min=1, help="Number of different frames.")] = 8
-    rounds: Annotated[int, typer.Option(min=1, help="Number of times that each is captioned.")] = 5
+    frames: Annotated[int, Option(min=1, help="Number of different frames.")] = 8
+    rounds: Annotated[int, Option(min=1, help="Number of times that each is captioned.")] = 5
 
 
-@flatten_options
 def benchmark(path: BundleArgument = None, *, options: MeasuringOptions) -> None:
     """Measure how fast a bundle captions frames on this machine.
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from smart_caption_ros.cli.options import JsonOption, PipelineOption, WordVectorsOption, flatten_options
+from smart_caption_ros.cli.options import JsonOption, Option, PipelineOption, WordVectorsOption
 from smart_caption_ros.cli.terminal import console, errors_in_a_sentence, print_json, printable
 
 if TYPE_CHECKING:
@@ -24,18 +22,15 @@ class ScoreOptions:
     word_vectors: WordVectorsOption = None
     synonyms: Annotated[
         Path | None,
-        typer.Option(help="List of synonyms in the format published with CHAIR, each of which counts as its class."),
+        Option(help="List of synonyms in the format published with CHAIR, each of which counts as its class."),
     ] = None
-    minimum_similarity: Annotated[float, typer.Option(min=0, max=1, help="Count lower similarities as 0.")] = 0.0
-    class_counts: Annotated[bool, typer.Option("--class-counts", help="Count each object, not each class once.")] = (
-        False
-    )
+    minimum_similarity: Annotated[float, Option(min=0, max=1, help="Count lower similarities as 0.")] = 0.0
+    class_counts: Annotated[bool, Option("--class-counts", help="Count each object, not each class once.")] = False
 
 
-@flatten_options
 def score(
-    caption: Annotated[str, typer.Option(help="The caption.")],
-    classes: Annotated[str, typer.Option(help="Classes of the objects, separated by commas.")],
+    caption: Annotated[str, Option(help="The caption.")],
+    classes: Annotated[str, Option(help="Classes of the objects, separated by commas.")],
     *,
     options: ScoreOptions,
 ) -> None:

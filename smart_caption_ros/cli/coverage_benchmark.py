@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.options import EngineOption, PipelineOption, WordVectorsOption, flatten_options
+from smart_caption_ros.cli.options import Argument, EngineOption, Option, PipelineOption, WordVectorsOption
 from smart_caption_ros.cli.terminal import (
     check_engine,
     check_folder_of,
@@ -36,16 +36,14 @@ class BenchmarkOptions:
 
     bundle: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder of a bundle, the default bundle if omitted; several are compared."),
+        Option(help="Folder of a bundle, the default bundle if omitted; several are compared."),
     ] = None
-    every: Annotated[int, typer.Option(min=1, help="Caption every Nth frame of each sequence.")] = 1
-    json_file: Annotated[Path | None, typer.Option("--json", help="JSON file to write the figures to.")] = None
-    html: Annotated[
-        Path | None, typer.Option(help="HTML file to write: table, plot, classes, best and worst frames.")
-    ] = None
+    every: Annotated[int, Option(min=1, help="Caption every Nth frame of each sequence.")] = 1
+    json_file: Annotated[Path | None, Option("--json", help="JSON file to write the figures to.")] = None
+    html: Annotated[Path | None, Option(help="HTML file to write: table, plot, classes, best and worst frames.")] = None
     captions: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             help='JSON file of captions to score instead of running a model, {"<sequence>/<frame>": "text"}; several '
             "are compared."
         ),
@@ -55,11 +53,9 @@ class BenchmarkOptions:
     engine: EngineOption = "auto"
     keep: Annotated[
         Path | None,
-        typer.Option(help="File in which captions are kept for the next run; one in the user's cache by default."),
+        Option(help="File in which captions are kept for the next run; one in the user's cache by default."),
     ] = None
-    fresh: Annotated[bool, typer.Option("--fresh", help="Caption all frames again, even if captions were kept.")] = (
-        False
-    )
+    fresh: Annotated[bool, Option("--fresh", help="Caption all frames again, even if captions were kept.")] = False
 
 
 @dataclass(frozen=True)
@@ -68,13 +64,13 @@ class LabelledOptions(BenchmarkOptions):
 
     detections: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="Score against detections instead of the ground truth: <sequence>.json in the challenge's format of "
             "submissions, or a folder of such files."
         ),
     ] = None
     detection_score: Annotated[
-        float, typer.Option(min=0, max=1, help="Minimum probability of the best class of a detection.")
+        float, Option(min=0, max=1, help="Minimum probability of the best class of a detection.")
     ] = 0.5
 
 
@@ -82,9 +78,9 @@ class LabelledOptions(BenchmarkOptions):
 class FolderOptions(BenchmarkOptions):
     """The options of `folder`."""
 
-    every: Annotated[int, typer.Option(min=1, help="Caption every Nth photograph.")] = 1
+    every: Annotated[int, Option(min=1, help="Caption every Nth photograph.")] = 1
     detection_score: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Minimum score of a detected object; 0.35 by default.")
+        float | None, Option(min=0, max=1, help="Minimum score of a detected object; 0.35 by default.")
     ] = None
 
 
@@ -103,11 +99,10 @@ class _Reference:
     class_names: Sequence[str] = ()
 
 
-@flatten_options
 def acvr(
     root: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             metavar="[ROOT]",
             help="Folder that contains <sequence>/labels.json; the household sequences in the package by default.",
         ),
@@ -127,12 +122,11 @@ def acvr(
         _benchmark(_reference(AcvrSequences(root, objects=options.detections is None), options), options)
 
 
-@flatten_options
 def coco(
     instances: Annotated[
-        list[Path], typer.Argument(metavar="INSTANCES", help="Files instances_*.json; each is one sequence.")
+        list[Path], Argument(metavar="INSTANCES", help="Files instances_*.json; each is one sequence.")
     ],
-    images: Annotated[Path, typer.Option(help="Folder of their images.")],
+    images: Annotated[Path, Option(help="Folder of their images.")],
     *,
     options: LabelledOptions,
 ) -> None:
@@ -144,11 +138,10 @@ def coco(
         _benchmark(_reference(CocoInstances(instances, images), options), options)
 
 
-@flatten_options
 def folder(
-    photographs: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of photographs.")],
+    photographs: Annotated[Path, Argument(metavar="FOLDER", help="Folder of photographs.")],
     detector: Annotated[
-        Path, typer.Option(help="ONNX detector whose objects are the reference for the captions.", show_default=False)
+        Path, Option(help="ONNX detector whose objects are the reference for the captions.", show_default=False)
     ],
     *,
     options: FolderOptions,

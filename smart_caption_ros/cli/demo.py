@@ -7,24 +7,25 @@ from typing import Annotated
 
 import typer
 
+from smart_caption_ros.cli.options import Option
 from smart_caption_ros.cli.terminal import FAILED, errors_in_a_sentence, report_error
 
 
 def demo(
     source: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Image, folder, sequences in the ACVR layout, video, bag or index of a camera; the household "
             "sequences in the package by default."
         ),
     ] = None,
-    output: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo_output"),
-    rate: Annotated[float, typer.Option(min=0.1, max=30, help="Frames per second.")] = 1.0,
-    timeout: Annotated[float, typer.Option(min=1, help="Time after which the demo gives up, in seconds.")] = 120.0,
-    max_frames: Annotated[int, typer.Option(min=1, help="Maximum number of frames.")] = 60,
+    output: Annotated[Path, Option(help="Folder for the results.")] = Path("demo_output"),
+    rate: Annotated[float, Option(min=0.1, max=30, help="Frames per second.")] = 1.0,
+    timeout: Annotated[float, Option(min=1, help="Time after which the demo gives up, in seconds.")] = 120.0,
+    max_frames: Annotated[int, Option(min=1, help="Maximum number of frames.")] = 60,
     every: Annotated[
         int | None,
-        typer.Option(min=1, help="Take every Nth frame; all by default, and of sequences 16 that span them."),
+        Option(min=1, help="Take every Nth frame; all by default, and of sequences 16 that span them."),
     ] = None,
 ) -> None:
     """Start a camera node and a caption node, and print the captions that arrive over ROS 2."""

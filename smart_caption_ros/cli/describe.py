@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.options import EngineOption, flatten_options
+from smart_caption_ros.cli.options import Argument, EngineOption, Option
 from smart_caption_ros.cli.terminal import (
     FAILED,
     check_engine,
@@ -40,31 +40,26 @@ _SHEET_PICTURES, _SHEET_COLUMNS = 48, 5
 class DescribeOptions:
     """The options of `describe`."""
 
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line instead of text.")] = False
-    bundle: Annotated[Path | None, typer.Option(help="Folder of the bundle; the default bundle if omitted.")] = None
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object per line instead of text.")] = False
+    bundle: Annotated[Path | None, Option(help="Folder of the bundle; the default bundle if omitted.")] = None
     engine: EngineOption = "auto"
     detector: Annotated[
         Path | None,
-        typer.Option(
-            help="ONNX detector to use instead of the bundle's own, or none; objects, nouns and coverage need one."
-        ),
+        Option(help="ONNX detector to use instead of the bundle's own, or none; objects, nouns and coverage need one."),
     ] = None
-    topic: Annotated[str | None, typer.Option(help="Image topic of a bag that has several.")] = None
-    every: Annotated[int, typer.Option(min=1, help="Caption every Nth frame of each source.")] = 1
-    output: Annotated[
-        Path | None, typer.Option(help="Folder for the frames with their captions drawn, as PNG files.")
-    ] = None
+    topic: Annotated[str | None, Option(help="Image topic of a bag that has several.")] = None
+    every: Annotated[int, Option(min=1, help="Caption every Nth frame of each source.")] = 1
+    output: Annotated[Path | None, Option(help="Folder for the frames with their captions drawn, as PNG files.")] = None
     sheet: Annotated[
         Path | None,
-        typer.Option(help="PNG or JPEG file for one sheet of captioned frames; of many frames an even selection."),
+        Option(help="PNG or JPEG file for one sheet of captioned frames; of many frames an even selection."),
     ] = None
 
 
-@flatten_options
 def describe(
     paths: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="PATH",
             help="Images, folders of images, videos, ROS 2 bags, or the index of a camera (0).",
         ),

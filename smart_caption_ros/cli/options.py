@@ -1,14 +1,18 @@
-"""Groups of command-line options as dataclasses, and the options that several commands share.
+"""The options of commands: how a function declares them, and the options that several commands share.
 
-typer takes one parameter per option. :func:`flatten_options` derives these parameters from a dataclass, so that a
-command with many options has one parameter for all of them::
+A command is a function whose parameters are annotated with :class:`Option` or :class:`Argument`; a command with many
+options has one parameter `options` for all of them, a dataclass with one field per option::
 
     @dataclass(frozen=True)
     class ReadOptions:
-        every: EveryOption = 1
+        every: Annotated[int, Option(min=1, help="Every Nth frame.")] = 1
 
-    @flatten_options
-    def read(path: Annotated[Path, typer.Argument()], *, options: ReadOptions) -> None: ...
+    def read(path: Annotated[Path, Argument()], *, options: ReadOptions) -> None: ...
+
+    add_command(app, read)
+
+:func:`add_command` translates these to what every typer since 0.4 (Ubuntu 22.04) understands: typer knows `Annotated`
+since 0.9, and `X | None` since 0.12.4.
 """
 
 from __future__ import annotations
@@ -18,55 +22,97 @@ import functools
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-BundleArgument = Annotated[
-    Path | None, typer.Argument(metavar="PATH", help="Folder of the bundle; the default bundle if omitted.")
-]
-EngineOption = Annotated[str, typer.Option(help="Engine that runs the model; `doctor` lists the engines.")]
-ThreadsOption = Annotated[
-    int | None, typer.Option(min=1, help="Number of CPU threads; the engine's choice by default.")
-]
-PipelineOption = Annotated[
-    str | None, typer.Option(help="Name or folder of a spaCy pipeline; the one in the package by default.")
-]
-WordVectorsOption = Annotated[Path | None, typer.Option(help="GloVe text file; the table in the package by default.")]
 
-
-def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the keyword argument `options` of a command by one command-line option per field of its dataclass.
+class Option:
+    """Annotation of a parameter that is a command-line option.
 
     Args:
-        command: a function with a keyword argument `options` that is annotated with a dataclass, the annotations of
-            whose fields are those of typer.
+        names: such as `--json`; typer derives the name from the parameter's by default.
+        settings: the keyword arguments of :func:`typer.Option`.
     """
+
+    _make: Callable[..., Any] = staticmethod(typer.Option)
+
+    def __init__(self, *names: str, **settings: Any) -> None:
+        self._names = names
+        self._settings = settings
+
+    def with_default(self, default: Any) -> Any:
+        """Return what typer takes as the default value of a parameter; `...` for a required one."""
+        return self._make(default, *self._names, **self._settings)
+
+
+class Argument(Option):
+    """Annotation of a parameter that is a positional argument, with the settings of :func:`typer.Argument`."""
+
+    _make: Callable[..., Any] = staticmethod(typer.Argument)
+
+
+JsonOption = Annotated[bool, Option("--json", help="Print JSON.")]
+BundleArgument = Annotated[
+    Path | None, Argument(metavar="PATH", help="Folder of the bundle; the default bundle if omitted.")
+]
+EngineOption = Annotated[str, Option(help="Engine that runs the model; `doctor` lists the engines.")]
+ThreadsOption = Annotated[int | None, Option(min=1, help="Number of CPU threads; the engine's choice by default.")]
+PipelineOption = Annotated[
+    str | None, Option(help="Name or folder of a spaCy pipeline; the one in the package by default.")
+]
+WordVectorsOption = Annotated[Path | None, Option(help="GloVe text file; the table in the package by default.")]
+
+
+def make_app(**settings: Any) -> typer.Typer:
+    """Create a typer application with those of the settings that the installed typer knows."""
+    known = inspect.signature(typer.Typer).parameters
+    return typer.Typer(**{name: value for name, value in settings.items() if name in known})
+
+
+def add_command(app: typer.Typer, command: Callable[..., None]) -> None:
+    """Add a function to an application as the command of its name.
+
+    Args:
+        app: the application.
+        command: a function as the module's docstring describes.
+    """
+    app.command()(as_typer_function(command))
+
+
+def as_typer_function(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a function that calls ``command`` and whose signature typer understands."""
     hints = get_type_hints(command, include_extras=True)
-    group = hints["options"]
-    field_hints = get_type_hints(group, include_extras=True)
-    own = [
-        parameter.replace(annotation=hints[parameter.name])
-        for parameter in inspect.signature(command).parameters.values()
-        if parameter.name != "options"
+    group = hints.get("options")
+    parameters = [
+        _parameter(each.name, hints[each.name], each.default)
+        for each in inspect.signature(command).parameters.values()
+        if each.name != "options"
     ]
-    fields = [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
-            annotation=field_hints[field.name],
-        )
-        for field in dataclasses.fields(group)
-    ]
+    fields = dataclasses.fields(group) if group is not None else ()
+    for field in fields:
+        default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+        hint = get_type_hints(group, include_extras=True)[field.name]
+        parameters.append(_parameter(field.name, hint, default))
 
     @functools.wraps(command)
-    def flattened(**values: Any) -> None:
-        options = group(**{field.name: values.pop(field.name) for field in fields})
-        command(**values, options=options)
+    def called(**values: Any) -> None:
+        if group is not None:
+            values["options"] = group(**{field.name: values.pop(field.name) for field in fields})
+        command(**values)
 
-    parameters = [*own, *fields]
-    flattened.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # read by inspect.signature
-    flattened.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return flattened
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # read by inspect.signature
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return called
+
+
+def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    """Translate a parameter: its type without `Annotated` and `|`, and typer's description as its default value."""
+    if get_origin(hint) in (Union, UnionType):  # Python 3.10 wraps Annotated in Optional where the default is None
+        (hint,) = (each for each in get_args(hint) if each is not type(None))
+    kind_of_value, description = get_args(hint)
+    if get_origin(kind_of_value) is UnionType:
+        kind_of_value = Union[get_args(kind_of_value)]  # noqa: UP007 # typer before 0.12.4 does not know UnionType
+    given = description.with_default(... if default is inspect.Parameter.empty else default)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=given, annotation=kind_of_value)

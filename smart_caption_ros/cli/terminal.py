@@ -53,7 +53,7 @@ def errors_in_a_sentence() -> Iterator[None]:
 
 def report_error(sentence: str) -> None:
     """Print a sentence on stderr, with the name of the program."""
-    print(f"{PROGRAM}: {printable(sentence)}", file=sys.stderr)
+    print(f"{PROGRAM}: {printable(sentence)}", file=sys.stderr, flush=True)
 
 
 def check_engine(name: str) -> None:

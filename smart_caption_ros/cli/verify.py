@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.options import BundleArgument, JsonOption, ThreadsOption
+from smart_caption_ros.cli.options import BundleArgument, JsonOption, Option, ThreadsOption
 from smart_caption_ros.cli.terminal import FAILED, console, errors_in_a_sentence, print_json, printable, status
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def verify(
     path: BundleArgument = None,
     as_json: JsonOption = False,
-    frames: Annotated[int, typer.Option(min=1, help="Number of frames to compare on.")] = 8,
+    frames: Annotated[int, Option(min=1, help="Number of frames to compare on.")] = 8,
     threads: ThreadsOption = None,
 ) -> None:
     """Check that all engines of this machine give the same captions with a bundle; the exit status is 1 otherwise.

@@ -8,13 +8,21 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ExifTags, Image
+from PIL import Image
 
 from smart_caption_ros.imaging.errors import ImageError
+from smart_caption_ros.imaging.pixels import scaled_to_8_bits
+
+# The log level is set by functions of cv2 in OpenCV 4.5 and 4.6 (Ubuntu), and of a submodule in later versions.
+_opencv_log: Any = getattr(cv2.utils, "logging", cv2)
+_OPENCV_SILENT = 0
+_EXIF_ORIENTATION = 0x0112  # PIL.ExifTags.Base.Orientation, since Pillow 9.4
+_PNG_STAYS_UNROTATED = tuple(map(int, cv2.__version__.split(".")[:2])) < (4, 6)  # OpenCV reads no EXIF in PNG files
 
 MAX_PIXELS = 50_000_000
 """Default limit of decoded images. A PNG of a few megabytes can hold 900 million pixels, 2.7 GB."""
@@ -42,8 +50,8 @@ def read_image(path: Path) -> NDArray[np.uint8]:
 def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """Decode the bytes of an image file to uint8 HxWx3 BGR.
 
-    Grey becomes three equal channels, transparency is dropped, 16-bit values are divided by 256, and the
-    orientation stored by a camera (EXIF) is applied.
+    Grey becomes three equal channels, transparency is dropped, 16-bit values are scaled by
+    :func:`smart_caption_ros.imaging.pixels.scaled_to_8_bits`, and the orientation stored by a camera (EXIF) is applied.
 
     Args:
         data: the bytes.
@@ -61,12 +69,14 @@ def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX
     _check_pixels(raw, max_pixels)
     with quiet_opencv():
         try:
-            image = cv2.imdecode(np.frombuffer(raw, np.uint8), cv2.IMREAD_COLOR)
+            image = cv2.imdecode(np.frombuffer(raw, np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)
+            if image is not None and image.dtype not in (np.uint8, np.uint16):
+                image = cv2.imdecode(np.frombuffer(raw, np.uint8), cv2.IMREAD_COLOR)  # of floats: OpenCV converts them
         except cv2.error as error:
             raise ImageError(f"OpenCV refuses it ({' '.join(str(error.err).split())})") from error
     if image is None:
         raise ImageError(_NOT_AN_IMAGE)
-    return image.astype(np.uint8, copy=False)
+    return scaled_to_8_bits(image)
 
 
 def read_image_size(path: Path) -> tuple[int, int]:
@@ -79,7 +89,9 @@ def read_image_size(path: Path) -> tuple[int, int]:
         with Image.open(path) as image:
             # getexif() decodes the whole PNG if there is no EXIF chunk before the pixels.
             exif = image.getexif() if image.format != "PNG" or "exif" in image.info else {}
-            rotated = exif.get(ExifTags.Base.Orientation) in (5, 6, 7, 8)
+            if image.format == "PNG" and _PNG_STAYS_UNROTATED:
+                exif = {}
+            rotated = exif.get(_EXIF_ORIENTATION) in (5, 6, 7, 8)
             return image.size[::-1] if rotated else image.size
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is damaged or not an image"
@@ -117,9 +129,9 @@ def _is_truncated_jpeg(raw: bytes) -> bool:
 def quiet_opencv() -> Iterator[None]:
     """Suppress OpenCV's log lines; the caller reports a failure in one sentence."""
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # AV_LOG_QUIET; read when FFmpeg is first used
-    previous = cv2.utils.logging.getLogLevel()
-    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    previous = _opencv_log.getLogLevel()
+    _opencv_log.setLogLevel(_OPENCV_SILENT)
     try:
         yield
     finally:
-        cv2.utils.logging.setLogLevel(previous)
+        _opencv_log.setLogLevel(previous)

@@ -8,10 +8,17 @@ field as untrusted: inconsistent fields raise ImageMessageError.
 | bgr8, 8UC3                         | none                                                                |
 | rgb8, bgra8, 8UC4, rgba8           | channels reordered, alpha dropped                                   |
 | mono8, 8UC1                        | grey                                                                |
-| mono16, 16UC1                      | grey, value // 256 (the high byte)                                  |
+| mono16                             | grey, scaled to 8 bits                                              |
+| bgr16, rgb16, bgra16, rgba16       | scaled to 8 bits, then as with 8 bits                               |
+| 16UC1                              | error: depth in millimetres (REP 118)                               |
 | 32FC1                              | grey, round(255 * value); NaN, infinity, values outside 0..1: error |
-| bayer_{rggb,bggr,gbrg,grbg}8       | demosaiced (bilinear)                                               |
+| bayer_{rggb,bggr,gbrg,grbg}{8,16}  | scaled to 8 bits, demosaiced (bilinear)                             |
 | yuv422, uyvy, yuv422_yuy2, yuyv    | BT.601, limited range                                               |
+| nv12, nv21                         | BT.601, limited range; height rows of Y, then height / 2 of colour  |
+
+Cameras with 10, 12 or 14 bits publish them in the low bits of 16-bit values. 16-bit values are scaled by the smallest
+of 8, 10, 12, 14 and 16 bits that holds the brightest value of the image
+(:func:`smart_caption_ros.imaging.pixels.scaled_to_8_bits`).
 """
 
 from __future__ import annotations
@@ -26,7 +33,7 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.imaging.encoded_images import MAX_PIXELS, decode_image_bytes
 from smart_caption_ros.imaging.errors import ImageError, ImageMessageError
-from smart_caption_ros.imaging.pixels import check_image
+from smart_caption_ros.imaging.pixels import check_image, scaled_to_8_bits
 from smart_caption_ros.text import shortened
 
 
@@ -67,9 +74,11 @@ class _Encoding:
     channels: int
     to_bgr: int | None
     multiple: int = 1
-    """Divisor of the width."""
+    """Divisor of the width, and of the height where the colour has rows of its own."""
     minimum: int = 1
     """Minimum of width and height."""
+    colour_rows: bool = False
+    """Whether height / 2 rows of colour values follow the rows of the image."""
 
 
 _ENCODINGS: dict[str, _Encoding] = {
@@ -82,18 +91,31 @@ _ENCODINGS: dict[str, _Encoding] = {
     "8UC1": _Encoding("u1", 1, cv2.COLOR_GRAY2BGR),
     "8UC3": _Encoding("u1", 3, None),
     "8UC4": _Encoding("u1", 4, cv2.COLOR_BGRA2BGR),
-    "16UC1": _Encoding("u2", 1, cv2.COLOR_GRAY2BGR),
+    "bgr16": _Encoding("u2", 3, None),
+    "rgb16": _Encoding("u2", 3, cv2.COLOR_RGB2BGR),
+    "bgra16": _Encoding("u2", 4, cv2.COLOR_BGRA2BGR),
+    "rgba16": _Encoding("u2", 4, cv2.COLOR_RGBA2BGR),
     "32FC1": _Encoding("f4", 1, cv2.COLOR_GRAY2BGR),
-    # OpenCV's older names ("BayerBG") start the pattern at the second row and column; these start at the first.
-    "bayer_rggb8": _Encoding("u1", 1, cv2.COLOR_BayerRGGB2BGR, minimum=3),
-    "bayer_bggr8": _Encoding("u1", 1, cv2.COLOR_BayerBGGR2BGR, minimum=3),
-    "bayer_gbrg8": _Encoding("u1", 1, cv2.COLOR_BayerGBRG2BGR, minimum=3),
-    "bayer_grbg8": _Encoding("u1", 1, cv2.COLOR_BayerGRBG2BGR, minimum=3),
+    **{
+        f"bayer_{pattern}{bits}": _Encoding(f"u{bits // 8}", 1, to_bgr, minimum=3)
+        # OpenCV names a pattern by its second row and column (and since 4.5.5 also by its first).
+        for pattern, to_bgr in {
+            "rggb": cv2.COLOR_BayerBG2BGR,
+            "bggr": cv2.COLOR_BayerRG2BGR,
+            "gbrg": cv2.COLOR_BayerGR2BGR,
+            "grbg": cv2.COLOR_BayerGB2BGR,
+        }.items()
+        for bits in (8, 16)
+    },
     "yuv422": _Encoding("u1", 2, cv2.COLOR_YUV2BGR_UYVY, multiple=2),
     "uyvy": _Encoding("u1", 2, cv2.COLOR_YUV2BGR_UYVY, multiple=2),
     "yuv422_yuy2": _Encoding("u1", 2, cv2.COLOR_YUV2BGR_YUY2, multiple=2),
     "yuyv": _Encoding("u1", 2, cv2.COLOR_YUV2BGR_YUY2, multiple=2),
+    "nv12": _Encoding("u1", 1, cv2.COLOR_YUV2BGR_NV12, multiple=2, colour_rows=True),
+    "nv21": _Encoding("u1", 1, cv2.COLOR_YUV2BGR_NV21, multiple=2, colour_rows=True),
 }
+_DEPTH = "16UC1"
+_PADDING_ROWS, _PADDING_BYTES = 32, 4096  # drivers round buffers up to whole blocks of rows, or to whole pages
 
 SUPPORTED_ENCODINGS = tuple(_ENCODINGS)
 
@@ -109,13 +131,14 @@ def decode_image(message: ImageMessage, *, max_pixels: int = MAX_PIXELS) -> NDAr
         uint8 HxWx3, C-contiguous. It shares memory with the message only if that memory is read-only.
 
     Raises:
-        ImageMessageError: for a zero size, an unknown encoding, a step shorter than a row, data whose
-            length is not step * height, a size that the encoding does not allow, more than ``max_pixels`` pixels,
-            and 32FC1 values that are not grey levels.
+        ImageMessageError: for a zero size, an unknown encoding, depth, a step shorter than a row, data that are
+            shorter than step * height or longer by more than the padding of a driver, a size that the encoding does
+            not allow, more than ``max_pixels`` pixels, and 32FC1 values that are not grey levels.
     """
     width, height, step = int(message.width), int(message.height), int(message.step)
     if width < 1 or height < 1:
         raise ImageMessageError(f"the image has no pixels (width {width}, height {height})")
+    _refuse_depth(message.encoding)
     encoding = _ENCODINGS.get(message.encoding)
     if encoding is None:
         raise ImageMessageError(
@@ -123,6 +146,8 @@ def decode_image(message: ImageMessage, *, max_pixels: int = MAX_PIXELS) -> NDAr
         )
     if width % encoding.multiple:
         raise ImageMessageError(f"{message.encoding} needs an even width, and this image's is {width}")
+    if encoding.colour_rows and height % encoding.multiple:
+        raise ImageMessageError(f"{message.encoding} needs an even height, and this image's is {height}")
     if min(width, height) < encoding.minimum:
         raise ImageMessageError(
             f"{message.encoding} needs at least {encoding.minimum}x{encoding.minimum} pixels, "
@@ -135,25 +160,32 @@ def decode_image(message: ImageMessage, *, max_pixels: int = MAX_PIXELS) -> NDAr
             f"wrong step: a row of {width} {message.encoding} pixels takes {row_bytes} bytes, and step is {step}"
         )
     data = _bytes_of(message.data)
-    if data.size < step * height:
+    row_count = height + height // 2 if encoding.colour_rows else height
+    size = step * row_count
+    if data.size < size:
         raise ImageMessageError(
-            f"truncated data: {height} rows of {step} bytes are {step * height} bytes, and there are {data.size}"
+            f"truncated data: {row_count} rows of {step} bytes are {size} bytes, and there are {data.size}"
         )
-    if data.size > step * height:
+    if data.size - size > max(_PADDING_ROWS * step, _PADDING_BYTES) or data.size >= 2 * size:
         raise ImageMessageError(
-            f"wrong step or height: {height} rows of {step} bytes are {step * height} bytes, and there are {data.size}"
+            f"wrong step or height: {row_count} rows of {step} bytes are {size} bytes, and there are {data.size}"
         )
     if width * height > max_pixels:
         raise ImageMessageError(
             f"the image has {width}x{height} pixels, more than the limit of {max_pixels / 1e6:g} megapixels"
         )
 
-    rows = np.ascontiguousarray(data.reshape(height, step)[:, :row_bytes])
-    pixels = rows.view(dtype).reshape(height, width, encoding.channels)
+    rows = np.ascontiguousarray(data[:size].reshape(row_count, step)[:, :row_bytes])
+    pixels = rows.view(dtype).reshape(row_count, width, encoding.channels)
     values = _to_uint8(pixels, message.encoding)
     if encoding.to_bgr is None:
         return values if not values.flags.writeable else np.array(values)
-    image_bgr: NDArray[np.uint8] = cv2.cvtColor(values, encoding.to_bgr).astype(np.uint8, copy=False)
+    try:
+        image_bgr: NDArray[np.uint8] = cv2.cvtColor(values, encoding.to_bgr).astype(np.uint8, copy=False)
+    except cv2.error as error:  # of OpenCV 4.5 (Ubuntu 22.04) for an image of one pixel
+        raise ImageMessageError(
+            f"OpenCV {cv2.__version__} cannot convert {width}x{height} {message.encoding}"
+        ) from error
     return image_bgr
 
 
@@ -170,11 +202,11 @@ def decode_compressed(message: CompressedImageMessage, *, max_pixels: int = MAX_
         uint8 HxWx3.
 
     Raises:
-        ImageMessageError: for compressed depth, for empty, truncated or damaged data, and for more than ``max_pixels``
-            pixels.
+        ImageMessageError: for depth, for empty, truncated or damaged data, and for more than ``max_pixels`` pixels.
     """
     if "compressedDepth" in message.format:
         raise ImageMessageError("compressedDepth holds distances, not a picture; subscribe to a colour image")
+    _refuse_depth(message.format.split(";")[0].strip())
     data = _bytes_of(message.data)
     try:
         return decode_image_bytes(data, max_pixels=max_pixels)
@@ -204,6 +236,14 @@ def encode_image(image_bgr: NDArray[np.uint8]) -> ImageFields:
     )
 
 
+def _refuse_depth(encoding: str) -> None:
+    if encoding == _DEPTH:
+        raise ImageMessageError(
+            f"{_DEPTH} holds depth in millimetres (REP 118), not a picture; subscribe to a colour image, or publish "
+            "grey levels as mono16"
+        )
+
+
 def _bytes_of(data: Any) -> NDArray[np.uint8]:
     try:
         return np.frombuffer(data, np.uint8)
@@ -212,7 +252,7 @@ def _bytes_of(data: Any) -> NDArray[np.uint8]:
 
 
 def _to_uint8(pixels: NDArray[Any], encoding: str) -> NDArray[np.uint8]:
-    """Convert 16-bit and float pixels to grey levels by the table above; return 8-bit pixels unchanged."""
+    """Convert 16-bit and float pixels to 8 bits by the table above; return 8-bit pixels unchanged."""
     if pixels.dtype.kind == "f":
         finite = np.isfinite(pixels)
         if not finite.all():
@@ -226,6 +266,4 @@ def _to_uint8(pixels: NDArray[Any], encoding: str) -> NDArray[np.uint8]:
                 f"{encoding} pixels must be grey levels from 0 to 1, and these go from {low:g} to {high:g}"
             )
         return np.rint(pixels * 255.0).astype(np.uint8)
-    if pixels.dtype.itemsize == 2:
-        return (pixels >> 8).astype(np.uint8)
-    return pixels
+    return scaled_to_8_bits(pixels)

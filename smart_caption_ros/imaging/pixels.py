@@ -1,4 +1,4 @@
-"""Check and resize BGR images."""
+"""Check, scale and resize pixels."""
 
 from typing import Any
 
@@ -17,6 +17,22 @@ def check_image(image_bgr: Any) -> None:
         raise ValueError(f"a frame must be a numpy array, not {type(image_bgr).__name__}")
     if image_bgr.dtype != np.uint8 or image_bgr.ndim != 3 or image_bgr.shape[2] != 3 or not image_bgr.size:
         raise ValueError(f"a frame must be uint8 HxWx3 (BGR), not {image_bgr.dtype} {image_bgr.shape}")
+
+
+def scaled_to_8_bits(pixels: NDArray[Any]) -> NDArray[np.uint8]:
+    """Scale 16-bit pixels to 8 bits; 8-bit pixels are returned unchanged.
+
+    The pixels are taken to have the smallest of 8, 10, 12, 14 and 16 bits that holds the brightest one: what a camera
+    publishes does not say how many of the 16 bits it uses. A dark image of a camera with more bits becomes brighter.
+
+    Args:
+        pixels: uint8 or uint16, of any shape and byte order.
+    """
+    if pixels.dtype.itemsize == 1:
+        return pixels
+    brightest = int(pixels.max(initial=0))
+    bits = next(bits for bits in (8, 10, 12, 14, 16) if brightest < 1 << bits)
+    return (pixels >> (bits - 8)).astype(np.uint8)
 
 
 def squash(image_bgr: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:

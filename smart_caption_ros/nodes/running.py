@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import sys
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import NoReturn, Protocol
 
 import rclpy
-import typer
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
@@ -58,21 +58,19 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
         arguments that are not ROS arguments.
     """
     argv = list(sys.argv if args is None else [name, *args])
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
-    @app.command(options_metavar="[--help] [--ros-args [-p NAME:=VALUE] [--params-file FILE] [-r FROM:=TO] ...]")
-    def node() -> None:
-        """Run a ROS 2 node; its topics, services and parameters are in docs/running_on_a_robot.md."""
-        raise typer.Exit(_run(name, make_node, argv))
-
+    parser = argparse.ArgumentParser(
+        prog=name,
+        usage="%(prog)s [--help] [--ros-args [-p NAME:=VALUE] [--params-file FILE] [-r FROM:=TO] ...]",
+        description="Run a ROS 2 node; its topics, services and parameters are in docs/running_on_a_robot.md.",
+    )
     try:
-        app(args=remove_ros_args(argv)[1:], prog_name=name)
+        parser.parse_args(remove_ros_args(argv)[1:])
+        return _run(name, make_node, argv)
     except SystemExit as end:
         return int(end.code or 0)
     except RuntimeError as error:  # the ROS arguments are malformed
         print(f"{name}: {error}", file=sys.stderr)
         return 1
-    return 0
 
 
 def _run(name: str, make_node: Callable[[], RunnableNode], argv: list[str]) -> int:

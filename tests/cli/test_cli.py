@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import typer
 from numpy.typing import NDArray
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from smart_caption_ros import __version__, cli
 from smart_caption_ros.captioning import (
@@ -34,6 +34,7 @@ from smart_caption_ros.captioning import (
 )
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.nodes.demo.plan import DemoOptions
+from tests.cli_runner import cli_runner
 from tests.detection.tiny_detectors import GREEN, squares, write_yolox
 
 KEYS = [
@@ -101,7 +102,7 @@ def photos(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+    return cli_runner().invoke(cli.app, [str(argument) for argument in arguments])
 
 
 def lines(result: Result) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from smart_caption_ros import cli
 from smart_caption_ros.captioning import DetectedObject
@@ -23,6 +23,7 @@ from smart_caption_ros.evaluation.detected_folder import DetectedFolder
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.sources.acvr import AcvrSequences
 from smart_caption_ros.sources.sequences import sample_sequences_path
+from tests.cli_runner import cli_runner
 from tests.detection.tiny_detectors import BLUE, GREEN, squares, write_yolox
 from tests.grounding.conftest import EXAMPLE_VECTORS
 from tests.sources.acvr_sequence import Drawn, write_rooms, write_sequence
@@ -82,7 +83,7 @@ load = lru_cache(NounCoverage.load)
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli.app, ["coverage", *(str(argument) for argument in arguments)])
+    return cli_runner().invoke(cli.app, ["coverage", *(str(argument) for argument in arguments)])
 
 
 def figures(*arguments: str | Path) -> dict[str, Any]:

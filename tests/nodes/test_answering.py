@@ -227,10 +227,15 @@ def test_a_caption_that_cannot_become_a_message_becomes_an_error() -> None:
     assert (message.status, message.header) == (Caption.STATUS_ERROR, HEADER)
 
 
-@pytest.mark.parametrize("encoding", ["mono16", "16UC1"])
-def test_a_16_bit_image_is_captioned_by_its_high_byte(encoding: str) -> None:
-    message = answer(FakeCaptioner(), depth(np.full((8, 8), 100 * 256 + 9, np.uint16), encoding), SETTINGS, age_s=0.0)
+def test_a_16_bit_image_is_captioned_as_grey_levels() -> None:
+    message = answer(FakeCaptioner(), depth(np.full((8, 8), 100 * 256 + 9, np.uint16), "mono16"), SETTINGS, age_s=0.0)
     assert (message.message.status, message.message.text) == (Caption.STATUS_OK, "shade 100")
+
+
+def test_depth_in_millimetres_gets_an_error_and_not_a_caption_of_a_black_picture() -> None:
+    message = answer(FakeCaptioner(), depth(np.full((8, 8), 1500, np.uint16), "16UC1"), SETTINGS, age_s=0.0).message
+    assert (message.status, message.text) == (Caption.STATUS_ERROR, "")
+    assert "depth in millimetres" in message.status_message
 
 
 @given(

@@ -14,13 +14,13 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from smart_caption_ros import cli
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.sources import open_source
+from tests.cli_runner import cli_runner
 from tests.nodes.fake_captioner import painted
 from tests.sources.acvr_sequence import write_rooms
 
@@ -139,7 +139,7 @@ def test_a_frame_without_an_answer_fails_the_demo_and_is_named(tmp_path: Path) -
     ],
 )
 def test_what_cannot_work_is_said_at_once(arguments: list[str], sentence: str, tmp_path: Path) -> None:
-    done = CliRunner().invoke(cli.app, ["demo", "--timeout", TIMEOUT_S, "--output", str(tmp_path / "out"), *arguments])
+    done = cli_runner().invoke(cli.app, ["demo", "--timeout", TIMEOUT_S, "--output", str(tmp_path / "out"), *arguments])
     assert done.exit_code == 1
     assert sentence in " ".join(done.stderr.split())
     assert "Traceback" not in done.output

@@ -204,6 +204,7 @@ def noun_tagger(
         version="1.0.0",
         description="Nouns of captions: tokeniser, part-of-speech tagger and lemmatiser of nouns",
         license="Apache-2.0",
+        spacy_version=">=3.7.0,<4.0.0",  # the robot's may be older than the one that trained it; `make platforms`
         sources=[
             {"name": "Brown Corpus (Francis, Kucera 1979)", "license": "research use"},
             {"name": "CoNLL-2000 chunking data (Wall Street Journal)", "license": "research use"},
