@@ -1,16 +1,21 @@
-"""Answer image messages: every image gets a Caption message with a status, whatever is wrong with the image."""
+"""Answer image messages: every image gets a Caption message with a status, whatever is wrong with the image.
+
+:func:`caption_image` runs the engine; :func:`complete_answer` adds the evidence, for which it may have to wait.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sensor_msgs.msg import CompressedImage, Image
+from std_msgs.msg import Header
 
+from smart_caption_ros import captioning
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.imaging.image_messages import ImageMessageError, decode_compressed, decode_image
 from smart_caption_ros.msg import Caption
@@ -50,7 +55,7 @@ class ImageAnswer:
     Attributes:
         message: the message to publish.
         work_s: time from the start of the work to the answer.
-        image_bgr: the decoded image, uint8 (H, W, 3); None where it was not decoded.
+        image_bgr: the decoded image, uint8 (H, W, 3); None where it was not decoded, or is not needed any more.
         evidence: the caption with its evidence; None where the image was not captioned.
     """
 
@@ -60,41 +65,90 @@ class ImageAnswer:
     evidence: Evidence | None = None
 
 
-def answer_image(
+@dataclass(frozen=True)
+class CaptionedImage:
+    """An image whose turn has come: its caption, or the reason why it has none.
+
+    Attributes:
+        header: header of the image message.
+        started_s: when its turn came, by the clock that the functions here are given.
+        decoding_s: time to decode the message.
+        age_s: age of the image when its turn came; None where it is unknown.
+        image_bgr: the decoded image, uint8 (H, W, 3); None where it was not decoded, or is not needed any more.
+        caption: the caption without evidence; None where the image was not captioned.
+        status: STATUS_STALE or STATUS_ERROR where it was not captioned.
+        reason: one sentence where it was not captioned.
+    """
+
+    header: Header
+    started_s: float
+    decoding_s: float
+    age_s: float | None
+    image_bgr: NDArray[np.uint8] | None = None
+    caption: captioning.Caption | None = None
+    status: int = Caption.STATUS_ERROR
+    reason: str = ""
+
+
+def caption_image(
     captioner: Captioner | None,
     image: ImageMessage,
     settings: AnswerSettings,
     *,
-    collector: EvidenceCollector,
     age_s: float | None,
     clock: Callable[[], float] = time.monotonic,
-) -> ImageAnswer:
-    """Caption one image message; never raises.
+) -> CaptionedImage:
+    """Decode and caption one image message; never raises.
 
     Args:
         captioner: the captioner; None while the node is unconfigured.
         image: the message; may be malformed.
         settings: the parameters.
-        collector: collects objects and nouns.
         age_s: age of the image now; None for an image without a stamp, or where the clock has not started.
         clock: monotonic clock in seconds.
     """
     started_s = clock()
-    image_bgr: NDArray[np.uint8] | None = None
-    evidence: Evidence | None = None
-    decoding_s = 0.0
+    without_caption = CaptionedImage(image.header, started_s, decoding_s=0.0, age_s=age_s)
     if captioner is None:
-        message = _without_text(image, settings, Caption.STATUS_ERROR, "no engine is loaded: configure the node first")
-    elif settings.max_age_s and age_s is not None and abs(age_s) > settings.max_age_s:
-        message = _without_text(image, settings, Caption.STATUS_STALE, _stale_reason(age_s, settings.max_age_s))
+        return replace(without_caption, reason="no engine is loaded: configure the node first")
+    if settings.max_age_s and age_s is not None and abs(age_s) > settings.max_age_s:
+        reason = _stale_reason(age_s, settings.max_age_s)
+        return replace(without_caption, status=Caption.STATUS_STALE, reason=reason)
+    try:
+        if isinstance(image, CompressedImage):
+            image_bgr = decode_compressed(image, max_pixels=settings.max_pixels)
+        else:
+            image_bgr = decode_image(image, max_pixels=settings.max_pixels)
+        decoding_s = clock() - started_s
+        caption = captioner.caption(image_bgr)
+    except ImageMessageError as error:
+        return replace(without_caption, reason=str(error))
+    except Exception as error:  # an engine may raise anything, and one image must not end the node
+        return replace(without_caption, reason=f"the engine failed on this image: {_description(error)}")
+    return replace(without_caption, decoding_s=decoding_s, image_bgr=image_bgr, caption=caption)
+
+
+def complete_answer(
+    image: CaptionedImage,
+    settings: AnswerSettings,
+    collector: EvidenceCollector,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> ImageAnswer:
+    """Collect the evidence for a caption and build the message; never raises.
+
+    Args:
+        image: the image, captioned or not.
+        settings: the parameters.
+        collector: collects objects and nouns.
+        clock: the clock that :func:`caption_image` was given.
+    """
+    evidence: Evidence | None = None
+    if image.caption is None:
+        message = _without_text(image, settings, image.status, image.reason)
     else:
         try:
-            if isinstance(image, CompressedImage):
-                image_bgr = decode_compressed(image, max_pixels=settings.max_pixels)
-            else:
-                image_bgr = decode_image(image, max_pixels=settings.max_pixels)
-            decoding_s = clock() - started_s
-            evidence = collector.collect(captioner.caption(image_bgr), image.header)
+            evidence = collector.collect(image.caption, image.header)
             message = to_message(
                 evidence.caption,
                 image.header,
@@ -102,20 +156,22 @@ def answer_image(
                 min_confidence=settings.min_confidence,
                 grounding=evidence.grounding,
             )
-        except ImageMessageError as error:
-            message = _without_text(image, settings, Caption.STATUS_ERROR, str(error))
-        except Exception as error:  # an engine may raise anything, and one image must not end the node
+        except Exception as error:
             evidence = None
-            reason = f"the engine failed on this image: {type(error).__name__}: {shortened(str(error))}"
+            reason = f"the caption of this image cannot be published: {_description(error)}"
             message = _without_text(image, settings, Caption.STATUS_ERROR, reason)
-    work_s = clock() - started_s
-    message.timing.age_at_start_ms = (age_s or 0.0) * 1000
-    message.timing.preprocess_ms += decoding_s * 1000
+    work_s = clock() - image.started_s
+    message.timing.age_at_start_ms = (image.age_s or 0.0) * 1000
+    message.timing.preprocess_ms += image.decoding_s * 1000
     message.timing.total_ms = work_s * 1000
-    return ImageAnswer(message, work_s, image_bgr, evidence)
+    return ImageAnswer(message, work_s, image.image_bgr, evidence)
 
 
-def _without_text(image: ImageMessage, settings: AnswerSettings, status: int, reason: str) -> Caption:
+def _description(error: Exception) -> str:
+    return f"{type(error).__name__}: {shortened(str(error))}"
+
+
+def _without_text(image: CaptionedImage, settings: AnswerSettings, status: int, reason: str) -> Caption:
     return message_without_text(status, shortened(reason, _MAX_REASON), image.header, camera=settings.camera)
 
 

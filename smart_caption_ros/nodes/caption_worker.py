@@ -10,18 +10,19 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from rclpy.clock import ROSClock
 from rclpy.node import Node
 
 from smart_caption_ros.msg import Caption
-from smart_caption_ros.nodes.answering import AnswerSettings, ImageAnswer, ImageMessage, answer_image
+from smart_caption_ros.nodes.answer_stage import AnswerStage, UnfinishedAnswer
+from smart_caption_ros.nodes.answering import AnswerSettings, ImageAnswer, ImageMessage, caption_image
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer
 from smart_caption_ros.nodes.detection_input import DetectionInput
 from smart_caption_ros.nodes.detection_messages import stamp_ns
-from smart_caption_ros.nodes.evidence import EvidenceCollector, ObjectOrigin
+from smart_caption_ros.nodes.evidence import EvidenceCollector
 from smart_caption_ros.nodes.mailbox import Mailbox
 from smart_caption_ros.nodes.messages import message_without_text
 from smart_caption_ros.nodes.model_loading import LoadedModel, release_memory
@@ -83,6 +84,7 @@ class CaptionWorker:
         self._mailbox: Mailbox[ReceivedImage] = Mailbox()
         self._work_started_s: float | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="captioner")
+        self._stage = AnswerStage(node, statistics)
         self._interrupted: Future[None] = Future()
 
     @property
@@ -94,7 +96,7 @@ class CaptionWorker:
     def in_work_s(self) -> float:
         """How long the image in progress has been in work in seconds; 0 where there is none."""
         started_s = self._work_started_s
-        return 0.0 if started_s is None else time.monotonic() - started_s
+        return max(self._stage.in_work_s, 0.0 if started_s is None else time.monotonic() - started_s)
 
     @property
     def lacks_clock(self) -> bool:
@@ -139,9 +141,17 @@ class CaptionWorker:
         """
         if self._is_loading:
             self._thread.shutdown(wait=False, cancel_futures=True)
+            self._stage.close(wait=False)
             return False
-        done, _ = wait([self._thread.submit(self._unload)], timeout=_END_TIMEOUT_S)
+        end_s = time.monotonic() + _END_TIMEOUT_S
+        for thread_idle in (lambda: self._thread.submit(self._unload), self._stage.idle):
+            done, _ = wait([thread_idle()], timeout=max(0.0, end_s - time.monotonic()))
+            if not done:
+                break
         self._thread.shutdown(wait=bool(done), cancel_futures=True)
+        self._stage.close(wait=bool(done))
+        if self.outputs is not None:
+            self.outputs.close()
         return bool(done)
 
     def put(self, image: ReceivedImage) -> bool:
@@ -163,6 +173,9 @@ class CaptionWorker:
         """Wait until everything submitted so far is done, or until the process ends."""
         with suppress(InterruptedWorkError):
             self._result_of(self._thread.submit(lambda: None))
+            self._result_of(self._stage.idle())
+            if self.outputs is not None:
+                self.outputs.wait_until_idle()
 
     def describe(self, image: ImageMessage, *, any_age: bool = False) -> Caption:
         """Caption one image and wait for the answer; never raises.
@@ -172,7 +185,7 @@ class CaptionWorker:
             any_age: caption it even if it is older than `max_age_s`.
         """
         try:
-            return self._result_of(self._thread.submit(self._answer, image, any_age=any_age)).message
+            return self._result_of(self._result_of(self._thread.submit(self._caption, image, any_age=any_age)))
         except Exception as error:  # a caller without an answer would wait for ever
             reason = f"the image cannot be answered: {type(error).__name__}: {shortened(str(error))}"
             if not isinstance(error, InterruptedWorkError):
@@ -201,18 +214,28 @@ class CaptionWorker:
         release_memory()
 
     def _answer_newest(self) -> None:
-        delivery, outputs, values = self._mailbox.take(), self.outputs, self._parameters.values
+        delivery, outputs = self._mailbox.take(), self.outputs
         if delivery is None:  # discarded meanwhile
             return
         if outputs is None:
             self._statistics.count_passed_over(1)
             return
-        image = delivery.item
-        status, reason, work_s = Caption.STATUS_ERROR, "", 0.0
-        try:
-            answer = self._answer(image.message)
+
+        def publish(answer: ImageAnswer) -> None:
             answer.message.timing.dropped_frames = delivery.dropped
-            work_s = answer.work_s
+            self._publish(outputs, answer, delivery.item)
+
+        try:
+            # The decoded images of answers that wait for their evidence would take much memory.
+            self._caption(delivery.item.message, publish, keep_image=outputs.overlay_is_watched)
+        except Exception as error:  # of ROS, or of a thread that has ended
+            reason = f"the image cannot be answered: {type(error).__name__}: {shortened(str(error))}"
+            self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
+            self._statistics.count_answer(Caption.STATUS_ERROR, reason, latency_s=0.0, work_s=0.0)
+
+    def _publish(self, outputs: Outputs, answer: ImageAnswer, image: ReceivedImage) -> None:
+        values, status, reason = self._parameters.values, Caption.STATUS_ERROR, ""
+        try:
             outputs.publish(answer)
             status, reason = answer.message.status, answer.message.status_message
             outputs.publish_overlay(
@@ -225,16 +248,17 @@ class CaptionWorker:
         age_s = self._age_s(image.message)
         # Since its arrival where its age is unknown, or wrong because the camera's clock is ahead.
         latency_s = time.monotonic() - image.at_s if age_s is None or age_s < 0 else age_s
-        self._statistics.count_answer(status, reason, latency_s=latency_s, work_s=work_s)
+        self._statistics.count_answer(status, reason, latency_s=latency_s, work_s=answer.work_s)
 
-    def _answer(self, image: ImageMessage, *, any_age: bool = False) -> ImageAnswer:
-        self._work_started_s = time.monotonic()
-        try:
-            return self._answer_now(image, any_age=any_age)
-        finally:
-            self._work_started_s = None
-
-    def _answer_now(self, image: ImageMessage, *, any_age: bool) -> ImageAnswer:
+    def _caption(
+        self,
+        image: ImageMessage,
+        publish: Callable[[ImageAnswer], None] | None = None,
+        *,
+        any_age: bool = False,
+        keep_image: bool = False,
+    ) -> Future[Caption]:
+        """Caption an image, and submit it to the stage that completes its answer."""
         values, model = self._parameters.values, self._model
         settings = AnswerSettings(
             camera=values["camera"],
@@ -242,6 +266,12 @@ class CaptionWorker:
             min_confidence=values["min_confidence"],
             max_pixels=round(values["max_image_megapixels"] * 1e6),
         )
+        self._work_started_s = time.monotonic()
+        try:
+            captioner = model.captioner if model is not None else None
+            captioned = caption_image(captioner, image, settings, age_s=self._age_s(image))
+        finally:
+            self._work_started_s = None
         detections_expected = self._detection_input.has_publisher
         collector = EvidenceCollector(
             has_detector=model is not None and model.captioner.detector is not None,
@@ -251,27 +281,11 @@ class CaptionWorker:
             slop_s=values["detection_slop"],
             wait_s=values["detection_wait"] if detections_expected else 0.0,
         )
-        captioner = model.captioner if model is not None else None
-        answer = answer_image(captioner, image, settings, collector=collector, age_s=self._age_s(image))
-        self._report(answer, detections_expected)
-        return answer
-
-    def _report(self, answer: ImageAnswer, detections_expected: bool) -> None:
-        """Count the evidence of an answer and log what is wrong with it."""
-        logger, evidence, message = self._node.get_logger(), answer.evidence, answer.message
-        if evidence is not None:
-            self._statistics.count_evidence(evidence, detections_expected=detections_expected)
-            if evidence.coverage_error:
-                logger.error(evidence.coverage_error, throttle_duration_sec=_LOG_PERIOD_S)
-            elif detections_expected and evidence.origin is ObjectOrigin.NONE:
-                logger.warning(
-                    f"a caption goes out without objects: {evidence.missing_reason}",
-                    throttle_duration_sec=_LOG_PERIOD_S,
-                )
-        if message.status == Caption.STATUS_ERROR:
-            logger.error(message.status_message, throttle_duration_sec=_LOG_PERIOD_S)
-        elif message.status == Caption.STATUS_STALE:
-            logger.warning(message.status_message, throttle_duration_sec=_LOG_PERIOD_S)
+        if not keep_image:
+            captioned = replace(captioned, image_bgr=None)
+        return self._stage.submit(
+            UnfinishedAnswer(captioned, settings, collector, detections_expected, time.monotonic()), publish
+        )
 
     def _age_s(self, image: ImageMessage) -> float | None:
         """Return the age of an image by its stamp, negative for a stamp in the future; None where it is unknown.

@@ -34,6 +34,7 @@ class DetectionBuffer:
     def __init__(self) -> None:
         self._latest: deque[Detections] = deque(maxlen=CAPACITY)
         self._changed = threading.Condition()
+        self._clearances = 0
 
     def add(self, detections: Detections) -> None:
         """Add a message; a full buffer discards the oldest one."""
@@ -42,9 +43,11 @@ class DetectionBuffer:
             self._changed.notify_all()
 
     def clear(self) -> None:
-        """Discard all messages."""
+        """Discard all messages, and let nobody wait any longer."""
         with self._changed:
             self._latest.clear()
+            self._clearances += 1
+            self._changed.notify_all()
 
     def nearest(self, stamp_ns: int, frame_id: str, *, wait_s: float = 0.0) -> Detections | None:
         """Return the detections whose stamp is nearest to that of an image, or None where there are none.
@@ -59,10 +62,12 @@ class DetectionBuffer:
         """
         deadline_s = time.monotonic() + wait_s
         with self._changed:
+            clearances = self._clearances
             while True:
                 same_camera = [d for d in self._latest if not d.frame_id or not frame_id or d.frame_id == frame_id]
                 remaining_s = deadline_s - time.monotonic()
-                if remaining_s <= 0 or any(d.stamp_ns >= stamp_ns for d in same_camera):
+                has_passed = any(d.stamp_ns >= stamp_ns for d in same_camera)
+                if has_passed or remaining_s <= 0 or clearances != self._clearances:
                     break
                 self._changed.wait(remaining_s)
         return min(reversed(same_camera), key=lambda d: abs(d.stamp_ns - stamp_ns), default=None)

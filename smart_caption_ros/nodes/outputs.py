@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -14,11 +16,25 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
 
+from smart_caption_ros import captioning
+from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import ImageAnswer
+from smart_caption_ros.nodes.mailbox import Mailbox
 from smart_caption_ros.nodes.messages import STATUS_NAMES
 from smart_caption_ros.viewing import draw_overlay, encode_picture
+
+_LOG_PERIOD_S = 5.0
+
+
+@dataclass(frozen=True)
+class _OverlayTask:
+    """An overlay to be drawn; see :meth:`Outputs.publish_overlay`."""
+
+    answer: ImageAnswer
+    max_side_px: int
+    jpeg_quality: int
 
 
 class Outputs:
@@ -32,6 +48,8 @@ class Outputs:
             topic: topic of the captions; the other topics are derived from its name after remapping.
         """
         self._node = node
+        self._undrawn: Mailbox[_OverlayTask] = Mailbox()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="overlay")
         self.topic: str = node.resolve_topic_name(topic)
         self._caption, self._text, self._overlay, self._overlay_jpeg = (
             node.create_lifecycle_publisher(
@@ -46,13 +64,15 @@ class Outputs:
             for kind, name, depth, reliability in (
                 (Caption, self.topic, 10, ReliabilityPolicy.RELIABLE),
                 (String, f"{self.topic}/text", 10, ReliabilityPolicy.RELIABLE),
-                (Image, f"{self.topic}/image", 5, ReliabilityPolicy.BEST_EFFORT),
-                (CompressedImage, f"{self.topic}/image/compressed", 5, ReliabilityPolicy.BEST_EFFORT),
+                # Reliable, because RViz asks for it by default; subscribers that ask for best effort match as well.
+                (Image, f"{self.topic}/image", 1, ReliabilityPolicy.RELIABLE),
+                (CompressedImage, f"{self.topic}/image/compressed", 1, ReliabilityPolicy.RELIABLE),
             )
         )
 
     def destroy(self) -> None:
-        """Destroy the publishers."""
+        """End the thread that draws, and destroy the publishers."""
+        self.close()
         for publisher in (self._caption, self._text, self._overlay, self._overlay_jpeg):
             self._node.destroy_lifecycle_publisher(publisher)
 
@@ -62,35 +82,50 @@ class Outputs:
         if answer.message.status == Caption.STATUS_OK:
             self._text.publish(String(data=answer.message.text))
 
+    @property
+    def overlay_is_watched(self) -> bool:
+        """Whether one of the topics of the overlay has a subscriber."""
+        return any(p.get_subscription_count() > 0 for p in (self._overlay, self._overlay_jpeg))
+
     def publish_overlay(self, answer: ImageAnswer, *, max_side_px: int, jpeg_quality: int) -> None:
-        """Draw and publish the overlay while one of its topics has a subscriber.
+        """Draw and publish the overlay on a thread, while one of its topics has a subscriber.
+
+        The newest answer replaces one that waits to be drawn.
 
         Args:
-            answer: the answer; without a caption there is no overlay.
+            answer: the answer; without a caption and its image there is no overlay.
             max_side_px: maximum length of the overlay's longer side; 0 keeps the size.
             jpeg_quality: 1 to 100.
-
-        Raises:
-            OSError: OpenCV cannot encode the overlay.
         """
-        wanted_raw, wanted_jpeg = (p.get_subscription_count() > 0 for p in (self._overlay, self._overlay_jpeg))
-        evidence, message = answer.evidence, answer.message
-        if not (wanted_raw or wanted_jpeg) or answer.image_bgr is None or evidence is None:
+        if answer.image_bgr is None or answer.evidence is None or not self.overlay_is_watched:
             return
-        title = [message.camera, "" if message.status == Caption.STATUS_OK else STATUS_NAMES[message.status]]
-        overlay_bgr = _scaled_down(
-            draw_overlay(
-                answer.image_bgr,
-                evidence.caption,
-                ": ".join(filter(None, title)) or None,
-                evidence.grounding,
-            ),
-            max_side_px,
-        )
-        if wanted_raw:
+        if self._undrawn.put(_OverlayTask(answer, max_side_px, jpeg_quality)):
+            self._thread.submit(self._draw_newest)
+
+    def wait_until_idle(self) -> None:
+        """Wait until no overlay is in progress."""
+        self._thread.submit(lambda: None).result()
+
+    def close(self) -> None:
+        """End the thread that draws."""
+        self._undrawn.clear()
+        self._thread.shutdown()
+
+    def _draw_newest(self) -> None:
+        delivery = self._undrawn.take()
+        if delivery is None:
+            return
+        try:
+            self._publish_overlay(delivery.item)
+        except Exception as error:  # OpenCV, or a topic that was destroyed meanwhile
+            self._node.get_logger().error(f"cannot publish the overlay: {error}", throttle_duration_sec=_LOG_PERIOD_S)
+
+    def _publish_overlay(self, task: _OverlayTask) -> None:
+        message, overlay_bgr = task.answer.message, _draw(task.answer, task.max_side_px)
+        if self._overlay.get_subscription_count():
             self._overlay.publish(Image(header=message.header, **encode_image(overlay_bgr)))
-        if wanted_jpeg:
-            jpeg = encode_picture(overlay_bgr, ".jpg", jpeg_quality)
+        if self._overlay_jpeg.get_subscription_count():
+            jpeg = encode_picture(overlay_bgr, ".jpg", task.jpeg_quality)
             self._overlay_jpeg.publish(
                 CompressedImage(
                     header=message.header,
@@ -98,6 +133,34 @@ class Outputs:
                     data=array.array("B", jpeg),
                 )
             )
+
+
+def _draw(answer: ImageAnswer, max_side_px: int) -> NDArray[np.uint8]:
+    """Draw the overlay at the size at which it is sent: drawing takes longer than scaling the image."""
+    message, evidence = answer.message, answer.evidence
+    assert answer.image_bgr is not None
+    assert evidence is not None
+    title = [message.camera, "" if message.status == Caption.STATUS_OK else STATUS_NAMES[message.status]]
+    image_bgr = _scaled_down(answer.image_bgr, max_side_px)
+    caption = _resized(evidence.caption, image_bgr.shape[1], image_bgr.shape[0])
+    overlay_bgr = draw_overlay(image_bgr, caption, ": ".join(filter(None, title)) or None, evidence.grounding)
+    return _scaled_down(overlay_bgr, max_side_px)  # the strip makes an upright image longer
+
+
+def _resized(caption: captioning.Caption, width: int, height: int) -> captioning.Caption:
+    """Return the caption of the image at another size."""
+    scale_x, scale_y = width / caption.image_size[0], height / caption.image_size[1]
+
+    def resized(box_xyxy: Box) -> Box:
+        x1, y1, x2, y2 = box_xyxy
+        return x1 * scale_x, y1 * scale_y, x2 * scale_x, y2 * scale_y
+
+    return replace(
+        caption,
+        words=tuple(replace(word, box_xyxy=resized(word.box_xyxy)) for word in caption.words),
+        objects=tuple(replace(each, box_xyxy=resized(each.box_xyxy)) for each in caption.objects),
+        image_size=(width, height),
+    )
 
 
 def _scaled_down(image_bgr: NDArray[np.uint8], max_side_px: int) -> NDArray[np.uint8]:

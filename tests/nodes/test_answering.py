@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import array
+import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from typing import Any
 
@@ -23,8 +23,7 @@ from smart_caption_ros.msg import Caption
 from std_msgs.msg import Header
 
 from smart_caption_ros.imaging.image_messages import SUPPORTED_ENCODINGS
-from smart_caption_ros.nodes import answering
-from smart_caption_ros.nodes.answering import AnswerSettings
+from smart_caption_ros.nodes.answering import AnswerSettings, ImageAnswer, caption_image, complete_answer
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer
 from smart_caption_ros.nodes.evidence import EvidenceCollector
 from tests.nodes.fake_captioner import (
@@ -48,7 +47,18 @@ COLLECTOR = EvidenceCollector(
     slop_s=0.0,
     wait_s=0.0,
 )
-answer = partial(answering.answer_image, collector=COLLECTOR)
+
+
+def answer(
+    captioner: FakeCaptioner | None,
+    message: Image | CompressedImage,
+    settings: AnswerSettings,
+    *,
+    age_s: float | None,
+    clock: Callable[[], float] = time.monotonic,
+) -> ImageAnswer:
+    captioned = caption_image(captioner, message, settings, age_s=age_s, clock=clock)
+    return complete_answer(captioned, settings, COLLECTOR, clock=clock)
 
 
 def image(shade: int = 100, **changes: Any) -> Image:

@@ -25,7 +25,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage, Image
-from smart_caption_ros.msg import Caption
+from smart_caption_ros.msg import Caption, DetectedObjectArray
 
 from smart_caption_ros.captioning import BundleError
 from smart_caption_ros.detection.class_names import COCO_CLASSES
@@ -45,7 +45,7 @@ class Bench:
         self.node = node
         self.user = Node("user", context=context)
         self.captions: list[Caption] = []
-        self._images = self.user.create_publisher(Image, "image", 10)
+        self.images = self.user.create_publisher(Image, "image", 10)
         self.user.create_subscription(Caption, "robot/caption", self.captions.append, 10)
         self.executor = MultiThreadedExecutor(num_threads=4, context=context)
         self.executor.add_node(node)
@@ -66,14 +66,14 @@ class Bench:
 
     def caption(self, shade: int) -> Caption:
         """Publishes frames of a shade until a caption of it comes back."""
-        self.wait_for(lambda: self._images.get_subscription_count(), "subscription to the images")
+        self.wait_for(lambda: self.images.get_subscription_count(), "subscription to the images")
         self.captions.clear()
 
         def answered() -> bool:
             stamp = self.user.get_clock().now().to_msg()
             image = Image(**image_fields(shade))
             image.header.stamp = stamp
-            self._images.publish(image)
+            self.images.publish(image)
             time.sleep(0.05)
             return any(caption.text == f"shade {shade}" for caption in self.captions)
 
@@ -182,9 +182,11 @@ def test_coverage_that_is_switched_off_is_not_loaded(bench: Bench, monkeypatch: 
 
 def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Any] = []
+    threads: set[str] = set()
 
     def drawing(*arguments: Any) -> Any:
         drawn.append(arguments)
+        threads.add(threading.current_thread().name)
         return outputs_draw(*arguments)
 
     outputs_draw = outputs.draw_overlay
@@ -213,6 +215,12 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypa
     assert overlays[-1].height > 48, "the frame with a strip under it"
     assert bytes(jpegs[-1].data[:2]) == b"\xff\xd8"
     assert len(drawn) >= len(overlays)
+    assert threads == {"overlay_0"}, "not the thread of the engine"
+
+    bench.node.set_parameters([Parameter("overlay_max_side_px", value=32)])
+    bench.wait_for(lambda: both_seen() and drawn[-1][0].shape == (24, 32, 3), "overlay drawn at the size it is sent")
+    assert drawn[-1][1].words[0].box_xyxy == (0, 0, 16, 12)
+    bench.wait_for(lambda: both_seen() and overlays[-1].width <= 32 and overlays[-1].height <= 32, "small overlay")
 
     for subscription in watching:
         bench.user.destroy_subscription(subscription)
@@ -223,6 +231,53 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypa
         return len(drawn) == before
 
     bench.wait_for(nobody_is_drawn_for, "end of drawing")
+
+
+def test_an_image_that_waits_for_its_detections_does_not_hold_up_the_engine(
+    bench: Bench, loaded: list[FakeCaptioner]
+) -> None:
+    bench.node.set_parameters([Parameter("detection_wait", value=10.0), Parameter("max_age_s", value=0.0)])
+    bench.node.trigger_configure()
+    bench.node.trigger_activate()
+    detections = bench.user.create_publisher(DetectedObjectArray, "detections", 10)
+    bench.wait_for(lambda: bench.node.count_publishers("detections"), "detector")
+    bench.wait_for(lambda: detections.get_subscription_count() and bench.images.get_subscription_count(), "inputs")
+    (captioner,) = loaded
+    captioner.shades.clear()
+    for number, shade in enumerate((10, 20, 30), start=1):
+        image = Image(**image_fields(shade))
+        image.header.stamp.sec = number
+        bench.wait_for(lambda: publish(bench, image) and shade in captioner.shades, "work of the engine")  # noqa: B023
+    assert not bench.captions, "the first one waits for its detections"
+    late = DetectedObjectArray()
+    late.header.stamp.sec = 4
+    detections.publish(late)
+    bench.wait_for(lambda: len({caption.text for caption in bench.captions}) == 3, "captions")
+    stamps = [caption.header.stamp.sec for caption in bench.captions]
+    assert stamps == sorted(stamps)
+
+
+def publish(bench: Bench, image: Image) -> bool:
+    bench.images.publish(image)
+    time.sleep(0.05)
+    return True
+
+
+def test_deactivating_does_not_wait_for_detections(bench: Bench, loaded: list[FakeCaptioner]) -> None:
+    bench.node.set_parameters([Parameter("detection_wait", value=10.0), Parameter("max_age_s", value=0.0)])
+    bench.node.trigger_configure()
+    bench.node.trigger_activate()
+    bench.user.create_publisher(DetectedObjectArray, "detections", 10)
+    bench.wait_for(lambda: bench.node.count_publishers("detections"), "detector")
+    image = Image(**image_fields(10))
+    image.header.stamp.sec = 1
+    (captioner,) = loaded
+    bench.wait_for(lambda: publish(bench, image) and 10 in captioner.shades, "work of the engine")
+    assert not bench.captions
+    started_s = time.monotonic()
+    assert bench.node.trigger_deactivate() == TransitionCallbackReturn.SUCCESS
+    assert time.monotonic() - started_s < 8, "not the ten seconds of detection_wait"
+    bench.wait_for(lambda: bench.captions, "caption without objects")
 
 
 def test_cleanup_lets_go_of_the_engine_and_configure_loads_it_again(bench: Bench, loaded: list[FakeCaptioner]) -> None:

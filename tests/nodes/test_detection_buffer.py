@@ -70,3 +70,11 @@ def test_the_wait_has_an_end() -> None:
     found = buffer_of((4, "")).nearest(5, "", wait_s=0.05)
     assert found is not None
     assert found.stamp_ns == 4
+
+
+def test_nobody_waits_any_longer_once_the_buffer_is_cleared() -> None:
+    buffer = buffer_of((4, ""))
+    timer = threading.Timer(0.1, buffer.clear)
+    timer.start()
+    assert buffer.nearest(5, "", wait_s=3600) is None
+    timer.join()
