@@ -11,6 +11,7 @@ from pathlib import Path
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable
+from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode
 
@@ -60,6 +61,12 @@ ARGUMENTS = (
         description="Parameter file of the node.",
     ),
     DeclareLaunchArgument(
+        "required",
+        default_value="true",
+        choices=["true", "false"],
+        description="End the launch with status 1 when the node fails; false for a launch file that includes this one.",
+    ),
+    DeclareLaunchArgument(
         "namespace",
         default_value="",
         description="Namespace of the node and of its relative topics.",
@@ -80,18 +87,25 @@ ARGUMENTS = (
 
 
 def caption_node(context: LaunchContext) -> list[LifecycleNode]:
-    """Create the node, which configures and activates itself unless the parameter `autostart` is false."""
+    """Create the node, which configures and activates itself unless the parameter `autostart` is false.
+
+    Raises:
+        ValueError: an argument has an invalid value; one sentence, which launch prints.
+    """
     value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
     overrides: dict[str, object] = {"use_sim_time": value["use_sim_time"] == "true"}
     overrides |= {name: value[name] for name in ("bundle", "engine", "detector") if value[name]}
-    overrides |= {name: float(value[name]) for name in ("detection_slop",) if value[name]}
+    overrides |= {name: number(name, value[name]) for name in ("detection_slop",) if value[name]}
+    params_file = Path(value["params_file"]).expanduser()
+    if not params_file.is_file():  # launch would warn and start the node without the file
+        raise ValueError(f"params_file: there is no file {params_file}")
     return [
         LifecycleNode(
             package=PACKAGE,
             executable="caption_node",
             name="caption_node",
             namespace=value["namespace"],
-            parameters=[value["params_file"], overrides],
+            parameters=[str(params_file), overrides],
             remappings=[
                 ("image", value["image_topic"]),
                 ("detections", value["detections"]),
@@ -99,8 +113,23 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
             ],
             ros_arguments=["--log-level", value["log_level"]],
             output="screen",
+            on_exit=end_with_the_node if value["required"] == "true" else None,
         )
     ]
+
+
+def number(argument: str, value: str) -> float:
+    """Convert the value of an argument to a number."""
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"{argument} must be a number, not {value!r}") from None
+
+
+def end_with_the_node(event: ProcessExited, context: LaunchContext) -> None:
+    """Let `ros2 launch` exit with status 1 when the node failed; it does so only after an exception."""
+    if event.returncode:
+        raise RuntimeError(f"caption_node ended with status {event.returncode}")
 
 
 def generate_launch_description() -> LaunchDescription:

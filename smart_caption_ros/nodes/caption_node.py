@@ -273,7 +273,7 @@ class CaptionNode(LifecycleNode):
             response.caption = self._worker.describe(image)
         else:
             reason = (
-                f"no image has arrived on {self._image_input.topic} yet"
+                f"no image has arrived on {self._image_input.awaited} yet"
                 if self._lifecycle == "active"
                 else f"the node is {self._lifecycle} and receives no images"
             )
@@ -322,6 +322,7 @@ class CaptionNode(LifecycleNode):
             lacks_clock=self._worker.lacks_clock,
             input_problem=self._image_input.problem,
             topic=self._image_input.topic,
+            awaited=self._image_input.awaited,
             camera=self._values["camera"],
             model=captioner.model if captioner else "",
             bundle=str(captioner.bundle.path) if captioner else "",

@@ -33,6 +33,7 @@ class NodeState:
         lacks_clock: whether the node uses the time on /clock and none has arrived.
         input_problem: what is wrong with the thread that receives images; empty where nothing is.
         topic: full name of the image topic.
+        awaited: the topic or topics on which an image may arrive.
         camera: name of the camera.
         model: name of the model; empty while unconfigured, like the next four.
         bundle: folder of its bundle.
@@ -53,6 +54,7 @@ class NodeState:
     lacks_clock: bool
     input_problem: str
     topic: str
+    awaited: str
     camera: str
     model: str
     bundle: str
@@ -159,7 +161,7 @@ def _level(state: NodeState, summary: Summary) -> tuple[bytes, str]:
     if errors := summary.recent_input_errors:
         return DiagnosticStatus.ERROR, f"{len(errors)} messages of the last {WINDOW_S:g} s: {errors[-1][1]}"
     if summary.since_image_s > state.image_timeout_s:
-        return DiagnosticStatus.ERROR, f"no image on {state.topic} for {summary.since_image_s:.1f} s"
+        return DiagnosticStatus.ERROR, f"no image on {state.awaited} for {summary.since_image_s:.1f} s"
     recent = Counter(answer.status for answer in summary.recent)
     if failed := recent[Caption.STATUS_ERROR]:
         return (

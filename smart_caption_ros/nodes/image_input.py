@@ -49,11 +49,20 @@ class ImageInput:
         self._subscription: Subscription | None = None
         self._reader: SubscriptionReader | None = None
         self._message_class: type[Image | CompressedImage] = Image
+        self._transport = ""
 
     @property
     def topic(self) -> str:
         """Full name of the topic of the subscription; of the raw topic where there is none."""
         return str(self._subscription.topic_name) if self._subscription else self._raw_topic
+
+    @property
+    def awaited(self) -> str:
+        """The topic or topics on which an image may arrive, for a sentence that says that none does."""
+        topics = (self._raw_topic, self._compressed_topic)
+        if self._transport == "auto" and not any(map(self._node.count_publishers, topics)):
+            return " or ".join(topics)
+        return self.topic
 
     @property
     def problem(self) -> str:
@@ -73,6 +82,7 @@ class ImageInput:
         Args:
             transport: "raw", "compressed", or "auto": raw unless only the compressed topic has a publisher.
         """
+        self._transport = transport
         wanted = self._wanted_class(transport)
         if self._subscription is not None:
             if wanted is self._message_class and self._reader is not None and self._reader.is_alive:

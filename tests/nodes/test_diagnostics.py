@@ -32,6 +32,7 @@ STATE = NodeState(
     lacks_clock=False,
     input_problem="",
     topic="/image",
+    awaited="/image or /image/compressed",
     camera="left",
     model="smart",
     bundle="/bundles/smart",
@@ -174,7 +175,7 @@ def test_no_images_for_too_long_is_an_error(statistics: Statistics, clock: Clock
     clock.now_s += 0.2
     level, message, _ = report(statistics)
     assert level == DiagnosticStatus.ERROR
-    assert message == "no image on /image for 3.1 s"
+    assert message == "no image on /image or /image/compressed for 3.1 s"
 
 
 def test_the_wait_for_images_counts_from_activation(statistics: Statistics, clock: Clock) -> None:

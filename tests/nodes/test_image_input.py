@@ -15,7 +15,7 @@ from rclpy.context import Context
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import CompressedImage, Image
 
 from smart_caption_ros.nodes.demo.processes import free_domain_id
 from smart_caption_ros.nodes.image_input import ImageInput
@@ -63,4 +63,19 @@ def test_a_receiving_thread_that_ended_is_reported_and_started_again(
     wait_for(publisher.get_subscription_count)
     publisher.publish(Image())
     wait_for(lambda: images)
+    given.close()
+
+
+def test_after_the_last_publisher_both_topics_are_awaited(node: Node) -> None:
+    given = ImageInput(node, "image", lambda image: None, Statistics())
+    given.open("auto")
+    assert given.awaited == "/image or /image/compressed"
+    publisher = node.create_publisher(CompressedImage, "image/compressed", 10)
+    given.open("auto")
+    assert given.topic == given.awaited == "/image/compressed"
+    node.destroy_publisher(publisher)
+    given.open("auto")
+    assert given.awaited == "/image or /image/compressed"
+    given.open("raw")
+    assert given.awaited == "/image"
     given.close()

@@ -1,11 +1,17 @@
-"""The launch file by its text: launch itself is not among the Python wheels."""
+"""The launch file by its text, and run with stand-ins for launch, which is not among the Python wheels."""
 
 from __future__ import annotations
 
 import ast
 import re
+import runpy
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,3 +57,76 @@ def test_the_defaults_are_the_names_that_the_node_has_by_itself() -> None:
 def test_the_arguments_that_set_parameters_name_parameters() -> None:
     parameters = yaml.safe_load((ROOT / "config" / "caption.yaml").read_text())["/**"]["ros__parameters"]
     assert {"bundle", "engine", "detector", "detection_slop"} <= parameters.keys() & declared_arguments().keys()
+
+
+class StandIn:
+    """An action or event of launch: keeps what it was given."""
+
+    def __init__(self, *positional: Any, **named: Any) -> None:
+        self.name = positional[0] if positional else ""
+        vars(self).update(named)
+
+    def perform(self, context: dict[str, str]) -> str:
+        return context[self.name]
+
+
+@pytest.fixture
+def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Creates the node with the given arguments, as `ros2 launch` does."""
+    names = {
+        "ament_index_python.packages": "get_package_share_directory",
+        "launch": "LaunchContext LaunchDescription",
+        "launch.actions": "DeclareLaunchArgument OpaqueFunction SetEnvironmentVariable",
+        "launch.events.process": "ProcessExited",
+        "launch.substitutions": "LaunchConfiguration",
+        "launch_ros.actions": "LifecycleNode",
+    }
+    for module, members in names.items():
+        stand_in = ModuleType(module)
+        vars(stand_in).update(dict.fromkeys(members.split(), StandIn))
+        if module.startswith("ament"):
+            stand_in.get_package_share_directory = lambda package: str(ROOT)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, module, stand_in)
+    for package in ("ament_index_python", "launch.events", "launch_ros"):
+        monkeypatch.setitem(sys.modules, package, ModuleType(package))
+
+    def create(**given: str) -> Any:
+        file = runpy.run_path(str(ROOT / "launch" / "caption.launch.py"))
+        defaults = {argument.name: argument.default_value for argument in file["ARGUMENTS"]}
+        (node,) = file["caption_node"]({**defaults, **given})
+        return node
+
+    return create
+
+
+def test_arguments_become_parameters_and_remaps(launch: Callable[..., Any]) -> None:
+    node = launch(bundle="/b", detection_slop="0.5", image_topic="/camera", use_sim_time="true")
+    assert node.parameters == [
+        str(ROOT / "config" / "caption.yaml"),
+        {"use_sim_time": True, "bundle": "/b", "detection_slop": 0.5},
+    ]
+    assert ("image", "/camera") in node.remappings
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"params_file": "/no/such.yaml"}, "params_file: there is no file /no/such.yaml"),
+        ({"detection_slop": "a bit"}, "detection_slop must be a number, not 'a bit'"),
+    ],
+)
+def test_a_wrong_argument_is_refused_by_its_name(
+    launch: Callable[..., Any], given: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        launch(**given)
+
+
+def test_a_node_that_fails_ends_the_launch_with_an_error_unless_it_is_not_required(
+    launch: Callable[..., Any],
+) -> None:
+    on_exit = launch().on_exit
+    on_exit(SimpleNamespace(returncode=0), None)
+    with pytest.raises(RuntimeError, match="caption_node ended with status 1"):
+        on_exit(SimpleNamespace(returncode=1), None)
+    assert launch(required="false").on_exit is None

@@ -494,7 +494,7 @@ def test_no_image_is_reported_as_an_error(robot: Robot, diagnostics: list[Diagno
     status = robot.wait_for(
         lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.ERROR and s, "diagnostics without images"
     )
-    assert "no image on /image for" in status.message
+    assert "no image on /image or /image/compressed for" in status.message
     assert status.name == "caption_node: captions"
     assert robot.set_parameter("/caption_node", "diagnostics_period_s", 0.1).successful
     seen = len(diagnostics)
