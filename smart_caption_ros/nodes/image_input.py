@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
@@ -15,6 +14,7 @@ from sensor_msgs.msg import CompressedImage, Image
 
 from smart_caption_ros.nodes.answering import ImageMessage
 from smart_caption_ros.nodes.node_statistics import Statistics
+from smart_caption_ros.nodes.ros_versions import SubscriptionEventCallbacks
 from smart_caption_ros.nodes.serialised_image import parse_image
 from smart_caption_ros.nodes.subscription_reader import ExecutorBypassGroup, SubscriptionReader
 from smart_caption_ros.text import shortened

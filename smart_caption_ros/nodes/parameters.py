@@ -18,6 +18,8 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from smart_caption_ros.nodes.ros_versions import add_parameter_callbacks
+
 
 class Changes(enum.Enum):
     """When the value of a parameter may change."""
@@ -131,8 +133,7 @@ class Parameters:
         self._values: dict[str, Any] = {
             spec.name: node.declare_parameter(spec.name, spec.default, spec.descriptor()).value for spec in table
         }
-        node.add_on_set_parameters_callback(self._check)
-        node.add_post_set_parameters_callback(self._apply)
+        add_parameter_callbacks(node, self._check, self._apply)
 
     @property
     def values(self) -> Mapping[str, Any]:

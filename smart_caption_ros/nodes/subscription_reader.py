@@ -16,13 +16,14 @@ from collections.abc import Callable
 from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.event_handler import EventHandler
 from rclpy.exceptions import InvalidHandle
 from rclpy.guard_condition import GuardCondition
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 from rclpy.utilities import timeout_sec_to_nsec
+
+from smart_caption_ros.nodes.ros_versions import EventHandler
 
 _POLL_S = 0.5  # longest delay until the thread notices that the context was shut down
 _PAUSE_AFTER_ERROR_S = 0.1  # an error that repeats must not occupy a core

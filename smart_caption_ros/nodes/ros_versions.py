@@ -1,0 +1,43 @@
+"""What rclpy of ROS 2 Humble lacks or names otherwise than Jazzy and later versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+try:
+    from rclpy.event_handler import EventHandler, SubscriptionEventCallbacks
+except ImportError:  # Humble
+    from rclpy.qos_event import QoSEventHandler as EventHandler
+    from rclpy.qos_event import SubscriptionEventCallbacks
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+
+__all__ = ["EventHandler", "SubscriptionEventCallbacks", "add_parameter_callbacks"]
+
+
+def add_parameter_callbacks(node: Node, check: Callable[[list[Any]], Any], apply: Callable[[list[Any]], None]) -> None:
+    """Call a function before parameters of a node are set, and another one after they were set.
+
+    Humble has no callback after parameters were set; there ``apply`` is called as soon as ``check`` has accepted them.
+    rclpy has checked their types and ranges before. Another callback of the node that refuses them afterwards, which is
+    that of `use_sim_time` alone, comes too late.
+
+    Args:
+        node: the node.
+        check: takes the parameters; returns a SetParametersResult that accepts or refuses them.
+        apply: takes the accepted parameters.
+    """
+    if hasattr(node, "add_post_set_parameters_callback"):
+        node.add_on_set_parameters_callback(check)
+        node.add_post_set_parameters_callback(apply)
+        return
+
+    def check_and_apply(parameters: list[Any]) -> Any:
+        result = check(parameters)
+        if result.successful:
+            apply(parameters)
+        return result
+
+    node.add_on_set_parameters_callback(check_and_apply)

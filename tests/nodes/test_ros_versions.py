@@ -1,0 +1,96 @@
+"""ROS 2 Humble, by stand-ins that lack what its rclpy lacks: it cannot be installed beside the other versions."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+NODES = Path(__file__).resolve().parents[2] / "smart_caption_ros" / "nodes"
+
+
+class HumbleNode:
+    """Calls the callbacks of its parameters as `rclpy.node.Node` of Humble does; there is no callback afterwards."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self._callbacks: list[Any] = []
+
+    def add_on_set_parameters_callback(self, callback: Any) -> None:
+        self._callbacks.insert(0, callback)
+
+    def set_parameters(self, parameters: list[Any]) -> Any:
+        for callback in self._callbacks:
+            result = callback(parameters)
+            if not result.successful:
+                return result
+        self.values.update({each.name: each.value for each in parameters})
+        return SimpleNamespace(successful=True)
+
+
+@pytest.fixture
+def humble(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The module as Humble imports it."""
+    qos_event = ModuleType("rclpy.qos_event")
+    qos_event.QoSEventHandler = type("QoSEventHandler", (), {})  # type: ignore[attr-defined]
+    qos_event.SubscriptionEventCallbacks = type("SubscriptionEventCallbacks", (), {})  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "rclpy", ModuleType("rclpy"))
+    monkeypatch.setitem(sys.modules, "rclpy.event_handler", None)  # type: ignore[arg-type] # makes the import fail
+    monkeypatch.setitem(sys.modules, "rclpy.qos_event", qos_event)
+    return SimpleNamespace(**runpy.run_path(str(NODES / "ros_versions.py")))
+
+
+def test_events_have_their_names_of_humble(humble: SimpleNamespace) -> None:
+    assert humble.EventHandler.__name__ == "QoSEventHandler"
+    assert humble.SubscriptionEventCallbacks.__name__ == "SubscriptionEventCallbacks"
+
+
+def test_accepted_parameters_take_effect_in_humble_and_refused_ones_do_not(humble: SimpleNamespace) -> None:
+    node, applied = HumbleNode(), []
+    check = lambda parameters: SimpleNamespace(successful=all(each.value > 0 for each in parameters))  # noqa: E731
+    humble.add_parameter_callbacks(node, check, lambda parameters: applied.extend(each.value for each in parameters))
+    assert node.set_parameters([SimpleNamespace(name="rate", value=3)]).successful
+    assert not node.set_parameters([SimpleNamespace(name="rate", value=-1)]).successful
+    assert (applied, node.values) == ([3], {"rate": 3})
+
+
+def test_no_other_module_of_the_nodes_names_what_humble_lacks() -> None:
+    lacking = re.compile(r"rclpy\.event_handler|add_post_set_parameters_callback|add_pre_set_parameters_callback")
+    others = [path for path in NODES.rglob("*.py") if path.name != "ros_versions.py"]
+    assert others
+    assert not [path.name for path in others if lacking.search(path.read_text())]
+
+
+@pytest.mark.needs_ros
+def test_parameters_of_a_node_without_the_newer_callback_change_at_run_time() -> None:
+    import rclpy
+    from rclpy.context import Context
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter
+
+    from smart_caption_ros.nodes.parameters import Changes, Parameters, ParameterSpec
+
+    class OlderNode(Node):
+        @property
+        def add_post_set_parameters_callback(self) -> Any:
+            raise AttributeError
+
+    context = Context()
+    rclpy.init(args=[], context=context)
+    try:
+        node = OlderNode("older", context=context)
+        table = [ParameterSpec("rate", 1, "Rate.", Changes.ANY_TIME, minimum=1, maximum=9)]
+        seen: list[set[str]] = []
+        parameters = Parameters(node, table, on_change=seen.append)
+        (accepted,) = node.set_parameters([Parameter("rate", value=4)])
+        (refused,) = node.set_parameters([Parameter("rate", value=12)])
+        assert (accepted.successful, refused.successful) == (True, False)
+        assert (parameters.values["rate"], seen) == (4, [{"rate"}])
+        node.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
