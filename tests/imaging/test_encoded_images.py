@@ -63,6 +63,8 @@ def test_a_small_file_of_many_pixels_is_refused_by_its_header(tmp_path: Path) ->
 
 @pytest.mark.parametrize("suffix", [".png", ".jpg", ".bmp", ".tiff", ".webp", ".jp2", ".ppm", ".ras", ".gif"])
 def test_the_limit_holds_for_every_format(suffix: str) -> None:
+    if not cv2.haveImageWriter(f"a{suffix}"):
+        pytest.skip("this OpenCV does not write it")
     if suffix == ".gif":
         file = io.BytesIO()
         Image.new("RGB", (90, 80)).save(file, "GIF")
