@@ -72,8 +72,10 @@ def measure(config: Path, vary: str, seeds: str, runs: Path) -> dict[str, Any]:
         status = subprocess.run(command, cwd=CHECKOUT, stdout=sys.stderr).returncode
         if status:
             raise RunFailedError(f"a run ended with exit status {status}; its error is above")
-        last = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()[-1]
-        scores[value].append({"seed": seed, **{metric: json.loads(last)[metric] for metric in METRICS}})
+        epochs = [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+        last, seconds = epochs[-1], sum(epoch["seconds"] for epoch in epochs)
+        run = {"seed": seed, **{metric: last[metric] for metric in METRICS}, "seconds": round(seconds, 1)}
+        scores[value].append(run)
     return {
         **describe_environment(numbers[0]),
         "experiment": raw,

@@ -31,6 +31,7 @@ def test_every_value_is_trained_with_every_seed_and_a_second_call_trains_nothing
     assert [entry["value"] for entry in result["results"]] == [0, 4]
     assert all([run["seed"] for run in entry["runs"]] == [1] for entry in result["results"])
     assert all(0 <= entry["cider"]["mean"] <= 10 for entry in result["results"])
+    assert all(run["seconds"] > 0 for entry in result["results"] for run in entry["runs"])
     logs = {log: log.read_text() for log in (tmp_path / "runs").rglob("log.jsonl")}
     assert len(logs) == 2
     assert ablation(config, *arguments, data=data).returncode == 0
