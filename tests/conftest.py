@@ -1,5 +1,6 @@
 """Fixtures and settings of all tests: data folder, tiny bundles, skipped marks, hypothesis."""
 
+import json
 import logging
 import os
 import shutil
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from smart_caption_ros.detection.class_names import COCO_CLASSES
+from smart_caption_ros.files import sha256_of
 from smart_caption_ros.grounding import NounCoverage
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,6 +74,19 @@ def detecting_bundle() -> Path:
 def bundle_copy(tiny_bundle: Path, tmp_path: Path) -> Path:
     """A copy of the tiny bundle that the test may change."""
     return Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
+
+
+@pytest.fixture
+def bundle_with_detector(bundle_copy: Path) -> Path:
+    """A copy of the tiny bundle with a YOLOX graph that finds coloured squares; the test may change it."""
+    from tests.detection.tiny_detectors import write_yolox
+
+    detector = write_yolox(bundle_copy / "detector.onnx")
+    manifest = json.loads((bundle_copy / "manifest.json").read_text())
+    manifest |= {"class_names": list(COCO_CLASSES), "detector": {"layout": "yolox", "minimum_score": 0.75}}
+    manifest["files"][detector.name] = {"bytes": detector.stat().st_size, "sha256": sha256_of(detector)}
+    (bundle_copy / "manifest.json").write_text(json.dumps(manifest))
+    return bundle_copy
 
 
 @pytest.fixture(scope="session")

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from typing import Annotated
 
-from smart_caption_ros.cli.options import BundleArgument
+from smart_caption_ros.cli.options import BundleArgument, Option
 from smart_caption_ros.cli.terminal import errors_in_a_sentence, log_to_terminal
 
 
-def build_engine(path: BundleArgument = None) -> None:
+def build_engine(
+    path: BundleArgument = None,
+    detector: Annotated[
+        Path | None, Option(help="ONNX detector that is used with the bundle: its engine is built as well.")
+    ] = None,
+) -> None:
     """Build the TensorRT engines of a bundle for this machine and keep them in the cache for later starts."""
     with errors_in_a_sentence():
         from tqdm import tqdm
 
         from smart_caption_ros.captioning import Bundle, EngineError
-        from smart_caption_ros.captioning.bundle import STATIC_GRAPH, VISION_GRAPH
+        from smart_caption_ros.captioning.bundle import DETECTOR_GRAPH, STATIC_GRAPH, VISION_GRAPH
         from smart_caption_ros.engines.tensorrt import TensorRtEngine
 
         log_to_terminal()
@@ -29,10 +36,17 @@ def build_engine(path: BundleArgument = None) -> None:
             engine = TensorRtEngine(may_build=True, on_progress=show)
             if bundle.static_graph is None:
                 raise EngineError(f"{bundle.path} has no {STATIC_GRAPH}, the form that TensorRT runs; export it again")
-            for name in (VISION_GRAPH, STATIC_GRAPH):
+            files = [bundle.path / name for name in (VISION_GRAPH, STATIC_GRAPH)]
+            if DETECTOR_GRAPH in bundle.manifest["files"]:
+                files.append(bundle.path / DETECTOR_GRAPH)
+            if detector is not None:
+                if not detector.is_file():
+                    raise EngineError(f"{detector}: there is no such detector; give the path of an ONNX file")
+                files.append(detector)
+            for file in files:
                 started = time.monotonic()
-                graph = engine.load(bundle.path / name)
+                graph = engine.load(file)
                 with tqdm.external_write_mode():
                     seconds = time.monotonic() - started
-                    print(f"{name}: {engine.plan_path(bundle.path / name)} ({graph.mode}; {seconds:.1f} s)")
+                    print(f"{file.name}: {engine.plan_path(file)} ({graph.mode}; {seconds:.1f} s)")
         print(f"{bundle.name} is ready for {engine.description}")

@@ -19,7 +19,7 @@ from smart_caption_ros.detection.class_names import (
 )
 from smart_caption_ros.detection.errors import DetectorError
 from smart_caption_ros.detection.layouts import recognise
-from smart_caption_ros.engines import AUTO, Engine, Graph, create_engine
+from smart_caption_ros.engines import AUTO, Engine, Graph, load_with
 from smart_caption_ros.imaging import check_image
 
 MINIMUM_SCORE = 0.35
@@ -80,13 +80,17 @@ class Detector:
 
         Args:
             path: the ONNX file.
-            engine: one of :data:`smart_caption_ros.engines.ENGINE_NAMES`; ``auto`` selects the fastest one that works
-                on this machine.
+            engine: one of :data:`smart_caption_ros.engines.ENGINE_NAMES`; ``auto`` selects the fastest one that can
+                run this graph on this machine.
             threads: CPU threads; None leaves the choice to the engine.
             minimum_score: objects with a lower score are left out; 0 to 1.
             class_names: the detector's classes in their order.
         """
-        return cls(Path(path), create_engine(engine, threads), minimum_score=minimum_score, class_names=class_names)
+
+        def load(created: Engine) -> Detector:
+            return cls(Path(path), created, minimum_score=minimum_score, class_names=class_names)
+
+        return load_with(engine, threads, load)[0]
 
     @property
     def layout(self) -> str:

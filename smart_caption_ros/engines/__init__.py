@@ -1,5 +1,6 @@
 """Inference engines behind one protocol, and the registry that selects one."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -10,6 +11,7 @@ from smart_caption_ros.engines.onnxruntime import CPU, CUDA, TENSORRT, OnnxRunti
 from smart_caption_ros.engines.tensorrt import TensorRtEngine
 
 AUTO = "auto"
+_LOGGER = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -64,24 +66,36 @@ def load_with(name: str, threads: int | None, load: Callable[[Engine], T]) -> tu
         load: raises EngineError if the engine does not meet the needs of the caller.
 
     Returns:
-        What ``load`` returned, and a sentence that says which engine was chosen and why.
+        What ``load`` returned, and a sentence that says which engine was chosen and why. It leaves out engines that
+        are not installed, which `smart-caption doctor` lists.
 
     Raises:
-        EngineError: the name is unknown, or the engine does not work here.
+        EngineError: the name is unknown, or the engine does not work here; with ``auto``, what the last engine that is
+            installed says.
     """
     if name != AUTO:
         return load(create_engine(name, threads)), f"{name} was asked for"
-    refused = []
+    absent: list[str] = []
+    refused: list[str] = []
+    failure: EngineError | None = None
     for candidate, entry in _ENGINES.items():
-        if entry.automatic:
-            try:
-                loaded = load(entry.create(threads, False))
-            except EngineError as error:
-                refused.append(f"{candidate}: {error}")
-            else:
-                reasons = f"; not {'; not '.join(refused)}" if refused else ""
-                return loaded, f"auto took {candidate}, the fastest that works here{reasons}"
-    raise EngineError(f"no inference engine works here: {'; '.join(refused)}")
+        if not entry.automatic:
+            continue
+        try:
+            engine = entry.create(threads, False)
+        except EngineError as error:
+            _LOGGER.debug("not %s: %s", candidate, error)
+            absent.insert(0, f"{candidate}: {error}")
+            continue
+        try:
+            loaded = load(engine)
+        except EngineError as error:
+            refused.append(f"; not {candidate}: {error}")
+            failure = error
+        else:
+            return loaded, f"auto took {candidate}, the fastest that works here{''.join(refused)}"
+    # What an engine that works says of the graph matters more than why others are not installed.
+    raise failure or EngineError(f"no inference engine works here: {'; '.join(absent)}")
 
 
 def create_engine(name: str = AUTO, threads: int | None = None) -> Engine:

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import Result
 
 from smart_caption_ros.captioning import Captioner
+from tests.detection.tiny_detectors import write_yolox
 from tests.engines.fake_tensorrt import install
 from tests.engines.small_graphs import add_static_captioner
 
@@ -37,6 +38,33 @@ def test_engines_are_built_once_and_auto_takes_them_afterwards(
         assert result.stdout.splitlines()[-1] == "tiny is ready for tensorrt 10.3.0 (Fake GPU)"
     assert tensorrt.builds == 2  # one a graph, and none the second time
     assert Captioner.from_bundle(bundle).engine == "tensorrt 10.3.0 (Fake GPU)"
+
+
+def test_the_engine_of_the_bundles_detector_is_built_as_well_so_that_auto_takes_tensorrt(
+    run: Run, bundle_with_detector: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_static_captioner(bundle_with_detector)
+    tensorrt = install(monkeypatch, tmp_path / "cache")
+    result = run("build-engine", bundle_with_detector)
+    assert result.exit_code == 0, result.output
+    assert "detector.onnx: " in result.stdout
+    assert tensorrt.builds == 3
+    assert Captioner.from_bundle(bundle_with_detector).engine == "tensorrt 10.3.0 (Fake GPU)"
+
+
+def test_the_engine_of_another_detector_is_built_when_it_is_named(
+    run: Run, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
+    add_static_captioner(bundle)
+    tensorrt = install(monkeypatch, tmp_path / "cache")
+    detector = write_yolox(tmp_path / "other.onnx")
+    assert run("build-engine", bundle, "--detector", detector).exit_code == 0
+    assert tensorrt.builds == 3
+    assert Captioner.from_bundle(bundle, detector=detector).engine == "tensorrt 10.3.0 (Fake GPU)"
+    missing = run("build-engine", bundle, "--detector", tmp_path / "nowhere.onnx")
+    assert (missing.exit_code, tensorrt.builds) == (1, 3)
+    assert "nowhere.onnx: there is no such detector" in missing.stderr
 
 
 def test_a_bundle_without_the_static_form_is_refused_before_anything_is_built(
