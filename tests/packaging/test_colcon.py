@@ -11,23 +11,31 @@ import pytest
 
 from tests.packaging.conftest import Run
 
-COLCON = shutil.which("colcon")
+COLCON = shutil.which("colcon", path=os.pathsep.join([str(Path(sys.prefix) / "bin"), os.environ.get("PATH", "")]))
 
 
 @pytest.mark.needs_ros
 @pytest.mark.skipif(COLCON is None, reason="needs colcon on the PATH (pip install colcon-common-extensions)")
-def test_colcon_builds_package_messages_and_commands(tmp_path: Path, source_tree: Path, run: Run) -> None:
+def test_colcon_builds_and_tests_package_messages_and_commands(tmp_path: Path, source_tree: Path, run: Run) -> None:
     sourced = [prefix for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
     prefixes = os.pathsep.join([*sourced, sys.prefix])
+    environment = {
+        "AMENT_PREFIX_PATH": prefixes,
+        "CMAKE_PREFIX_PATH": prefixes,
+        "PYTHONPATH": sysconfig.get_path("purelib"),
+    }
+    colcon = (str(COLCON), "--log-base", tmp_path / "log")
+    places = ("--build-base", tmp_path / "build", "--install-base", tmp_path / "install")
     run(
-        *(str(COLCON), "--log-base", tmp_path / "log", "build", "--base-paths", source_tree),
-        *("--build-base", tmp_path / "build", "--install-base", tmp_path / "install"),
-        *("--cmake-args", f"-DPython3_EXECUTABLE={sys.executable}", "-DBUILD_TESTING=OFF"),
+        *(*colcon, "build", "--base-paths", source_tree, *places),
+        *("--cmake-args", f"-DPython3_EXECUTABLE={sys.executable}", "-DBUILD_TESTING=ON"),
         f"-DCMAKE_PROJECT_INCLUDE={source_tree / 'cmake' / 'pip_wheels.cmake'}",
-        AMENT_PREFIX_PATH=prefixes,
-        CMAKE_PREFIX_PATH=prefixes,
-        PYTHONPATH=sysconfig.get_path("purelib"),
+        **environment,
     )
+    run(*colcon, "test", "--base-paths", source_tree, *places, "--return-code-on-test-failure", **environment)
+    (results,) = (tmp_path / "build").rglob("installed.xunit.xml")
+    assert ' tests="4"' in results.read_text()
+    assert "<failure" not in results.read_text()
     installed = tmp_path / "install" / "smart_caption_ros"
     check = (
         "import json, smart_caption_ros, smart_caption_ros.srv;"
