@@ -32,6 +32,7 @@ from smart_caption_ros.nodes.node_statistics import Statistics
 from smart_caption_ros.nodes.outputs import Outputs
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
+from smart_caption_ros.text import shortened
 
 IMAGE_TOPIC = "image"
 DETECTIONS_TOPIC = "detections"
@@ -40,6 +41,7 @@ CAPTION_TOPIC = "robot/caption"
 _LOG_PERIOD_S = 5.0
 _PUBLISHER_POLL_S = 1.0
 _END_DELAY_S = 0.5
+_MAX_FAILURE = 1000
 
 
 class CaptionNode(LifecycleNode):
@@ -174,8 +176,8 @@ class CaptionNode(LifecycleNode):
 
     def fail(self, failure: str) -> None:
         """Report a failure to the log, and to the diagnostics until the node is configured."""
-        self._failure = failure
-        self.get_logger().error(failure)
+        self._failure = shortened(failure, _MAX_FAILURE)  # it is published every second
+        self.get_logger().error(self._failure)
 
     def interrupt(self) -> None:
         """Let the callbacks that wait for the model return; loading is not waited for."""

@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.context import Context
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import MultiThreadedExecutor
@@ -297,11 +298,15 @@ def test_a_failed_configure_leaves_the_node_as_it_was_and_can_be_repeated(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*arguments: Any) -> FakeCaptioner:
-        raise BundleError("there is no bundle there")
+        raise BundleError("there is no bundle there" + "!" * 1_000_000)
 
+    statuses: list[DiagnosticArray] = []
+    bench.user.create_subscription(DiagnosticArray, "/diagnostics", statuses.append, 10)
     good = bench.node._load_captioner
     monkeypatch.setattr(bench.node, "_load_captioner", refuse)
     assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
+    bench.wait_for(lambda: statuses and "there is no bundle" in statuses[-1].status[0].message, "diagnostics")
+    assert len(statuses[-1].status[0].message) <= 1000
     monkeypatch.setattr(bench.node, "_load_captioner", good)
     assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
     assert bench.node.trigger_activate() == TransitionCallbackReturn.SUCCESS
