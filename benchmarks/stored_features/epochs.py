@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.process_use import resident_mb
 from benchmarks.stored_features.alternatives import ALTERNATIVES, read_epoch
 from benchmarks.stored_features.generated_store import Extent
-from benchmarks.stored_features.memory import resident_mb
 from benchmarks.stored_features.page_cache import bytes_from_disk, evict, read_sequentially
 from training.configs.parsing import build_config
 from training.configs.schema import ExperimentConfig

@@ -1,0 +1,60 @@
+"""What happens in a soak, recorded for the checks."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from benchmarks.node_soak.images import Stamp, Template
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A caption message that arrived."""
+
+    frame_id: str
+    stamp: Stamp
+    status: int
+    text: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The counts of one diagnostics message of the node."""
+
+    received: int
+    answered: int
+    answered_ok: int
+    dropped: int
+    passed_over: int
+    lost: int
+    undecodable: int
+    reader_errors: int
+    state: str
+
+    @property
+    def in_progress(self) -> int:
+        """Images received that are neither answered nor dropped nor passed over yet."""
+        return self.received - self.answered - self.dropped - self.passed_over
+
+
+@dataclass
+class Record:
+    """All that the checks of a soak need.
+
+    Attributes:
+        published: message and stamp of every image, by its number.
+        answers: the captions, in the order of arrival.
+        counts: the diagnostics, in the order of arrival.
+        resident_mb: seconds since the beginning and resident memory of the node in 1e6 bytes.
+        cpu_s: processor time of the node since its start, at the same times.
+        disturbances: number of disturbances by kind.
+        problems: what went wrong with the disturbances and the process, one sentence each.
+    """
+
+    published: list[tuple[Template, Stamp]] = field(default_factory=list)
+    answers: list[Answered] = field(default_factory=list)
+    counts: list[Counts] = field(default_factory=list)
+    resident_mb: list[tuple[float, dict[str, float]]] = field(default_factory=list)
+    cpu_s: list[float] = field(default_factory=list)
+    disturbances: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)

@@ -1,0 +1,244 @@
+"""Run a soak: the caption node as a process, the camera and the disturbances; then the checks."""
+
+import itertools
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.node_soak.camera import Camera
+from benchmarks.node_soak.checks import check_answers, check_counts, check_memory, memory_slope_mb_per_minute
+from benchmarks.node_soak.disturbances import Disturbances
+from benchmarks.node_soak.images import compressed_templates, expected_captions, raw_templates
+from benchmarks.node_soak.records import Record
+from benchmarks.node_soak.user import NoAnswerError, User
+from benchmarks.process_use import cpu_s, resident_mb
+from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.measuring.agreement import golden_frames
+from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros_variables
+from smart_caption_ros.nodes.messages import STATUS_NAMES
+
+_PICTURES = 4
+_STEP_S, _SAMPLE_S = 0.2, 1.0
+_QUIET_DIAGNOSTICS, _QUIET_TIMEOUT_S = 3, 30.0
+_LONGEST_EXCERPT = 1500
+
+
+@dataclass(frozen=True)
+class NodeSettings:
+    """What the caption node runs.
+
+    Attributes:
+        bundle: folder of the bundle; None for the one that ships.
+        engine: name of the engine.
+        threads: CPU threads of the engine.
+        module: module of the node's process; a test gives another one.
+    """
+
+    bundle: Path | None
+    engine: str
+    threads: int
+    module: str = "smart_caption_ros.nodes.caption_command"
+
+    @property
+    def ros_args(self) -> list[str]:
+        """Arguments of the node process after `--ros-args`."""
+        given = {"engine": self.engine, "threads": self.threads, **({"bundle": self.bundle} if self.bundle else {})}
+        return list(itertools.chain.from_iterable(("-p", f"{name}:={value}") for name, value in given.items()))
+
+
+@dataclass(frozen=True)
+class Soak:
+    """Settings of a soak.
+
+    Attributes:
+        node: what the caption node runs.
+        size: width and height of the images in pixels.
+        rate_hz: images per second.
+        seconds: duration.
+        warm_up_s: time at the beginning that is left out of the fit of the memory.
+        bad_share: probability that an image is bad.
+        disturb_every_s: mean time between two disturbances.
+        max_slope_mb_per_minute: limit of the growth of the node's resident memory.
+        seed: of the images and the disturbances.
+    """
+
+    node: NodeSettings
+    size: tuple[int, int]
+    rate_hz: float
+    seconds: float
+    warm_up_s: float
+    bad_share: float
+    disturb_every_s: float
+    max_slope_mb_per_minute: float
+    seed: int
+
+
+def run_soak(
+    soak: Soak, folder: Path, on_progress: Callable[[float], object] = lambda elapsed_s: None
+) -> dict[str, Any]:
+    """Run a soak.
+
+    Args:
+        soak: the settings.
+        folder: the logs are written into it.
+        on_progress: called with the seconds since the beginning, several times per second.
+
+    Returns:
+        The figures, and ``problems``: what the checks found, one sentence each; empty if the node passed.
+
+    Raises:
+        NoAnswerError: the node published no caption after its start.
+        EngineError: the engine does not work.
+        BundleError: the bundle cannot be read.
+    """
+    captioner = Captioner.from_bundle(soak.node.bundle, soak.node.engine, soak.node.threads)
+    pictures = golden_frames(_PICTURES, *soak.size)
+    expected = expected_captions(captioner, pictures)
+    record = Record()
+    with ExitStack() as stack:
+        stack.enter_context(environment(ros_variables(folder / "logs")))
+        user = stack.enter_context(User.opened(record))
+        process = stack.enter_context(NodeProcess(soak.node.module, soak.node.ros_args, folder / "caption_node.log"))
+        user.process = process
+        _wait_until_active(user, record)
+        camera = Camera(
+            user.node,
+            raw_templates(pictures, soak.seed),
+            compressed_templates(pictures, soak.seed),
+            record,
+            rate_hz=soak.rate_hz,
+            bad_share=soak.bad_share,
+            seed=soak.seed,
+        )
+        started_s = time.monotonic()
+        with camera:
+            try:
+                _disturb(soak, process, user, record, on_progress)
+            except NoAnswerError as error:
+                record.problems.append(str(error))
+            except ProcessLookupError:
+                record.problems.append(f"the node ended with the status {process.stop()}:\n{process.log_tail()}")
+        elapsed_s = time.monotonic() - started_s
+        if process.exit_status is None:
+            _wait_until_quiet(user, record)
+        _end(process, record)
+    slope = memory_slope_mb_per_minute(
+        [(at_s, memory["resident"]) for at_s, memory in record.resident_mb], soak.warm_up_s
+    )
+    cpu_used_s = record.cpu_s[-1] - record.cpu_s[0] if record.cpu_s else 0.0
+    return {
+        "seconds": round(elapsed_s, 1),
+        **_image_figures(record),
+        "disturbances": dict(sorted(record.disturbances.items())),
+        "resident_mb": _memory_figures(record, soak.warm_up_s),
+        "resident_slope_mb_per_minute": None if slope is None else round(slope, 3),
+        "resident_slope_is": f"Theil-Sen estimator of one sample a second after {soak.warm_up_s:g} s",
+        "cpu_seconds": round(cpu_used_s, 2),
+        "cpu_percent_of_a_core": round(100 * cpu_used_s / elapsed_s, 1),
+        "cpu_ms_per_answer": round(1e3 * cpu_used_s / max(1, len(record.answers)), 2),
+        "problems": [
+            *record.problems,
+            *check_answers(record, expected),
+            *check_counts(record),
+            *check_memory(slope, soak.max_slope_mb_per_minute),
+        ],
+    }
+
+
+def _wait_until_active(user: User, record: Record) -> None:
+    def is_active() -> bool:
+        return bool(record.counts) and record.counts[-1].state == "active"
+
+    try:
+        user.wait_for(is_active, "diagnostics of the state active")
+    except ProcessLookupError as error:
+        raise NoAnswerError(str(error)) from error
+
+
+def _disturb(
+    soak: Soak, process: NodeProcess, user: User, record: Record, on_progress: Callable[[float], object]
+) -> None:
+    """Disturb the node, and sample its memory, until the time is over.
+
+    Raises:
+        NoAnswerError: the node did not answer a call.
+        ProcessLookupError: the node has ended.
+    """
+    disturbances = Disturbances(user, record, soak.seed)
+    gaps = random.Random(soak.seed)
+    started_s = time.monotonic()
+    disturb_at_s, sample_at_s = gaps.expovariate(1 / soak.disturb_every_s), 0.0
+    while (elapsed_s := time.monotonic() - started_s) < soak.seconds:
+        on_progress(elapsed_s)
+        if elapsed_s >= sample_at_s:
+            record.resident_mb.append((elapsed_s, resident_mb(process.pid)))
+            record.cpu_s.append(cpu_s(process.pid))
+            sample_at_s = elapsed_s + _SAMPLE_S
+        if elapsed_s >= disturb_at_s:
+            disturbances.next()
+            disturb_at_s = time.monotonic() - started_s + gaps.expovariate(1 / soak.disturb_every_s)
+        user.spin(_STEP_S)
+    disturbances.end()
+
+
+def _wait_until_quiet(user: User, record: Record) -> None:
+    """Wait until no image is in progress and the diagnostics have repeated themselves.
+
+    An image in progress that is never counted ends the wait after a time limit; the check of the counts reports it.
+    """
+
+    def is_quiet() -> bool:
+        last = record.counts[-_QUIET_DIAGNOSTICS:]
+        return len(record.counts) >= beginning + _QUIET_DIAGNOSTICS and not last[-1].in_progress and len(set(last)) == 1
+
+    beginning = len(record.counts)
+    with suppress(NoAnswerError, ProcessLookupError):
+        user.wait_for(is_quiet, "diagnostics without images in progress", _QUIET_TIMEOUT_S)
+
+
+def _end(process: NodeProcess, record: Record) -> None:
+    """End the node as a terminal does, and record what is not as it should be."""
+    lived = process.exit_status is None
+    status = process.stop()
+    if lived and status:
+        record.problems.append(f"the node ended with the status {status} after SIGINT:\n{process.log_tail()}")
+    log = process.log.read_text(errors="replace")
+    if "Traceback" in log:
+        at = log.index("Traceback")
+        record.problems.append(f"the node logged an exception:\n{log[at : at + _LONGEST_EXCERPT]}")
+
+
+def _image_figures(record: Record) -> dict[str, Any]:
+    last = record.counts[-1] if record.counts else None
+    kinds = Counter(template.kind for template, _ in record.published)
+    statuses = Counter(answer.status for answer in record.answers)
+    return {
+        "published": len(record.published),
+        "published_by_kind": dict(sorted(kinds.items())),
+        "captions_arrived": len(record.answers),
+        "captions_by_status": {STATUS_NAMES[status]: count for status, count in sorted(statuses.items())},
+        "counts_of_the_node": asdict(last) if last else {},
+    }
+
+
+def _memory_figures(record: Record, warm_up_s: float) -> dict[str, Any]:
+    """Return the memory in quarters of the time after the warm-up, the median of each, and the peak."""
+    samples = [memory for at_s, memory in record.resident_mb if at_s >= warm_up_s]
+    if not samples:
+        return {}
+    quarters = np.array_split(np.arange(len(samples)), min(4, len(samples)))
+    kinds = ("resident", "private", "shared", "shared_memory")
+    return {
+        **{
+            kind: [round(float(np.median([samples[place][kind] for place in quarter])), 1) for quarter in quarters]
+            for kind in kinds
+        },
+        "peak": max(memory["peak"] for _, memory in record.resident_mb),
+    }

@@ -1,0 +1,151 @@
+"""A user's node: records captions and diagnostics, calls services, opens and closes further subscriptions."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.srv import SetParameters
+from rclpy.client import Client
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import qos_profile_sensor_data
+from rclpy.subscription import Subscription
+from smart_caption_ros.msg import Caption
+
+from benchmarks.node_soak.records import Answered, Counts, Record
+from smart_caption_ros.nodes.demo.processes import NodeProcess
+
+CAPTION_NODE = "/caption_node"
+CAPTION_TOPIC = "/robot/caption"
+TIMEOUT_S = 120.0
+"""How long anything may take on a busy machine."""
+
+_QUEUE = 1000
+
+
+class NoAnswerError(Exception):
+    """The node did not answer in time; one sentence."""
+
+
+class User:
+    """Everything happens in the thread that calls its methods."""
+
+    def __init__(self, context: Context, record: Record) -> None:
+        """Subscribe to captions and diagnostics, which are added to ``record`` while a method runs."""
+        self.node = Node("soak", context=context)
+        self.process: NodeProcess | None = None
+        """The process of the caption node: a wait ends as soon as it has ended."""
+        self._record = record
+        self._executor = SingleThreadedExecutor(context=context)
+        self._executor.add_node(self.node)
+        self._clients: dict[str, Client] = {}
+        self.node.create_subscription(Caption, CAPTION_TOPIC, self._on_caption, _QUEUE)
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, _QUEUE)
+
+    @classmethod
+    @contextmanager
+    def opened(cls, record: Record) -> Iterator["User"]:
+        """Create a user in a context of its own, for the length of the block."""
+        context = Context()
+        rclpy.init(context=context)
+        user = cls(context, record)
+        try:
+            yield user
+        finally:
+            user._executor.shutdown()
+            user.node.destroy_node()
+            context.try_shutdown()
+
+    def spin(self, seconds: float) -> None:
+        """Receive messages for a while."""
+        end_s = time.monotonic() + seconds
+        while (left_s := end_s - time.monotonic()) > 0:
+            self._executor.spin_once(timeout_sec=min(left_s, 0.1))
+
+    def wait_for(self, condition: Callable[[], object], what: str, timeout_s: float = TIMEOUT_S) -> None:
+        """Receive messages until the condition holds.
+
+        Raises:
+            NoAnswerError: it does not in time.
+            ProcessLookupError: the node has ended.
+        """
+        end_s = time.monotonic() + timeout_s
+        while not condition():
+            if self.process is not None and (status := self.process.exit_status) is not None:
+                raise ProcessLookupError(f"the node ended with the status {status}:\n{self.process.log_tail()}")
+            if time.monotonic() > end_s:
+                raise NoAnswerError(f"the node gave no {what} in {timeout_s:g} s")
+            self._executor.spin_once(timeout_sec=0.05)
+
+    def call(self, kind: Any, name: str, **fields: Any) -> Any:
+        """Call a service of the caption node and return its response.
+
+        Raises:
+            NoAnswerError: no response came in time.
+            ProcessLookupError: the node has ended.
+        """
+        client = self._clients.get(name)
+        if client is None:
+            client = self._clients[name] = self.node.create_client(kind, f"{CAPTION_NODE}/{name}")
+        self.wait_for(client.service_is_ready, f"service {name}")
+        future = client.call_async(kind.Request(**fields))
+        self.wait_for(future.done, f"response of {name}")
+        return future.result()
+
+    def set_parameter(self, name: str, value: Any) -> tuple[bool, str]:
+        """Set a parameter of the caption node; return whether it was accepted, and the reason if not."""
+        parameter = Parameter(name, value=value).to_parameter_msg()
+        (result,) = self.call(SetParameters, "set_parameters", parameters=[parameter]).results
+        return bool(result.successful), str(result.reason)
+
+    def change_state(self, transition: str) -> bool:
+        """Trigger a lifecycle transition by its name; return whether it succeeded."""
+        message = Transition(id=getattr(Transition, f"TRANSITION_{transition.upper()}"))
+        return bool(self.call(ChangeState, "change_state", transition=message).success)
+
+    def state(self) -> str:
+        """Return the lifecycle state of the caption node."""
+        return str(self.call(GetState, "get_state").current_state.label)
+
+    def subscribe(self, kind: type, topic: str) -> Subscription:
+        """Open a further subscription, best effort, which discards its messages; see :meth:`unsubscribe`."""
+        return self.node.create_subscription(kind, topic, lambda message: None, qos_profile_sensor_data, raw=True)
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Close a subscription of :meth:`subscribe`."""
+        self.node.destroy_subscription(subscription)
+
+    def _on_caption(self, caption: Caption) -> None:
+        stamp = caption.header.stamp
+        self._record.answers.append(
+            Answered(
+                caption.header.frame_id, (stamp.sec, stamp.nanosec), caption.status, caption.text, float(caption.score)
+            )
+        )
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            values = {each.key: each.value for each in status.values}
+            if "images received" in values:
+                self._record.counts.append(_counts(values))
+
+
+def _counts(values: dict[str, str]) -> Counts:
+    return Counts(
+        received=int(values["images received"]),
+        answered=int(values["images answered"]),
+        answered_ok=int(values["answered ok"]),
+        dropped=int(values["images dropped for newer ones"]),
+        passed_over=int(values["images passed over while off"]),
+        lost=int(values["images lost on the way"]),
+        undecodable=int(values["messages that are not images"]),
+        reader_errors=int(values["errors of receiving"]),
+        state=values["state"],
+    )

@@ -1,0 +1,167 @@
+"""Run the caption node for a long time with good and bad images and under disturbances, and check it.
+
+    python -m benchmarks.soak [--minutes 10] [--size 1920x1080] [--rate 30] [--cycles 200] [--json FILE]
+
+The node is a process of its own. A camera publishes images of which 5 % are bad: wrong steps, unknown encodings,
+truncated data, huge claimed sizes, negative stamps, random bytes and so on. Meanwhile parameters change, the node is
+deactivated and activated, captioning is switched off and on, services are called, and listeners subscribe and
+unsubscribe. The checks:
+
+- the node lives, answers all calls, ends with status 0, and logs no exception;
+- each caption has the header of one image, and the text and score that the captioner, called directly, gives for that
+  image; a bad image is answered with an error;
+- images received are answered, dropped or passed over, in every diagnostics message and at the end;
+- the resident memory grows by less than 1 MB a minute: Theil-Sen estimator of one sample a second after the warm-up;
+- with ``--cycles``: it grows by less than 2 MB in as many lifecycle cycles after 20 for warm-up.
+
+The exit status is 1 if a check fails. Needs ROS 2 and the built messages.
+"""
+
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rclpy.utilities import get_rmw_implementation_identifier
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from benchmarks.environment import describe_environment, report
+from benchmarks.node_soak.cycles import run_cycles
+from benchmarks.node_soak.run import NodeSettings, Soak, run_soak
+from benchmarks.node_soak.user import NoAnswerError
+from smart_caption_ros.captioning import BundleError, EngineError
+from training.command_line import FAILED, JsonOption, report_error, run_command
+
+_WARM_UP_SHARE, _MOST_WARM_UP_S = 0.25, 60.0
+_WARM_UP_CYCLES_SHARE, _MOST_WARM_UP_CYCLES = 0.25, 20
+_ROS_PACKAGES = ("ros-jazzy-rclpy", "ros-rmw-fastrtps-cpp")
+
+
+def soak(
+    minutes: Annotated[float, typer.Option(min=0.0, help="Duration of the soak; 0 leaves it out.")] = 10.0,
+    size: Annotated[str, typer.Option(help="Width and height of the images in pixels.")] = "1920x1080",
+    rate: Annotated[float, typer.Option(min=0.1, max=240.0, help="Images per second.")] = 30.0,
+    bad_share: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the images that are bad.")] = 0.05,
+    disturb_every: Annotated[float, typer.Option(min=0.01, help="Mean seconds between two disturbances.")] = 3.0,
+    warm_up: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Seconds left out of the fit of the memory (default: a quarter, 60 at most)."),
+    ] = None,
+    max_slope: Annotated[float, typer.Option(help="Limit of the growth of the memory in MB a minute.")] = 1.0,
+    cycles: Annotated[int, typer.Option(min=0, help="Lifecycle cycles after the soak.")] = 0,
+    bundle: Annotated[Path | None, typer.Option(help="Folder of the bundle (default: the bundle that ships).")] = None,
+    engine: Annotated[str, typer.Option(help="Engine that runs the bundle.")] = "onnxruntime-cpu",
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the images and the disturbances.")] = 0,
+    json_file: JsonOption = None,
+) -> int:
+    """Run the caption node for a long time with good and bad images and under disturbances, and check it.
+
+    Needs ROS 2 and the built messages.
+    """
+    node = NodeSettings(bundle, engine, threads)
+    seconds = 60.0 * minutes
+    settings = Soak(
+        node,
+        size=_parsed_size(size),
+        rate_hz=rate,
+        seconds=seconds,
+        warm_up_s=min(_WARM_UP_SHARE * seconds, _MOST_WARM_UP_S) if warm_up is None else warm_up,
+        bad_share=bad_share,
+        disturb_every_s=disturb_every,
+        max_slope_mb_per_minute=max_slope,
+        seed=seed,
+    )
+    result: dict[str, Any] = {
+        **describe_environment(seed),
+        "ros": {"rmw": get_rmw_implementation_identifier(), **_versions(_ROS_PACKAGES)},
+        "bundle": str(bundle) if bundle else "default",
+        "engine": engine,
+        "threads": threads,
+        "size": size,
+        "rate_hz": rate,
+        "bad_share": bad_share,
+        "disturb_every_s": disturb_every,
+    }
+    console = Console(stderr=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="smart_caption_soak_") as folder,
+        Progress(console=console, transient=True) as progress,
+    ):
+        if minutes:
+            task = progress.add_task("soak", total=seconds)
+            result["soak"] = run_soak(settings, Path(folder), lambda done: progress.update(task, completed=done))
+        if cycles:
+            first = min(round(_WARM_UP_CYCLES_SHARE * cycles), _MOST_WARM_UP_CYCLES)
+            cycle_task = progress.add_task("lifecycle cycles", total=first + cycles)
+            result["lifecycle"] = run_cycles(
+                node, cycles, first, Path(folder), lambda done: progress.update(cycle_task, completed=done)
+            )
+    report(result, json_file)
+    console.print(table_of(result))
+    problems = [problem for part in ("soak", "lifecycle") for problem in result.get(part, {}).get("problems", [])]
+    for problem in problems:
+        report_error(problem)
+    return FAILED if problems else 0
+
+
+def main() -> int:
+    return run_command(soak, "python -m benchmarks.soak", (BundleError, EngineError, NoAnswerError, ProcessLookupError))
+
+
+def table_of(result: Mapping[str, Any]) -> Table:
+    """Return the figures of a soak as a table."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    if run := result.get("soak"):
+        counts, memory = run["counts_of_the_node"], run["resident_mb"]
+        table.add_row(
+            "images", f"{run['published']} of {result['size']} at {result['rate_hz']:g} Hz, {run['seconds']} s"
+        )
+        table.add_row("captions", ", ".join(f"{count} {name}" for name, count in run["captions_by_status"].items()))
+        names = ("received", "answered", "dropped", "passed_over", "lost", "undecodable")
+        table.add_row(
+            "counts of the node", ", ".join(f"{counts[n]} {n.replace('_', ' ')}" for n in names if n in counts)
+        )
+        table.add_row("disturbances", ", ".join(f"{count} {name}" for name, count in run["disturbances"].items()))
+        if memory:
+            quarters = ", ".join(f"{each:.1f}" for each in memory["resident"])
+            table.add_row("resident memory", f"{quarters} MB (medians of quarters), peak {memory['peak']:.1f} MB")
+            table.add_row("its growth", f"{run['resident_slope_mb_per_minute']} MB a minute")
+        table.add_row(
+            "processor time", f"{run['cpu_percent_of_a_core']} % of a core, {run['cpu_ms_per_answer']} ms per answer"
+        )
+    if cycled := result.get("lifecycle"):
+        after = cycled["resident_mb_after_cleanup"]
+        table.add_row(
+            "lifecycle cycles",
+            f"{cycled['cycles']}: {after['after_warm_up']:.1f} MB after warm-up, {after['last']:.1f} MB at the end, "
+            f"growth {cycled['growth_mb']} MB",
+        )
+    return table
+
+
+def _parsed_size(size: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)x(\d+)", size)
+    if match is None or not all(map(int, match.groups())):
+        raise typer.BadParameter(f"--size is {size!r}, and has to be WIDTHxHEIGHT in pixels, such as 1920x1080")
+    return int(match[1]), int(match[2])
+
+
+def _versions(packages: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # a ROS that is not from PyPI
+            found[package] = "not from PyPI"
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

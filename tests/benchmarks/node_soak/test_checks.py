@@ -1,0 +1,135 @@
+"""The checks of a soak find what is wrong, and nothing where nothing is."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+
+from smart_caption_ros.msg import Caption
+
+from benchmarks.node_soak.checks import check_answers, check_counts, check_memory, memory_slope_mb_per_minute
+from benchmarks.node_soak.cycles import growth
+from benchmarks.node_soak.images import Answer, ExpectedCaption, Template, frame_id
+from benchmarks.node_soak.records import Answered, Counts, Record
+
+pytestmark = pytest.mark.needs_ros
+
+EXPECTED: Mapping[str, ExpectedCaption] = {"a": ExpectedCaption("a cup", -1.0), "b": ExpectedCaption("a chair", -2.0)}
+COUNTS = Counts(
+    received=5, answered=3, answered_ok=2, dropped=1, passed_over=1, lost=0, undecodable=1, reader_errors=0,
+    state="active",
+)  # fmt: skip
+
+
+def record() -> Record:
+    """Images of a cup and of a chair, one without data, and a message that is no image; the right answers."""
+    kinds = [
+        Template("good", b"", Answer.CAPTION, "a"),
+        Template("good", b"", Answer.CAPTION, "b"),
+        Template("empty", b"", Answer.ERROR),
+        Template("random bytes", b"", Answer.NONE),
+        Template("good", b"", Answer.CAPTION, "a"),
+        Template("good", b"", Answer.CAPTION, "b"),
+    ]
+    answers = [
+        Answered(frame_id(0), (0, 0), Caption.STATUS_OK, "a cup", -1.0),
+        Answered(frame_id(1), (1, 0), Caption.STATUS_LOW_CONFIDENCE, "a chair", -2.0),
+        Answered(frame_id(2), (2, 0), Caption.STATUS_ERROR, "", 0.0),
+    ]
+    published = [(kind, (number, 0)) for number, kind in enumerate(kinds)]
+    return Record(published=published, answers=answers, counts=[COUNTS])
+
+
+def test_right_answers_have_no_problems() -> None:
+    assert check_answers(record(), EXPECTED) == []
+    assert check_counts(record()) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "problem"),
+    [
+        (0, {"frame_id": "camera"}, "no image has"),
+        (0, {"stamp": (9, 9)}, "has the stamp"),
+        (0, {"text": "a chair"}, "of another image"),
+        (0, {"score": -1.5}, "of another image"),
+        (0, {"status": Caption.STATUS_ERROR}, "has the status"),
+        (2, {"status": Caption.STATUS_OK}, "has the status"),
+        (2, {"text": "a cup"}, "has a text"),
+        (1, {"frame_id": frame_id(0), "stamp": (0, 0)}, "answered twice"),
+        (1, {"frame_id": frame_id(3), "stamp": (3, 0)}, "has the status"),
+        (0, {"frame_id": frame_id(4), "stamp": (4, 0)}, "answered after"),
+        (0, {"frame_id": frame_id(99)}, "no image has"),
+    ],
+)
+def test_a_wrong_answer_is_found(place: int, change: dict[str, object], problem: str) -> None:
+    wrong = record()
+    wrong.answers[place] = replace(wrong.answers[place], **change)  # type: ignore[arg-type]
+    assert problem in " ".join(check_answers(wrong, EXPECTED))
+
+
+def test_a_soak_without_a_caption_fails() -> None:
+    assert check_answers(Record(), EXPECTED) == ["no image was captioned"]
+
+
+def test_a_stale_image_may_have_no_caption() -> None:
+    late = record()
+    late.answers[1] = replace(late.answers[1], status=Caption.STATUS_STALE, text="", score=0.0)
+    assert check_answers(late, EXPECTED) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"answered": 2}, "do not add up"),
+        ({"dropped": 2}, "do not add up"),
+        ({"received": 9}, "images open"),
+        ({"received": 6, "dropped": 2}, "were published"),
+        ({"undecodable": 2}, "were not images"),
+        ({"reader_errors": 1}, "receiving failed"),
+        ({"answered": 2, "dropped": 2}, "captions arrived"),
+    ],
+)
+def test_counts_that_do_not_add_up_are_found(change: dict[str, int], problem: str) -> None:
+    wrong = record()
+    wrong.counts.append(replace(COUNTS, **change))  # type: ignore[arg-type]
+    assert problem in " ".join(check_counts(wrong))
+
+
+def test_a_count_that_decreases_is_found() -> None:
+    wrong = record()
+    wrong.counts.insert(0, replace(COUNTS, lost=1))
+    assert check_counts(wrong) == ["the count lost went from 1 to 0"]
+
+
+def test_an_image_in_progress_is_allowed_before_the_end_alone() -> None:
+    working = record()
+    working.counts.insert(0, replace(COUNTS, answered=2))
+    assert check_counts(working) == []
+
+
+def test_no_diagnostics_is_a_problem() -> None:
+    assert check_counts(Record()) == ["the node published no diagnostics"]
+
+
+def test_the_slope_of_the_memory_ignores_the_warm_up_and_single_high_samples() -> None:
+    samples = [(float(second), 300.0 + 0.05 * second) for second in range(100)]
+    samples[:20] = [(at_s, 100.0) for at_s, _ in samples[:20]]
+    for place in (30, 60, 95):
+        samples[place] = (float(place), 500.0)
+    slope = memory_slope_mb_per_minute(samples, warm_up_s=20.0)
+    assert slope == pytest.approx(3.0, abs=0.1)
+    assert check_memory(slope, 3.5) == []
+    assert "grows by 3.0" in check_memory(slope, 1.0)[0]
+
+
+def test_a_soak_that_is_too_short_for_the_slope_says_so() -> None:
+    assert "too short" in check_memory(memory_slope_mb_per_minute([(0.0, 1.0), (1.0, 1.0)], 0.0), 1.0)[0]
+
+
+def test_growth_compares_the_quarters_of_the_cycles() -> None:
+    steps = np.arange(8.0)
+    assert growth(list(steps)) == pytest.approx(6.5 - 0.5)
+    assert growth([4.0, 5.0]) == 1.0

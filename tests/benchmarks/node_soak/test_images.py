@@ -1,0 +1,74 @@
+"""The messages of a soak are as good and as bad as they claim."""
+
+import pytest
+
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import CompressedImage
+
+from benchmarks.node_soak.images import (
+    Answer,
+    Template,
+    compressed_templates,
+    frame_id,
+    number_of,
+    raw_templates,
+)
+from smart_caption_ros.imaging.image_messages import ImageMessageError, decode_compressed, decode_image
+from smart_caption_ros.measuring.agreement import golden_frames
+from smart_caption_ros.nodes.serialised_image import parse_image
+
+pytestmark = pytest.mark.needs_ros
+
+PICTURES = golden_frames(2, 64, 48)
+RAW, COMPRESSED = raw_templates(PICTURES, seed=1), compressed_templates(PICTURES, seed=1)
+
+
+def named(templates: list[Template]) -> list[object]:
+    return [pytest.param(each, id=each.kind) for each in templates]
+
+
+@pytest.mark.parametrize("template", named([*RAW.good, *RAW.bad]))
+def test_a_raw_message_gets_the_answer_that_it_claims(template: Template) -> None:
+    message, stamp = template.stamped(12, now_ns=5 * 10**9 + 7)
+    if template.answer is Answer.NONE:
+        with pytest.raises(Exception):  # noqa: B017, PT011  # rclpy's, or the parser's
+            parse_image(message)
+        return
+    image = parse_image(message)
+    assert image.header.frame_id == frame_id(12)
+    assert (image.header.stamp.sec, image.header.stamp.nanosec) == stamp
+    if template.answer is Answer.ERROR:
+        with pytest.raises(ImageMessageError):
+            decode_image(image)
+    else:
+        assert decode_image(image).shape == (48, 64, 3)
+
+
+@pytest.mark.parametrize("template", named([*COMPRESSED.good, *COMPRESSED.bad]))
+def test_a_compressed_message_gets_the_answer_that_it_claims(template: Template) -> None:
+    message, stamp = template.stamped(12, now_ns=5 * 10**9 + 7)
+    if template.answer is Answer.NONE:
+        with pytest.raises(Exception):  # noqa: B017, PT011  # of rclpy
+            deserialize_message(message, CompressedImage)
+        return
+    image = deserialize_message(message, CompressedImage)
+    assert image.header.frame_id == frame_id(12)
+    assert (image.header.stamp.sec, image.header.stamp.nanosec) == stamp
+    if template.answer is Answer.ERROR:
+        with pytest.raises(ImageMessageError):
+            decode_compressed(image)
+    else:
+        assert decode_compressed(image).shape == (48, 64, 3)
+
+
+def test_the_number_of_an_image_is_read_from_its_frame_id_alone() -> None:
+    assert number_of(frame_id(7)) == 7
+    assert number_of("camera") is None
+    assert number_of("soak_seven") is None
+
+
+def test_a_negative_stamp_is_negative() -> None:
+    (template,) = [each for each in RAW.bad if each.kind == "negative stamp"]
+    assert template.stamped(0, now_ns=5 * 10**9)[1] == (-5, 0)

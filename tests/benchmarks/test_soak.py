@@ -1,0 +1,56 @@
+"""The soak runs the real caption node, passes, and finds a node that dies."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+
+from benchmarks.node_soak.cycles import run_cycles
+from benchmarks.node_soak.run import NodeSettings, Soak, run_soak
+
+pytestmark = pytest.mark.needs_ros
+
+
+@pytest.fixture
+def node(tiny_bundle: Path) -> NodeSettings:
+    return NodeSettings(tiny_bundle, engine="onnxruntime-cpu", threads=1)
+
+
+def short_soak(node: NodeSettings, seconds: float) -> Soak:
+    """Small images, half of them bad; if every other image leaked, the limit of the memory would be exceeded."""
+    return Soak(
+        node,
+        size=(320, 240),
+        rate_hz=20.0,
+        seconds=seconds,
+        warm_up_s=seconds / 3,
+        bad_share=0.5,
+        disturb_every_s=0.3,
+        max_slope_mb_per_minute=120.0,
+        seed=3,
+    )
+
+
+def test_the_node_passes_a_short_soak(node: NodeSettings, tmp_path: Path) -> None:
+    result = run_soak(short_soak(node, 15.0), tmp_path)
+    assert result["problems"] == []
+    assert result["captions_by_status"]["ok"] > 0
+    assert result["captions_by_status"]["error"] > 0
+    assert result["counts_of_the_node"]["undecodable"] > 0
+    assert sum(result["disturbances"].values()) > 0
+    assert result["cpu_seconds"] > 0
+
+
+def test_a_node_that_dies_fails_the_soak(node: NodeSettings, tmp_path: Path) -> None:
+    dying = replace(node, module="tests.benchmarks.node_soak.dying_node")
+    result = run_soak(short_soak(dying, 60.0), tmp_path)
+    assert result["seconds"] < 60.0
+    assert "the node ended with the status 3" in result["problems"][0]
+
+
+def test_lifecycle_cycles_do_not_grow_the_memory(node: NodeSettings, tmp_path: Path) -> None:
+    result = run_cycles(node, cycles=6, warm_up=3, folder=tmp_path)
+    assert result["problems"] == []
+    assert result["resident_mb_after_cleanup"]["last"] > 0
