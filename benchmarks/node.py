@@ -1,21 +1,24 @@
-"""Measure what the caption node adds to `Captioner.caption`: a camera node and a caption node as processes over DDS.
+"""Measure the caption node beside `Captioner.caption` and beside a plain node, as processes over DDS.
 
     python -m benchmarks.node [--bundle FOLDER] [--json FILE] [--quick]
 
 For 640x480 and 1080p at 5, 15 and 30 Hz: CPU time and time per caption, compared with the captioner called directly at
 the same rate before and after, with nothing else running; captions per second; latency from the stamp of the image to
-the arrival of the caption in a third process (this one); images replaced by newer ones. Needs ROS 2 and the built
-messages.
+the arrival of the caption in a third process (this one), which is the caption's age; images replaced by newer ones.
+
+Then the same captioner in the node that a user would write first (`plain_caption_node.py`) gets the same images from
+the same camera node: one thread and a queue of ten images. The camera publishes reliably for both, because that node
+asks for it, as rclpy does by default. Needs ROS 2 and the built messages.
 """
 
 import itertools
-import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from typing import Annotated, Any
@@ -28,9 +31,12 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.time import Time
+from rich.console import Console
+from rich.table import Table
 from smart_caption_ros.msg import Caption
 
 from benchmarks.environment import describe_environment, report
+from benchmarks.process_use import cpu_s
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.measuring.agreement import golden_frames
 from smart_caption_ros.measuring.benchmark import spread
@@ -41,6 +47,7 @@ SIZES, RATES_HZ = ((640, 480), (1920, 1080)), (5.0, 15.0, 30.0)
 START_TIMEOUT_S = 120.0
 WARM_UP_S = 2.0
 QUICK_SECONDS = 3.0
+NODE, PLAIN_NODE = "smart_caption_ros.nodes.caption_command", "benchmarks.plain_caption_node"
 
 
 class NoCaptionError(Exception):
@@ -67,14 +74,14 @@ def node(
     quick: Annotated[bool, typer.Option("--quick", help="Measure one rate alone, for three seconds.")] = False,
     json_file: JsonOption = None,
 ) -> None:
-    """Measure what the caption node adds to Captioner.caption, with both nodes as processes over DDS.
+    """Measure the caption node beside Captioner.caption and beside a plain node, as processes over DDS.
 
     Needs ROS 2 and the built messages.
     """
     settings = Settings(bundle, engine, threads, QUICK_SECONDS if quick else seconds)
     captioner = Captioner.from_bundle(bundle, engine, threads)
     rates_hz = RATES_HZ[:1] if quick else RATES_HZ
-    result = {
+    result: dict[str, Any] = {
         **describe_environment(seed=0),
         "model": captioner.model,
         "engine": captioner.engine,
@@ -83,6 +90,7 @@ def node(
         "runs": [run for size in SIZES for run in measure_size(captioner, size, rates_hz, settings)],
     }
     report(result, json_file)
+    Console(stderr=True).print(comparison_of(result["runs"]))
 
 
 def main() -> int:
@@ -92,7 +100,7 @@ def main() -> int:
 def measure_size(
     captioner: Captioner, size: tuple[int, int], rates_hz: tuple[float, ...], settings: Settings
 ) -> list[dict[str, Any]]:
-    """Measure the node at every rate, and before and after it the captioner alone on the same frames at that rate.
+    """Measure both nodes at every rate, and before and after them the captioner alone on the same frames at that rate.
 
     Args:
         captioner: the captioner to call directly.
@@ -113,6 +121,7 @@ def measure_size(
             for number, frame in enumerate(frames):
                 cv2.imwrite(str(Path(folder) / f"{number}.png"), frame)
             node = measure_node(Path(folder), rate_hz, settings)
+            plain_node = measure_plain_node(Path(folder), rate_hz, settings)
         calls += call_directly(captioner, frames, rate_hz, settings.seconds / 2)
         direct: dict[str, Any] = {
             "calls": len(calls),
@@ -125,6 +134,7 @@ def measure_size(
                 "rate_hz": rate_hz,
                 "direct": direct,
                 "node": node,
+                "plain_node": plain_node,
                 "overhead_ms": round(node["work_ms"]["median"] - direct["work_ms"]["median"], 3),
                 "overhead_cpu_percent": round(100 * (node["cpu_ms_per_caption"] / direct["cpu_ms_per_caption"] - 1), 1),
             }
@@ -154,8 +164,30 @@ def call_directly(
     return calls
 
 
+def comparison_of(runs: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the figures of both nodes side by side as a table."""
+    table = Table(
+        "images", "rate", "node", "captions/s", "age ms, median (95 %)", "without caption", "CPU ms/caption", "CPU",
+        box=None, pad_edge=False,
+    )  # fmt: skip
+    for run in runs:
+        for name, key in (("caption node", "node"), ("plain node", "plain_node")):
+            found, age_ms = run[key], run[key]["latency_ms"]
+            table.add_row(
+                run["size"],
+                f"{run['rate_hz']:g} Hz",
+                name,
+                f"{found['captions_per_second']:.1f}",
+                f"{age_ms['median']:.0f} ({age_ms['p95']:.0f})",
+                f"{found['images_without_caption']}",
+                f"{found['cpu_ms_per_caption']:.1f}",
+                f"{found['cpu_percent_of_a_core']:.0f} %",
+            )
+    return table
+
+
 def measure_node(folder: Path, rate_hz: float, settings: Settings) -> dict[str, Any]:
-    """Run both nodes as processes for a while and measure the captions that arrive.
+    """Run camera node and caption node as processes for a while and measure the captions that arrive.
 
     Args:
         folder: images that the camera node publishes; the logs of the nodes are written into it.
@@ -165,44 +197,92 @@ def measure_node(folder: Path, rate_hz: float, settings: Settings) -> dict[str, 
     Raises:
         NoCaptionError: the nodes published no caption in time.
     """
+    observed = _observe(NODE, {"max_age_s": 0.0}, folder, rate_hz, settings)
+    timings = [caption.timing for caption, _ in observed.arrived]
+    return {
+        **_figures(observed, rate_hz),
+        "not_ok": sum(caption.status != Caption.STATUS_OK for caption, _ in observed.arrived),
+        "images_dropped_for_newer_ones": sum(timing.dropped_frames for timing in timings),
+        "work_ms": spread(timing.total_ms for timing in timings),
+        "waiting_ms": spread(timing.age_at_start_ms for timing in timings),
+        "model_ms": spread(timing.vision_ms + timing.decode_ms for timing in timings),
+    }
+
+
+def measure_plain_node(folder: Path, rate_hz: float, settings: Settings) -> dict[str, Any]:
+    """Measure the node of `plain_caption_node.py` in the place of the caption node; see :func:`measure_node`."""
+    return _figures(_observe(PLAIN_NODE, {}, folder, rate_hz, settings), rate_hz)
+
+
+@dataclass(frozen=True)
+class _Observed:
+    """Captions that arrived with their ages in seconds, the duration, and the CPU time of their node."""
+
+    arrived: Sequence[tuple[Caption, float]]
+    elapsed_s: float
+    cpu_s: float
+
+
+def _observe(
+    module: str, parameters: Mapping[str, object], folder: Path, rate_hz: float, settings: Settings
+) -> _Observed:
+    """Run a camera node and another node, and receive the captions.
+
+    Raises:
+        NoCaptionError: no caption arrived in time.
+    """
     with ExitStack() as stack:
         stack.enter_context(environment(ros_variables(folder / "logs")))
         listener = stack.enter_context(_Listener.opened())
-        ros = ["-p", f"engine:={settings.engine}", "-p", f"threads:={settings.threads}", "-p", "max_age_s:=0.0"]
+        given = {"engine": settings.engine, "threads": settings.threads, **parameters}
         if settings.bundle:
-            ros += ["-p", f"bundle:={settings.bundle}"]
+            given["bundle"] = settings.bundle
+        camera = {"source": folder, "rate_hz": rate_hz, "reliable": "true"}
         caption_node, camera_node = (
-            stack.enter_context(NodeProcess(f"smart_caption_ros.nodes.{name}_command", given, folder / f"{name}.log"))
-            for name, given in (
-                ("caption", ros),
-                ("camera", ["-p", f"source:={folder}", "-p", f"rate_hz:={rate_hz}"]),
-            )
+            stack.enter_context(NodeProcess(process, _ros_args(values), folder / f"{process}.log"))
+            for process, values in ((module, given), ("smart_caption_ros.nodes.camera_command", camera))
         )
         if not listener.spin(START_TIMEOUT_S, until_first=True):
             logs = "\n".join(process.log_tail() for process in (caption_node, camera_node))
             raise NoCaptionError(f"no caption after {START_TIMEOUT_S:g} s\n{logs}")
         listener.spin(WARM_UP_S)
         listener.arrived.clear()
-        started, cpu_s = time.monotonic(), _cpu_s(caption_node.pid)
+        started_s, cpu_before_s = time.monotonic(), cpu_s(caption_node.pid)
         listener.spin(settings.seconds)
-        elapsed, cpu_s = time.monotonic() - started, _cpu_s(caption_node.pid) - cpu_s
-        arrived = list(listener.arrived)
-    if not arrived:
+        observed = _Observed(
+            list(listener.arrived), time.monotonic() - started_s, cpu_s(caption_node.pid) - cpu_before_s
+        )
+    if not observed.arrived:
         raise NoCaptionError(f"no caption in {settings.seconds:g} s at {rate_hz:g} Hz")
-    timings = [caption.timing for caption, _ in arrived]
-    latencies_ms = [latency_s * 1e3 for _, latency_s in arrived]
+    return observed
+
+
+def _ros_args(values: Mapping[str, object]) -> list[str]:
+    return [argument for name, value in values.items() for argument in ("-p", f"{name}:={value}")]
+
+
+def _figures(observed: _Observed, rate_hz: float) -> dict[str, Any]:
+    """Return the figures that need no timing in the captions."""
+    captions = len(observed.arrived)
+    stamps_s = [Time.from_msg(caption.header.stamp).nanoseconds / 1e9 for caption, _ in observed.arrived]
     return {
-        "captions": len(arrived),
-        "captions_per_second": round(len(arrived) / elapsed, 2),
-        "not_ok": sum(caption.status != Caption.STATUS_OK for caption, _ in arrived),
-        "images_dropped_for_newer_ones": sum(timing.dropped_frames for timing in timings),
-        "latency_ms": spread(latencies_ms),
-        "work_ms": spread(timing.total_ms for timing in timings),
-        "waiting_ms": spread(timing.age_at_start_ms for timing in timings),
-        "model_ms": spread(timing.vision_ms + timing.decode_ms for timing in timings),
-        "cpu_ms_per_caption": round(1e3 * cpu_s / len(arrived), 2),
-        "cpu_percent_of_a_core": round(100 * cpu_s / elapsed, 1),
+        "captions": captions,
+        "captions_per_second": round(captions / observed.elapsed_s, 2),
+        "images_without_caption": images_between(stamps_s, rate_hz),
+        "latency_ms": spread(age_s * 1e3 for _, age_s in observed.arrived),
+        "cpu_ms_per_caption": round(1e3 * observed.cpu_s / captions, 2),
+        "cpu_percent_of_a_core": round(100 * observed.cpu_s / observed.elapsed_s, 1),
     }
+
+
+def images_between(stamps_s: Sequence[float], rate_hz: float) -> int:
+    """Return how many images of a camera were published between those with the given stamps.
+
+    Args:
+        stamps_s: stamps of images in ascending order.
+        rate_hz: rate of the camera.
+    """
+    return sum(max(0, round((later - earlier) * rate_hz) - 1) for earlier, later in pairwise(stamps_s))
 
 
 class _Listener:
@@ -239,12 +319,6 @@ class _Listener:
         now = self.node.get_clock().now()
         age = now - Time.from_msg(caption.header.stamp, now.clock_type)
         self.arrived.append((caption, age.nanoseconds / 1e9))
-
-
-def _cpu_s(pid: int) -> float:
-    """Return the CPU time of a process in user and system mode (Linux)."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

@@ -13,16 +13,30 @@ pytestmark = pytest.mark.needs_ros
 
 
 def test_captions_latency_and_cpu_time_of_a_node_are_measured(tiny_bundle: Path, tmp_path: Path) -> None:
-    from benchmarks.node import Settings, measure_node
+    from benchmarks.node import Settings, comparison_of, measure_node, measure_plain_node
 
     for number, frame in enumerate(golden_frames(2, 64, 48)):
         cv2.imwrite(str(tmp_path / f"{number}.png"), frame)
-    settings = Settings(tiny_bundle, engine="onnxruntime-cpu", threads=1, seconds=3.0)
+    settings = Settings(tiny_bundle, engine="onnxruntime-cpu", threads=1, seconds=2.0)
     found = measure_node(tmp_path, 5.0, settings)
     assert found["captions"] > 0
     assert found["not_ok"] == 0
     assert 0 < found["work_ms"]["median"] < found["latency_ms"]["p95"]
     assert found["cpu_ms_per_caption"] > 0
+    assert found["images_without_caption"] >= 0
+    plain = measure_plain_node(tmp_path, 5.0, settings)
+    assert plain["captions"] > 0
+    assert plain["latency_ms"]["median"] > 0
+    table = comparison_of([{"size": "64x48", "rate_hz": 5.0, "node": found, "plain_node": plain}])
+    assert table.row_count == 2
+
+
+def test_images_without_a_caption_are_counted_by_the_gaps_between_the_stamps() -> None:
+    from benchmarks.node import images_between
+
+    assert images_between([1.0, 1.1, 1.2], rate_hz=10.0) == 0
+    assert images_between([1.0, 1.31, 1.62], rate_hz=10.0) == 4
+    assert images_between([1.0, 1.13], rate_hz=10.0) == 0, "an image that is late is not two"
 
 
 def test_the_captioner_is_called_directly_at_the_cameras_rate(tiny_bundle: Path) -> None:
