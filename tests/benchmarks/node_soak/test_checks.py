@@ -85,7 +85,7 @@ def test_a_stale_image_may_have_no_caption() -> None:
     [
         ({"answered": 2}, "do not add up"),
         ({"dropped": 2}, "do not add up"),
-        ({"received": 9}, "images open"),
+        ({"received": 30}, "images open"),
         ({"received": 6, "dropped": 2}, "were published"),
         ({"undecodable": 2}, "were not images"),
         ({"reader_errors": 1}, "receiving failed"),
