@@ -50,6 +50,22 @@ class TokenizedCaptions(Sequence[list[list[str]]]):
         self.words, self.ids, self.caption_starts, self.image_starts = words, ids, caption_starts, image_starts
         self.images: Integers = np.arange(len(image_starts) - 1) if images is None else images
 
+    @classmethod
+    def from_words(cls, captions: Iterable[Iterable[Iterable[str]]]) -> "TokenizedCaptions":
+        """Number the words of captions.
+
+        Args:
+            captions: for each image its captions, as words.
+        """
+        numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        ids, caption_starts, image_starts = array("i"), array("q", [0]), array("q", [0])
+        for group in captions:
+            for words in group:
+                ids.extend(map(numbers.__getitem__, words))
+                caption_starts.append(len(ids))
+            image_starts.append(len(caption_starts) - 1)
+        return cls(list(numbers), np.asarray(ids), np.asarray(caption_starts), np.asarray(image_starts))
+
     def __len__(self) -> int:
         return len(self.images)
 
@@ -93,14 +109,7 @@ def tokenize_captions(captions: Iterable[Sequence[str]], rule: str) -> Tokenized
         rule: a key of :data:`training.data.tokenizer.RULES`.
     """
     split = RULES[rule].words
-    numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    ids, caption_starts, image_starts = array("i"), array("q", [0]), array("q", [0])
-    for group in captions:
-        for caption in group:
-            ids.extend(map(numbers.__getitem__, split(caption)))
-            caption_starts.append(len(ids))
-        image_starts.append(len(caption_starts) - 1)
-    return TokenizedCaptions(list(numbers), np.asarray(ids), np.asarray(caption_starts), np.asarray(image_starts))
+    return TokenizedCaptions.from_words(map(split, group) for group in captions)
 
 
 def load_or_tokenize(

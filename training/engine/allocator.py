@@ -1,4 +1,7 @@
-"""Keep the memory of freed tensors in the process, so that a training step on the CPU does not fault it in again.
+"""When freed memory is returned to the kernel.
+
+:func:`keep_freed_memory` keeps freed tensors in the process, so that a training step on the CPU does not fault their
+memory in again.
 
 glibc maps a large block of memory at its allocation and returns it to the kernel when it is freed. A training step
 frees gigabytes of intermediate results, and the next one allocates the same sizes: every page is zeroed by the kernel
@@ -26,3 +29,21 @@ def keep_freed_memory() -> bool:
         return False
     # Not M_MMAP_THRESHOLD: versions of glibc limit it to 32 MB, and tensors are larger. -1 is the largest threshold.
     return bool(mallopt(_MMAP_MAX, 0) and mallopt(_TRIM_THRESHOLD, -1))
+
+
+def return_freed_memory() -> bool:
+    """Return all memory of the heap that is free at this moment to the kernel.
+
+    For use after preparations that need much more memory than their result. Memory that is freed later is kept or
+    returned as before.
+
+    Returns:
+        Whether the C library can do so: glibc does; elsewhere nothing is changed.
+    """
+    try:
+        malloc_trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return False
+    malloc_trim.argtypes = [ctypes.c_size_t]
+    malloc_trim(0)
+    return True

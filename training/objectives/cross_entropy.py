@@ -6,7 +6,7 @@ import numpy as np
 from torch import Tensor
 
 from training.configs.schema import PhaseConfig
-from training.data.captions import encode_captions, pad_groups
+from training.data.captions import EncodedCaptions
 from training.data.prefix_trees import CaptionTrees, NextWords, count_prefixes, prefix_trees
 from training.models.captioner import PADDING_ID, Captioner, Visual
 from training.objectives.log_probabilities import log_probabilities
@@ -44,24 +44,20 @@ class CrossEntropy:
 
     def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
         self._label_smoothing = phase.label_smoothing
-        self._captions = [
-            encode_captions(words, captions.vocabulary, captions.max_caption_words) for words in captions.words
-        ]
-        self._weights = np.ones(len(self._captions)) if captions.weights is None else captions.weights.astype(float)
-        # Target words of each image; the begin token is not a target.
-        words = np.array([sum(len(caption) - 1 for caption in group) for group in self._captions])
-        self._weighted_words = words * self._weights
-        chunks = range(0, len(self._captions), _COUNTED_AT_A_TIME)
-        self._prefixes = np.concatenate(
-            [
-                count_prefixes(pad_groups(self._captions[start : start + _COUNTED_AT_A_TIME], PADDING_ID))
-                for start in chunks
-            ]
-        )
+        self._captions = EncodedCaptions(captions.words, captions.vocabulary, captions.max_caption_words)
+        count = len(self._captions)
+        self._weights = np.ones(count) if captions.weights is None else captions.weights.astype(float)
+        self._words, self._prefixes = np.empty((2, count), np.int32)
+        """(images,) target words and prefixes of each image; the begin token is not a target."""
+        for start in range(0, count, _COUNTED_AT_A_TIME):
+            chunk = slice(start, start + _COUNTED_AT_A_TIME)
+            read = self._captions.read(np.arange(count)[chunk])
+            self._words[chunk] = np.count_nonzero(read[..., 1:] != PADDING_ID, axis=(1, 2))
+            self._prefixes[chunk] = count_prefixes(read)
         self.max_loss = MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 
     def targets(self, images: np.ndarray) -> CaptionTrees:
-        captions = pad_groups([self._captions[image] for image in images], PADDING_ID)
+        captions = self._captions.read(images)
         return prefix_trees(captions, np.broadcast_to(self._weights[images, None], captions.shape[:2]))
 
     def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: CaptionTrees) -> BatchLoss:
@@ -69,7 +65,7 @@ class CrossEntropy:
         return BatchLoss(cross_entropy(logits, targets.next_words, self._label_smoothing))
 
     def weights(self, images: np.ndarray) -> np.ndarray:
-        weighted_words: np.ndarray = self._weighted_words[images]
+        weighted_words: np.ndarray = self._words[images] * self._weights[images]
         return weighted_words
 
     def costs(self, images: np.ndarray) -> np.ndarray:

@@ -1,6 +1,5 @@
 """The interface of training objectives."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -10,6 +9,7 @@ from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import PhaseConfig
+from training.data.tokenized_captions import TokenizedCaptions
 from training.models.captioner import Captioner, Visual
 
 MAX_LOSS_FACTOR = 5.0
@@ -20,8 +20,8 @@ MAX_LOSS_FACTOR = 5.0
 class TrainingCaptions:
     """The human captions of the training split."""
 
-    words: Sequence[Sequence[list[str]]]
-    """For each image its captions, as words."""
+    words: TokenizedCaptions
+    """For each image its captions."""
     vocabulary: Vocabulary
     max_words: int
     """Longest caption that beam search makes, in words, end token included."""

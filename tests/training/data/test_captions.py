@@ -1,48 +1,64 @@
 """Encoding and padding of captions."""
 
-from collections import Counter
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from training.data.captions import encode_captions, pad_groups
+from training.data.captions import EncodedCaptions
 from training.data.flickr8k import Flickr8k
-from training.data.tokenizer import build_vocabulary, tokenize
+from training.data.tokenized_captions import TokenizedCaptions, tokenize_captions
+from training.data.tokenizer import build_vocabulary
+
+VOCABULARY = Vocabulary((*SPECIAL, "a", "b"))
+groups = st.lists(
+    st.lists(st.lists(st.sampled_from("abx"), max_size=12), min_size=1, max_size=4), min_size=1, max_size=6
+)
+
+
+def unpadded(captions: np.ndarray) -> list[list[list[int]]]:
+    """The captions of each image without padding."""
+    return [[[i for i in row if i] for row in group if any(row)] for group in captions.tolist()]
 
 
 def test_captions_begin_and_end_with_their_tokens_and_one_that_is_cut_has_no_end() -> None:
-    vocabulary = Vocabulary((*SPECIAL, "a", "b"))
     captions = [["a", "b", "b", "a"], ["a", "b", "b"], ["a", "b"], ["x"], []]
-    assert encode_captions(captions, vocabulary, 3) == [[1, 4, 5, 5], [1, 4, 5, 5], [1, 4, 5, 2], [1, 3, 2], [1, 2]]
+    found = EncodedCaptions(TokenizedCaptions.from_words([captions]), VOCABULARY, 3).read(np.arange(1))
+    assert found.tolist() == [[[1, 4, 5, 5], [1, 4, 5, 5], [1, 4, 5, 2], [1, 3, 2, 0], [1, 2, 0, 0]]]
 
 
-@given(st.lists(st.lists(st.sampled_from("abc"), max_size=12), max_size=8), st.integers(1, 10))
-def test_only_captions_that_are_not_cut_have_an_end_token(captions: list[list[str]], longest: int) -> None:
-    vocabulary = Vocabulary((*SPECIAL, "a", "b", "c"))
-    for words, encoded in zip(captions, encode_captions(captions, vocabulary, longest), strict=True):
-        assert encoded[0] == vocabulary.begin_id
-        assert len(encoded) - 1 == min(longest, len(words) + 1)
-        assert (encoded[-1] == vocabulary.end_id) == (len(words) < longest)
-        assert vocabulary.decode(encoded) == words[:longest]
+@given(groups, st.integers(1, 10), st.data())
+def test_images_have_their_captions_and_padding(
+    captions: list[list[list[str]]], longest: int, data: st.DataObject
+) -> None:
+    encoded = EncodedCaptions(TokenizedCaptions.from_words(captions), VOCABULARY, longest)
+    images = data.draw(st.lists(st.sampled_from(range(len(captions))), min_size=1, max_size=8))
+    found = encoded.read(np.array(images))
+    expected = [
+        [[VOCABULARY.begin_id, *[*VOCABULARY.encode(words), VOCABULARY.end_id][:longest]] for words in captions[image]]
+        for image in images
+    ]
+    assert unpadded(found) == expected
+    assert found.shape == (len(images), max(map(len, expected)), max(map(len, chain.from_iterable(expected))))
+
+
+def test_a_selection_of_images_is_encoded_in_its_order() -> None:
+    words = TokenizedCaptions.from_words([[["a"]], [["b"], ["b", "a"]], [["x"]]]).select([2, 1, 1])
+    encoded = EncodedCaptions(words, VOCABULARY, 5)
+    assert len(encoded) == 3
+    assert unpadded(encoded.read(np.array([1, 0]))) == [[[1, 5, 2], [1, 5, 4, 2]], [[1, 3, 2]]]
 
 
 def test_long_captions_of_a_training_split_do_not_end_mid_phrase(data_dir: Path) -> None:
     """679 of the 29,955 captions of Flickr8k's training split are longer than 19 words and an end token."""
     dataset = Flickr8k(data_dir / "flickr8k")
-    captions = [tokenize(text) for image in dataset.split("train") for text in dataset.captions[image]]
-    vocabulary = build_vocabulary(Counter(chain.from_iterable(captions)), 5)
-    encoded = encode_captions(captions, vocabulary, 20)
-    cut = [ids for ids in encoded if ids[-1] != vocabulary.end_id]
-    assert (len(cut), len(encoded)) == (679, 29_955)
+    words = tokenize_captions((dataset.captions[image] for image in dataset.split("train")), "m2")
+    vocabulary = build_vocabulary(words.word_counts(), 5)
+    encoded = unpadded(EncodedCaptions(words, vocabulary, 20).read(np.arange(len(words))))
+    captions = list(chain.from_iterable(encoded))
+    cut = [ids for ids in captions if ids[-1] != vocabulary.end_id]
+    assert (len(cut), len(captions)) == (679, 29_955)
     assert {len(ids) for ids in cut} == {21}
-
-
-@given(st.lists(st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=7), min_size=1, max_size=5), min_size=1))
-def test_padded_groups_contain_the_captions_unchanged(groups: list[list[list[int]]]) -> None:
-    padded = pad_groups(groups, 0)
-    read = [[[i for i in row if i] for row in group if any(row)] for group in padded.tolist()]
-    assert read == groups
-    assert padded.shape[2] == max(len(caption) for group in groups for caption in group)

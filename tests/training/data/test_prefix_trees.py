@@ -5,13 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.data.captions import pad_groups
 from training.data.prefix_trees import count_prefixes, prefix_trees
 from training.models.captioner import PADDING_ID
 
 BEGIN = 1
 words = st.lists(st.integers(2, 5), min_size=1, max_size=5).map(lambda ids: [BEGIN, *ids])
 batches = st.lists(st.lists(words, min_size=1, max_size=4), min_size=1, max_size=3)
+
+
+def padded(groups: list[list[list[int]]]) -> np.ndarray:
+    """Pad the captions of images to one array, (B, G, T)."""
+    captions = [caption for group in groups for caption in group]
+    shape = len(groups), max(map(len, groups)), max(map(len, captions))
+    array = np.full(shape, PADDING_ID, np.int64)
+    for b, group in enumerate(groups):
+        for g, caption in enumerate(group):
+            array[b, g, : len(caption)] = caption
+    return array
 
 
 def prefixes(group: list[list[int]]) -> set[tuple[int, ...]]:
@@ -21,7 +31,7 @@ def prefixes(group: list[list[int]]) -> set[tuple[int, ...]]:
 
 @given(batches)
 def test_every_different_prefix_has_one_node(groups: list[list[list[int]]]) -> None:
-    tree, _ = prefix_trees(pad_groups(groups, PADDING_ID))
+    tree, _ = prefix_trees(padded(groups))
     assert tree.words.shape[1] == max(len(prefixes(group)) for group in groups)
     for image, group in enumerate(groups):
         nodes = [q for q, word in enumerate(tree.words[image].tolist()) if word != PADDING_ID]
@@ -39,13 +49,13 @@ def test_every_different_prefix_has_one_node(groups: list[list[list[int]]]) -> N
 
 @given(batches)
 def test_prefixes_are_counted_without_making_the_trees(groups: list[list[list[int]]]) -> None:
-    counts = count_prefixes(pad_groups(groups, PADDING_ID))
+    counts = count_prefixes(padded(groups))
     assert counts.tolist() == [len(prefixes(group)) for group in groups]
 
 
 @given(batches, st.integers(0, 100))
 def test_next_words_sum_the_weights_of_their_captions(groups: list[list[list[int]]], seed: int) -> None:
-    captions = pad_groups(groups, PADDING_ID)
+    captions = padded(groups)
     weights = np.random.default_rng(seed).uniform(0.5, 2, captions.shape[:2])
     tree, next_words = prefix_trees(captions, weights)
     count = tree.words.shape[1]
@@ -65,7 +75,7 @@ def test_next_words_sum_the_weights_of_their_captions(groups: list[list[list[int
 
 @given(batches)
 def test_values_of_next_words_return_to_their_captions(groups: list[list[list[int]]]) -> None:
-    captions = pad_groups(groups, PADDING_ID)
+    captions = padded(groups)
     _, next_words = prefix_trees(captions)
     arranged = next_words.by_caption(next_words.words.float())
     assert arranged.tolist() == captions[..., 1:].tolist()

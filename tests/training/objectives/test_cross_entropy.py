@@ -1,5 +1,7 @@
 """Cross-entropy on prefix trees equals that of torch on padded captions."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
@@ -8,17 +10,20 @@ from torch.nn import functional
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_visual
 from training.configs.schema import PhaseConfig
-from training.data.captions import encode_captions, pad_groups
+from training.data.captions import EncodedCaptions
+from training.data.tokenized_captions import TokenizedCaptions
 from training.models.captioner import PADDING_ID, Visual
 from training.objectives.cross_entropy import CrossEntropy
 from training.objectives.objective import TrainingCaptions
 
 WORDS = (*SPECIAL, *(f"w{index}" for index in range(4, 30)))
-CAPTIONS = [
-    [["w4", "w5", "w6"], ["w4", "w5", "w7", "w8"], ["w9"]],
-    [["w4", "w5", "w6"], ["w4", "w5", "w6"]],  # the same caption twice
-    [["w10", "w11", "w12", "w13", "w14", "w15", "w16", "w17"]],  # cut: it has no end token
-]
+CAPTIONS = TokenizedCaptions.from_words(
+    [
+        [["w4", "w5", "w6"], ["w4", "w5", "w7", "w8"], ["w9"]],
+        [["w4", "w5", "w6"], ["w4", "w5", "w6"]],  # the same caption twice
+        [["w10", "w11", "w12", "w13", "w14", "w15", "w16", "w17"]],  # cut: it has no end token
+    ]
+)
 
 
 @pytest.mark.parametrize("family", ["smart", "up_down"])
@@ -29,9 +34,7 @@ def test_loss_and_gradient_are_those_of_padded_captions(family: str, smoothing: 
     objective = CrossEntropy(TrainingCaptions(CAPTIONS, vocabulary, 6, 6), phase)
     images = np.array([2, 0, 1])
     found = objective(captioner, visual, images, objective.targets(images)).loss
-    words = torch.from_numpy(
-        pad_groups([encode_captions(CAPTIONS[image], vocabulary, 6) for image in images], PADDING_ID)
-    )
+    words = torch.from_numpy(EncodedCaptions(CAPTIONS, vocabulary, 6).read(images))
     expected = functional.cross_entropy(
         padded_logits(captioner, visual, words[..., :-1]).flatten(0, -2),
         words[..., 1:].flatten(),
@@ -72,3 +75,18 @@ def test_captions_count_by_their_weights() -> None:
     shares = weighted.weights(np.arange(3)) / weighted.weights(np.arange(3)).sum()
     expected = sum(share * each for share, each in zip(shares, alone, strict=True))
     torch.testing.assert_close(loss(weighted, np.arange(3)), expected, rtol=1e-5, atol=1e-6, check_dtype=False)
+
+
+def test_an_image_takes_little_memory_beside_its_captions() -> None:
+    random, count = np.random.default_rng(0), 4000
+    ids = random.integers(4, len(WORDS), (count, 5, 12))
+    words = TokenizedCaptions.from_words([[WORDS[word] for word in caption] for caption in image] for image in ids)
+    captions = TrainingCaptions(words, Vocabulary(WORDS), 20, 20)
+    tracemalloc.start()
+    try:
+        objective = CrossEntropy(captions, PhaseConfig("xe", 1, 1e-3))
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert objective.weights(np.arange(2)).tolist() == [65, 65]
+    assert taken / count < 50  # bytes

@@ -14,6 +14,7 @@ from torch import Tensor
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_visual
 from training.configs.schema import PhaseConfig
+from training.data.tokenized_captions import TokenizedCaptions
 from training.engine.distributed import Processes, choose_device
 from training.models import FAMILIES
 from training.models.captioner import Captioner, Visual
@@ -38,7 +39,7 @@ def training_captions(seed: int) -> TrainingCaptions:
     random = np.random.default_rng(seed)
     words = VOCABULARY.words[len(SPECIAL) :]
     captions = [[random.choice(words, random.integers(2, 8)).tolist() for _ in range(3)] for _ in range(IMAGES)]
-    return TrainingCaptions(captions, VOCABULARY, 8, 12)
+    return TrainingCaptions(TokenizedCaptions.from_words(captions), VOCABULARY, 8, 12)
 
 
 def step(name: str, captioner: Captioner, device: str, precision: str = "fp32") -> Callable[[], BatchLoss]:

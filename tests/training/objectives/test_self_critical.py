@@ -11,6 +11,7 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.plain_beam_search import plain_beam_search
 from tests.tiny_model import padded_logits, tiny_smart
 from training.configs.schema import PhaseConfig
+from training.data.tokenized_captions import TokenizedCaptions
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.evaluation.metrics.cider_d import CiderD
 from training.models.captioner import Visual
@@ -118,7 +119,8 @@ def objective(beam_size: int = 4, max_words: int = 8, count: int = 6) -> tuple[S
     random = np.random.default_rng(0)
     words = [[[f"w{w}" for w in random.integers(4, 60, 6)] for _ in range(3)] for _ in range(count)]
     phase = PhaseConfig("scst", 1, 5e-6, objective="self_critical", beam_size=beam_size)
-    return SelfCritical(TrainingCaptions(words, Vocabulary(WORDS), max_words, max_words), phase), words
+    captions = TrainingCaptions(TokenizedCaptions.from_words(words), Vocabulary(WORDS), max_words, max_words)
+    return SelfCritical(captions, phase), words
 
 
 def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -> None:

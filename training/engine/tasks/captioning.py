@@ -11,6 +11,7 @@ from training.checkpoint import with_prefix
 from training.configs.schema import ExperimentConfig, PhaseConfig, TrainingConfig
 from training.data.loading import shuffle
 from training.data.visual_batches import HostBatch
+from training.engine.allocator import return_freed_memory
 from training.engine.buffers import declared_buffers, synchronised_buffers
 from training.engine.dev_scores import DevScores
 from training.engine.distributed import Processes
@@ -85,6 +86,8 @@ class CaptioningTask:
         self._phase, config = phase, self.config.phases[phase]
         self.inputs.begin_phase(config)
         self._objective = OBJECTIVES[config.objective](self.captions, config)
+        # To read captions and to index their n-grams takes several times the memory of the result.
+        return_freed_memory()
 
     def end_phase(self) -> None:
         self.inputs.end_phase()

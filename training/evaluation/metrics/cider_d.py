@@ -80,8 +80,8 @@ class _NgramTable(NamedTuple):
     keys: np.ndarray
     """(distinct,) int64, sorted. For n = 1 the word ids; for n > 1 the number of the n-gram without its last word,
     times the number of distinct words, plus the number of the last word."""
-    weights: np.ndarray
-    """(distinct + 1,) float64, log(documents / documents with the n-gram); the last is that of unseen n-grams."""
+    frequencies: np.ndarray
+    """(distinct + 1,) int32, documents with the n-gram; the last is that of unseen n-grams, 0."""
     numbers: np.ndarray
     """(positions,) int32, the n-gram that begins at each position of the captions, else ``_NO_NGRAM``."""
 
@@ -113,6 +113,8 @@ class CiderD:
         documents = len(counts) - first_document
         if not documents:
             raise ValueError("document frequencies need at least one image with captions")
+        self._weights = np.log(documents) - np.log(np.maximum(np.arange(documents + 1), 1))
+        """(documents + 1,) float64, log(documents / frequency) by frequency; an unseen n-gram counts as seen once."""
         self._counts = own.counts
         self._first = np.cumsum(own.counts) - own.counts
         self._lengths = lengths
@@ -135,14 +137,14 @@ class CiderD:
             number = np.cumsum(starts_ngram, dtype=np.int32) - 1
             table = keys[starts_ngram]
             in_document = (starts_ngram | _differs(image)) & (image >= first_document)
-            frequencies = np.bincount(number[in_document], minlength=len(table))
-            weights = np.log(documents) - np.log(np.maximum(np.append(frequencies, 1), 1))
+            frequencies = np.bincount(number[in_document], minlength=len(table) + 1).astype(np.int32)
             numbers = np.full(len(words), _NO_NGRAM, np.int32)
             numbers[at] = number
-            self._tables.append(_NgramTable(table, weights, numbers))
+            self._tables.append(_NgramTable(table, frequencies, numbers))
             in_caption = np.flatnonzero(starts_ngram | _differs(caption))
             times = np.diff(in_caption, append=len(at))
-            squares = np.bincount(caption[in_caption], (times * weights[number[in_caption]]) ** 2, len(lengths))
+            weights = self._weights[frequencies[number[in_caption]]]
+            squares = np.bincount(caption[in_caption], (times * weights) ** 2, len(lengths))
             norms.append(np.sqrt(squares))
         self._norms = np.stack(norms)
 
@@ -193,7 +195,7 @@ class CiderD:
             whole = np.arange(width - n + 1) <= flat_lengths - n
             # (B * k, T - n + 1): how often the n-gram at a position occurs in its caption.
             times = same.view(np.uint8).sum(axis=1, dtype=np.uint16)
-            squared = np.where(whole, self._tables[n - 1].weights[numbers] ** 2, 0.0)
+            squared = np.where(whole, self._weights[self._tables[n - 1].frequencies[numbers]] ** 2, 0.0)
             norm = np.sqrt((times * squared).sum(axis=-1)).reshape(batch, beams)
             # (L, B, G, k * T): the long axis last and the summed one first keep these comparisons fast.
             equal = references[n - 1][..., None] == numbers.astype(np.int32).reshape(batch, 1, -1)
