@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import cv2
 import numpy as np
 
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPHS, DETECTOR_GRAPH, VISION_GRAPH, VISION_LAYOUT, Bundle
@@ -133,17 +134,22 @@ class Captioner:
         threads: int | None = None,
         detector: str | os.PathLike[str] | None = None,
         minimum_score: float | None = None,
+        *,
+        spinning: bool = True,
     ) -> "Captioner":
         """Load a bundle and an engine to run it.
 
         Args:
             path: folder of the bundle; None takes the one that ships with the package.
             engine: one of :data:`smart_caption_ros.engines.ENGINE_NAMES`; ``auto`` takes the fastest that works.
-            threads: CPU threads; None leaves the choice to the engine.
+            threads: CPU threads of the engine and of OpenCV, which work one after the other; OpenCV's number is that of
+                the whole process. None leaves the choice to both.
             detector: file of an ONNX detector, see :class:`Detector`; None takes the detector of the bundle, if there
                 is one; :data:`NO_DETECTOR` switches detection off.
             minimum_score: lowest score of an object, 0 to 1; None takes that of the bundle for its detector, and
                 :data:`smart_caption_ros.detection.detector.MINIMUM_SCORE` for another one.
+            spinning: whether idle threads of ONNX Runtime poll for work, which is faster and takes CPU time from
+                other processes.
 
         Raises:
             BundleError: the bundle is missing or wrong.
@@ -158,7 +164,9 @@ class Captioner:
             score = MINIMUM_SCORE if minimum_score is None else minimum_score
             return cls(bundle, created, detector=Detector(Path(detector), created, minimum_score=score))
 
-        captioner, reason = load_with(engine, threads, load)
+        if threads is not None:
+            cv2.setNumThreads(threads)
+        captioner, reason = load_with(engine, threads, load, spinning=spinning)
         captioner.engine_choice = f"{captioner.engine_choice}; {reason}"
         return captioner
 

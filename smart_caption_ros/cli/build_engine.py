@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from smart_caption_ros.cli.options import BundleArgument, Option
-from smart_caption_ros.cli.terminal import errors_in_a_sentence, log_to_terminal
+from smart_caption_ros.cli.terminal import errors_in_a_sentence, log_to_terminal, make_progress_bar
 
 
 def build_engine(
@@ -26,7 +26,7 @@ def build_engine(
 
         log_to_terminal()
         bundle = Bundle.load(path)
-        with tqdm(unit="step", leave=False, delay=1) as bar:
+        with make_progress_bar(unit="step", delay=1) as bar:
 
             def show(phase: str, done: int, steps: int) -> None:
                 bar.set_description(phase, refresh=False)

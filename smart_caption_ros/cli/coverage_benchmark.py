@@ -24,6 +24,7 @@ from smart_caption_ros.cli.terminal import (
 from smart_caption_ros.files import write_text_atomically
 
 if TYPE_CHECKING:
+    from smart_caption_ros.evaluation.caption_cache import CaptionCache
     from smart_caption_ros.evaluation.coverage_benchmark import Captions
     from smart_caption_ros.sources.ground_truth import GroundTruth
 
@@ -210,10 +211,27 @@ def _benchmark(reference: _Reference, options: BenchmarkOptions) -> None:
     print_comparison(comparison)
 
 
+def _open_cache(path: Path | None) -> CaptionCache:
+    """Open the file that keeps captions; where none was named and the user's cache cannot be written, keep none."""
+    from smart_caption_ros.evaluation.caption_cache import (
+        IN_MEMORY,
+        CaptionCache,
+        CaptionCacheError,
+        default_caption_cache_path,
+    )
+
+    if path is not None:
+        return CaptionCache(path)
+    try:
+        return CaptionCache(default_caption_cache_path())
+    except CaptionCacheError as error:
+        report_error(f"{error}; this run keeps none")
+        return CaptionCache(IN_MEMORY)
+
+
 def _captions(options: BenchmarkOptions) -> Iterator[Captions]:
     """Open the captions to score; all files or bundles are checked before the first is scored, which may take hours."""
     from smart_caption_ros.captioning import Bundle, Captioner
-    from smart_caption_ros.evaluation.caption_cache import CaptionCache, default_caption_cache_path
     from smart_caption_ros.evaluation.coverage_benchmark import GivenCaptions, ModelCaptions
 
     if options.captions:
@@ -221,7 +239,7 @@ def _captions(options: BenchmarkOptions) -> Iterator[Captions]:
         return
     for path in options.bundle or ():
         Bundle.load(path)
-    cache = CaptionCache(options.keep or default_caption_cache_path())
+    cache = _open_cache(options.keep)
     try:
         for bundle in options.bundle or (None,):
             yield ModelCaptions(Captioner.from_bundle(bundle, engine=options.engine), cache, fresh=options.fresh)

@@ -19,6 +19,7 @@ from smart_caption_ros.cli.terminal import (
     console,
     errors_in_a_sentence,
     log_to_terminal,
+    make_progress_bar,
     print_json,
     printable,
     report_error,
@@ -204,7 +205,7 @@ def _with_progress(frames: Iterator[DescribedFrame], total: int | None) -> Itera
     """Iterate with a progress bar on stderr after a second, where that is a terminal."""
     from tqdm import tqdm
 
-    with tqdm(total=total, unit="frame", delay=1, leave=False, disable=not sys.stderr.isatty()) as bar:
+    with make_progress_bar(total=total, unit="frame", delay=1, disable=not sys.stderr.isatty()) as bar:
         for frame in frames:
             with tqdm.external_write_mode():  # hides the bar while the caller prints
                 yield frame

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import logging
 import sys
@@ -17,6 +18,7 @@ from smart_caption_ros.files import write_text_atomically
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from tqdm import tqdm
 
 
 PROGRAM = "smart-caption"
@@ -123,10 +125,19 @@ def progress_bar(total: int, delay_s: float = 0.0) -> Iterator[Callable[[], obje
         total: number of frames.
         delay_s: time after which the bar appears.
     """
+    with make_progress_bar(total=total, unit="frame", delay=delay_s, disable=not sys.stderr.isatty()) as bar:
+        yield bar.update
+
+
+def make_progress_bar(**settings: Any) -> tqdm[Any]:
+    """Make a bar of tqdm that disappears at its end, with those of the settings that the installed tqdm knows.
+
+    tqdm has `delay` since 4.58; Ubuntu 22.04 has 4.57.
+    """
     from tqdm import tqdm
 
-    with tqdm(total=total, unit="frame", delay=delay_s, leave=False, disable=not sys.stderr.isatty()) as bar:
-        yield bar.update
+    known = inspect.signature(tqdm.__init__).parameters
+    return tqdm(leave=False, **{name: value for name, value in settings.items() if name in known})
 
 
 def log_to_terminal() -> None:

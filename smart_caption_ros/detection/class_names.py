@@ -76,7 +76,7 @@ def parse_class_names(text: str) -> list[str]:
     """
     try:
         value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # all that literal_eval raises
         value = [name.strip() for name in text.split(",")] if text.strip() else []
     if isinstance(value, dict) and all(isinstance(key, int) and 0 <= key < _MAX_LISTED for key in value):
         value = [value.get(number, "") for number in range(max(value, default=-1) + 1)]

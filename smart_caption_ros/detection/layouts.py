@@ -14,6 +14,7 @@ from smart_caption_ros.detection.candidates import Candidates
 from smart_caption_ros.engines.base import Graph, Tensor
 from smart_caption_ros.engines.errors import EngineError
 from smart_caption_ros.imaging import squash
+from smart_caption_ros.imaging.pixels import resize
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -60,7 +61,7 @@ def letterbox(image_bgr: np.ndarray, width: int, height: int) -> tuple[NDArray[n
     scale = min(height / rows, width / columns)
     size = (max(1, int(columns * scale)), max(1, int(rows * scale)))
     canvas = np.full((height, width, 3), PADDING_VALUE, np.uint8)
-    canvas[: size[1], : size[0]] = cv2.resize(image_bgr, size, interpolation=cv2.INTER_LINEAR)
+    canvas[: size[1], : size[0]] = resize(image_bgr, size, cv2.INTER_LINEAR)
     return canvas, letterbox_scale(columns, rows, width, height)
 
 

@@ -21,12 +21,13 @@ class _Entry:
     """An engine in the registry.
 
     Attributes:
-        create: makes the engine from the number of CPU threads and whether it may build engines, which takes minutes.
+        create: makes the engine from the number of CPU threads, whether it may build engines, which takes minutes, and
+            whether idle CPU threads poll for work.
         remedy: how to make it work on this machine.
         automatic: whether ``auto`` may select it.
     """
 
-    create: Callable[[int | None, bool], Engine]
+    create: Callable[[int | None, bool, bool], Engine]
     remedy: str
     automatic: bool = True
 
@@ -34,21 +35,21 @@ class _Entry:
 # Fastest first: ``auto`` selects the first one that works.
 _ENGINES: dict[str, _Entry] = {
     "tensorrt": _Entry(
-        lambda threads, may_build: TensorRtEngine(may_build=may_build),
+        lambda threads, may_build, spinning: TensorRtEngine(may_build=may_build),
         "on a machine with an NVIDIA GPU, install tensorrt and cuda-python, then run `smart-caption build-engine`",
     ),
     # Not automatic: it may build for minutes when a session starts, and cannot tell in advance.
     "onnxruntime-tensorrt": _Entry(
-        lambda threads, may_build: OnnxRuntimeEngine(TENSORRT, threads),
+        lambda threads, may_build, spinning: OnnxRuntimeEngine(TENSORRT, threads, spinning=spinning),
         "on a machine with TensorRT, replace onnxruntime by onnxruntime-gpu",
         automatic=False,
     ),
     "onnxruntime-cuda": _Entry(
-        lambda threads, may_build: OnnxRuntimeEngine(CUDA, threads),
+        lambda threads, may_build, spinning: OnnxRuntimeEngine(CUDA, threads, spinning=spinning),
         "on a machine with an NVIDIA GPU, replace onnxruntime by onnxruntime-gpu",
     ),
     "onnxruntime-cpu": _Entry(
-        lambda threads, may_build: OnnxRuntimeEngine(CPU, threads),
+        lambda threads, may_build, spinning: OnnxRuntimeEngine(CPU, threads, spinning=spinning),
         "pip install onnxruntime",
     ),
 }
@@ -56,7 +57,7 @@ _ENGINES: dict[str, _Entry] = {
 ENGINE_NAMES = (AUTO, *_ENGINES)
 
 
-def load_with(name: str, threads: int | None, load: Callable[[Engine], T]) -> tuple[T, str]:
+def load_with(name: str, threads: int | None, load: Callable[[Engine], T], *, spinning: bool = True) -> tuple[T, str]:
     """Call ``load`` with an engine.
 
     Args:
@@ -64,6 +65,7 @@ def load_with(name: str, threads: int | None, load: Callable[[Engine], T]) -> tu
             not build engines.
         threads: CPU threads; None leaves the choice to the engine.
         load: raises EngineError if the engine does not meet the needs of the caller.
+        spinning: whether idle CPU threads poll for work, which is faster and takes CPU time from other processes.
 
     Returns:
         What ``load`` returned, and a sentence that says which engine was chosen and why. It leaves out engines that
@@ -74,7 +76,7 @@ def load_with(name: str, threads: int | None, load: Callable[[Engine], T]) -> tu
             installed says.
     """
     if name != AUTO:
-        return load(create_engine(name, threads)), f"{name} was asked for"
+        return load(create_engine(name, threads, spinning=spinning)), f"{name} was asked for"
     absent: list[str] = []
     refused: list[str] = []
     failure: EngineError | None = None
@@ -82,7 +84,7 @@ def load_with(name: str, threads: int | None, load: Callable[[Engine], T]) -> tu
         if not entry.automatic:
             continue
         try:
-            engine = entry.create(threads, False)
+            engine = entry.create(threads, False, spinning)
         except EngineError as error:
             _LOGGER.debug("not %s: %s", candidate, error)
             absent.insert(0, f"{candidate}: {error}")
@@ -98,21 +100,22 @@ def load_with(name: str, threads: int | None, load: Callable[[Engine], T]) -> tu
     raise failure or EngineError(f"no inference engine works here: {'; '.join(absent)}")
 
 
-def create_engine(name: str = AUTO, threads: int | None = None) -> Engine:
+def create_engine(name: str = AUTO, threads: int | None = None, *, spinning: bool = True) -> Engine:
     """Create an engine by name, or with ``auto`` the fastest one that works on this machine.
 
     Args:
         name: one of :data:`ENGINE_NAMES`.
         threads: CPU threads; None leaves the choice to the engine.
+        spinning: whether idle CPU threads poll for work.
 
     Raises:
         EngineError: the name is unknown, or the engine does not work here.
     """
     if name == AUTO:
-        return load_with(AUTO, threads, lambda engine: engine)[0]
+        return load_with(AUTO, threads, lambda engine: engine, spinning=spinning)[0]
     if name not in _ENGINES:
         raise EngineError(f"unknown engine {name!r}; choose one of {', '.join(ENGINE_NAMES)}")
-    return _ENGINES[name].create(threads, True)
+    return _ENGINES[name].create(threads, True, spinning)
 
 
 def available_engines() -> list[EngineReport]:
@@ -120,7 +123,7 @@ def available_engines() -> list[EngineReport]:
     reports = []
     for name, entry in _ENGINES.items():
         try:
-            reports.append(EngineReport(name, True, entry.create(None, False).description, ""))
+            reports.append(EngineReport(name, True, entry.create(None, False, True).description, ""))
         except EngineError as error:
             reports.append(EngineReport(name, False, str(error), entry.remedy))
     return reports

@@ -99,11 +99,12 @@ class BoundOnnxRuntimeGraph(OnnxRuntimeGraph):
 class OnnxRuntimeEngine:
     """ONNX Runtime with one execution provider, and the CPU for operators that the provider lacks."""
 
-    def __init__(self, provider: str, threads: int | None = None) -> None:
+    def __init__(self, provider: str, threads: int | None = None, *, spinning: bool = True) -> None:
         """
         Args:
             provider: :data:`CPU`, :data:`CUDA` or :data:`TENSORRT`.
             threads: CPU threads inside an operator; None leaves the choice to ONNX Runtime (all cores).
+            spinning: whether idle threads wait for work by polling, which is faster and takes CPU time from others.
 
         Raises:
             EngineError: ONNX Runtime is not installed, or a session does not get the provider.
@@ -120,6 +121,8 @@ class OnnxRuntimeEngine:
         self._options.add_session_config_entry("session.disable_quant_qdq", "1")
         if threads is not None:
             self._options.intra_op_num_threads = threads
+        if not spinning:
+            self._options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._provider = provider
         # On the CPU the Loop form is faster, because it ends early; on a GPU a single launch is faster.
         self.graph_forms: tuple[GraphForm, ...] = ("dynamic", "static") if provider == CPU else ("static", "dynamic")

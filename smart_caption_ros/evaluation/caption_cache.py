@@ -7,6 +7,9 @@ from pathlib import Path
 
 from smart_caption_ros.files import cache_folder
 
+IN_MEMORY = Path(":memory:")
+"""SQLite's name of a database without a file."""
+
 
 class CaptionCacheError(Exception):
     """The cache file cannot be used; the message is one sentence."""
@@ -24,7 +27,7 @@ class CaptionCache:
     processes may use one file at a time.
 
     Args:
-        path: created if missing, with its folder.
+        path: created if missing, with its folder; :data:`IN_MEMORY` keeps the captions while the process runs.
 
     Raises:
         CaptionCacheError: the file cannot be created, or is not such a file.
@@ -41,6 +44,8 @@ class CaptionCache:
                 "CREATE TABLE IF NOT EXISTS captions (model TEXT, image TEXT, text TEXT NOT NULL, "
                 "PRIMARY KEY (model, image)) WITHOUT ROWID"
             )
+            self._database.execute("BEGIN IMMEDIATE")  # fails for a file that can only be read
+            self._database.execute("ROLLBACK")
         except (OSError, sqlite3.Error) as error:
             raise self._failure(error) from None
 

@@ -43,5 +43,14 @@ def squash(image_bgr: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.ui
     if image_bgr.shape[1::-1] == size:
         return image_bgr
     shrinks = image_bgr.shape[1] >= size[0] and image_bgr.shape[0] >= size[1]
-    resized = cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
-    return resized.astype(np.uint8, copy=False)
+    return resize(image_bgr, size, cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+
+
+def resize(image_bgr: NDArray[np.uint8], size: tuple[int, int], interpolation: int) -> NDArray[np.uint8]:
+    """Resize an image to ``size`` (width, height), as :func:`cv2.resize` does.
+
+    OpenCV 4.5 (Ubuntu 22.04) refuses an image of one pixel, which is repeated here.
+    """
+    if image_bgr.shape[:2] == (1, 1):
+        return np.tile(image_bgr, (size[1], size[0], 1))
+    return cv2.resize(image_bgr, size, interpolation=interpolation).astype(np.uint8, copy=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -43,6 +44,9 @@ _PUBLISHER_POLL_S = 1.0
 _END_DELAY_S = 0.5
 _MAX_FAILURE = 1000
 
+# Idle threads that poll for work would take CPU time from the robot's other nodes.
+_load_captioner = partial(Captioner.from_bundle, spinning=False)
+
 
 class CaptionNode(LifecycleNode):
     """Subscribes to a camera and publishes captions; docs/running_on_a_robot.md describes its interface."""
@@ -50,7 +54,7 @@ class CaptionNode(LifecycleNode):
     def __init__(
         self,
         *,
-        load_captioner: LoadCaptioner = Captioner.from_bundle,
+        load_captioner: LoadCaptioner = _load_captioner,
         load_coverage: LoadCoverage = load_coverage,
         **node_options: Any,
     ) -> None:

@@ -180,7 +180,8 @@ def test_a_person_reads_sentences_on_stdout_and_complaints_on_stderr(photos: Pat
     ]
     assert "b.jpg" not in result.stdout
     assert [line for line in result.stderr.splitlines() if "b.jpg" in line] == [
-        f"smart-caption: cannot read {photos / 'b.jpg'}: it is damaged or not an image in a format that OpenCV reads"
+        f"smart-caption: cannot read {photos / 'b.jpg'}: it is damaged or not an image in a format that OpenCV and "
+        "Pillow read"
     ]
 
 

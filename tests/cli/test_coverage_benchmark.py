@@ -464,3 +464,21 @@ def test_twenty_one_thousand_frames_need_no_more_memory_than_one_thousand(tmp_pa
     measured = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert measured["frames"] == 21_000
     assert measured["growth_mb"] < 10
+
+
+def test_a_cache_that_cannot_be_written_costs_the_cache_and_not_the_run(
+    tmp_path: Path, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    cache = tmp_path / "file" / "captions.sqlite"
+    monkeypatch.setattr("smart_caption_ros.evaluation.caption_cache.default_caption_cache_path", lambda: cache)
+    write_rooms(tmp_path)
+    done = run(
+        "acvr", tmp_path, "--bundle", tiny_bundle, "--engine", "onnxruntime-cpu", "--json", tmp_path / "out.json"
+    )
+    assert done.exit_code == 0, done.output
+    assert "captions cannot be kept there" in done.stderr
+    assert "this run keeps none" in done.stderr
+    assert (tmp_path / "out.json").is_file()
+    named = run("acvr", tmp_path, "--bundle", tiny_bundle, "--keep", cache)
+    assert (named.exit_code, "captions cannot be kept there" in named.stderr) == (1, True)

@@ -357,3 +357,8 @@ def test_yolox_nano_gives_what_its_graph_gives_decoded_by_hand(yolox_nano: Path,
         for class_id, _, box in expected:  # what was left out overlaps something that was kept
             assert any(k == class_id and plain_iou(kept_box, box) > 0.4 for k, kept_box in kept)
     assert total > 5
+
+
+@pytest.mark.parametrize("text", ["{[]: 1}", "{{}: 'a'}", "(" * 5000, "[" * 400])
+def test_metadata_that_is_no_list_of_names_gives_no_names_and_no_exception(text: str) -> None:
+    assert parse_class_names(text) in ([], [text])

@@ -1,0 +1,65 @@
+"""The number of CPU threads is one number for all that works for a caption."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import onnxruntime
+import pytest
+
+from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.detection.detector import Detector
+
+
+@pytest.fixture(autouse=True)
+def _threads_of_opencv() -> object:
+    before = cv2.getNumThreads()
+    yield
+    cv2.setNumThreads(before)
+
+
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> list[onnxruntime.SessionOptions]:
+    """The options of every session that is made."""
+    made = []
+    original = onnxruntime.InferenceSession
+
+    def session(model: object, options: onnxruntime.SessionOptions, **settings: object) -> object:
+        made.append(options)
+        return original(model, options, **settings)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", session)
+    return made
+
+
+def spins(options: onnxruntime.SessionOptions) -> bool:
+    try:
+        return options.get_session_config_entry("session.intra_op.allow_spinning") != "0"
+    except RuntimeError:  # not set: ONNX Runtime spins by default
+        return True
+
+
+def test_the_threads_are_those_of_every_graph_and_of_opencv(
+    bundle_with_detector: Path, sessions: list[onnxruntime.SessionOptions]
+) -> None:
+    captioner = Captioner.from_bundle(bundle_with_detector, "onnxruntime-cpu", threads=1)
+    assert isinstance(captioner.detector, Detector)
+    assert len(sessions) >= 3
+    assert {options.intra_op_num_threads for options in sessions} == {1}
+    assert {options.inter_op_num_threads for options in sessions} == {1}
+    assert cv2.getNumThreads() == 1
+
+
+def test_without_a_number_opencv_is_left_as_it_is(tiny_bundle: Path) -> None:
+    cv2.setNumThreads(2)
+    Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu")
+    assert cv2.getNumThreads() == 2
+
+
+@pytest.mark.parametrize("spinning", [True, False])
+def test_idle_threads_poll_only_where_that_is_wanted(
+    spinning: bool, tiny_bundle: Path, sessions: list[onnxruntime.SessionOptions]
+) -> None:
+    captioner = Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu", threads=2, spinning=spinning)
+    assert {spins(options) for options in sessions} == {spinning}
+    captioner.caption(np.zeros((8, 8, 3), np.uint8))
