@@ -27,8 +27,9 @@ ARGUMENTS = (
     ),
     DeclareLaunchArgument(
         "caption_topic",
-        default_value="robot/caption",
-        description="Topic of the captions; text and overlays are on <caption_topic>/text and <caption_topic>/image.",
+        default_value="",
+        description="Topic of the captions; text and overlays are on <caption_topic>/text and <caption_topic>/image; "
+        "empty: robot/caption, or caption in a namespace.",
     ),
     DeclareLaunchArgument(
         "bundle",
@@ -41,6 +42,11 @@ ARGUMENTS = (
         description="Engine that runs the model, or auto; empty: the value in params_file.",
     ),
     DeclareLaunchArgument(
+        "objects_from",
+        default_value="",
+        description="Where objects come from: auto, detector, topic, bundle or none; empty: the value in params_file.",
+    ),
+    DeclareLaunchArgument(
         "detector",
         default_value="",
         description="ONNX file of an object detector; empty: the value in params_file.",
@@ -51,7 +57,7 @@ ARGUMENTS = (
         description="Topic of the detected objects.",
     ),
     DeclareLaunchArgument(
-        "detection_slop",
+        "detection_slop_s",
         default_value="",
         description="Maximum time between an image and its detections [s]; empty: the value in params_file.",
     ),
@@ -86,16 +92,23 @@ ARGUMENTS = (
 )
 
 
+RENAMED_ARGUMENTS = {"detection_slop": "detection_slop_s"}
+"""Argument names of an earlier version."""
+
+
 def caption_node(context: LaunchContext) -> list[LifecycleNode]:
     """Create the node, which configures and activates itself unless the parameter `autostart` is false.
 
     Raises:
         ValueError: an argument has an invalid value; one sentence, which launch prints.
     """
+    for old, new in RENAMED_ARGUMENTS.items():  # launch would ignore it
+        if old in context.launch_configurations:
+            raise ValueError(f"argument {old} is now {new}")
     value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
     overrides: dict[str, object] = {"use_sim_time": value["use_sim_time"] == "true"}
-    overrides |= {name: value[name] for name in ("bundle", "engine", "detector") if value[name]}
-    overrides |= {name: number(name, value[name]) for name in ("detection_slop",) if value[name]}
+    overrides |= {name: value[name] for name in ("bundle", "engine", "objects_from", "detector") if value[name]}
+    overrides |= {name: number(name, value[name]) for name in ("detection_slop_s",) if value[name]}
     params_file = Path(value["params_file"]).expanduser()
     if not params_file.is_file():  # launch would warn and start the node without the file
         raise ValueError(f"params_file: there is no file {params_file}")
@@ -109,13 +122,18 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
             remappings=[
                 ("image", value["image_topic"]),
                 ("detections", value["detections"]),
-                ("robot/caption", value["caption_topic"]),
+                ("robot/caption", value["caption_topic"] or default_caption_topic(value["namespace"])),
             ],
             ros_arguments=["--log-level", value["log_level"]],
             output="screen",
             on_exit=end_with_the_node if value["required"] == "true" else None,
         )
     ]
+
+
+def default_caption_topic(namespace: str) -> str:
+    """Return the topic relative to the namespace: /robot/caption, or /<namespace>/caption."""
+    return "caption" if namespace.strip("/") else "robot/caption"
 
 
 def number(argument: str, value: str) -> float:

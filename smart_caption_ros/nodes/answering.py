@@ -57,12 +57,14 @@ class ImageAnswer:
         work_s: time from the start of the work to the answer.
         image_bgr: the decoded image, uint8 (H, W, 3); None where it was not decoded, or is not needed any more.
         evidence: the caption with its evidence; None where the image was not captioned.
+        detected: what the node's own detector found; None where there is none, or the image was not captioned.
     """
 
     message: Caption
     work_s: float
     image_bgr: NDArray[np.uint8] | None = None
     evidence: Evidence | None = None
+    detected: tuple[captioning.DetectedObject, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,8 @@ def complete_answer(
     message.timing.age_at_start_ms = (image.age_s or 0.0) * 1000
     message.timing.preprocess_ms += image.decoding_s * 1000
     message.timing.total_ms = work_s * 1000
-    return ImageAnswer(message, work_s, image.image_bgr, evidence)
+    detected = image.caption.objects if image.caption is not None and collector.has_detector else None
+    return ImageAnswer(message, work_s, image.image_bgr, evidence, detected)
 
 
 def _description(error: Exception) -> str:

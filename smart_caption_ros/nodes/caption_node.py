@@ -21,7 +21,7 @@ from std_srvs.srv import SetBool
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import ImageMessage
-from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS
+from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS, RENAMED_PARAMETERS
 from smart_caption_ros.nodes.caption_worker import CaptionWorker, InterruptedWorkError, ReceivedImage
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
 from smart_caption_ros.nodes.detection_input import DetectionInput
@@ -30,6 +30,7 @@ from smart_caption_ros.nodes.image_input import ImageInput
 from smart_caption_ros.nodes.lifecycle import refuse_invalid_transitions, report_exceptions
 from smart_caption_ros.nodes.model_loading import LoadCaptioner, LoadCoverage, load_coverage, load_model
 from smart_caption_ros.nodes.node_statistics import Statistics
+from smart_caption_ros.nodes.object_source import uses_topic
 from smart_caption_ros.nodes.outputs import Outputs
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
@@ -82,6 +83,7 @@ class CaptionNode(LifecycleNode):
         self._settings = Parameters(
             self,
             CAPTION_NODE_PARAMETERS,
+            renamed=RENAMED_PARAMETERS,
             is_configured=lambda: self._lifecycle != "unconfigured",
             on_change=self._on_parameters_changed,
         )
@@ -218,7 +220,7 @@ class CaptionNode(LifecycleNode):
     def _open_inputs(self) -> None:
         self._image_input.open(self._values["image_transport"])
         model = self._worker.model
-        if model is not None and (model.captioner.detector is None or self._worker.detections_take_precedence):
+        if model is not None and uses_topic(self._values):
             self._detection_input.open(self._values["detection_type"], model.detection_classes)
 
     def _close_inputs(self) -> None:
@@ -341,8 +343,7 @@ class CaptionNode(LifecycleNode):
         return diagnostic_status(state, self._statistics.summary())
 
     def _objects_from(self, captioner: Captioner) -> str:
-        topic = f"{self._detection_input.topic} ({self._detection_input.type})"
-        if captioner.detector is None:
-            return topic
-        detector = f"{captioner.detector.path} ({captioner.detector.layout})"
-        return f"{topic}, else {detector}" if self._worker.detections_take_precedence else detector
+        sources = [f"{self._detection_input.topic} ({self._detection_input.type})"] if uses_topic(self._values) else []
+        if captioner.detector is not None:
+            sources.append(f"{captioner.detector.path} ({captioner.detector.layout})")
+        return ", else ".join(sources) or "nothing"

@@ -3,7 +3,15 @@
 from smart_caption_ros.engines import ENGINE_NAMES
 from smart_caption_ros.imaging.encoded_images import HIGHEST_MAX_PIXELS, MAX_PIXELS
 from smart_caption_ros.nodes.detection_input import AUTO, DETECTION_TYPES
+from smart_caption_ros.nodes.object_source import ObjectSource
 from smart_caption_ros.nodes.parameters import Changes, ParameterSpec
+
+RENAMED_PARAMETERS = {
+    "detection_slop": "detection_slop_s",
+    "detection_wait": "detection_wait_s",
+    "prefer_detections": "objects_from: use topic in place of true, and auto in place of false",
+}
+"""Parameter names of an earlier version."""
 
 CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
@@ -34,19 +42,30 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         maximum=256,
     ),
     ParameterSpec(
+        "objects_from",
+        ObjectSource.AUTO.value,
+        "Where objects come from: detector (the file in `detector`), topic (the detections topic), bundle (the "
+        "bundle's own detector), none (no objects), or auto: the detector if one is named, else the topic and, for "
+        "images without detections, the bundle's detector.",
+        Changes.WHILE_UNCONFIGURED,
+        choices=tuple(source.value for source in ObjectSource),
+    ),
+    ParameterSpec(
         "detector",
         "",
-        "ONNX file of an object detector, which takes precedence over the detections topic; empty uses the topic and, "
-        "for images without detections, the bundle's own detector; none uses the topic alone.",
+        "ONNX file of an object detector, for objects_from auto and detector; empty for none.",
         Changes.WHILE_UNCONFIGURED,
+        refused={
+            "none": "detector is now the path of a file alone: in place of none set objects_from to topic or none"
+        },
     ),
     ParameterSpec(
         "detector_min_score",
-        0.0,
-        "Minimum score of the objects that the node's detector finds; 0 uses the bundle's value for its own detector "
-        "and 0.35 for another.",
+        -1.0,
+        "Minimum score of the objects that the node's detector finds, 0 to 1; a negative value uses the bundle's value "
+        "for its own detector and 0.35 for another.",
         Changes.WHILE_UNCONFIGURED,
-        minimum=0.0,
+        minimum=-1.0,
         maximum=1.0,
     ),
     ParameterSpec(
@@ -136,14 +155,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         maximum=1.0,
     ),
     ParameterSpec(
-        "prefer_detections",
-        False,
-        "Let objects on the detections topic take precedence over the detector named in `detector`; they always take "
-        "precedence over the bundle's own detector.",
-        Changes.WHILE_UNCONFIGURED,
-    ),
-    ParameterSpec(
-        "detection_slop",
+        "detection_slop_s",
         0.1,
         "Maximum time between an image and detections with another stamp [s]; 0 accepts the same stamp alone.",
         Changes.ANY_TIME,
@@ -151,7 +163,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         maximum=60.0,
     ),
     ParameterSpec(
-        "detection_wait",
+        "detection_wait_s",
         0.0,
         "Maximum time to wait for the detections of an image while the detections topic has a publisher [s].",
         Changes.ANY_TIME,

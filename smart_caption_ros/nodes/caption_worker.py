@@ -27,6 +27,7 @@ from smart_caption_ros.nodes.mailbox import Mailbox
 from smart_caption_ros.nodes.messages import message_without_text
 from smart_caption_ros.nodes.model_loading import LoadedModel, release_memory
 from smart_caption_ros.nodes.node_statistics import Statistics
+from smart_caption_ros.nodes.object_source import uses_topic
 from smart_caption_ros.nodes.outputs import Outputs
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.text import shortened
@@ -193,15 +194,6 @@ class CaptionWorker:
             camera = self._parameters.values["camera"]
             return message_without_text(Caption.STATUS_ERROR, reason, image.header, camera=camera)
 
-    @property
-    def detections_take_precedence(self) -> bool:
-        """Whether objects on the detections topic take precedence over the node's own detector.
-
-        They do over the bundle's detector, and over a detector named in `detector` only with `prefer_detections`.
-        """
-        values = self._parameters.values
-        return values["prefer_detections"] or not values["detector"]
-
     def _result_of(self, future: Future[T]) -> T:
         futures: list[Future[Any]] = [future, self._interrupted]
         wait(futures, return_when=FIRST_COMPLETED)
@@ -275,11 +267,11 @@ class CaptionWorker:
         detections_expected = self._detection_input.has_publisher
         collector = EvidenceCollector(
             has_detector=model is not None and model.captioner.detector is not None,
-            topic_first=self.detections_take_precedence,
+            uses_topic=uses_topic(values),
             detections=self._detections,
             coverage=model.coverage if model is not None else None,
-            slop_s=values["detection_slop"],
-            wait_s=values["detection_wait"] if detections_expected else 0.0,
+            slop_s=values["detection_slop_s"],
+            wait_s=values["detection_wait_s"] if detections_expected else 0.0,
         )
         if not keep_image:
             captioned = replace(captioned, image_bgr=None)

@@ -1,6 +1,6 @@
-"""Convert the messages of the detections topic to objects.
+"""Convert between objects and the messages for detections.
 
-The topic has the type smart_caption_ros/DetectedObjectArray or vision_msgs/Detection2DArray.
+These are smart_caption_ros/DetectedObjectArray and vision_msgs/Detection2DArray.
 """
 
 from __future__ import annotations
@@ -56,6 +56,28 @@ def objects_of_vision(message: Any, class_names: Sequence[str]) -> Iterable[Dete
             continue
         best = max(hypotheses, key=lambda hypothesis: hypothesis.score)
         yield _object(best.class_id, -1, best.score, _upright_box(each.bbox), class_names)
+
+
+def to_vision(objects: Sequence[DetectedObject], header: Header, vision_msgs: Any) -> Any:
+    """Convert objects to a vision_msgs/Detection2DArray.
+
+    Args:
+        objects: the objects; boxes in pixels.
+        header: header of their image.
+        vision_msgs: the module vision_msgs.msg, which is not installed everywhere.
+
+    Returns:
+        The array. Every detection has one hypothesis, whose class id is the name of the class.
+    """
+    detections = []
+    for each in objects:
+        hypothesis = vision_msgs.ObjectHypothesisWithPose()
+        hypothesis.hypothesis.class_id, hypothesis.hypothesis.score = each.class_name, float(each.score)
+        left, top, right, bottom = each.box_xyxy
+        bbox = vision_msgs.BoundingBox2D(size_x=float(right - left), size_y=float(bottom - top))
+        bbox.center.position.x, bbox.center.position.y = (left + right) / 2, (top + bottom) / 2
+        detections.append(vision_msgs.Detection2D(header=header, results=[hypothesis], bbox=bbox))
+    return vision_msgs.Detection2DArray(header=header, detections=detections)
 
 
 def _upright_box(bbox: Any) -> Box:

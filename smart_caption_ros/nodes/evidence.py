@@ -51,7 +51,7 @@ class EvidenceCollector:
 
     Attributes:
         has_detector: whether captions come with the objects of the node's own detector.
-        topic_first: whether objects from the detections topic take precedence over those of the detector.
+        uses_topic: whether the detections topic is used; its objects take precedence over those of the detector.
         detections: the messages of the detections topic.
         coverage: finds nouns and matches them with objects; None where coverage is off.
         slop_s: maximum time between an image and detections with another stamp.
@@ -59,7 +59,7 @@ class EvidenceCollector:
     """
 
     has_detector: bool
-    topic_first: bool
+    uses_topic: bool
     detections: DetectionBuffer
     coverage: NounCoverage | None
     slop_s: float
@@ -77,8 +77,8 @@ class EvidenceCollector:
 
     def _with_objects(self, caption: Caption, header: Header) -> Evidence:
         detected = Evidence(caption, ObjectOrigin.DETECTOR)
-        if self.has_detector and not self.topic_first:
-            return detected
+        if not self.uses_topic:
+            return detected if self.has_detector else Evidence(caption, ObjectOrigin.NONE)
         from_topic = self._with_objects_of_topic(caption, header)
         return detected if self.has_detector and from_topic.origin is ObjectOrigin.NONE else from_topic
 
@@ -91,7 +91,7 @@ class EvidenceCollector:
             return Evidence(caption, ObjectOrigin.NONE, missing_reason="there are no detections of this camera")
         distance_s = abs(found.stamp_ns - stamp) / 1e9
         if distance_s > self.slop_s:
-            reason = f"the nearest detections are {distance_s:.3f} s away, and detection_slop is {self.slop_s:g}"
+            reason = f"the nearest detections are {distance_s:.3f} s away, and detection_slop_s is {self.slop_s:g}"
             return Evidence(caption, ObjectOrigin.NONE, missing_reason=reason)
         caption = replace(caption, objects=clip_to_image(found.objects, *caption.image_size))
         return Evidence(caption, ObjectOrigin.NEAREST_STAMP if distance_s else ObjectOrigin.SAME_STAMP)

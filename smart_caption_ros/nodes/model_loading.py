@@ -15,6 +15,7 @@ from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise, read_class_names
 from smart_caption_ros.grounding import CoverageOptions, NounCoverage
 from smart_caption_ros.nodes.detection_input import check_type_is_installed
+from smart_caption_ros.nodes.object_source import ObjectSource, chosen_source, detector_to_load
 
 
 class LoadCaptioner(Protocol):
@@ -75,9 +76,11 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
         _path(values["bundle"]),
         values["engine"],
         values["threads"] or None,
-        _path(values["detector"]),
-        values["detector_min_score"] or None,
+        detector_to_load(values),
+        values["detector_min_score"] if values["detector_min_score"] >= 0 else None,
     )
+    if captioner.detector is None and chosen_source(values) is ObjectSource.BUNDLE:
+        raise ValueError(f"objects_from is bundle, but the bundle {captioner.bundle.path} has no detector")
     captioner.warm_up()
     detector_classes = captioner.detector.class_names if captioner.detector else ()
     coverage, problem = _load_coverage(values, load_coverage, (*detector_classes, *detection_classes))

@@ -1,4 +1,4 @@
-"""Publishers of the caption node: captions, their text, and overlays on demand."""
+"""Publishers of the caption node: captions and their text; detections and overlays on demand."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.lifecycle import LifecycleNode
+from rclpy.publisher import Publisher
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import CompressedImage, Image
@@ -21,9 +22,15 @@ from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import ImageAnswer
+from smart_caption_ros.nodes.detection_messages import to_vision
 from smart_caption_ros.nodes.mailbox import Mailbox
 from smart_caption_ros.nodes.messages import STATUS_NAMES
 from smart_caption_ros.viewing import draw_overlay, encode_picture
+
+try:
+    import vision_msgs.msg as vision_msgs
+except ImportError:  # not part of the ROS 2 core
+    vision_msgs = None
 
 _LOG_PERIOD_S = 5.0
 
@@ -38,7 +45,10 @@ class _OverlayTask:
 
 
 class Outputs:
-    """Publishes on `<topic>`, `<topic>/text`, `<topic>/image` and `<topic>/image/compressed`."""
+    """Publishes on `<topic>`, `<topic>/text`, `<topic>/image` and `<topic>/image/compressed`.
+
+    Where vision_msgs is installed, `<topic>/detections` has what the node's own detector found.
+    """
 
     def __init__(self, node: LifecycleNode, topic: str) -> None:
         """Create lifecycle publishers, which the node activates and deactivates with itself.
@@ -51,36 +61,29 @@ class Outputs:
         self._undrawn: Mailbox[_OverlayTask] = Mailbox()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="overlay")
         self.topic: str = node.resolve_topic_name(topic)
-        self._caption, self._text, self._overlay, self._overlay_jpeg = (
-            node.create_lifecycle_publisher(
-                kind,
-                name,
-                # One profile per publisher, because rclpy writes the overrides into it.
-                QoSProfile(depth=depth, history=HistoryPolicy.KEEP_LAST, reliability=reliability),
-                # A group of its own, because an event that arrives during the destruction blocks its group for ever.
-                callback_group=MutuallyExclusiveCallbackGroup(),
-                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-            )
-            for kind, name, depth, reliability in (
-                (Caption, self.topic, 10, ReliabilityPolicy.RELIABLE),
-                (String, f"{self.topic}/text", 10, ReliabilityPolicy.RELIABLE),
-                # Reliable, because RViz asks for it by default; subscribers that ask for best effort match as well.
-                (Image, f"{self.topic}/image", 1, ReliabilityPolicy.RELIABLE),
-                (CompressedImage, f"{self.topic}/image/compressed", 1, ReliabilityPolicy.RELIABLE),
-            )
-        )
+        # All are reliable: RViz asks for it by default, and subscribers that ask for best effort match as well.
+        self._caption = self._publisher(Caption, self.topic, depth=10)
+        self._text = self._publisher(String, f"{self.topic}/text", depth=10)
+        self._overlay = self._publisher(Image, f"{self.topic}/image", depth=1)
+        self._overlay_jpeg = self._publisher(CompressedImage, f"{self.topic}/image/compressed", depth=1)
+        self._detections: Publisher | None = None
+        if vision_msgs is not None:
+            self._detections = self._publisher(vision_msgs.Detection2DArray, f"{self.topic}/detections", depth=10)
 
     def destroy(self) -> None:
         """End the thread that draws, and destroy the publishers."""
         self.close()
-        for publisher in (self._caption, self._text, self._overlay, self._overlay_jpeg):
-            self._node.destroy_lifecycle_publisher(publisher)
+        for publisher in (self._caption, self._text, self._overlay, self._overlay_jpeg, self._detections):
+            if publisher is not None:
+                self._node.destroy_lifecycle_publisher(publisher)
 
     def publish(self, answer: ImageAnswer) -> None:
-        """Publish the message, and its text if the status is STATUS_OK."""
+        """Publish the message, its text if the status is STATUS_OK, and detections that have a subscriber."""
         self._caption.publish(answer.message)
         if answer.message.status == Caption.STATUS_OK:
             self._text.publish(String(data=answer.message.text))
+        if answer.detected is not None and self._detections is not None and self._detections.get_subscription_count():
+            self._detections.publish(to_vision(answer.detected, answer.message.header, vision_msgs))
 
     @property
     def overlay_is_watched(self) -> bool:
@@ -110,6 +113,17 @@ class Outputs:
         """End the thread that draws."""
         self._undrawn.clear()
         self._thread.shutdown()
+
+    def _publisher(self, kind: type, topic: str, *, depth: int) -> Publisher:
+        return self._node.create_lifecycle_publisher(
+            kind,
+            topic,
+            # One profile per publisher, because rclpy writes the overrides into it.
+            QoSProfile(depth=depth, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE),
+            # A group of its own, because an event that arrives during the destruction blocks its group for ever.
+            callback_group=MutuallyExclusiveCallbackGroup(),
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        )
 
     def _draw_newest(self) -> None:
         delivery = self._undrawn.take()

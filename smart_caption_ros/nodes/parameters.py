@@ -10,15 +10,16 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from smart_caption_ros.nodes.ros_versions import add_parameter_callbacks
+from smart_caption_ros.nodes.ros_versions import add_parameter_callbacks, add_pre_set_parameters_callback
 
 
 class Changes(enum.Enum):
@@ -49,6 +50,7 @@ class ParameterSpec:
         minimum: smallest allowed number.
         maximum: largest allowed number.
         choices: allowed strings; None allows any.
+        refused: values of an earlier version that are refused, each with a sentence that names its replacement.
     """
 
     name: str
@@ -58,6 +60,7 @@ class ParameterSpec:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def descriptor(self) -> ParameterDescriptor:
         """Build the descriptor that `ros2 param describe` shows, with the range that rclpy enforces."""
@@ -79,6 +82,8 @@ class ParameterSpec:
         """Return one sentence that says what is wrong with a value, or None for a valid value."""
         if type(value) is not type(self.default):
             return f"{self.name} must be {_TYPE_NAMES[type(self.default)]}, not {value!r}"
+        if isinstance(value, str) and value in self.refused:
+            return self.refused[value]
         if self.choices is not None and value not in self.choices:
             return f"{self.name} must be one of {', '.join(self.choices)}, not {value!r}"
         if isinstance(value, float) and not math.isfinite(value):
@@ -93,6 +98,17 @@ class ParameterSpec:
         return None
 
 
+class RenamedParameterError(ParameterNotDeclaredException):
+    """Raised when a parameter is set by a name of an earlier version; rclpy's services answer with its sentence."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__([])
+        self._sentence = sentence
+
+    def __str__(self) -> str:
+        return self._sentence
+
+
 class Parameters:
     """The declared parameters of one node.
 
@@ -104,6 +120,7 @@ class Parameters:
         node: Node,
         table: Sequence[ParameterSpec],
         *,
+        renamed: Mapping[str, str] = MappingProxyType({}),
         is_configured: Callable[[], bool] = lambda: False,
         on_change: Callable[[set[str]], None] = lambda names: None,
     ) -> None:
@@ -112,33 +129,47 @@ class Parameters:
         Args:
             node: the node that owns them; overrides from files and the command line apply.
             table: the parameters.
+            renamed: names of an earlier version, each with its present name and how the value changes.
             is_configured: returns True while parameters that change only while unconfigured are fixed.
             on_change: called with the names of the changed parameters, after `values` has the new values.
 
         Raises:
-            ValueError: one or more overrides are invalid; one sentence.
+            ValueError: one or more overrides are invalid, or have a name of an earlier version; one sentence.
         """
         self._specs = {spec.name: spec for spec in table}
+        self._renamed = renamed
         self._is_configured = is_configured
         self._on_change = on_change
         # rclpy has no public access to overrides before they are declared. They are checked here because rclpy's own
         # exceptions name neither the range nor the remedy, and because it ignores overrides with a misspelt name.
         overrides = node._parameter_overrides
-        for name in sorted(overrides.keys() - self._specs.keys() - {"use_sim_time"}):
+        for name in sorted(overrides.keys() - self._specs.keys() - renamed.keys() - {"use_sim_time"}):
             if not name.startswith("qos_overrides."):
                 node.get_logger().warning(f"there is no parameter {name}: its value is not used")
-        errors = [e for s in table if s.name in overrides and (e := s.error_in(overrides[s.name].value))]
+        errors = [self._renaming(name) for name in renamed if name in overrides]
+        errors += [e for s in table if s.name in overrides and (e := s.error_in(overrides[s.name].value))]
         if errors:
             raise ValueError("parameter " + "; ".join(errors))
         self._values: dict[str, Any] = {
             spec.name: node.declare_parameter(spec.name, spec.default, spec.descriptor()).value for spec in table
         }
+        if renamed:
+            add_pre_set_parameters_callback(node, self._refuse_renamed)
         add_parameter_callbacks(node, self._check, self._apply)
 
     @property
     def values(self) -> Mapping[str, Any]:
         """Read-only snapshot of all values by name."""
         return MappingProxyType(self._values)
+
+    def _renaming(self, name: str) -> str:
+        return f"{name} is now {self._renamed[name]}"
+
+    def _refuse_renamed(self, parameters: list[Parameter]) -> list[Parameter]:
+        names = [parameter.name for parameter in parameters if parameter.name in self._renamed]
+        if names:
+            raise RenamedParameterError("parameter " + "; ".join(map(self._renaming, names)))
+        return parameters
 
     def _check(self, parameters: list[Parameter]) -> SetParametersResult:
         """Reject an invalid value with a reason; parameters outside the table (use_sim_time, QoS) are not checked."""

@@ -14,7 +14,13 @@ except ImportError:  # Humble
 if TYPE_CHECKING:
     from rclpy.node import Node
 
-__all__ = ["EventHandler", "SubscriptionEventCallbacks", "add_parameter_callbacks"]
+__all__ = ["EventHandler", "SubscriptionEventCallbacks", "add_parameter_callbacks", "add_pre_set_parameters_callback"]
+
+
+def add_pre_set_parameters_callback(node: Node, callback: Callable[[list[Any]], list[Any]]) -> None:
+    """Call a function before parameters of a node are looked up; Humble has no such callback and never calls it."""
+    if hasattr(node, "add_pre_set_parameters_callback"):
+        node.add_pre_set_parameters_callback(callback)
 
 
 def add_parameter_callbacks(node: Node, check: Callable[[list[Any]], Any], apply: Callable[[list[Any]], None]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, EngineError, Timing, Word
+from smart_caption_ros.captioning.captioner import NO_DETECTOR
 from smart_caption_ros.grounding import ClassWords, CoverageOptions, CoverageResult, Noun
 from smart_caption_ros.grounding.assignment import evaluate
 
@@ -41,8 +42,11 @@ class FakeCaptioner:
         self.engine_choice = f"{self.engine}; there is no other"
         self.bundle = SimpleNamespace(path=path or Path("fake_bundle"))
         self.detector = (
-            SimpleNamespace(path=detector, layout="fake layout", class_names=("wall",)) if detector else None
+            SimpleNamespace(path=detector, layout="fake layout", class_names=("wall",))
+            if detector and detector != Path(NO_DETECTOR)
+            else None
         )
+        self.detector_argument = detector
         self.minimum_score = minimum_score
         self.delay_s = delay_s
         self.shades: list[int] = []

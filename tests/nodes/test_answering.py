@@ -41,7 +41,7 @@ HEADER = Header(stamp=Time(sec=12, nanosec=34), frame_id="eye")
 SETTINGS = AnswerSettings(camera="left", max_age_s=1.0, min_confidence=0.0, max_pixels=1_000_000)
 COLLECTOR = EvidenceCollector(
     has_detector=False,
-    topic_first=False,
+    uses_topic=True,
     detections=DetectionBuffer(),
     coverage=FakeCoverage(),
     slop_s=0.0,

@@ -27,6 +27,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption, DetectedObjectArray
+from std_msgs.msg import Header
 
 from smart_caption_ros.captioning import BundleError
 from smart_caption_ros.detection.class_names import COCO_CLASSES
@@ -135,14 +136,48 @@ def test_configure_loads_the_detector_that_the_parameters_name(bench: Bench, loa
     assert captioner.minimum_score == 0.25
 
 
-@pytest.mark.parametrize("preferred", [False, True])
-def test_beside_a_named_detector_the_detections_topic_is_listened_to_only_where_it_is_preferred(
-    bench: Bench, preferred: bool
+@pytest.mark.parametrize(
+    ("objects_from", "detector", "listens", "loads"),
+    [
+        ("auto", "", True, None),
+        ("auto", "d.onnx", False, "d.onnx"),
+        ("detector", "d.onnx", False, "d.onnx"),
+        ("topic", "d.onnx", True, "none"),
+        ("none", "d.onnx", False, "none"),
+    ],
+)
+def test_objects_from_decides_which_detector_is_loaded_and_whether_the_topic_is_subscribed(
+    bench: Bench, loaded: list[FakeCaptioner], objects_from: str, detector: str, listens: bool, loads: str | None
 ) -> None:
-    bench.node.set_parameters([Parameter("detector", value="d.onnx"), Parameter("prefer_detections", value=preferred)])
-    bench.node.trigger_configure()
-    bench.node.trigger_activate()
-    assert bench.node.count_subscribers("detections") == int(preferred)
+    bench.node.set_parameters([Parameter("detector", value=detector), Parameter("objects_from", value=objects_from)])
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+    assert bench.node.trigger_activate() == TransitionCallbackReturn.SUCCESS
+    assert loaded[0].detector_argument == (Path(loads) if loads else None)
+    assert bench.node.count_subscribers("detections") == int(listens)
+
+
+@pytest.mark.parametrize(
+    ("objects_from", "sentence"),
+    [
+        ("detector", "objects_from is detector: name an ONNX file in the parameter detector"),
+        ("bundle", "objects_from is bundle, but the bundle fake_bundle has no detector"),
+    ],
+)
+def test_a_source_of_objects_that_is_missing_fails_configuration_with_a_sentence(
+    bench: Bench, objects_from: str, sentence: str
+) -> None:
+    bench.node.set_parameters([Parameter("objects_from", value=objects_from)])
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
+    assert bench.node._failure == sentence
+
+
+@pytest.mark.parametrize(("minimum", "loads"), [(-1.0, None), (0.0, 0.0), (0.25, 0.25)])
+def test_a_minimum_score_of_zero_is_a_score_and_a_negative_one_is_the_default(
+    bench: Bench, loaded: list[FakeCaptioner], minimum: float, loads: float | None
+) -> None:
+    bench.node.set_parameters([Parameter("detector_min_score", value=minimum)])
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+    assert loaded[0].minimum_score == loads
 
 
 def test_the_detections_topic_comes_before_the_bundles_own_detector(bench: Bench, loaded: list[FakeCaptioner]) -> None:
@@ -234,10 +269,38 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypa
     bench.wait_for(nobody_is_drawn_for, "end of drawing")
 
 
+def test_what_the_own_detector_found_is_published_only_while_it_has_a_subscriber(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converted: list[int] = []
+
+    def to_vision(objects: tuple[Any, ...], header: Header, module: Any) -> DetectedObjectArray:
+        converted.append(len(objects))
+        return DetectedObjectArray(header=header)
+
+    # Messages that are built everywhere, in place of those of vision_msgs.
+    monkeypatch.setattr(outputs, "vision_msgs", SimpleNamespace(Detection2DArray=DetectedObjectArray))
+    monkeypatch.setattr(outputs, "to_vision", to_vision)
+    bench.node.set_parameters([Parameter("detector", value="d.onnx")])
+    bench.node.trigger_configure()
+    bench.node.trigger_activate()
+    bench.caption(100)
+    assert not converted
+    received: list[DetectedObjectArray] = []
+    bench.user.create_subscription(DetectedObjectArray, "robot/caption/detections", received.append, 10)
+    bench.wait_for(lambda: bench.caption(101) and received, "detections")
+    assert set(converted) == {1}
+    stamps = {(caption.header.stamp.sec, caption.header.stamp.nanosec) for caption in bench.captions}
+    bench.wait_for(
+        lambda: stamps & {(m.header.stamp.sec, m.header.stamp.nanosec) for m in received},
+        "detections with the header of their image",
+    )
+
+
 def test_an_image_that_waits_for_its_detections_does_not_hold_up_the_engine(
     bench: Bench, loaded: list[FakeCaptioner]
 ) -> None:
-    bench.node.set_parameters([Parameter("detection_wait", value=10.0), Parameter("max_age_s", value=0.0)])
+    bench.node.set_parameters([Parameter("detection_wait_s", value=10.0), Parameter("max_age_s", value=0.0)])
     bench.node.trigger_configure()
     bench.node.trigger_activate()
     detections = bench.user.create_publisher(DetectedObjectArray, "detections", 10)
@@ -265,7 +328,7 @@ def publish(bench: Bench, image: Image) -> bool:
 
 
 def test_deactivating_does_not_wait_for_detections(bench: Bench, loaded: list[FakeCaptioner]) -> None:
-    bench.node.set_parameters([Parameter("detection_wait", value=10.0), Parameter("max_age_s", value=0.0)])
+    bench.node.set_parameters([Parameter("detection_wait_s", value=10.0), Parameter("max_age_s", value=0.0)])
     bench.node.trigger_configure()
     bench.node.trigger_activate()
     bench.user.create_publisher(DetectedObjectArray, "detections", 10)
@@ -277,7 +340,7 @@ def test_deactivating_does_not_wait_for_detections(bench: Bench, loaded: list[Fa
     assert not bench.captions
     started_s = time.monotonic()
     assert bench.node.trigger_deactivate() == TransitionCallbackReturn.SUCCESS
-    assert time.monotonic() - started_s < 8, "not the ten seconds of detection_wait"
+    assert time.monotonic() - started_s < 8, "not the ten seconds of detection_wait_s"
     bench.wait_for(lambda: bench.captions, "caption without objects")
 
 

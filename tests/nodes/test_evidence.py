@@ -34,7 +34,7 @@ def collector(*stamps_ns: int, **changes: Any) -> EvidenceCollector:
         buffer.add(Detections(stamp_ns, "eye", (SHADE,)))
     options: dict[str, Any] = {
         "has_detector": False,
-        "topic_first": False,
+        "uses_topic": True,
         "coverage": FakeCoverage(),
         "slop_s": 0.1,
         "wait_s": 0.0,
@@ -74,7 +74,7 @@ def test_the_stamp_decides_whose_objects_they_are(stamp_ns: int, origin: ObjectO
 
 def test_without_slop_only_the_same_stamp_counts() -> None:
     evidence = collector(5 * SECOND, slop_s=0.0).collect(caption(), header(5 * SECOND + 1))
-    assert evidence.missing_reason == "the nearest detections are 0.000 s away, and detection_slop is 0"
+    assert evidence.missing_reason == "the nearest detections are 0.000 s away, and detection_slop_s is 0"
 
 
 def test_another_camera_has_no_part_in_it() -> None:
@@ -82,20 +82,24 @@ def test_another_camera_has_no_part_in_it() -> None:
     assert evidence.missing_reason == "there are no detections of this camera"
 
 
-def test_an_own_detector_goes_before_the_topic() -> None:
+def test_an_own_detector_without_the_topic_finds_the_objects() -> None:
     own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
-    evidence = collector(5 * SECOND, has_detector=True).collect(caption((own,)), header(5 * SECOND))
+    evidence = collector(5 * SECOND, has_detector=True, uses_topic=False).collect(caption((own,)), header(5 * SECOND))
     assert (evidence.origin, evidence.caption.objects) == (ObjectOrigin.DETECTOR, (own,))
 
 
 @pytest.mark.parametrize("stamp_ns", [5 * SECOND, 9 * SECOND])
-def test_where_the_topic_is_preferred_the_own_detector_stands_in_for_what_it_lacks(stamp_ns: int) -> None:
+def test_beside_the_topic_the_own_detector_stands_in_for_what_it_lacks(stamp_ns: int) -> None:
     own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
-    preferring = collector(5 * SECOND, has_detector=True, topic_first=True)
-    evidence = preferring.collect(caption((own,)), header(stamp_ns))
+    evidence = collector(5 * SECOND, has_detector=True).collect(caption((own,)), header(stamp_ns))
     assert [each.class_name for each in evidence.caption.objects] == ["shade" if stamp_ns == 5 * SECOND else "wall"]
     assert evidence.origin is (ObjectOrigin.SAME_STAMP if stamp_ns == 5 * SECOND else ObjectOrigin.DETECTOR)
     assert not evidence.missing_reason
+
+
+def test_without_topic_and_detector_there_are_no_objects_and_none_are_missed() -> None:
+    evidence = collector(5 * SECOND, uses_topic=False).collect(caption(), header(5 * SECOND))
+    assert (evidence.origin, evidence.caption.objects, evidence.missing_reason) == (ObjectOrigin.NONE, (), "")
 
 
 def test_with_coverage_off_the_objects_are_there_all_the_same() -> None:

@@ -43,7 +43,7 @@ def test_the_defaults_are_the_names_that_the_node_has_by_itself() -> None:
     nodes = (ROOT / "smart_caption_ros" / "nodes" / "caption_node.py").read_text(encoding="utf-8")
     own = dict(re.findall(r'^(\w+_TOPIC) = "(.+)"$', nodes, flags=re.MULTILINE))
     arguments = declared_arguments()
-    assert (arguments["image_topic"], arguments["caption_topic"]) == (own["IMAGE_TOPIC"], own["CAPTION_TOPIC"])
+    assert arguments["image_topic"] == own["IMAGE_TOPIC"]
     assert arguments["detections"] == own["DETECTIONS_TOPIC"]
     source = ast.unparse(TREE)
     for name, argument in (
@@ -51,12 +51,20 @@ def test_the_defaults_are_the_names_that_the_node_has_by_itself() -> None:
         ("DETECTIONS_TOPIC", "detections"),
         ("CAPTION_TOPIC", "caption_topic"),
     ):
-        assert f"({own[name]!r}, value['{argument}'])" in source, "a remap must start from the node's own name"
+        assert (
+            f"({own[name]!r}, value['{argument}'])" in source or f"({own[name]!r}, value['{argument}'] or " in source
+        ), "a remap must start from the node's own name"
 
 
 def test_the_arguments_that_set_parameters_name_parameters() -> None:
     parameters = yaml.safe_load((ROOT / "config" / "caption.yaml").read_text())["/**"]["ros__parameters"]
-    assert {"bundle", "engine", "detector", "detection_slop"} <= parameters.keys() & declared_arguments().keys()
+    assert {
+        "bundle",
+        "engine",
+        "objects_from",
+        "detector",
+        "detection_slop_s",
+    } <= parameters.keys() & declared_arguments().keys()
 
 
 class StandIn:
@@ -66,8 +74,9 @@ class StandIn:
         self.name = positional[0] if positional else ""
         vars(self).update(named)
 
-    def perform(self, context: dict[str, str]) -> str:
-        return context[self.name]
+    def perform(self, context: SimpleNamespace) -> str:
+        value: str = context.launch_configurations[self.name]
+        return value
 
 
 @pytest.fixture
@@ -93,26 +102,44 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     def create(**given: str) -> Any:
         file = runpy.run_path(str(ROOT / "launch" / "caption.launch.py"))
         defaults = {argument.name: argument.default_value for argument in file["ARGUMENTS"]}
-        (node,) = file["caption_node"]({**defaults, **given})
+        (node,) = file["caption_node"](SimpleNamespace(launch_configurations={**defaults, **given}))
         return node
 
     return create
 
 
 def test_arguments_become_parameters_and_remaps(launch: Callable[..., Any]) -> None:
-    node = launch(bundle="/b", detection_slop="0.5", image_topic="/camera", use_sim_time="true")
+    node = launch(bundle="/b", detection_slop_s="0.5", image_topic="/camera", use_sim_time="true")
     assert node.parameters == [
         str(ROOT / "config" / "caption.yaml"),
-        {"use_sim_time": True, "bundle": "/b", "detection_slop": 0.5},
+        {"use_sim_time": True, "bundle": "/b", "detection_slop_s": 0.5},
     ]
     assert ("image", "/camera") in node.remappings
+
+
+@pytest.mark.parametrize(
+    ("given", "topic"),
+    [
+        ({}, "robot/caption"),
+        ({"namespace": "/"}, "robot/caption"),
+        ({"namespace": "left"}, "caption"),
+        ({"namespace": "robot"}, "caption"),
+        ({"namespace": "left", "caption_topic": "words"}, "words"),
+        ({"caption_topic": "/head/words"}, "/head/words"),
+    ],
+)
+def test_a_namespace_takes_the_place_of_the_prefix_robot_unless_the_topic_is_given(
+    launch: Callable[..., Any], given: dict[str, str], topic: str
+) -> None:
+    assert ("robot/caption", topic) in launch(**given).remappings
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
         ({"params_file": "/no/such.yaml"}, "params_file: there is no file /no/such.yaml"),
-        ({"detection_slop": "a bit"}, "detection_slop must be a number, not 'a bit'"),
+        ({"detection_slop": "0.5"}, "argument detection_slop is now detection_slop_s"),
+        ({"detection_slop_s": "a bit"}, "detection_slop_s must be a number, not 'a bit'"),
     ],
 )
 def test_a_wrong_argument_is_refused_by_its_name(

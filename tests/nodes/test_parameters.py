@@ -18,8 +18,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.camera_node_parameters import CAMERA_NODE_PARAMETERS
-from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS
-from smart_caption_ros.nodes.parameters import Changes, Parameters, ParameterSpec
+from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS, RENAMED_PARAMETERS
+from smart_caption_ros.nodes.parameters import Changes, Parameters, ParameterSpec, RenamedParameterError
 
 pytestmark = pytest.mark.needs_ros
 
@@ -124,6 +124,35 @@ def test_a_wrong_value_at_the_start_is_refused_with_a_sentence(
 ) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         Parameters(node_with(context, **given), [SPEED, COUNT, COLOUR])
+
+
+RENAMED = {"pace": "speed_hz", "old": "colour: use red in place of true"}
+PATH = ParameterSpec("path", "", "Where.", Changes.ANY_TIME, refused={"none": "in place of none leave path empty"})
+
+
+def test_names_and_values_of_an_earlier_version_are_refused_with_the_present_ones(context: Context) -> None:
+    sentence = (
+        "parameter pace is now speed_hz; old is now colour: use red in place of true; in place of none leave path empty"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        Parameters(node_with(context, pace=4.0, old=True, path="none"), [SPEED, COLOUR, PATH], renamed=RENAMED)
+
+
+def test_setting_a_parameter_by_its_earlier_name_is_refused_with_the_present_one(context: Context) -> None:
+    node = node_with(context)
+    parameters = Parameters(node, [SPEED, COLOUR, PATH], renamed=RENAMED)
+    with pytest.raises(RenamedParameterError, match=r"^parameter pace is now speed_hz$"):
+        node.set_parameters([Parameter("pace", value=4.0)])
+    assert node.set_parameters([Parameter("speed_hz", value=4.0)])[0].successful
+    (result,) = node.set_parameters([Parameter("path", value="none")])
+    assert (result.successful, result.reason) == (False, "in place of none leave path empty")
+    assert dict(parameters.values) == {"speed_hz": 4.0, "colour": "red", "path": ""}
+
+
+def test_every_earlier_name_of_the_caption_node_is_followed_by_a_present_one() -> None:
+    present = {spec.name for spec in CAPTION_NODE_PARAMETERS}
+    assert not present & RENAMED_PARAMETERS.keys()
+    assert all(re.split(r"\W", now)[0] in present for now in RENAMED_PARAMETERS.values())
 
 
 def test_a_live_parameter_changes_and_its_owner_is_told(context: Context) -> None:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.needs_ros
 
 # Detections that are on their way are waited for, and a busy machine is no error.
 PATIENT = (
-    *RELIABLE_INPUT, "-p", "max_age_s:=0.0", "-p", "detection_wait:=10.0", "-p", "diagnostics_period_s:=0.1",
+    *RELIABLE_INPUT, "-p", "max_age_s:=0.0", "-p", "detection_wait_s:=10.0", "-p", "diagnostics_period_s:=0.1",
     "-p", "qos_overrides./detections.subscription.reliability:=reliable",
 )  # fmt: skip
 RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
@@ -98,11 +98,13 @@ def test_objects_of_the_topic_reach_the_caption_of_their_image(
         lambda: (s := latest(diagnostics)) and values(s)["captions with no detections"] == "1" and s, "diagnostics"
     )
     assert reported.level == DiagnosticStatus.WARN
-    assert "have no objects: the nearest detections are 1.000 s away, and detection_slop is 0.1" in reported.message
+    assert "have no objects: the nearest detections are 1.000 s away, and detection_slop_s is 0.1" in reported.message
     told = values(reported)
     assert told["captions with detections of their stamp"] == told["captions with detections nearby"] == "1"
     assert told["objects from"] == "/detections (smart_caption_ros/DetectedObjectArray)"
-    assert robot.set_parameter("/caption_node", "detection_slop", 1.5).successful
+    refused = robot.set_parameter("/caption_node", "detection_slop", 1.5)
+    assert (refused.successful, refused.reason) == (False, "parameter detection_slop is now detection_slop_s")
+    assert robot.set_parameter("/caption_node", "detection_slop_s", 1.5).successful
     detector.publish(at(12))  # farther from the image, and a sign that no more are to be waited for
     assert [each.class_name for each in ask(user, at(10)).objects] == ["cat"]
 
@@ -157,6 +159,13 @@ def test_an_own_detector_finds_the_objects_in_the_node(
     path = write_yolox(tmp_path / "tiny.onnx")
     robot.start(NODE, *PATIENT, "-p", f"detector:={path}", "-p", "threads:=1", "-p", "detector_min_score:=0.9")
     user = User(robot)
+    try:
+        from vision_msgs.msg import Detection2DArray
+    except ImportError:
+        published = None
+    else:
+        published = robot.listen(Detection2DArray, "/robot/caption/detections")
+        robot.wait_for(lambda: robot.node.count_publishers("/robot/caption/detections"), "publisher of detections")
     frame = squares(640, 640, (GREEN, (320, 160, 480, 320)), (BLUE, (0, 320, 320, 640)))
     header = at(1)
     user.publish_as_it_is(Image(header=header, **encode_image(frame)))
@@ -164,6 +173,11 @@ def test_an_own_detector_finds_the_objects_in_the_node(
     assert caption.status == Caption.STATUS_OK
     boxes = {(each.class_name, each.box.x1, each.box.y1, each.box.x2, each.box.y2) for each in caption.objects}
     assert {(GREEN, 320, 160, 480, 320), (BLUE, 0, 320, 320, 640)} <= boxes
+    if published is not None:
+        robot.wait_for(lambda: published, "detections")
+        assert published[0].header == header
+        classes = [each.results[0].hypothesis.class_id for each in published[0].detections]
+        assert classes == [each.class_name for each in caption.objects]
     assert caption.nouns, "every caption of the default bundle has a noun"
     assert caption.coverage.valid
     named = {caption.objects[noun.object_index].class_name for noun in caption.nouns if noun.object_index >= 0}

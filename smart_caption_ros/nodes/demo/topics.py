@@ -16,10 +16,10 @@ DETECTIONS_TOPIC = "/detections"
 def caption_node_arguments(plan: DemoPlan) -> list[str]:
     """Return ROS arguments with which the caption node answers every frame, however slow the machine is."""
     labelled_objects = [
-        *("-p", "prefer_detections:=true"),
+        *("-p", "objects_from:=topic"),
         *("-p", f"detection_type:={OWN_TYPE}"),
-        *("-p", "detection_slop:=0.0"),
-        *("-p", "detection_wait:=5.0"),
+        *("-p", "detection_slop_s:=0.0"),
+        *("-p", "detection_wait_s:=5.0"),
         *("-p", f"qos_overrides.{DETECTIONS_TOPIC}.subscription.reliability:=reliable"),
     ]
     return [
