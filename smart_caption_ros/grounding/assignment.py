@@ -75,7 +75,8 @@ class CoverageResult:
 
     def to_json(self) -> dict[str, Any]:
         """Convert to JSON values, as printed by ``smart-caption coverage score --json``."""
-        return asdict(self)
+        values = asdict(self)
+        return {"noun_coverage": values.pop("coverage"), **values}
 
 
 def best_assignment(profits: NDArray[np.floating]) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ from smart_caption_ros import captioning
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.imaging.image_messages import ImageMessageError, decode_compressed, decode_image
 from smart_caption_ros.msg import Caption
-from smart_caption_ros.nodes.evidence import Evidence, EvidenceCollector
+from smart_caption_ros.nodes.evidence import Evidence, EvidenceCollector, coverage_reason
 from smart_caption_ros.nodes.messages import message_without_text, to_message
 from smart_caption_ros.nodes.serialised_image import SerialisedImage
 from smart_caption_ros.text import shortened
@@ -157,7 +157,9 @@ def complete_answer(
                 camera=settings.camera,
                 min_confidence=settings.min_confidence,
                 grounding=evidence.grounding,
+                coverage_reason=coverage_reason(evidence),
             )
+            message.timing.detection_wait_ms = evidence.waited_s * 1000
         except Exception as error:
             evidence = None
             reason = f"the caption of this image cannot be published: {_description(error)}"

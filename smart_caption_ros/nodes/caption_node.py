@@ -16,6 +16,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from std_msgs.msg import Header
 from std_srvs.srv import SetBool
 
 from smart_caption_ros.captioning import Captioner
@@ -28,6 +29,7 @@ from smart_caption_ros.nodes.detection_input import DetectionInput
 from smart_caption_ros.nodes.diagnostics import DiagnosticsPublisher, NodeState, diagnostic_status
 from smart_caption_ros.nodes.image_input import ImageInput
 from smart_caption_ros.nodes.lifecycle import refuse_invalid_transitions, report_exceptions
+from smart_caption_ros.nodes.messages import message_without_text
 from smart_caption_ros.nodes.model_loading import LoadCaptioner, LoadCoverage, load_coverage, load_model
 from smart_caption_ros.nodes.node_statistics import Statistics
 from smart_caption_ros.nodes.object_source import uses_topic
@@ -287,9 +289,8 @@ class CaptionNode(LifecycleNode):
             )
             if self._lifecycle in ("unconfigured", "inactive"):
                 reason += ": activate it first"
-            response.caption = Caption(
-                camera=self._values["camera"], status=Caption.STATUS_ERROR, status_message=reason
-            )
+            camera = self._values["camera"]
+            response.caption = message_without_text(Caption.STATUS_ERROR, reason, Header(), camera=camera)
         return response
 
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:

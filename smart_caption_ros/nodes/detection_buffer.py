@@ -49,6 +49,15 @@ class DetectionBuffer:
             self._clearances += 1
             self._changed.notify_all()
 
+    def awaits(self, stamp_ns: int, frame_id: str) -> bool:
+        """Return whether there are detections of the camera of an image, all of them older than the image."""
+        with self._changed:
+            same_camera = self._of_camera(frame_id)
+        return bool(same_camera) and all(d.stamp_ns < stamp_ns for d in same_camera)
+
+    def _of_camera(self, frame_id: str) -> list[Detections]:
+        return [d for d in self._latest if not d.frame_id or not frame_id or d.frame_id == frame_id]
+
     def nearest(self, stamp_ns: int, frame_id: str, *, wait_s: float = 0.0) -> Detections | None:
         """Return the detections whose stamp is nearest to that of an image, or None where there are none.
 
@@ -64,7 +73,7 @@ class DetectionBuffer:
         with self._changed:
             clearances = self._clearances
             while True:
-                same_camera = [d for d in self._latest if not d.frame_id or not frame_id or d.frame_id == frame_id]
+                same_camera = self._of_camera(frame_id)
                 remaining_s = deadline_s - time.monotonic()
                 has_passed = any(d.stamp_ns >= stamp_ns for d in same_camera)
                 if has_passed or remaining_s <= 0 or clearances != self._clearances:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ from smart_caption_ros.captioning import Caption, DetectedObject
 from smart_caption_ros.detection.boxes import clip_boxes
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
+from smart_caption_ros.msg import Coverage
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer
 from smart_caption_ros.nodes.detection_messages import stamp_ns
 
@@ -36,6 +38,8 @@ class Evidence:
         grounding: nouns and coverage; None where coverage is off or failed.
         missing_reason: why no detections belong to the image; empty where some do, or where none were needed.
         coverage_error: why coverage failed; empty where it did not.
+        detections_late: whether the detections of the image may still be on their way.
+        waited_s: time waited for detections.
     """
 
     caption: Caption
@@ -43,6 +47,8 @@ class Evidence:
     grounding: Grounding | None = None
     missing_reason: str = ""
     coverage_error: str = ""
+    detections_late: bool = False
+    waited_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -80,21 +86,48 @@ class EvidenceCollector:
         if not self.uses_topic:
             return detected if self.has_detector else Evidence(caption, ObjectOrigin.NONE)
         from_topic = self._with_objects_of_topic(caption, header)
-        return detected if self.has_detector and from_topic.origin is ObjectOrigin.NONE else from_topic
+        if self.has_detector and from_topic.origin is ObjectOrigin.NONE:
+            return replace(detected, waited_s=from_topic.waited_s)
+        return from_topic
 
     def _with_objects_of_topic(self, caption: Caption, header: Header) -> Evidence:
         stamp = stamp_ns(header)
         if not stamp:
             return Evidence(caption, ObjectOrigin.NONE, missing_reason="the image has no stamp")
+        started_s = time.monotonic()
         found = self.detections.nearest(stamp, header.frame_id, wait_s=self.wait_s)
+        nothing = Evidence(
+            caption,
+            ObjectOrigin.NONE,
+            detections_late=self.detections.awaits(stamp, header.frame_id),
+            waited_s=time.monotonic() - started_s if self.wait_s else 0.0,
+        )
         if found is None:
-            return Evidence(caption, ObjectOrigin.NONE, missing_reason="there are no detections of this camera")
+            return replace(nothing, missing_reason="there are no detections of this camera")
         distance_s = abs(found.stamp_ns - stamp) / 1e9
         if distance_s > self.slop_s:
             reason = f"the nearest detections are {distance_s:.3f} s away, and detection_slop_s is {self.slop_s:g}"
-            return Evidence(caption, ObjectOrigin.NONE, missing_reason=reason)
+            return replace(nothing, missing_reason=reason)
         caption = replace(caption, objects=clip_to_image(found.objects, *caption.image_size))
-        return Evidence(caption, ObjectOrigin.NEAREST_STAMP if distance_s else ObjectOrigin.SAME_STAMP)
+        origin = ObjectOrigin.NEAREST_STAMP if distance_s else ObjectOrigin.SAME_STAMP
+        return Evidence(caption, origin, waited_s=nothing.waited_s)
+
+
+def coverage_reason(evidence: Evidence) -> tuple[int, str]:
+    """Return why something of the coverage was not measured, a constant of the message Coverage and a sentence."""
+    grounding = evidence.grounding
+    if evidence.coverage_error:
+        return Coverage.REASON_FAILED, evidence.coverage_error
+    if grounding is None:
+        return Coverage.REASON_DISABLED, "noun coverage is off or could not be loaded"
+    if grounding.coverage is not None:
+        return (Coverage.REASON_NONE, "") if grounding.nouns else (Coverage.REASON_NO_NOUNS, "the caption has no nouns")
+    if evidence.origin is not ObjectOrigin.NONE:
+        return Coverage.REASON_NO_OBJECTS, "the detector found no objects in the image"
+    if not evidence.missing_reason:
+        return Coverage.REASON_DISABLED, "objects_from is none"
+    reason = Coverage.REASON_DETECTIONS_LATE if evidence.detections_late else Coverage.REASON_NO_DETECTIONS
+    return reason, evidence.missing_reason
 
 
 def clip_to_image(objects: Sequence[DetectedObject], width: int, height: int) -> tuple[DetectedObject, ...]:

@@ -27,9 +27,6 @@ STATUS_NAMES = {
     Caption.STATUS_ERROR: "error",
 }
 
-NO_OBJECT = -1
-"""Object index of a noun that names no object."""
-
 _MS_PER_S = 1000.0
 
 
@@ -40,6 +37,7 @@ def to_message(
     camera: str,
     min_confidence: float,
     grounding: Grounding | None = None,
+    coverage_reason: tuple[int, str] = (Coverage.REASON_NONE, ""),
 ) -> Caption:
     """Convert a caption to a message and set its status.
 
@@ -49,11 +47,15 @@ def to_message(
         camera: name of the camera.
         min_confidence: captions below it get STATUS_LOW_CONFIDENCE.
         grounding: nouns and coverage of the caption; None where coverage is off.
+        coverage_reason: why something of the coverage was not measured, a constant of Coverage and a sentence.
     """
     status, status_message = _status_of(caption, min_confidence)
     timing = caption.timing
     return Caption(
+        format_version=Caption.FORMAT_VERSION,
         header=header,
+        image_width=caption.image_size[0],
+        image_height=caption.image_size[1],
         camera=camera,
         text=caption.text,
         words=[
@@ -70,7 +72,7 @@ def to_message(
             for o in caption.objects
         ],
         nouns=[_noun(each) for each in grounding.nouns] if grounding else [],
-        coverage=_coverage(grounding) if grounding else Coverage(),
+        coverage=_coverage(grounding, *coverage_reason),
         timing=CaptionTiming(
             preprocess_ms=timing.preprocess_s * _MS_PER_S,
             vision_ms=timing.vision_s * _MS_PER_S,
@@ -88,16 +90,19 @@ def to_message(
 
 def message_without_text(status: int, status_message: str, header: Header, *, camera: str) -> Caption:
     """Build the message for an image that was not captioned; `status_message` says why."""
-    return Caption(header=header, camera=camera, status=status, status_message=status_message)
+    coverage = Coverage(reason=Coverage.REASON_NOT_CAPTIONED, reason_message="the image was not captioned")
+    return Caption(
+        format_version=Caption.FORMAT_VERSION,
+        header=header,
+        camera=camera,
+        coverage=coverage,
+        status=status,
+        status_message=status_message,
+    )
 
 
-def from_message(message: Caption, image_size: tuple[int, int]) -> captioning.Caption:
-    """Convert a message to a caption, for programs that receive captions and draw them.
-
-    Args:
-        message: a message of the caption topic.
-        image_size: (width, height) of the source image in pixels, which the message does not contain.
-    """
+def from_message(message: Caption) -> captioning.Caption:
+    """Convert a message to a caption, for programs that receive captions and draw them."""
     timing = message.timing
     return captioning.Caption(
         text=message.text,
@@ -115,7 +120,7 @@ def from_message(message: Caption, image_size: tuple[int, int]) -> captioning.Ca
             total_s=timing.total_ms / _MS_PER_S,
             steps=timing.steps,
         ),
-        image_size=image_size,
+        image_size=(message.image_width, message.image_height),
         model=message.model,
         engine=message.engine,
     )
@@ -135,7 +140,7 @@ def grounding_of(message: Caption) -> Grounding:
             )
             for noun in message.nouns
         ),
-        coverage=coverage.coverage if coverage.valid else None,
+        coverage=coverage.noun_coverage if coverage.valid else None,
         noun_support=coverage.noun_support if coverage.valid and message.nouns else None,
         missed_classes=tuple(coverage.missed_classes),
         unsupported_nouns=tuple(coverage.unsupported_nouns),
@@ -149,17 +154,19 @@ def _noun(noun: GroundedNoun) -> GroundedNounMessage:
         noun=noun.text,
         lemma=noun.lemma,
         word_index=noun.word_index,
-        object_index=NO_OBJECT if noun.object_index is None else noun.object_index,
+        object_index=GroundedNounMessage.NO_OBJECT if noun.object_index is None else noun.object_index,
         similarity=noun.similarity,
     )
 
 
-def _coverage(grounding: Grounding) -> Coverage:
-    if grounding.coverage is None:
-        return Coverage()
+def _coverage(grounding: Grounding | None, reason: int, reason_message: str) -> Coverage:
+    if grounding is None or grounding.coverage is None:
+        return Coverage(reason=reason, reason_message=reason_message)
     return Coverage(
         valid=True,
-        coverage=grounding.coverage,
+        reason=reason,
+        reason_message=reason_message,
+        noun_coverage=grounding.coverage,
         noun_support=grounding.noun_support or 0.0,
         missed_classes=list(grounding.missed_classes),
         unsupported_nouns=list(grounding.unsupported_nouns),

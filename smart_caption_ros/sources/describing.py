@@ -164,7 +164,7 @@ def to_json(described: DescribedFrame) -> dict[str, Any]:
 
 def _coverage(grounding: Grounding) -> dict[str, Any]:
     return {
-        "coverage": _number(grounding.coverage),
+        "noun_coverage": _number(grounding.coverage),
         "noun_support": _number(grounding.noun_support),
         "missed_classes": list(grounding.missed_classes),
         "unsupported_nouns": list(grounding.unsupported_nouns),

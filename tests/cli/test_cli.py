@@ -332,14 +332,14 @@ def test_a_detector_adds_objects_nouns_and_coverage(monkeypatch: pytest.MonkeyPa
         assert words[noun["word_index"]] == noun["noun"].split()[0]
         assert (noun["object_index"] is None) == (noun["similarity"] == 0)
     assert list(record["coverage"]) == [
-        "coverage", "noun_support", "missed_classes", "unsupported_nouns", "out_of_vocabulary_nouns",
+        "noun_coverage", "noun_support", "missed_classes", "unsupported_nouns", "out_of_vocabulary_nouns",
     ]  # fmt: skip
-    assert 0 <= record["coverage"]["coverage"] <= 1
+    assert 0 <= record["coverage"]["noun_coverage"] <= 1
     assert record["timing_ms"]["coverage"] > 0
     assert (tmp_path / "out" / "a.png").is_file()
     spoken = run("describe", tmp_path / "a.png", "--detector", detector)
     assert "dog" in spoken.output
-    assert f"coverage {record['coverage']['coverage']:.2f}" in spoken.output
+    assert f"coverage {record['coverage']['noun_coverage']:.2f}" in spoken.output
 
 
 @pytest.mark.parametrize(("content", "sentence"), [(None, "there is no such detector"), (b"?", "cannot be loaded")])
@@ -527,12 +527,12 @@ def test_coverage_of_a_caption_is_printed_as_a_table() -> None:
 
 def test_coverage_as_json_has_every_figure() -> None:
     record = json.loads(run("coverage", "score", "--caption", "a dog", "--classes", "dog,dog,cup", "--json").stdout)
-    assert (record["coverage"], record["noun_support"], record["classes"]) == (0.5, 1.0, ["dog", "cup"])
+    assert (record["noun_coverage"], record["noun_support"], record["classes"]) == (0.5, 1.0, ["dog", "cup"])
     assert record["matches"][0]["noun"]["lemma"] == "dog"
     counted = run(
         "coverage", "score", "--caption", "a dog", "--classes", "dog,dog,cup", "--json", "--class-counts"
     ).stdout
-    assert json.loads(counted)["coverage"] == pytest.approx(1 / 3)
+    assert json.loads(counted)["noun_coverage"] == pytest.approx(1 / 3)
 
 
 def test_coverage_of_nothing_is_undefined() -> None:

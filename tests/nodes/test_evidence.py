@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from builtin_interfaces.msg import Time
+from smart_caption_ros.msg import Coverage
 from std_msgs.msg import Header
 
 from smart_caption_ros.captioning import Caption, DetectedObject
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
-from smart_caption_ros.nodes.evidence import EvidenceCollector, ObjectOrigin, clip_to_image
-from tests.nodes.fake_captioner import FakeCoverage, shade_caption
+from smart_caption_ros.nodes.evidence import EvidenceCollector, ObjectOrigin, clip_to_image, coverage_reason
+from tests.nodes.fake_captioner import BREAKS_COVERAGE, FakeCoverage, shade_caption
 
 pytestmark = pytest.mark.needs_ros
 
@@ -95,6 +96,57 @@ def test_beside_the_topic_the_own_detector_stands_in_for_what_it_lacks(stamp_ns:
     assert [each.class_name for each in evidence.caption.objects] == ["shade" if stamp_ns == 5 * SECOND else "wall"]
     assert evidence.origin is (ObjectOrigin.SAME_STAMP if stamp_ns == 5 * SECOND else ObjectOrigin.DETECTOR)
     assert not evidence.missing_reason
+
+
+@pytest.mark.parametrize(
+    ("shade", "stamp_ns", "changes", "reason", "sentence"),
+    [
+        (9, 5 * SECOND, {}, Coverage.REASON_NONE, ""),
+        (0, 5 * SECOND, {}, Coverage.REASON_NO_NOUNS, "the caption has no nouns"),
+        (
+            BREAKS_COVERAGE,
+            5 * SECOND,
+            {},
+            Coverage.REASON_FAILED,
+            "coverage failed: RuntimeError: the dictionary is on fire",
+        ),
+        (9, 5 * SECOND, {"coverage": None}, Coverage.REASON_DISABLED, "noun coverage is off or could not be loaded"),
+        (9, 5 * SECOND, {"uses_topic": False}, Coverage.REASON_DISABLED, "objects_from is none"),
+        (9, 0, {}, Coverage.REASON_NO_DETECTIONS, "the image has no stamp"),
+        (
+            9,
+            4 * SECOND,
+            {},
+            Coverage.REASON_NO_DETECTIONS,
+            "the nearest detections are 1.000 s away, and detection_slop_s is 0.1",
+        ),
+        (
+            9,
+            6 * SECOND,
+            {},
+            Coverage.REASON_DETECTIONS_LATE,
+            "the nearest detections are 1.000 s away, and detection_slop_s is 0.1",
+        ),
+        (
+            9,
+            5 * SECOND,
+            {"uses_topic": False, "has_detector": True},
+            Coverage.REASON_NO_OBJECTS,
+            "the detector found no objects in the image",
+        ),
+    ],
+)
+def test_the_reason_says_why_coverage_was_not_measured(
+    shade: int, stamp_ns: int, changes: dict[str, Any], reason: int, sentence: str
+) -> None:
+    spoken = Caption(**{**vars(shade_caption(shade, 64, 48)), "objects": ()})
+    evidence = collector(5 * SECOND, **changes).collect(spoken, header(stamp_ns))
+    assert coverage_reason(evidence) == (reason, sentence)
+
+
+def test_the_time_waited_for_detections_is_measured() -> None:
+    assert collector(5 * SECOND).collect(caption(), header(6 * SECOND)).waited_s == 0
+    assert 0.05 <= collector(5 * SECOND, wait_s=0.05).collect(caption(), header(6 * SECOND)).waited_s < 30
 
 
 def test_without_topic_and_detector_there_are_no_objects_and_none_are_missed() -> None:

@@ -12,6 +12,7 @@ pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built m
 
 from builtin_interfaces.msg import Time
 from smart_caption_ros.msg import Caption as CaptionMessage
+from smart_caption_ros.msg import Coverage
 from std_msgs.msg import Header
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, Timing, Word
@@ -85,7 +86,11 @@ def test_without_objects_the_nouns_are_there_and_the_coverage_is_not_valid() -> 
     grounding = Grounding(nouns, None, 0.0, (), ("dog",), (), 0.001)
     message = to_message(shade_caption(9, 64, 48), HEADER, camera="", min_confidence=0.0, grounding=grounding)
     assert (message.nouns[0].noun, message.nouns[0].object_index) == ("dogs", -1)
-    assert (message.coverage.valid, message.coverage.coverage, message.coverage.unsupported_nouns) == (False, 0.0, [])
+    assert (message.coverage.valid, message.coverage.noun_coverage, message.coverage.unsupported_nouns) == (
+        False,
+        0.0,
+        [],
+    )
     assert message.timing.coverage_ms == pytest.approx(1)
     assert grounding_of(message).coverage is None
 
@@ -93,7 +98,7 @@ def test_without_objects_the_nouns_are_there_and_the_coverage_is_not_valid() -> 
 @given(captions)
 def test_a_caption_comes_back_from_its_message(caption: Caption) -> None:
     message = to_message(caption, HEADER, camera="left", min_confidence=0.0)
-    back = from_message(message, caption.image_size)
+    back = from_message(message)
     assert {**vars(back), "timing": None} == {**vars(caption), "timing": None}
     assert vars(back.timing) == pytest.approx(vars(caption.timing), abs=1e-3)
 
@@ -102,6 +107,8 @@ def test_the_header_and_the_camera_go_into_the_message() -> None:
     message = to_message(shade_caption(9, 64, 48), HEADER, camera="left", min_confidence=0.0)
     assert message.header == HEADER
     assert message.camera == "left"
+    assert (message.image_width, message.image_height) == (64, 48)
+    assert message.format_version == CaptionMessage.FORMAT_VERSION
 
 
 def test_times_are_milliseconds_in_the_message() -> None:
@@ -142,7 +149,8 @@ def test_an_message_without_text_says_why() -> None:
     message = message_without_text(CaptionMessage.STATUS_STALE, "too old", HEADER, camera="left")
     assert (message.header, message.camera, message.status) == (HEADER, "left", CaptionMessage.STATUS_STALE)
     assert (message.status_message, message.text, len(message.words)) == ("too old", "", 0)
-    assert not message.coverage.valid
+    assert (message.coverage.valid, message.coverage.reason) == (False, Coverage.REASON_NOT_CAPTIONED)
+    assert message.format_version == CaptionMessage.FORMAT_VERSION
 
 
 def test_every_status_has_a_name() -> None:

@@ -125,7 +125,7 @@ class DemoListener:
         image_bgr = decode_image(self._images.pop(stamp))
         self.answered[index] = message
         self._print(name, message, latency_ms)
-        caption, grounding = from_message(message, (image_bgr.shape[1], image_bgr.shape[0])), grounding_of(message)
+        caption, grounding = from_message(message), grounding_of(message)
         record = {
             **to_json(DescribedFrame(self._plan.address(index), caption=caption, grounding=grounding)),
             "stamp": f"{stamp // 10**9}.{stamp % 10**9:09d}",
@@ -140,7 +140,7 @@ class DemoListener:
             outcome = f"[bold]{escape(message.text)}[/bold]"
         else:
             outcome = f"[red]{STATUS_NAMES[message.status]}: {escape(message.status_message)}[/red]"
-        coverage = f"coverage {message.coverage.coverage:.2f}   " if message.coverage.valid else ""
+        coverage = f"coverage {message.coverage.noun_coverage:.2f}   " if message.coverage.valid else ""
         self._console.print(
             f"{escape(name):<16} {outcome}   [dim]score {message.score:.2f}   "
             f"confidence {message.confidence:.2f}   {coverage}latency {latency_ms:.0f} ms[/dim]"
