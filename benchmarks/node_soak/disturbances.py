@@ -26,8 +26,8 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "diagnostics_period_s": (0.1, 0.5, 1.0),
     "image_timeout_s": (5.0, 0.5),
     "work_timeout_s": (10.0, 0.1),
-    "detection_slop": (0.1, 0.0),
-    "detection_wait": (0.0, 0.05),
+    "detection_slop_s": (0.1, 0.0),
+    "detection_wait_s": (0.0, 0.05),
 }
 _TRANSPORTS = ("raw", "compressed", "auto")
 _REFUSED: dict[str, Any] = {

@@ -10,8 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.lifecycle import LifecycleNode
-from rclpy.publisher import Publisher
+from rclpy.lifecycle import LifecycleNode, LifecyclePublisher
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import CompressedImage, Image
@@ -66,7 +65,7 @@ class Outputs:
         self._text = self._publisher(String, f"{self.topic}/text", depth=10)
         self._overlay = self._publisher(Image, f"{self.topic}/image", depth=1)
         self._overlay_jpeg = self._publisher(CompressedImage, f"{self.topic}/image/compressed", depth=1)
-        self._detections: Publisher | None = None
+        self._detections: LifecyclePublisher | None = None
         if vision_msgs is not None:
             self._detections = self._publisher(vision_msgs.Detection2DArray, f"{self.topic}/detections", depth=10)
 
@@ -114,7 +113,7 @@ class Outputs:
         self._undrawn.clear()
         self._thread.shutdown()
 
-    def _publisher(self, kind: type, topic: str, *, depth: int) -> Publisher:
+    def _publisher(self, kind: type, topic: str, *, depth: int) -> LifecyclePublisher:
         return self._node.create_lifecycle_publisher(
             kind,
             topic,
