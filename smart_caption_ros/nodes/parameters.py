@@ -19,7 +19,7 @@ from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from smart_caption_ros.nodes.ros_versions import add_parameter_callbacks, add_pre_set_parameters_callback
+from smart_caption_ros.nodes.ros_versions import add_parameter_callbacks, call_before_lookup
 
 
 class Changes(enum.Enum):
@@ -154,7 +154,7 @@ class Parameters:
             spec.name: node.declare_parameter(spec.name, spec.default, spec.descriptor()).value for spec in table
         }
         if renamed:
-            add_pre_set_parameters_callback(node, self._refuse_renamed)
+            call_before_lookup(node, self._refuse_renamed)
         add_parameter_callbacks(node, self._check, self._apply)
 
     @property

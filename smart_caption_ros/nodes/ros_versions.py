@@ -14,10 +14,10 @@ except ImportError:  # Humble
 if TYPE_CHECKING:
     from rclpy.node import Node
 
-__all__ = ["EventHandler", "SubscriptionEventCallbacks", "add_parameter_callbacks", "add_pre_set_parameters_callback"]
+__all__ = ["EventHandler", "SubscriptionEventCallbacks", "add_parameter_callbacks", "call_before_lookup"]
 
 
-def add_pre_set_parameters_callback(node: Node, callback: Callable[[list[Any]], list[Any]]) -> None:
+def call_before_lookup(node: Node, callback: Callable[[list[Any]], list[Any]]) -> None:
     """Call a function before parameters of a node are looked up; Humble has no such callback and never calls it."""
     if hasattr(node, "add_pre_set_parameters_callback"):
         node.add_pre_set_parameters_callback(callback)
