@@ -22,6 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+from smart_caption_ros.nodes.allocator import keep_freed_memory
 from smart_caption_ros.nodes.signals import EndSignals
 
 _POLL_S = 0.05  # longest delay until a signal is handled
@@ -76,6 +77,7 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
 def _run(name: str, make_node: Callable[[], RunnableNode], argv: list[str]) -> int:
     """Run a node with a command line that has only ROS arguments."""
     logging.basicConfig(level=logging.WARNING, format=f"{name}: %(message)s")
+    keep_freed_memory()
     # Shared memory with room for images, for nodes that no launch file starts.
     os.environ.setdefault(PROFILE_VARIABLE, str(config_file(FAST_DDS_PROFILE)))
     _choose_log_folder(name)

@@ -8,8 +8,6 @@ as well, because every message wakes an executor that waits for them, repeatedly
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -27,8 +25,6 @@ from smart_caption_ros.nodes.ros_versions import EventHandler
 
 _POLL_S = 0.5  # longest delay until the thread notices that the context was shut down
 _PAUSE_AFTER_ERROR_S = 0.1  # an error that repeats must not occupy a core
-_KEPT_BYTES = 32 * 1024 * 1024
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # parameters of mallopt, from glibc's malloc.h
 
 
 class ExecutorBypassGroup(MutuallyExclusiveCallbackGroup):
@@ -55,7 +51,6 @@ class SubscriptionReader:
         self._context, self._subscription, self._on_error = node.context, subscription, on_error
         self._wake, self._closed = GuardCondition(None, None, context=node.context), threading.Event()
         self._beat_s = time.monotonic()
-        _keep_freed_memory()
         self._thread = threading.Thread(target=self._run, name="images", daemon=True)
         self._thread.start()
 
@@ -122,16 +117,3 @@ class SubscriptionReader:
             callback(argument)
         except Exception as error:  # one message must not end the thread
             self._on_error(error)
-
-
-def _keep_freed_memory() -> None:
-    """Let glibc keep up to 32 MiB of freed memory for the next image.
-
-    By default glibc returns a large block to the system after every image, and the page faults of the next allocation
-    take longer than copying the image.
-    """
-    if sys.platform == "linux":
-        libc = ctypes.CDLL(None)
-        if hasattr(libc, "mallopt"):  # specific to glibc
-            libc.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
-            libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)

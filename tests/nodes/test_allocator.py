@@ -1,0 +1,43 @@
+"""Memory that a node's process frees: it is kept once, not for every thread."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+# Threads that allocate at once, as those of repeated activations do, have a heap each by default.
+PROGRAM = """
+import sys, threading
+import numpy as np
+if sys.argv[1] == "kept":
+    from smart_caption_ros.nodes.allocator import keep_freed_memory
+    keep_freed_memory()
+
+def private_mb():
+    with open("/proc/self/smaps_rollup") as lines:
+        return sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty")) / 1000
+
+def work(together):
+    blocks = [np.ones(2**17) for _ in range(20)]  # 1 MiB each
+    together.wait()
+    del blocks[:]
+    together.wait()
+
+before = private_mb()
+together = threading.Barrier(8)
+threads = [threading.Thread(target=work, args=(together,)) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(private_mb() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is specific to glibc")
+def test_eight_threads_keep_no_more_freed_memory_than_one() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, "kept"], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 40
