@@ -172,10 +172,12 @@ class CoverageTally:
         if result is None:
             return
         matches = {match.class_index: match for match in result.matches}
+        # By object, not by class: with `class_counts` one of two chairs may be named and the other one missed.
+        named = {match.class_index for match in result.support}
         for index, name in zip(result.class_indices, result.classes, strict=True):
             match = matches.get(index)
             self._classes.setdefault(name, _Mean()).add(match.similarity if match else 0.0)
-            if name not in result.missed_classes:
+            if index in named:
                 self._named[name] = self._named.get(name, 0) + 1
             elif match:
                 self._near_misses.setdefault((name, match.noun.lemma), _Mean()).add(match.similarity)

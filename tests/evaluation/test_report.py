@@ -1,7 +1,7 @@
 """The figures of a benchmark against their definition, written out again without running sums."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import pytest
@@ -89,6 +89,15 @@ def test_classes_and_near_misses_add_up_to_the_assignments(
         assert (near.frames, near.similarity) == (len(pairs), pytest.approx(fmean(pairs)))
     missed = [each.missed for each in report.classes]
     assert missed == sorted(missed, reverse=True)
+
+
+def test_a_class_is_no_near_miss_of_itself_where_one_of_its_objects_is_named(coverage: NounCoverage) -> None:
+    counting = NounCoverage(coverage.finder, coverage.vectors, replace(coverage.options, class_counts=True))
+    tally = CoverageTally(counting)
+    tally.add("000000", "a chair next to a table", [Thing("chair", 0.3), Thing("chair", 0.2)])
+    report = tally.report()
+    assert [(each.class_name, each.frames, each.named) for each in report.classes] == [("chair", 2, 1)]
+    assert [(each.class_name, each.noun) for each in report.near_misses] == [("chair", "table")]
 
 
 def test_an_object_as_large_as_the_threshold_is_not_above_it(coverage: NounCoverage) -> None:
