@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from lightning_fabric.utilities import move_data_to_device
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from benchmarks.published_reward import PublishedCiderD
 from benchmarks.torch_decoders import PublishedStyle
@@ -138,7 +138,7 @@ class PublishedTraining:
             StopIteration: there is no further batch.
         """
         images, read = next(batches)
-        visual = self._inputs.visual(move_data_to_device(read, self._device))
+        visual = self._inputs.visual(tree_map_only(Tensor, lambda tensor: tensor.to(self._device), read))
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bf16):
             found = published_search(self.decoder, visual, self._phase.beam_size, self._max_words)
         rewards = torch.from_numpy(self._reward.score(images, found.words.cpu().numpy()))

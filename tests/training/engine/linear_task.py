@@ -55,7 +55,10 @@ class LinearTask:
     def begin_phase(self, phase: int) -> None:
         pass
 
-    def begin_epoch(self, random: np.random.Generator) -> np.ndarray:
+    def end_phase(self) -> None:
+        pass
+
+    def begin_epoch(self, epoch: int, random: np.random.Generator) -> np.ndarray:
         return np.arange(IMAGES)
 
     def loss_weights(self, images: np.ndarray) -> np.ndarray:

@@ -40,7 +40,7 @@ def experiment(folder: Path, *phases: dict[str, object], **changes: object) -> P
     folder.mkdir(exist_ok=True)
     model = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.0}
     evaluation = {"images_per_batch": 3, "beam_size": 2}
-    changes = {"model": model, "evaluation": evaluation, **changes}
+    changes = {"model": model, "seed": 2, "evaluation": evaluation, **changes}
     return write_config(folder / "config.yaml", phases=list(phases), **changes)
 
 
