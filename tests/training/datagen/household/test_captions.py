@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.training.datagen.household.captioned_frames import CaptionedFrame, captioned_frames
@@ -21,9 +21,12 @@ ROOM_NOUNS = re.compile(
     r"(a|the) (view of a )?(kitchen|living room|bedroom|home office|office|study|dining room|bathroom)\b(?! counter)"
 )
 NUMERALS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+# A form before another one is an adjective: "two glass bottles".
+COUNTED = re.compile(rf"\b({'|'.join(NUMERALS)}) (?:\w+ )??({FORMS})\b(?! (?:{FORMS})\b)")
 
 
 @settings(max_examples=6)
+@example(number=10, seed=91)
 @given(number=st.integers(0, 11), seed=st.integers(0, 1000))
 def test_captions_are_true_and_well_formed(number: int, seed: int) -> None:
     for frame in captioned_frames(number, seed):
@@ -58,7 +61,7 @@ def assert_frame_has_five_different_sentences(frame: CaptionedFrame) -> None:
 def assert_counts_are_those_of_the_visible_objects(frame: CaptionedFrame) -> None:
     visible = [frame.scene.object_by_id(number).mesh.noun for number in frame.extents]
     for caption in frame.captions:
-        for numeral, form in re.findall(rf"\b({'|'.join(NUMERALS)}) (?:\w+ )??({FORMS})\b", caption.lower()):
+        for numeral, form in re.findall(COUNTED, caption.lower()):
             assert visible.count(NOUN_OF[form]) >= NUMERALS[numeral], caption
 
 
