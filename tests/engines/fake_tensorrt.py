@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import itertools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,7 @@ class FakeGpu:
         self.name, self.can_capture = name, can_capture
         self.memory: dict[int, Any] = {}
         self.streams: dict[int, list[Callable[[], None]] | None] = {}
+        self.stream_handles = itertools.count(1000)  # a handle is never given out twice
         self.warmed_up: set[int] = set()
         self.replays = 0
 
@@ -78,7 +80,7 @@ class FakeGpu:
             return (ok,)
 
         def make_stream(flags: int) -> tuple[Status, int]:
-            stream = 1000 + len(self.streams)
+            stream = next(self.stream_handles)
             self.streams[stream] = None
             return ok, stream
 

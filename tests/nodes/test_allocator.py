@@ -40,4 +40,5 @@ print(private_mb() - before)
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is specific to glibc")
 def test_eight_threads_keep_no_more_freed_memory_than_one() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM, "kept"], capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 40
+    # One heap keeps 32 MiB and the unused part of a few blocks; a heap for each of eight threads would keep 160 MiB.
+    assert float(done.stdout) < 80
