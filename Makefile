@@ -1,4 +1,4 @@
-# make demo, test, lint, platforms: the first call of any of them creates the virtual environment.
+# make demo, test, lint, docs, platforms: the first call of any of them creates the virtual environment.
 
 PYTHON ?= $(or $(shell command -v python3.11),python3)
 VENV ?= .venv
@@ -15,7 +15,7 @@ SOURCES := CMakeLists.txt package.xml pyproject.toml setup.py \
 # The virtual environment is a ROS prefix; unset the variables of a ROS prefix that the shell has sourced.
 unexport AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
-.PHONY: help demo test lint platforms clean
+.PHONY: help demo test lint docs platforms clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo 'make demo SOURCE=PATH     the same for a picture, a folder, sequences, a video or a ROS bag'
 	@echo 'make test                 run the tests in JOBS processes (PYTEST_ARGS="-k name" to choose some)'
 	@echo 'make lint                 check style and types'
+	@echo 'make docs                 write the parameter tables of the documentation'
 	@echo 'make platforms            run the robot side tests with the versions of Ubuntu 22.04 and 24.04'
 	@echo 'make clean                remove the virtual environment and what was built'
 
@@ -36,6 +37,9 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.test
+	$(BIN)/python -m smart_caption_ros.nodes.parameter_documentation docs/running_on_a_robot.md
 
 platforms:
 	.ci/platforms

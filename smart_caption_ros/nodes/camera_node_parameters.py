@@ -9,6 +9,7 @@ CAMERA_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "What to publish: an image, a folder of images, sequences in the ACVR layout, a video file, a ROS 2 bag, the "
         "index of a webcam, or sample:household, the sequences in this package.",
         Changes.ONLY_AT_START,
+        names_file=True,
     ),
     ParameterSpec(
         "every",

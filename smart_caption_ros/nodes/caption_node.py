@@ -22,7 +22,11 @@ from std_srvs.srv import SetBool
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import ImageMessage
-from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS, RENAMED_PARAMETERS
+from smart_caption_ros.nodes.caption_node_parameters import (
+    CAPTION_NODE_PARAMETERS,
+    CAPTION_NODE_RULES,
+    RENAMED_PARAMETERS,
+)
 from smart_caption_ros.nodes.caption_worker import CaptionWorker, InterruptedWorkError, ReceivedImage
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
 from smart_caption_ros.nodes.detection_input import DetectionInput
@@ -86,6 +90,7 @@ class CaptionNode(LifecycleNode):
             self,
             CAPTION_NODE_PARAMETERS,
             renamed=RENAMED_PARAMETERS,
+            rules=CAPTION_NODE_RULES,
             is_configured=lambda: self._lifecycle != "unconfigured",
             on_change=self._on_parameters_changed,
         )

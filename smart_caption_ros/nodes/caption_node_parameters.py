@@ -3,8 +3,8 @@
 from smart_caption_ros.engines import ENGINE_NAMES
 from smart_caption_ros.imaging.encoded_images import HIGHEST_MAX_PIXELS, MAX_PIXELS
 from smart_caption_ros.nodes.detection_input import AUTO, DETECTION_TYPES
-from smart_caption_ros.nodes.object_source import ObjectSource
-from smart_caption_ros.nodes.parameters import Changes, ParameterSpec
+from smart_caption_ros.nodes.object_source import ObjectSource, missing_detector
+from smart_caption_ros.nodes.parameters import ALLOW_FILE_CHANGES, Changes, ParameterSpec
 
 RENAMED_PARAMETERS = {
     "detection_slop": "detection_slop_s",
@@ -21,10 +21,18 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         Changes.ONLY_AT_START,
     ),
     ParameterSpec(
+        ALLOW_FILE_CHANGES,
+        False,
+        "Let the parameters that name files change while the node is unconfigured; false fixes them at the start, so "
+        "that no other node makes this one read files.",
+        Changes.ONLY_AT_START,
+    ),
+    ParameterSpec(
         "bundle",
         "",
         "Folder of the bundle to load; empty loads the default bundle of this package.",
         Changes.WHILE_UNCONFIGURED,
+        names_file=True,
     ),
     ParameterSpec(
         "engine",
@@ -55,6 +63,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "",
         "ONNX file of an object detector, for objects_from auto and detector; empty for none.",
         Changes.WHILE_UNCONFIGURED,
+        names_file=True,
         refused={
             "none": "detector is now the path of a file alone: in place of none set objects_from to topic or none"
         },
@@ -81,6 +90,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "File with one class name per line, for numeric class ids on the detections topic; empty uses the 80 classes "
         "of COCO.",
         Changes.WHILE_UNCONFIGURED,
+        names_file=True,
     ),
     ParameterSpec(
         "coverage",
@@ -93,6 +103,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "",
         "Name or folder of the spaCy pipeline that finds the nouns; empty uses the one in this package.",
         Changes.WHILE_UNCONFIGURED,
+        names_file=True,
     ),
     ParameterSpec(
         "word_vectors",
@@ -100,12 +111,14 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "GloVe text file with the word vectors that nouns and classes are compared by; empty uses the table in this "
         "package.",
         Changes.WHILE_UNCONFIGURED,
+        names_file=True,
     ),
     ParameterSpec(
         "synonyms",
         "",
         "List of synonyms in the format published with CHAIR, each of which counts as its class; empty uses none.",
         Changes.WHILE_UNCONFIGURED,
+        names_file=True,
     ),
     ParameterSpec(
         "image_transport",
@@ -203,3 +216,6 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         maximum=100,
     ),
 )
+
+CAPTION_NODE_RULES = (missing_detector,)
+"""Judge the parameters of the caption node together."""

@@ -31,17 +31,18 @@ def uses_topic(values: Mapping[str, Any]) -> bool:
     return chosen_source(values) in (ObjectSource.AUTO, ObjectSource.TOPIC)
 
 
-def detector_to_load(values: Mapping[str, Any]) -> Path | None:
-    """Return the `detector` argument of :meth:`Captioner.from_bundle`.
+def missing_detector(values: Mapping[str, Any]) -> str | None:
+    """Return one sentence if `objects_from` is detector but no detector is named, else None."""
+    if chosen_source(values) is ObjectSource.DETECTOR and not values["detector"]:
+        return "objects_from is detector: name an ONNX file in the parameter detector, in the same request or before"
+    return None
 
-    Raises:
-        ValueError: `objects_from` is detector, but no detector is named; one sentence.
-    """
+
+def detector_to_load(values: Mapping[str, Any]) -> Path | None:
+    """Return the `detector` argument of :meth:`Captioner.from_bundle`; see :func:`missing_detector`."""
     source = chosen_source(values)
     if source in (ObjectSource.TOPIC, ObjectSource.NONE):
         return Path(NO_DETECTOR)
     if source is not ObjectSource.DETECTOR:
         return None
-    if not values["detector"]:
-        raise ValueError("objects_from is detector: name an ONNX file in the parameter detector")
     return Path(values["detector"]).expanduser()

@@ -2,7 +2,7 @@
 
 Each node has one table of :class:`ParameterSpec`, in `caption_node_parameters.py` and `camera_node_parameters.py`. The
 descriptors of `ros2 param describe`, the checks of new values, the parameter files in `config/` and the tables in
-`docs/running_on_a_robot.md` follow these tables; tests compare them.
+`docs/running_on_a_robot.md`, which `parameter_documentation.py` writes, follow these tables; tests compare them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,16 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.ros_versions import add_parameter_callbacks, call_before_lookup
+from smart_caption_ros.text import shortened
+
+MAX_STRING = 1024
+"""Maximum length of a parameter that is a string: it is repeated in messages, diagnostics and logs."""
+
+ALLOW_FILE_CHANGES = "allow_file_changes"
+"""Parameter of a node without which those that name files change only at its start."""
+
+Rule = Callable[[Mapping[str, Any]], str | None]
+"""Judges all values of a node together; returns one sentence that says what is wrong, or None."""
 
 
 class Changes(enum.Enum):
@@ -29,6 +39,8 @@ class Changes(enum.Enum):
     WHILE_UNCONFIGURED = "while unconfigured"
     ANY_TIME = "at any time"
 
+
+_MAX_REASON = 1000
 
 _TYPE_NAMES = {
     bool: "true or false",
@@ -49,7 +61,9 @@ class ParameterSpec:
         changes: when its value may change.
         minimum: smallest allowed number.
         maximum: largest allowed number.
-        choices: allowed strings; None allows any.
+        choices: allowed strings; None allows any of at most :data:`MAX_STRING` characters.
+        names_file: whether the node reads the file or folder of this name; such a parameter changes only at the start,
+            unless `allow_file_changes` is set.
         refused: values of an earlier version that are refused, each with a sentence that names its replacement.
     """
 
@@ -60,12 +74,20 @@ class ParameterSpec:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] | None = None
+    names_file: bool = False
     refused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def changes_when(self) -> str:
+        """When the value may change, for `ros2 param describe` and the documentation."""
+        if self.names_file and self.changes is not Changes.ONLY_AT_START:
+            return f"{self.changes.value}, with {ALLOW_FILE_CHANGES}"
+        return self.changes.value
 
     def descriptor(self) -> ParameterDescriptor:
         """Build the descriptor that `ros2 param describe` shows, with the range that rclpy enforces."""
         descriptor = ParameterDescriptor(description=self.description, read_only=self.changes is Changes.ONLY_AT_START)
-        constraints = [f"Changes {self.changes.value}."]
+        constraints = [f"Changes {self.changes_when}."]
         if self.choices is not None:
             constraints.insert(0, f"One of: {', '.join(self.choices)}.")
         descriptor.additional_constraints = " ".join(constraints)
@@ -81,11 +103,13 @@ class ParameterSpec:
     def error_in(self, value: object) -> str | None:
         """Return one sentence that says what is wrong with a value, or None for a valid value."""
         if type(value) is not type(self.default):
-            return f"{self.name} must be {_TYPE_NAMES[type(self.default)]}, not {value!r}"
+            return f"{self.name} must be {_TYPE_NAMES[type(self.default)]}, not {shortened(repr(value))}"
         if isinstance(value, str) and value in self.refused:
             return self.refused[value]
         if self.choices is not None and value not in self.choices:
-            return f"{self.name} must be one of {', '.join(self.choices)}, not {value!r}"
+            return f"{self.name} must be one of {', '.join(self.choices)}, not {shortened(repr(value))}"
+        if isinstance(value, str) and len(value) > MAX_STRING:
+            return f"{self.name} must have at most {MAX_STRING} characters, not {len(value)}"
         if isinstance(value, float) and not math.isfinite(value):
             return f"{self.name} must be a finite number, not {value}"
         if (
@@ -121,6 +145,7 @@ class Parameters:
         table: Sequence[ParameterSpec],
         *,
         renamed: Mapping[str, str] = MappingProxyType({}),
+        rules: Sequence[Rule] = (),
         is_configured: Callable[[], bool] = lambda: False,
         on_change: Callable[[set[str]], None] = lambda names: None,
     ) -> None:
@@ -130,14 +155,17 @@ class Parameters:
             node: the node that owns them; overrides from files and the command line apply.
             table: the parameters.
             renamed: names of an earlier version, each with its present name and how the value changes.
+            rules: judge the values together, at the start and at every change.
             is_configured: returns True while parameters that change only while unconfigured are fixed.
             on_change: called with the names of the changed parameters, after `values` has the new values.
 
         Raises:
-            ValueError: one or more overrides are invalid, or have a name of an earlier version; one sentence.
+            ValueError: one or more overrides are invalid, contradict each other, or have a name of an earlier version;
+                one sentence.
         """
         self._specs = {spec.name: spec for spec in table}
         self._renamed = renamed
+        self._rules = rules
         self._is_configured = is_configured
         self._on_change = on_change
         # rclpy has no public access to overrides before they are declared. They are checked here because rclpy's own
@@ -148,6 +176,9 @@ class Parameters:
                 node.get_logger().warning(f"there is no parameter {name}: its value is not used")
         errors = [self._renaming(name) for name in renamed if name in overrides]
         errors += [e for s in table if s.name in overrides and (e := s.error_in(overrides[s.name].value))]
+        if not errors:
+            given = {name: each.value for name, each in overrides.items() if name in self._specs}
+            errors += filter(None, [self._contradiction({s.name: s.default for s in table} | given)])
         if errors:
             raise ValueError("parameter " + "; ".join(errors))
         self._values: dict[str, Any] = {
@@ -171,18 +202,35 @@ class Parameters:
             raise RenamedParameterError("parameter " + "; ".join(map(self._renaming, names)))
         return parameters
 
+    def _contradiction(self, values: Mapping[str, Any]) -> str | None:
+        return next((error for rule in self._rules if (error := rule(values))), None)
+
     def _check(self, parameters: list[Parameter]) -> SetParametersResult:
-        """Reject an invalid value with a reason; parameters outside the table (use_sim_time, QoS) are not checked."""
-        for parameter in parameters:
-            spec = self._specs.get(parameter.name)
-            if spec is None:
-                continue
-            error = spec.error_in(parameter.value)
-            if error is None and spec.changes is Changes.WHILE_UNCONFIGURED and self._is_configured():
-                error = f"{spec.name} changes only while the node is unconfigured: deactivate it and clean it up"
-            if error is not None:
-                return SetParametersResult(successful=False, reason=error)
+        """Judge the parameters of one request together and reject all of them, with a reason, if one is wrong.
+
+        rclpy calls this once for `set_parameters_atomically`, and for `set_parameters` once for each parameter: those
+        of the latter are judged one after the other, each with the values that the node has by then. Parameters outside
+        the table (use_sim_time, QoS) are not checked.
+        """
+        changed = {p.name: p.value for p in parameters if p.name in self._specs}
+        errors = [e for p in parameters if p.name in self._specs and (e := self._error_in(p.name, p.value))]
+        if not errors and changed:
+            errors += filter(None, [self._contradiction({**self._values, **changed})])
+        if errors:
+            return SetParametersResult(successful=False, reason=shortened("; ".join(errors), _MAX_REASON))
         return SetParametersResult(successful=True)
+
+    def _error_in(self, name: str, value: object) -> str | None:
+        """Return what is wrong with a new value, by itself or now; the present value may be set again at any time."""
+        spec = self._specs[name]
+        error = spec.error_in(value)
+        if error is not None or value == self._values[name]:
+            return error
+        if spec.names_file and not self._values.get(ALLOW_FILE_CHANGES):
+            return f"{name} names a file and changes only at the start, because {ALLOW_FILE_CHANGES} is false"
+        if spec.changes is Changes.WHILE_UNCONFIGURED and self._is_configured():
+            return f"{name} changes only while the node is unconfigured: deactivate it and clean it up"
+        return None
 
     def _apply(self, parameters: list[Parameter]) -> None:
         changed = {p.name: p.value for p in parameters if p.name in self._specs}

@@ -104,7 +104,8 @@ def bench(monkeypatch: pytest.MonkeyPatch, loaded: list[FakeCaptioner]) -> Itera
         loaded.append(FakeCaptioner(*arguments))
         return loaded[-1]
 
-    parameters = [Parameter("autostart", value=False), Parameter("threads", value=3)]
+    given = {"autostart": False, "allow_file_changes": True, "threads": 3}
+    parameters = [Parameter(name, value=value) for name, value in given.items()]
     node = CaptionNode(
         load_captioner=load,
         load_coverage=lambda *chosen: FakeCoverage(),
@@ -156,19 +157,18 @@ def test_objects_from_decides_which_detector_is_loaded_and_whether_the_topic_is_
     assert bench.node.count_subscribers("detections") == int(listens)
 
 
-@pytest.mark.parametrize(
-    ("objects_from", "sentence"),
-    [
-        ("detector", "objects_from is detector: name an ONNX file in the parameter detector"),
-        ("bundle", "objects_from is bundle, but the bundle fake_bundle has no detector"),
-    ],
-)
-def test_a_source_of_objects_that_is_missing_fails_configuration_with_a_sentence(
-    bench: Bench, objects_from: str, sentence: str
-) -> None:
-    bench.node.set_parameters([Parameter("objects_from", value=objects_from)])
+def test_a_bundle_that_lacks_the_demanded_detector_fails_configuration_with_a_sentence(bench: Bench) -> None:
+    bench.node.set_parameters([Parameter("objects_from", value="bundle")])
     assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
-    assert bench.node._failure == sentence
+    assert bench.node._failure == "objects_from is bundle, but the bundle fake_bundle has no detector"
+
+
+def test_objects_from_a_detector_and_its_file_are_set_in_one_request(bench: Bench) -> None:
+    from_detector, file = Parameter("objects_from", value="detector"), Parameter("detector", value="/d.onnx")
+    refused = bench.node.set_parameters_atomically([from_detector])
+    assert refused.reason.startswith("objects_from is detector: name an ONNX file in the parameter detector")
+    assert bench.node.get_parameter("objects_from").value == "auto"
+    assert bench.node.set_parameters_atomically([from_detector, file]).successful
 
 
 @pytest.mark.parametrize(("minimum", "loads"), [(-1.0, None), (0.0, 0.0), (0.25, 0.25)])

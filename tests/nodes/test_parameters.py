@@ -1,25 +1,34 @@
-"""Each parameter stands once in a table; files, documentation and the running node say the same."""
+"""Each parameter stands once in a table; files and the running node say the same."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("rclpy", reason="needs ROS 2")
 
 import rclpy
 from rclpy.context import Context
+from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.camera_node_parameters import CAMERA_NODE_PARAMETERS
 from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS, RENAMED_PARAMETERS
-from smart_caption_ros.nodes.parameters import Changes, Parameters, ParameterSpec, RenamedParameterError
+from smart_caption_ros.nodes.parameters import (
+    ALLOW_FILE_CHANGES,
+    Changes,
+    Parameters,
+    ParameterSpec,
+    RenamedParameterError,
+)
 
 pytestmark = pytest.mark.needs_ros
 
@@ -65,38 +74,6 @@ def test_the_parameter_file_holds_exactly_the_defaults(name: str) -> None:
     assert content == {"ros__parameters": expected}
     for parameter, value in content["ros__parameters"].items():
         assert type(value) is type(expected[parameter]), f"rclpy takes no other type for {parameter}"
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_the_documentation_lists_every_parameter_with_type_default_range_and_meaning(name: str) -> None:
-    page = (ROOT / "docs" / "running_on_a_robot.md").read_text(encoding="utf-8")
-    heading = f"### Parameters of the {name} node"
-    assert page.count(heading) == 1
-    section = re.split(r"^#", page.split(heading)[1], maxsplit=1, flags=re.MULTILINE)[0]
-    rows = [
-        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        for line in section.splitlines()
-        if line.startswith("| `")
-    ]
-    assert rows == [documentation_row(spec) for spec in TABLES[name]]
-
-
-def documentation_row(spec: ParameterSpec) -> list[str]:
-    types = {bool: "bool", int: "integer", float: "double", str: "string"}
-    default = str(spec.default).lower() if isinstance(spec.default, bool) else str(spec.default) or "(empty)"
-    allowed = ""
-    if spec.choices is not None:
-        allowed = ", ".join(spec.choices)
-    elif spec.minimum is not None and spec.maximum is not None:
-        allowed = f"{spec.minimum:.12g} to {spec.maximum:.12g}"
-    return [
-        f"`{spec.name}`",
-        types[type(spec.default)],
-        default,
-        allowed,
-        spec.changes.value,
-        spec.description,
-    ]
 
 
 def test_defaults_hold_until_somebody_says_otherwise(context: Context) -> None:
@@ -165,6 +142,137 @@ def test_a_live_parameter_changes_and_its_owner_is_told(context: Context) -> Non
     assert dict(parameters.values) == {"speed_hz": 5.0, "colour": "blue"}
     assert dict(before) == {"speed_hz": 2.0, "colour": "red"}, "a snapshot stays as it was"
     assert changes == [{"speed_hz", "colour"}]
+
+
+NEEDS_COUNT = "colour blue needs a count above 3, in the same request or before"
+
+
+def blue_needs_a_count(values: Mapping[str, Any]) -> str | None:
+    return NEEDS_COUNT if values["colour"] == "blue" and values["count"] <= 3 else None
+
+
+def test_parameters_that_depend_on_each_other_are_judged_together(context: Context) -> None:
+    node = node_with(context)
+    parameters = Parameters(node, [COUNT, COLOUR], rules=[blue_needs_a_count])
+    blue, four = Parameter("colour", value="blue"), Parameter("count", value=4)
+    refused = node.set_parameters_atomically([blue])
+    assert (refused.successful, refused.reason) == (False, NEEDS_COUNT)
+    assert node.set_parameters_atomically([blue, four]).successful
+    assert not node.set_parameters_atomically([Parameter("count", value=1)]).successful
+    assert dict(parameters.values) == {"count": 4, "colour": "blue"}
+
+
+def test_parameters_that_contradict_each_other_are_refused_at_the_start(context: Context) -> None:
+    with pytest.raises(ValueError, match=f"^parameter {NEEDS_COUNT}$"):
+        Parameters(node_with(context, colour="blue"), [COUNT, COLOUR], rules=[blue_needs_a_count])
+    Parameters(node_with(context, colour="blue", count=5), [COUNT, COLOUR], rules=[blue_needs_a_count])
+
+
+def test_set_parameters_judges_each_alone_with_the_values_that_the_node_has_by_then(context: Context) -> None:
+    node = node_with(context)
+    parameters = Parameters(node, [COUNT, COLOUR], rules=[blue_needs_a_count])
+    blue, four = Parameter("colour", value="blue"), Parameter("count", value=4)
+    assert [result.successful for result in node.set_parameters([blue, four])] == [False, True]
+    assert dict(parameters.values) == {"count": 4, "colour": "red"}
+    assert [result.successful for result in node.set_parameters([four, blue])] == [True, True]
+
+
+ANY_VALUE = st.one_of(
+    st.tuples(st.just("speed_hz"), st.floats(0.1, 12.0)),
+    st.tuples(st.just("speed_hz"), st.just(3)),
+    st.tuples(st.just("count"), st.integers(-1, 6)),
+    st.tuples(st.just("colour"), st.sampled_from(["red", "blue", "green"])),
+    st.tuples(st.just("name"), st.just("you")),
+)
+
+
+def test_an_atomic_request_changes_all_of_its_parameters_or_none(context: Context) -> None:
+    node = node_with(context)
+    changes: list[set[str]] = []
+    table = [SPEED, COUNT, COLOUR, NAME]
+    parameters = Parameters(node, table, rules=[blue_needs_a_count], on_change=changes.append)
+
+    @settings(max_examples=200, deadline=None)
+    @given(st.lists(ANY_VALUE, min_size=1, max_size=4))
+    def check(request: list[tuple[str, Any]]) -> None:
+        before = dict(parameters.values)
+        changes.clear()
+        result = node.set_parameters_atomically([Parameter(name, value=value) for name, value in request])
+        wanted = {**before, **dict(request)}
+        right = (
+            all(spec.error_in(value) is None for name, value in request for spec in table if spec.name == name)
+            and not blue_needs_a_count(wanted)
+            and "name" not in dict(request)
+        )
+        assert result.successful == right, result.reason
+        assert dict(parameters.values) == (wanted if right else before)
+        assert {spec.name: node.get_parameter(spec.name).value for spec in table} == dict(parameters.values)
+        assert changes == ([set(dict(request))] if right else [])
+
+    check()
+
+
+def test_a_parameter_that_is_not_declared_makes_the_whole_request_fail(context: Context) -> None:
+    node = node_with(context)
+    parameters = Parameters(node, [SPEED])
+    with pytest.raises(ParameterNotDeclaredException):
+        node.set_parameters_atomically([Parameter("speed_hz", value=5.0), Parameter("spede_hz", value=5.0)])
+    assert parameters.values["speed_hz"] == 2.0
+
+
+def test_the_reason_of_a_refused_request_names_all_that_is_wrong_and_is_bounded(context: Context) -> None:
+    node = node_with(context)
+    Parameters(node, [COLOUR, PATH])
+    endless = Parameter("colour", value="g" * 10**6)
+    result = node.set_parameters_atomically([endless, Parameter("path", value="none")])
+    assert result.reason.startswith("colour must be one of red, blue, not 'ggg")
+    assert result.reason.endswith("; in place of none leave path empty")
+    assert len(result.reason) < 500
+    (result,) = node.set_parameters([Parameter("path", value="/" * 10**6)])
+    assert result.reason == "path must have at most 1024 characters, not 1000000"
+
+
+FILE = ParameterSpec("model", "", "Which file.", Changes.WHILE_UNCONFIGURED, names_file=True)
+ALLOWED = ParameterSpec(ALLOW_FILE_CHANGES, False, "Whether.", Changes.ONLY_AT_START)
+
+
+def test_a_parameter_that_names_a_file_is_fixed_at_the_start_unless_allowed(context: Context) -> None:
+    node = node_with(context, model="/a.onnx")
+    parameters = Parameters(node, [FILE, ALLOWED])
+    (result,) = node.set_parameters([Parameter("model", value="/etc/shadow")])
+    assert result.reason == "model names a file and changes only at the start, because allow_file_changes is false"
+    assert not node.set_parameters([Parameter(ALLOW_FILE_CHANGES, value=True)])[0].successful, "nor can it be allowed"
+    assert parameters.values["model"] == "/a.onnx"
+
+    trusting = node_with(context, allow_file_changes=True)
+    configured = True
+    parameters = Parameters(trusting, [FILE, ALLOWED], is_configured=lambda: configured)
+    assert not trusting.set_parameters([Parameter("model", value="/b.onnx")])[0].successful
+    configured = False
+    assert trusting.set_parameters([Parameter("model", value="/b.onnx")])[0].successful
+
+
+def test_the_present_value_of_a_fixed_parameter_can_be_set_again(context: Context) -> None:
+    """So that a whole file of parameters can be loaded into a node that runs."""
+    node = node_with(context)
+    parameters = Parameters(node, [COUNT, SPEED, FILE, ALLOWED], is_configured=lambda: True)
+    same = [Parameter("count", value=3), Parameter("model", value="")]
+    assert node.set_parameters_atomically([*same, Parameter("speed_hz", value=5.0)]).successful
+    assert parameters.values["speed_hz"] == 5.0
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_string_that_takes_any_value_says_whether_it_names_a_file(name: str) -> None:
+    """A new one needs a decision: may another node make this one read it?"""
+    free = {spec.name for spec in TABLES[name] if isinstance(spec.default, str) and spec.choices is None}
+    names_file = {spec.name for spec in TABLES[name] if spec.names_file}
+    assert (
+        free - names_file
+        == {
+            "caption": {"camera"},
+            "camera": {"bag_topic", "frame_id"},
+        }[name]
+    ), "these are names in messages and topics, not files"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built m
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.srv import GetState
-from rcl_interfaces.srv import DescribeParameters, GetParameters
+from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CompressedImage, Image
@@ -391,14 +392,19 @@ def test_parameters_change_while_running_and_bad_values_are_refused(user: User) 
         ("min_confidence", "high", "type"),
         ("image_transport", "telepathy", "one of auto, raw, compressed"),
         ("overlay_jpeg_quality", 0, "range"),
-        ("bundle", "/elsewhere", "unconfigured"),
+        ("bundle", "/elsewhere", "names a file and changes only at the start"),
         ("threads", 2, "unconfigured"),
         ("autostart", False, "read-only"),
     ):
         result = set_parameter(name, value)
         assert not result.successful, name
         assert reason in result.reason, result.reason
+    request = {"min_confidence": 0.0, "camera": "right eye", "overlay_jpeg_quality": 0}
+    parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in request.items()]
+    atomically = robot.call(SetParametersAtomically, "/caption_node/set_parameters_atomically", parameters=parameters)
+    assert not atomically.result.successful
     assert user.ask(shade=UNSURE).status == Caption.STATUS_LOW_CONFIDENCE, "what was refused changed nothing"
+    assert user.captions[-1].camera == "left eye"
     (description,) = robot.call(
         DescribeParameters, "/caption_node/describe_parameters", names=["min_confidence"]
     ).descriptors
@@ -526,7 +532,8 @@ def test_a_node_that_cannot_start_says_why_and_ends_with_status_1(
 def test_without_autostart_a_wrong_bundle_leaves_the_node_alive_and_diagnosed(
     robot: Robot, diagnostics: list[DiagnosticArray]
 ) -> None:
-    robot.start(NODE, "-p", "autostart:=false", "-p", "bundle:=/no/such/bundle", "-p", "coverage:=false")
+    given = ("-p", "autostart:=false", "-p", "allow_file_changes:=true", "-p", "coverage:=false")
+    robot.start(NODE, "-p", "bundle:=/no/such/bundle", *given)
     assert not robot.change_state("configure")
     assert robot.lifecycle_state() == "unconfigured"
     robot.wait_for(

@@ -219,7 +219,7 @@ def test_without_autostart_a_missing_detector_leaves_the_node_alive_and_diagnose
     robot: Robot, tmp_path: Path, diagnostics: list[DiagnosticArray]
 ) -> None:
     given = ("-p", f"detector:={tmp_path}/absent.onnx", "-p", "threads:=1", "-p", "coverage:=false")
-    robot.start(NODE, "-p", "autostart:=false", *given)
+    robot.start(NODE, "-p", "autostart:=false", "-p", "allow_file_changes:=true", *given)
     assert not robot.change_state("configure")
     reported = robot.wait_for(
         lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.ERROR and s, "diagnostics"

@@ -1,0 +1,49 @@
+"""The tables of the documentation are those that the declarations give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+
+from smart_caption_ros.nodes.parameter_documentation import table, with_tables
+from smart_caption_ros.nodes.parameters import Changes, ParameterSpec
+
+pytestmark = pytest.mark.needs_ros
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "running_on_a_robot.md"
+
+
+def test_the_page_has_the_present_tables() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert with_tables(page) == page, "run `make docs`"
+
+
+def test_a_stale_table_is_replaced_and_the_rest_of_the_page_stays() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    stale = page.replace("| `autostart` | bool | true |", "| `autostart` | bool | false |")
+    assert stale != page
+    assert with_tables(stale) == page
+
+
+def test_a_page_without_a_place_for_a_table_is_refused_with_a_sentence() -> None:
+    page = PAGE.read_text(encoding="utf-8").replace("<!-- end of parameters of camera_node -->", "")
+    with pytest.raises(ValueError, match="end of parameters of camera_node --> must stand once in the page"):
+        with_tables(page)
+
+
+def test_a_row_has_type_default_range_and_meaning() -> None:
+    specs = [
+        ParameterSpec("speed_hz", 2.0, "How fast.", Changes.ANY_TIME, minimum=0.5, maximum=1e6),
+        ParameterSpec("colour", "red", "Red | blue.", Changes.ONLY_AT_START, choices=("red", "blue")),
+        ParameterSpec("on", True, "Whether.", Changes.WHILE_UNCONFIGURED),
+        ParameterSpec("model", "", "Which.", Changes.WHILE_UNCONFIGURED, names_file=True),
+    ]
+    assert table(specs).splitlines()[2:] == [
+        "| `speed_hz` | double | 2.0 | 0.5 to 1000000 | at any time | How fast. |",
+        "| `colour` | string | red | red, blue | only at start | Red \\| blue. |",
+        "| `on` | bool | true |  | while unconfigured | Whether. |",
+        "| `model` | string | (empty) |  | while unconfigured, with allow_file_changes | Which. |",
+    ]
