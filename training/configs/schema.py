@@ -236,8 +236,12 @@ class PhaseConfig(TrainingPhaseConfig):
     refresh: Float = 0.25
     """With ``cached_views``: share of the images that have a new view in an epoch; the others have one of their kept
     views. The first epoch has new views alone."""
+    trained_modules: list[Str] = field(default_factory=list)
+    """Modules of the captioner that learn, by their names, e.g. ``[decoder, word_projection]``; empty: all."""
     label_smoothing: Float = 0.0
     """Probability that cross-entropy distributes over all words, in [0, 1)."""
+    reference_power: Float = 0.1
+    """Power to which ``weighted_fine_tuning`` raises the reference's distribution; 0: plain cross-entropy."""
     beam_size: Int = 5
     """Number of captions of an image in self-critical training."""
     reward_end_token: Bool = True
@@ -250,13 +254,15 @@ class PhaseConfig(TrainingPhaseConfig):
         super().__post_init__()
         _check_not_negative(self, "backbone_learning_rate")
         _check_share(self, "label_smoothing")
-        _check_not_negative(self, "cached_views")
+        _check_not_negative(self, "cached_views", "reference_power")
         if not 0 <= self.refresh <= 1:
             raise ValueError(f"refresh must be at least 0 and at most 1, not {self.refresh}")
         if self.cached_views and self.crop == 1:
             raise ValueError("cached_views needs a crop below 1; features of whole images are always kept")
         if self.cached_views and self.trains_backbone and not self.backbone_coarse_only:
             raise ValueError("cached_views: all layers of the backbone learn, so nothing of a view can be kept")
+        if self.objective == "weighted_fine_tuning" and self.trains_backbone:
+            raise ValueError("backbone_learning_rate: weighted_fine_tuning needs a frozen backbone, set it to 0")
         if self.objective == "self_critical" and self.beam_size < 2:
             raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
 

@@ -1,6 +1,7 @@
 """Cross-entropy with teacher forcing, the first stage of SMArT's training (Sec. III-C)."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -42,7 +43,9 @@ class CrossEntropy:
     A :class:`training.objectives.objective.Objective`.
     """
 
-    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
+    has_reference: ClassVar[bool] = False
+
+    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig, reference: Captioner | None = None) -> None:
         self._label_smoothing = phase.label_smoothing
         self._captions = EncodedCaptions(captions.words, captions.vocabulary, captions.max_caption_words)
         count = len(self._captions)

@@ -1,7 +1,7 @@
 """The interface of training objectives."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +43,20 @@ class BatchLoss(NamedTuple):
 class Objective(Protocol):
     """The loss of a training phase: made once a phase, called once for each batch or part of a batch."""
 
+    has_reference: ClassVar[bool]
+    """Whether the loss needs the captioner as it was at the beginning of the phase."""
     max_loss: float
     """A loss whose absolute value is greater counts as exploded."""
 
-    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None: ...
+    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig, reference: Captioner | None = None) -> None:
+        """
+        Args:
+            captions: of the training split.
+            phase: the phase.
+            reference: frozen copy, in evaluation mode, of the captioner at the beginning of the phase; None unless
+                ``has_reference``.
+        """
+        ...
 
     def targets(self, images: np.ndarray) -> Any:
         """Prepare what the loss needs of the captions of B images; called in the threads that read ahead.

@@ -19,6 +19,7 @@ training step of cross-entropy.
 
 import math
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -54,7 +55,9 @@ def self_critical_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
 class SelfCritical:
     """The loss of self-critical training on a batch; a :class:`training.objectives.objective.Objective`."""
 
-    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
+    has_reference: ClassVar[bool] = False
+
+    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig, reference: Captioner | None = None) -> None:
         self._search = SearchSettings(phase.beam_size, captions.max_words, stop="all", attention=False)
         corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
         self.reward: Reward = corpus.score

@@ -100,6 +100,11 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
         (phase(learning_rate=-1.0), r"phases\[0\]: learning_rate must not be negative"),
         (phase(backbone_learning_rate=-1.0), r"phases\[0\]: backbone_learning_rate must not be negative"),
         (phase(label_smoothing=1.0), r"phases\[0\]: label_smoothing must be at least 0 and less than 1"),
+        (phase(objective="weighted_fine_tuning", reference_power=-1), r"phases\[0\]: reference_power must not be"),
+        (
+            phase(objective="weighted_fine_tuning", backbone_learning_rate=1.0),
+            r"phases\[0\]: backbone_learning_rate: weighted_fine_tuning needs a frozen backbone",
+        ),
         (phase(average=1.0), r"phases\[0\]: average must be at least 0 and less than 1"),
         (phase(crop=0.0), r"phases\[0\]: crop must be more than 0 and at most 1"),
         (phase(cached_views=-1), r"phases\[0\]: cached_views must not be negative"),

@@ -1,25 +1,26 @@
 """Task of training a captioner: an objective on captions, and scores of the dev split after every epoch."""
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
-from training.checkpoint import with_prefix
+from training.checkpoint import under_prefix, with_prefix
 from training.configs.schema import ExperimentConfig, PhaseConfig, TrainingConfig
 from training.data.loading import shuffle
 from training.data.visual_batches import HostBatch
 from training.engine.allocator import return_freed_memory
-from training.engine.buffers import declared_buffers, synchronised_buffers
+from training.engine.buffers import declared_buffers, load_saved_tensors, saved_tensors, synchronised_buffers
 from training.engine.dev_scores import DevScores
 from training.engine.distributed import Processes
 from training.engine.tasks.captioner_setup import set_up_captioner
 from training.engine.tasks.dev_evaluation import DevEvaluation
 from training.engine.tasks.task import Learning
 from training.errors import ConfigError
-from training.models.captioner import HookContext
+from training.models.captioner import Captioner, HookContext
 from training.objectives import OBJECTIVES
 from training.objectives.objective import BatchLoss, Objective
 
@@ -58,8 +59,13 @@ class CaptioningTask:
         self.inputs, self.trained = setup.inputs, setup.trained
         self._places = [_images_of_sources(self.images["train"], phase) for phase in config.phases]
         self._dev = DevEvaluation(setup.images["dev"], setup.references, config.evaluation, config.seed, processes)
+        self._learning = [_trained_parameters(self.trained.captioner, phase) for phase in config.phases]
         self._phase = 0
         self._objective: Objective
+        self._reference: Captioner | None = None
+        """The captioner at the beginning of the phase, for objectives that have a reference."""
+        self._saved_reference: dict[str, Tensor] = {}
+        """Weights of the reference in the checkpoint from which the phase is resumed."""
 
     @property
     def max_loss(self) -> float:
@@ -85,12 +91,27 @@ class CaptioningTask:
     def begin_phase(self, phase: int) -> None:
         self._phase, config = phase, self.config.phases[phase]
         self.inputs.begin_phase(config)
-        self._objective = OBJECTIVES[config.objective](self.captions, config)
+        for name, parameter in self.trained.captioner.named_parameters():
+            parameter.requires_grad_(name in self._learning[phase])
+        objective = OBJECTIVES[config.objective]
+        self._reference = self._make_reference() if objective.has_reference else None
+        self._objective = objective(self.captions, config, self._reference)
         # To read captions and to index their n-grams takes several times the memory of the result.
         return_freed_memory()
 
+    def _make_reference(self) -> Captioner:
+        """Copy the captioner at the beginning of the phase, which the checkpoint has if the phase is resumed."""
+        reference = copy.deepcopy(self.trained.captioner).eval().requires_grad_(False)
+        if self._saved_reference:
+            load_saved_tensors(reference, self._saved_reference)
+        self._saved_reference = {}
+        if self.config.compile:
+            reference.compile()
+        return reference
+
     def end_phase(self) -> None:
         self.inputs.end_phase()
+        self._reference = None
 
     def begin_epoch(self, epoch: int, random: np.random.Generator) -> np.ndarray:
         self.trained.captioner.train()
@@ -127,10 +148,14 @@ class CaptioningTask:
         return with_prefix("captioner", declared_buffers(self.trained.captioner))
 
     def tensors(self) -> dict[str, Tensor]:
-        return self.trained.tensors()
+        tensors = self.trained.tensors()
+        if self._reference is not None:
+            tensors |= with_prefix("reference", saved_tensors(self._reference))
+        return tensors
 
     def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
         self.trained.load_tensors(dict(tensors))
+        self._saved_reference = under_prefix("reference", dict(tensors))
 
     def save(self, path: Path, epoch: Mapping[str, Any]) -> None:
         self.trained.record = {**self.trained.record, "dev": dict(epoch)}
@@ -159,3 +184,26 @@ def _images_of_sources(images: Sequence[str], phase: PhaseConfig) -> np.ndarray:
             f"phase {phase.name}: sources: {', '.join(phase.sources)} have no photographs here (repeat: 0?)"
         )
     return np.flatnonzero(chosen)
+
+
+def _trained_parameters(captioner: Captioner, phase: PhaseConfig) -> set[str]:
+    """Return the names of the captioner's parameters that learn in a phase.
+
+    Raises:
+        ConfigError: the captioner has no such module, or the module has no parameters.
+    """
+    names = [name for name, _ in captioner.named_parameters()]
+    if not phase.trained_modules:
+        return set(names)
+    chosen = {module: _below(module, names) for module in phase.trained_modules}
+    if unknown := [module for module, own in chosen.items() if not own]:
+        known = dict.fromkeys(name.partition(".")[0] for name in names)
+        raise ConfigError(
+            f"phase {phase.name}: trained_modules: the captioner has no module {unknown[0]!r}; it has "
+            f"{', '.join(known)}"
+        )
+    return set().union(*chosen.values())
+
+
+def _below(module: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name == module or name.startswith(f"{module}.")]
