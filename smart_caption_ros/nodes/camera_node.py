@@ -8,17 +8,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.qos_overriding_options import QoSOverridingOptions
-from sensor_msgs.msg import Image
 from std_msgs.msg import Header
 
-from smart_caption_ros.imaging.image_messages import encode_image
+from smart_caption_ros.imaging.camera_calibration import read_calibration
+from smart_caption_ros.imaging.errors import CalibrationError
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
 from smart_caption_ros.nodes.camera_node_parameters import CAMERA_NODE_PARAMETERS
+from smart_caption_ros.nodes.camera_outputs import CameraOutputs, calibration_path
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
 
@@ -39,7 +37,7 @@ class CameraNode(Node):
             node_options: arguments of :class:`rclpy.node.Node` (namespace, parameter_overrides, context ...).
 
         Raises:
-            ValueError: a parameter has an invalid value, or the source cannot be opened; one sentence.
+            ValueError: a parameter has an invalid value, or the source or the calibration cannot be read; one sentence.
         """
         super().__init__("camera_node", **node_options)
         self.exit_status: int | None = None
@@ -47,10 +45,12 @@ class CameraNode(Node):
         values = self._settings.values
         try:
             self._source = open_source(_expanded(values["source"]), topic=values["bag_topic"] or None)
-        except SourceError as error:
+            url = values["camera_info_url"]
+            calibration = read_calibration(calibration_path(url)) if url else None
+        except (SourceError, CalibrationError) as error:
             raise ValueError(str(error)) from error
         self._reliable: bool = values["reliable"]
-        self._publisher = self._make_publisher(Image, IMAGE_TOPIC)
+        self._outputs = CameraOutputs(self, IMAGE_TOPIC, calibration, reliable=self._reliable)
         self._detections: Publisher | None = None
         if values["publish_objects"]:
             if not self._source.knows_objects:
@@ -58,23 +58,11 @@ class CameraNode(Node):
                     f"publish_objects is on, but nothing is known of the objects in {self._source.description}: "
                     "sequences in ACVR's layout have them"
                 )
-            self._detections = self._make_publisher(DetectedObjectArray, DETECTIONS_TOPIC)
+            self._detections = self._outputs.publisher(DetectedObjectArray, DETECTIONS_TOPIC)
         self._stop = threading.Event()
         # A thread of its own, because reading a frame may block for long and parameters have to be served meanwhile.
         self._player = threading.Thread(target=self._run, name="player", daemon=True)
         self._player.start()
-
-    def _make_publisher(self, kind: type, topic: str) -> Publisher:
-        return self.create_publisher(
-            kind,
-            topic,
-            QoSProfile(
-                depth=10 if self._reliable else 1,
-                history=HistoryPolicy.KEEP_LAST,
-                reliability=ReliabilityPolicy.RELIABLE if self._reliable else ReliabilityPolicy.BEST_EFFORT,
-            ),
-            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-        )
 
     def interrupt(self) -> None:
         """Stop publishing."""
@@ -103,22 +91,20 @@ class CameraNode(Node):
         limit = values["max_frames"] or sys.maxsize
         published = 0
         due_s = time.monotonic()
-        self.get_logger().info(
-            f"publishing {source.description} on {self._publisher.topic_name} at {values['rate_hz']:g} Hz"
-        )
+        self.get_logger().info(f"publishing {source.description} on {self._outputs.topic} at {values['rate_hz']:g} Hz")
         live = source.known_length is None
         while True:
             for frame in source.every(values["every"]):
                 if live and time.monotonic() < due_s and not self._stop.is_set():
                     continue  # read on: a frame of a webcam that waits until it is due would be old by then
-                fields = encode_image(frame.image_bgr)
+                messages = self._outputs.messages(frame.image_bgr, self._settings.values["jpeg_quality"])
                 if self._stop.wait(max(0.0, due_s - time.monotonic())):
                     return published
                 stamp = self.get_clock().now().to_msg()
                 header = Header(stamp=stamp, frame_id=self._settings.values["frame_id"])
                 if self._detections is not None:  # before the image, so that they are there when it is captioned
                     self._detections.publish(detections_message(frame, header))
-                self._publisher.publish(Image(header=header, **fields))
+                self._outputs.publish(messages, header)
                 published += 1
                 # A late frame delays the following ones; a burst to catch up would help nobody.
                 period_s = 1.0 / self._settings.values["rate_hz"]
@@ -131,9 +117,9 @@ class CameraNode(Node):
     def _wait_for_subscribers(self) -> None:
         wanted, timeout_s = (self._settings.values[name] for name in ("wait_for_subscribers", "wait_timeout_s"))
         end_s = time.monotonic() + timeout_s
-        while (present := self._publisher.get_subscription_count()) < wanted or self._needs_listener(wanted):
+        while (present := self._outputs.subscribers) < wanted or self._needs_listener(wanted):
             if time.monotonic() > end_s:
-                missing = f"{present} of {wanted} subscribers on {self._publisher.topic_name}"
+                missing = f"{present} of {wanted} subscribers on {self._outputs.topic}"
                 if present >= wanted and self._detections is not None:
                     missing = f"no subscriber on {self._detections.topic_name}"
                 raise TimeoutError(f"{missing} after {timeout_s:g} s")
@@ -146,8 +132,8 @@ class CameraNode(Node):
 
     def _wait_for_delivery(self) -> None:
         """Wait until the last image has arrived, before the publisher is destroyed."""
-        timeout = Duration(seconds=self._settings.values["wait_timeout_s"])
-        if self._reliable and not self._publisher.wait_for_all_acked(timeout):
+        timeout_s = self._settings.values["wait_timeout_s"]
+        if self._reliable and not self._outputs.wait_for_all_acked(timeout_s):
             self.get_logger().warning("some subscribers did not confirm the last images in time")
         # Best effort has no acknowledgement, and an acknowledged image may still be in the queue of the subscriber.
         self._stop.wait(0.5)

@@ -55,9 +55,26 @@ CAMERA_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ),
     ParameterSpec(
         "frame_id",
-        "camera",
-        "Coordinate frame in the header of every image.",
+        "camera_optical_frame",
+        "Coordinate frame in the header of every image and camera_info: the optical frame of the camera, with x to the "
+        "right, y down and z forward (REP 103).",
         Changes.ANY_TIME,
+    ),
+    ParameterSpec(
+        "camera_info_url",
+        "",
+        "Calibration of the camera for camera_info, in the YAML format of camera_calibration: a path, file:// and a "
+        "path, or package://PACKAGE/...; empty publishes the size of the images without a calibration.",
+        Changes.ONLY_AT_START,
+        names_file=True,
+    ),
+    ParameterSpec(
+        "jpeg_quality",
+        95,
+        "JPEG quality of the compressed images.",
+        Changes.ANY_TIME,
+        minimum=1,
+        maximum=100,
     ),
     ParameterSpec(
         "reliable",
@@ -68,7 +85,7 @@ CAMERA_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "wait_for_subscribers",
         0,
-        "Number of subscribers to wait for before the first image.",
+        "Number of subscribers, to images or compressed images, to wait for before the first image.",
         Changes.ONLY_AT_START,
         minimum=0,
         maximum=1000,

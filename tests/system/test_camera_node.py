@@ -14,12 +14,13 @@ import pytest
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from smart_caption_ros.msg import DetectedObjectArray
 
-from smart_caption_ros.imaging.image_messages import decode_image
+from smart_caption_ros.imaging.image_messages import decode_compressed, decode_image
 from smart_caption_ros.nodes.demo.processes import NodeProcess
 from smart_caption_ros.sources import open_source
+from tests.imaging.test_camera_calibration import CALIBRATION
 from tests.nodes.fake_captioner import painted
 from tests.sources.acvr_sequence import write_rooms
 
@@ -72,6 +73,25 @@ def test_every_picture_arrives_once_and_in_order_and_the_node_ends(robot: Robot,
     assert stamps == sorted(set(stamps)), "each its own stamp"
     assert stamps[0] > before.nanoseconds
     assert "Traceback" not in process.log.read_text()
+
+
+def test_as_a_driver_it_publishes_calibration_and_jpeg_with_the_header_of_the_image(
+    robot: Robot, photos: Path, tmp_path: Path
+) -> None:
+    calibration = tmp_path / "camera.yaml"
+    calibration.write_text(CALIBRATION)
+    images = robot.listen(Image, "/eye/image_raw", EVERYTHING)
+    compressed = robot.listen(CompressedImage, "/eye/image_raw/compressed", EVERYTHING)
+    infos = robot.listen(CameraInfo, "/eye/camera_info", EVERYTHING)
+    given = parameters(photos, loop="false", rate_hz=20.0, wait_for_subscribers=2, camera_info_url=calibration)
+    process = robot.start(CAMERA, "-r", "image:=/eye/image_raw", *given)
+    assert ends(robot, process) == 0
+    robot.wait_for(lambda: len(images) == len(compressed) == len(infos) == 3, "images, compressed and calibration")
+    headers = [image.header for image in images]
+    assert [each.header for each in compressed] == [each.header for each in infos] == headers
+    assert {header.frame_id for header in headers} == {"camera_optical_frame"}
+    assert [round(float(decode_compressed(each).mean())) for each in compressed] == [10, 20, 30]
+    assert {(info.width, info.height, info.k[0]) for info in infos} == {(640, 480, 438.783367)}
 
 
 def test_it_starts_again_at_the_end_unless_told_otherwise(robot: Robot, photos: Path) -> None:
@@ -170,6 +190,8 @@ def test_what_is_known_of_a_frame_is_published_with_the_header_of_its_image(robo
         (parameters(PHOTOGRAPH, publish_objects=True), "nothing is known of the objects in image"),
         (parameters("/no/such/place"), "there is no file or folder /no/such/place"),
         (parameters("sample:holidays"), "sample:holidays"),
+        (parameters("sample:household", camera_info_url="/no/such.yaml"), "cannot read the calibration /no/such.yaml"),
+        (parameters("sample:household", camera_info_url=PHOTOGRAPH), "demo.jpg is not a camera calibration"),
         (["-p", "source:=0"], "parameter source must be a string, not 0"),
         (parameters("sample:household", rate_hz=0.0), "parameter rate_hz must lie between 0.01 and 240, not 0.0"),
     ],
