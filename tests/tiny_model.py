@@ -20,6 +20,27 @@ MAX_WORDS = 12
 TINY_SIZES: dict[str, dict[str, float]] = {
     "smart": {"d_model": 32, "heads": 4, "d_ff": 64, "encoder_layers": 1, "memory_slots": 5, "dropout": 0.0},
     "up_down": {"lstm_units": 24, "attention_units": 16, "embedding_width": 20},
+    "x_lan": {
+        "d_model": 32,
+        "heads": 4,
+        "attention_units": 4,
+        "encoder_layers": 2,
+        "dropout": 0.0,
+        "attention_dropout": 0.0,
+        "region_dropout": 0.0,
+    },
+    "x_transformer": {
+        "d_model": 32,
+        "heads": 4,
+        "attention_units": 4,
+        "d_ff": 64,
+        "encoder_layers": 1,
+        "decoder_layers": 2,
+        "dropout": 0.0,
+        "word_dropout": 0.0,
+        "attention_dropout": 0.0,
+        "region_dropout": 0.0,
+    },
 }
 """Options by family, for those whose defaults are too large for tests."""
 

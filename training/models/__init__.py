@@ -3,10 +3,12 @@
 from training.models.captioner import Captioner
 from training.models.smart import Smart
 from training.models.up_down import UpDown
+from training.models.x_lan import XLan
+from training.models.x_transformer import XTransformer
 from training.vision.backbone import Backbone
 from training.vision.side_by_side import GRIDS, SideBySide
 
-FAMILIES: dict[str, type[Captioner]] = {"smart": Smart, "up_down": UpDown}
+FAMILIES: dict[str, type[Captioner]] = {"smart": Smart, "up_down": UpDown, "x_lan": XLan, "x_transformer": XTransformer}
 BACKBONES: dict[str, type[Backbone]] = {**GRIDS, SideBySide.kind: SideBySide}
 
 __all__ = ["BACKBONES", "FAMILIES"]

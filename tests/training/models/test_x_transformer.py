@@ -1,0 +1,98 @@
+"""X-Transformer compared with the published code, with random weights."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from export.published_x_linear import reorder_words, x_transformer_config, x_transformer_names
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from tests.tiny_model import padded_logits
+from tests.training.models.published_x_linear import ParityCase
+from training.decoding.beam_search import SearchSettings, beam_search
+from training.models.captioner import Visual
+from training.models.x_transformer import XTransformer, XTransformerConfig
+
+NEVER_PUBLISHED = (Vocabulary.padding_id, Vocabulary.begin_id)
+SIZES = {"vocabulary_size": 30, "token_width": 12, "d_model": 16, "heads": 4, "attention_units": 3, "d_ff": 32}
+
+
+@pytest.fixture(scope="module")
+def parity(reference_dir: Path) -> tuple[XTransformer, ParityCase]:
+    case = ParityCase(reference_dir / "parity" / "xtransformer.npz")
+    config = x_transformer_config(case.state)
+    tensors = {ours: case.state[theirs] for theirs, ours in x_transformer_names(config).items()}
+    assert len(tensors) == len(case.state)
+    reorder_words(tensors, case.ids)
+    tensors["positions"] = tensors["positions"][0, : config.max_length]
+    model = XTransformer(config)
+    model.load_state_dict(tensors)
+    return model.eval(), case
+
+
+@pytest.mark.needs_data
+def test_the_encoder_equals_the_published_code(parity: tuple[XTransformer, ParityCase]) -> None:
+    model, case = parity
+    with torch.inference_mode():
+        whole, regions = model.encode_regions(case.visual())
+    np.testing.assert_allclose(whole[:, 0].numpy(), case["enc_global"], atol=1e-5)
+    real = case["mask"] > 0
+    np.testing.assert_allclose(regions.numpy()[real], case["enc_regions"][real], atol=1e-5)
+
+
+@pytest.mark.needs_data
+def test_teacher_forced_log_probabilities_equal_the_published_code(parity: tuple[XTransformer, ParityCase]) -> None:
+    model, case = parity
+    with torch.inference_mode():
+        found = padded_logits(model, case.visual(), case.inputs())[:, 0].log_softmax(-1)[..., 2:].numpy()
+    expected = torch.from_numpy(case["tf_logits"]).log_softmax(-1).numpy()[..., case.ids[2:]]
+    np.testing.assert_allclose(found[case.real()], expected[case.real()], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize("beam_size", [5, 3, 2])
+def test_beam_search_equals_the_published_code(parity: tuple[XTransformer, ParityCase], beam_size: int) -> None:
+    model, case = parity
+    expected = case.beams(f"beam{beam_size}_tokens")
+    with torch.inference_mode():
+        settings = SearchSettings(beam_size, expected.shape[1], forbidden=NEVER_PUBLISHED, stop="all")
+        found = beam_search(model, case.visual(), settings)
+    np.testing.assert_array_equal(found.words[:, 0].numpy(), expected)
+    np.testing.assert_allclose(found.log_probabilities[:, 0].numpy(), case[f"beam{beam_size}_logprobs"], atol=1e-5)
+
+
+@pytest.mark.needs_data
+def test_a_beam_of_one_equals_the_published_greedy_decoding(parity: tuple[XTransformer, ParityCase]) -> None:
+    model, case = parity
+    expected = case.beams("greedy_tokens")
+    with torch.inference_mode():
+        settings = SearchSettings(1, expected.shape[1], forbidden=NEVER_PUBLISHED, stop="all")
+        found = beam_search(model, case.visual(), settings)
+    np.testing.assert_array_equal(found.words[:, 0].numpy(), expected)
+
+
+def test_the_default_sizes_are_the_published_ones() -> None:
+    with torch.device("meta"):
+        model = XTransformer(XTransformerConfig(vocabulary_size=9488, token_width=2048))
+    assert sum(parameter.numel() for parameter in model.parameters()) == 137_521_826
+
+
+@pytest.mark.parametrize("activation", ["celu", "elu", "relu"])
+def test_masked_tokens_do_not_change_the_logits(activation: str) -> None:
+    torch.manual_seed(0)
+    model = XTransformer(XTransformerConfig(**SIZES, activation=activation)).eval()  # type: ignore[arg-type]
+    tokens, words = torch.randn(2, 9, 12), torch.randint(4, 30, (2, 3, 7))
+    with torch.inference_mode():
+        padded = padded_logits(model, Visual(tokens, torch.arange(9)[None] < torch.tensor([[6], [6]])), words)
+        cut = padded_logits(model, Visual(tokens[:, :6]), words)
+    torch.testing.assert_close(padded, cut, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("d_model", 30), ("encoder_layers", 0), ("dropout", 1.0), ("activation", "gelu"), ("alpha", 0.0)],
+)
+def test_a_config_out_of_range_is_refused_by_name(field: str, value: float) -> None:
+    with pytest.raises(ValueError, match=field):
+        XTransformerConfig(**{**SIZES, field: value})  # type: ignore[arg-type]

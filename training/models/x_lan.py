@@ -1,0 +1,169 @@
+"""X-LAN: X-Linear attention blocks as encoder, an LSTM with one of them as decoder (Pan et al., CVPR 2020, Sec. 3.3).
+
+The parity cases (``tests/training/models/test_x_lan.py``) compare this file with the published code, which it follows
+where paper and code differ; :mod:`training.models.x_linear` names the differences.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from training.models.captioner import PADDING_ID, Captioner, CaptionerConfig, Rows, Step, Visual
+from training.models.layers import Dropout
+from training.models.x_linear import ACTIVATIONS, RegionUpdate, XLinearAttention, check_block_sizes, mean_of_real
+
+
+@dataclass(frozen=True)
+class XLanConfig(CaptionerConfig):
+    """Hyper-parameters; the defaults are those of the published configuration.
+
+    Raises:
+        ValueError: a value is out of range; the message names it.
+    """
+
+    d_model: int = 1024
+    """Width of regions, word embeddings, LSTM and attention, D."""
+    heads: int = 8
+    attention_units: int = 64
+    """Hidden width of the attention, D_c; 512 in the paper, which has no heads."""
+    encoder_layers: int = 4
+    """Blocks of the encoder, 1 + M in the paper."""
+    decoder_layers: int = 1
+    """Blocks of the decoder."""
+    activation: str = "celu"
+    """A key of :data:`training.models.x_linear.ACTIVATIONS`."""
+    alpha: float = 1.3
+    """Factor of ``celu`` and ``elu``."""
+    dropout: float = 0.5
+    """Behind embedded regions and words, behind every block, and of the context."""
+    attention_dropout: float = 0.1
+    """Behind the hidden layer of the attention."""
+    region_dropout: float = 0.3
+    """In the update of the regions."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_block_sizes(self.d_model, self.heads, self.attention_units, self.activation)
+        for name in ("encoder_layers", "decoder_layers"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("dropout", "attention_dropout", "region_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must lie in [0, 1), not {getattr(self, name)}")
+        if self.alpha <= 0:
+            raise ValueError(f"alpha must be positive, not {self.alpha}")
+
+
+class EncodedRegions(NamedTuple):
+    """Everything that decoding needs of B images."""
+
+    whole: Tensor
+    """(B, 1, D), the global vector of Eq. 10."""
+    keys: list[Tensor]
+    """One (B, H, N, D_h) per block of the decoder."""
+    values: list[Tensor]
+    """One (B, H, N, D_h) per block of the decoder."""
+    mask: Tensor | None
+    """(B, 1, 1, N) bool, True where a token is real; None when all are."""
+
+
+class XLanState(NamedTuple):
+    """State of the decoder, each (B, G, D)."""
+
+    hidden: Rows
+    cell: Rows
+    context: Rows
+
+
+class XLan(Captioner):
+    """The X-LAN captioner. The attention of a word is that of the decoder's last block, averaged over heads."""
+
+    Config = XLanConfig
+    config: XLanConfig
+
+    def __init__(self, config: XLanConfig) -> None:
+        super().__init__(config)
+        d, layers = config.d_model, config.encoder_layers
+        self.activation = ACTIVATIONS[config.activation](config.alpha)
+        self.dropout = Dropout(config.dropout)
+        self.token_projection = nn.Linear(config.token_width, d)
+        self.encoder = nn.ModuleList(self._block() for _ in range(layers))
+        self.region_updates = nn.ModuleList(RegionUpdate(d, config.region_dropout) for _ in range(layers))
+        self.whole_projection = nn.Linear(d * (layers + 1), d)
+        self.whole_norm = nn.LayerNorm(d)
+        self.word_embedding = nn.Embedding(config.vocabulary_size, d, padding_idx=PADDING_ID)
+        self.lstm = nn.LSTMCell(2 * d, d)
+        self.decoder = nn.ModuleList(self._block() for _ in range(config.decoder_layers))
+        self.attended_projection = nn.Linear(d * (config.decoder_layers + 1), d)
+        self.attended_norm = nn.LayerNorm(d)
+        self.context_projection = nn.Linear(2 * d, 2 * d)
+        self.word_projection = nn.Linear(d, config.vocabulary_size)
+
+    def _block(self) -> XLinearAttention:
+        config = self.config
+        return XLinearAttention(
+            config.d_model, config.heads, config.attention_units, self.activation, config.attention_dropout
+        )
+
+    def encode_regions(self, visual: Visual) -> tuple[Tensor, Tensor]:
+        """Compute the global vector (B, 1, D) and the regions after the last block (B, N, D); Sec. 3.3.2."""
+        mask = None if visual.mask is None else visual.mask[:, None, None]
+        regions = self.dropout(self.activation(self.token_projection(visual.tokens)))
+        query = mean_of_real(regions, visual.mask)
+        queries = [query]
+        for block, update in zip(self.encoder, self.region_updates, strict=True):
+            attended, _ = block.attend(query, *block.project_keys_values(regions), mask)  # Eq. 7
+            query = self.dropout(attended)
+            regions = update(query, regions)  # Eq. 8
+            queries.append(query)
+        return self.whole_norm(self.whole_projection(torch.cat(queries, dim=-1))), regions  # Eq. 10
+
+    def encode(self, visual: Visual) -> EncodedRegions:
+        whole, regions = self.encode_regions(visual)
+        # Contiguous, because every word multiplies them.
+        embedded = [[x.contiguous() for x in block.project_keys_values(regions)] for block in self.decoder]
+        keys, values = ([each[index] for each in embedded] for index in range(2))
+        return EncodedRegions(whole, keys, values, None if visual.mask is None else visual.mask[:, None, None])
+
+    def initial_state(self, encoded: EncodedRegions, sequences: int) -> XLanState:
+        zeros = encoded.whole.new_zeros(encoded.whole.shape[0], sequences, self.config.d_model)
+        return XLanState(Rows(zeros), Rows(zeros), Rows(zeros))
+
+    def decode(
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        past: Tensor,
+        state: XLanState,
+        encoded: EncodedRegions,
+        *,
+        attention: bool = True,
+    ) -> Step:
+        group, length = words.shape[1:]
+        embedded = self.dropout(self.activation(self.word_embedding(words)))
+        hidden, cell, context = (rows.values for rows in state)
+        contexts, weights_of_words = [], []
+        for index in range(length):
+            joined = torch.cat([embedded[:, :, index], encoded.whole + self.dropout(context)], dim=-1)
+            states = (hidden.flatten(0, 1), cell.flatten(0, 1))
+            hidden, cell = (x.unflatten(0, (-1, group)) for x in self.lstm(joined.flatten(0, 1), states))
+            attended, weights = self._attend(hidden, encoded)
+            context = functional.glu(self.context_projection(torch.cat([attended, hidden], dim=-1)))
+            contexts.append(context)
+            weights_of_words.append(weights)
+        logits = self.word_projection(self.dropout(torch.stack(contexts, dim=2)))
+        after = XLanState(Rows(hidden), Rows(cell), Rows(context))
+        return Step(logits, torch.stack(weights_of_words, dim=2), after)
+
+    def _attend(self, hidden: Tensor, encoded: EncodedRegions) -> tuple[Tensor, Tensor]:
+        """Attend from the LSTM's output (B, G, D) to the regions: (B, G, D) and weights (B, G, N); Sec. 3.3.3."""
+        query, queries = hidden, [hidden]
+        for block, keys, values in zip(self.decoder, encoded.keys, encoded.values, strict=True):
+            attended, weights = block.attend(query, keys, values, encoded.mask)
+            query = self.dropout(attended)
+            queries.append(query)
+        attended = self.attended_norm(self.attended_projection(torch.cat(queries, dim=-1)))
+        return attended, weights.mean(dim=1)

@@ -1,0 +1,322 @@
+"""X-Transformer: a Transformer whose attention is the X-Linear attention block (Pan et al., CVPR 2020, Sec. 4.2).
+
+The paper describes it in one sentence; this file follows the published code, and the parity cases
+(``tests/training/models/test_x_transformer.py``) compare the two. The decoder has two streams: the words, and for each
+word a global vector that attends first to the words before it and then to the regions, and predicts the next word.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from training.models.captioner import (
+    PADDING_ID,
+    BufferPolicy,
+    Captioner,
+    CaptionerConfig,
+    PrefixTree,
+    Slots,
+    Step,
+    Visual,
+    join_sequences,
+    split_sequences,
+    visible_slots,
+)
+from training.models.layers import (
+    AddNorm,
+    Dropout,
+    FeedForward,
+    ImageCache,
+    WordCache,
+    rows_from,
+    sinusoidal_positions,
+)
+from training.models.x_linear import ACTIVATIONS, RegionUpdate, XLinearAttention, check_block_sizes, mean_of_real
+
+
+@dataclass(frozen=True)
+class XTransformerConfig(CaptionerConfig):
+    """Hyper-parameters; the defaults are those of the published configuration.
+
+    Raises:
+        ValueError: a value is out of range; the message names it.
+    """
+
+    d_model: int = 768
+    heads: int = 8
+    attention_units: int = 48
+    """Hidden width of the attention, D_c."""
+    d_ff: int = 3072
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    activation: str = "celu"
+    """A key of :data:`training.models.x_linear.ACTIVATIONS`."""
+    alpha: float = 1.3
+    """Factor of ``celu`` and ``elu``."""
+    dropout: float = 0.5
+    """Behind embedded regions, behind every block and every layer of the feed-forward, and before the words'
+    projection."""
+    word_dropout: float = 0.1
+    """Behind embedded words."""
+    attention_dropout: float = 0.1
+    """Behind the hidden layer of the attention."""
+    region_dropout: float = 0.3
+    """In the updates of regions and words."""
+    max_length: int = 54
+    """Longest sequence of words, begin token included, that the position table covers."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_block_sizes(self.d_model, self.heads, self.attention_units, self.activation)
+        for name in ("d_ff", "encoder_layers", "decoder_layers", "max_length"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("dropout", "word_dropout", "attention_dropout", "region_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must lie in [0, 1), not {getattr(self, name)}")
+        if self.alpha <= 0:
+            raise ValueError(f"alpha must be positive, not {self.alpha}")
+
+
+class EncodedImage(NamedTuple):
+    """Everything that decoding needs of B images."""
+
+    whole: Tensor
+    """(B, 1, d), factor of the decoder's first global vectors."""
+    caches: list[ImageCache]
+    """One per decoder layer."""
+    mask: Tensor | None
+    """(B, 1, 1, N) bool, True where a token is real; None when all are."""
+
+
+class XTransformerState(NamedTuple):
+    """State of the decoder."""
+
+    words: Slots
+    """(B, S, d), embedded words."""
+    caches: list[WordCache]
+    """One per decoder layer."""
+
+
+class Words(NamedTuple):
+    """What a decoder layer knows of the Q words that are decoded."""
+
+    own: Tensor
+    """(B, Q, d)"""
+    visible: Tensor
+    """(B, 1, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words."""
+
+
+def _block(config: XTransformerConfig) -> XLinearAttention:
+    activation = ACTIVATIONS[config.activation](config.alpha)
+    return XLinearAttention(config.d_model, config.heads, config.attention_units, activation, config.attention_dropout)
+
+
+class XEncoderLayer(nn.Module):
+    """An X-Linear attention block with the global vector as query, update of the regions, feed-forward."""
+
+    def __init__(self, config: XTransformerConfig) -> None:
+        super().__init__()
+        self.attention = _block(config)
+        self.dropout = Dropout(config.dropout)
+        self.update = RegionUpdate(config.d_model, config.region_dropout)
+        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.dropout)
+        self.feed_forward_norm = AddNorm(config.d_model, config.dropout)
+
+    def forward(self, query: Tensor, regions: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Compute the next global vector (B, 1, d) and regions (B, N, d)."""
+        attended, _ = self.attention.attend(query, *self.attention.project_keys_values(regions), mask)
+        query = self.dropout(attended)
+        regions = self.update(query, regions)
+        return query, self.feed_forward_norm(regions, self.feed_forward(regions))
+
+
+class XDecoderLayer(nn.Module):
+    """Two X-Linear attention blocks with the global vectors as queries: over the words, then over the regions.
+
+    All layers but the last then update the words.
+    """
+
+    def __init__(self, config: XTransformerConfig, *, last: bool) -> None:
+        super().__init__()
+        d = config.d_model
+        self.self_attention = _block(config)
+        self.dropout = Dropout(config.dropout)
+        self.cross_norm = nn.LayerNorm(d)
+        self.cross_attention = _block(config)
+        self.norm = AddNorm(d, config.dropout)
+        if not last:
+            self.update = RegionUpdate(d, config.region_dropout)
+            self.feed_forward = FeedForward(d, config.d_ff, config.dropout)
+            self.feed_forward_norm = AddNorm(d, config.dropout)
+        self.last = last
+
+    def forward(
+        self, query: Tensor, words: Words, cache: WordCache, image: ImageCache, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor, WordCache]:
+        """
+        Args:
+            query: (B, Q, d), the global vectors.
+            words: the words.
+            cache: S slots.
+            image: keys and values of the regions.
+            mask: (B, 1, 1, N) bool, True where a token is real; None when all are.
+
+        Returns:
+            Global vectors and words, both (B, Q, d), the attention weights (B, H, Q, N), the cache with S + Q slots.
+        """
+        keys, values = self.self_attention.project_keys_values(words.own)
+        cache = WordCache(cache.keys.append(keys, axis=2), cache.values.append(values, axis=2))
+        attended, _ = self.self_attention.attend(query, cache.keys.values, cache.values.values, words.visible)
+        joined = words.own + self.dropout(attended)
+        attended, weights = self.cross_attention.attend(self.cross_norm(joined), image.keys, image.values, mask)
+        query = self.norm(joined, attended)
+        if self.last:
+            return query, words.own, weights, cache
+        updated = self.update(query, words.own)
+        return query, self.feed_forward_norm(updated, self.feed_forward(updated)), weights, cache
+
+
+class GlobalFactor(nn.Module):
+    """LayerNorm(activation(W x + b)): one factor of the decoder's first global vectors."""
+
+    def __init__(self, config: XTransformerConfig) -> None:
+        super().__init__()
+        self.linear = nn.Linear(config.d_model, config.d_model)
+        self.activation = ACTIVATIONS[config.activation](config.alpha)
+        self.norm = nn.LayerNorm(config.d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        factor: Tensor = self.norm(self.activation(self.linear(x)))
+        return factor
+
+
+class XTransformer(Captioner):
+    """The X-Transformer captioner. The attention of a word is that of the last layer, averaged over heads."""
+
+    Config = XTransformerConfig
+    buffer_policies: ClassVar = {"positions": BufferPolicy()}
+    config: XTransformerConfig
+    positions: Tensor
+    """(max_length, d) float32, the position table; a constant that checkpoints contain."""
+
+    def __init__(self, config: XTransformerConfig) -> None:
+        super().__init__(config)
+        d = config.d_model
+        self.token_projection = nn.Linear(config.token_width, d)
+        self.token_activation = ACTIVATIONS[config.activation](config.alpha)
+        self.token_norm = nn.LayerNorm(d)
+        self.dropout = Dropout(config.dropout)
+        self.encoder = nn.ModuleList(XEncoderLayer(config) for _ in range(config.encoder_layers))
+        self.whole_projection = nn.Linear(d * (config.encoder_layers + 1), d)
+        self.whole_norm = nn.LayerNorm(d)
+        self.word_embedding = nn.Embedding(config.vocabulary_size, d, padding_idx=PADDING_ID)
+        positions = sinusoidal_positions(config.max_length, d)
+        positions[0, 1::2] = 1.0  # positions count from 0 here, so row 0 is that of the begin token
+        self.register_buffer("positions", positions)
+        self.word_norm = nn.LayerNorm(d)
+        self.word_dropout = Dropout(config.word_dropout)
+        self.whole_factor = GlobalFactor(config)
+        self.words_factor = GlobalFactor(config)
+        layers = config.decoder_layers
+        self.decoder = nn.ModuleList(XDecoderLayer(config, last=index == layers - 1) for index in range(layers))
+        self.output_projection = nn.Linear(d * (layers + 1), 2 * d)
+        self.output_norm = nn.LayerNorm(d)
+        self.word_projection = nn.Linear(d, config.vocabulary_size)
+
+    @property
+    def max_words(self) -> int:
+        return self.config.max_length
+
+    def decoder_layers(self) -> list[XDecoderLayer]:
+        """Return the decoder's layers, first to last."""
+        return [layer for layer in self.decoder if isinstance(layer, XDecoderLayer)]
+
+    def encode_regions(self, visual: Visual) -> tuple[Tensor, Tensor]:
+        """Compute the global vector (B, 1, d) and the regions of the last level (B, N, d)."""
+        mask = None if visual.mask is None else visual.mask[:, None, None]
+        regions = self.dropout(self.token_norm(self.token_activation(self.token_projection(visual.tokens))))
+        query = mean_of_real(regions, visual.mask)
+        queries = [query]
+        for layer in self.encoder:
+            query, regions = layer(query, regions, mask)
+            queries.append(query)
+        return self.whole_norm(self.whole_projection(torch.cat(queries, dim=-1))), regions
+
+    def encode(self, visual: Visual) -> EncodedImage:
+        whole, regions = self.encode_regions(visual)
+        return EncodedImage(
+            self.whole_factor(whole),
+            [
+                # Contiguous, because every word multiplies them.
+                ImageCache(*(x.contiguous() for x in layer.cross_attention.project_keys_values(regions)))
+                for layer in self.decoder_layers()
+            ],
+            None if visual.mask is None else visual.mask[:, None, None],
+        )
+
+    def initial_state(self, encoded: EncodedImage, sequences: int) -> XTransformerState:
+        like = encoded.caches[0].keys
+        batch, heads, _, d_head = like.shape
+        empty = like.new_zeros(batch, heads, 0, d_head)
+        words = Slots(encoded.whole.new_zeros(batch, 0, self.config.d_model))
+        return XTransformerState(words, [WordCache(Slots(empty), Slots(empty)) for _ in self.decoder])
+
+    def decode(
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        past: Tensor,
+        state: XTransformerState,
+        encoded: EncodedImage,
+        *,
+        attention: bool = True,
+    ) -> Step:
+        _, group, length = words.shape
+        positions = rows_from(self.positions, position, length)
+        x = self._embed(join_sequences(words), positions if length == 1 else positions.repeat(group, 1))
+        logits, weights, state = self._decode_words(x, visible_slots(past, length), state, encoded)
+        return Step(split_sequences(logits, length), split_sequences(weights.mean(dim=1), length), state)
+
+    def decode_tree(self, tree: PrefixTree, encoded: EncodedImage) -> Tensor:
+        x = self._embed(tree.words, functional.embedding(tree.positions, self.positions))
+        return self._decode_words(x, tree.visible, self.initial_state(encoded, 1), encoded)[0]
+
+    def _embed(self, words: Tensor, positions: Tensor) -> Tensor:
+        """Embed words (B, Q) at positions (Q, d) or (B, Q, d): (B, Q, d)."""
+        embedded = self.word_embedding(words) * math.sqrt(self.config.d_model) + positions
+        normed: Tensor = self.word_dropout(self.word_norm(embedded))
+        return normed
+
+    def _decode_words(
+        self, x: Tensor, visible: Tensor, state: XTransformerState, encoded: EncodedImage
+    ) -> tuple[Tensor, Tensor, XTransformerState]:
+        """Decode Q embedded words of each image.
+
+        Args:
+            x: (B, Q, d).
+            visible: (B, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
+            state: S slots.
+            encoded: the images.
+
+        Returns:
+            The logits (B, Q, V), the attention weights of the last layer (B, H, Q, N), the state with S + Q slots.
+        """
+        embedded = state.words.append(x.to(state.words.values.dtype), axis=1)
+        seen = visible.to(x.dtype)
+        mean = (seen / seen.sum(dim=-1, keepdim=True)) @ embedded.values.to(x.dtype)
+        query = self.dropout(encoded.whole * self.words_factor(mean))
+        queries, caches = [query], []
+        words = Words(x, visible[:, None])
+        for layer, cache, image in zip(self.decoder_layers(), state.caches, encoded.caches, strict=True):
+            query, x, weights, cache = layer(query, words, cache, image, encoded.mask)
+            words = words._replace(own=x)
+            queries.append(query)
+            caches.append(cache)
+        joined = self.output_projection(torch.cat(queries, dim=-1))
+        logits = self.word_projection(self.dropout(self.output_norm(functional.glu(joined))))
+        return logits, weights, XTransformerState(embedded, caches)
