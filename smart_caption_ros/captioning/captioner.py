@@ -148,8 +148,8 @@ class Captioner:
                 is one; :data:`NO_DETECTOR` switches detection off.
             minimum_score: lowest score of an object, 0 to 1; None takes that of the bundle for its detector, and
                 :data:`smart_caption_ros.detection.detector.MINIMUM_SCORE` for another one.
-            spinning: whether idle threads of ONNX Runtime poll for work, which is faster and takes CPU time from
-                other processes.
+            spinning: whether threads of ONNX Runtime without work poll for it during a run, which is faster and takes
+                CPU time from other processes.
 
         Raises:
             BundleError: the bundle is missing or wrong.

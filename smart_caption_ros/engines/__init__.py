@@ -22,7 +22,7 @@ class _Entry:
 
     Attributes:
         create: makes the engine from the number of CPU threads, whether it may build engines, which takes minutes, and
-            whether idle CPU threads poll for work.
+            whether CPU threads without work poll for it.
         remedy: how to make it work on this machine.
         automatic: whether ``auto`` may select it.
     """
@@ -65,7 +65,8 @@ def load_with(name: str, threads: int | None, load: Callable[[Engine], T], *, sp
             not build engines.
         threads: CPU threads; None leaves the choice to the engine.
         load: raises EngineError if the engine does not meet the needs of the caller.
-        spinning: whether idle CPU threads poll for work, which is faster and takes CPU time from other processes.
+        spinning: whether CPU threads without work poll for it during a run, which is faster and takes CPU time from
+            other processes.
 
     Returns:
         What ``load`` returned, and a sentence that says which engine was chosen and why. It leaves out engines that
@@ -106,7 +107,7 @@ def create_engine(name: str = AUTO, threads: int | None = None, *, spinning: boo
     Args:
         name: one of :data:`ENGINE_NAMES`.
         threads: CPU threads; None leaves the choice to the engine.
-        spinning: whether idle CPU threads poll for work.
+        spinning: whether CPU threads without work poll for it during a run.
 
     Raises:
         EngineError: the name is unknown, or the engine does not work here.

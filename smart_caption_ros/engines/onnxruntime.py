@@ -104,7 +104,8 @@ class OnnxRuntimeEngine:
         Args:
             provider: :data:`CPU`, :data:`CUDA` or :data:`TENSORRT`.
             threads: CPU threads inside an operator; None leaves the choice to ONNX Runtime (all cores).
-            spinning: whether idle threads wait for work by polling, which is faster and takes CPU time from others.
+            spinning: whether threads without work poll for it during a run, which is faster and takes CPU time from
+                other processes. Between runs no thread polls.
 
         Raises:
             EngineError: ONNX Runtime is not installed, or a session does not get the provider.
@@ -121,7 +122,12 @@ class OnnxRuntimeEngine:
         self._options.add_session_config_entry("session.disable_quant_qdq", "1")
         if threads is not None:
             self._options.intra_op_num_threads = threads
-        if not spinning:
+        # Every session has threads of its own, and the sessions of a captioner run one after the other: at most
+        # `threads` of them work at a time, as long as those of the other sessions do not poll for work. ONNX Runtime's
+        # global pool for all sessions always polls when it is made from Python (docs/performance.md).
+        if spinning:
+            self._options.add_session_config_entry("session.force_spinning_stop", "1")
+        else:
             self._options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._provider = provider
         # On the CPU the Loop form is faster, because it ends early; on a GPU a single launch is faster.

@@ -5,6 +5,7 @@ A module of its own with few imports, so that SIGINT and SIGTERM are handled bef
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -20,6 +21,8 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 1 when the node could not start itself, else 0.
     """
+    # Read when NumPy and SciPy are imported, which would start a thread for every core; their products are small.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with ended_at_once():
         from smart_caption_ros.nodes.caption_node import CaptionNode
         from smart_caption_ros.nodes.running import run_node

@@ -44,7 +44,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "threads",
         0,
-        "CPU threads of the engine; 0 leaves the number to the engine.",
+        "CPU threads of ONNX Runtime and of OpenCV; 0 leaves the number to them.",
         Changes.WHILE_UNCONFIGURED,
         minimum=0,
         maximum=256,

@@ -1,5 +1,7 @@
 """The number of CPU threads is one number for all that works for a caption."""
 
+import os
+import time
 from pathlib import Path
 
 import cv2
@@ -57,9 +59,34 @@ def test_without_a_number_opencv_is_left_as_it_is(tiny_bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("spinning", [True, False])
+def test_no_thread_polls_between_two_captions(spinning: bool, tiny_bundle: Path) -> None:
+    captioner = Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu", threads=3, spinning=spinning)
+
+    def cpu_after_caption_s() -> float:
+        captioner.caption(np.zeros((8, 8, 3), np.uint8))
+        before_s = time.process_time()
+        time.sleep(0.1)
+        return time.process_time() - before_s
+
+    # Threads that poll take 0.1 s per core; the least of five, because other threads of this process may work.
+    assert min(cpu_after_caption_s() for _ in range(5)) < 0.01
+
+
+@pytest.mark.parametrize("spinning", [True, False])
 def test_idle_threads_poll_only_where_that_is_wanted(
     spinning: bool, tiny_bundle: Path, sessions: list[onnxruntime.SessionOptions]
 ) -> None:
     captioner = Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu", threads=2, spinning=spinning)
     assert {spins(options) for options in sessions} == {spinning}
     captioner.caption(np.zeros((8, 8, 3), np.uint8))
+
+
+@pytest.mark.needs_ros
+def test_a_nodes_process_starts_no_threads_for_numpys_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    from smart_caption_ros.nodes import caption_command, running
+
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
+    monkeypatch.setattr(running, "run_node", lambda *ignored: int(os.environ["OPENBLAS_NUM_THREADS"]))
+    assert caption_command.main([]) == 7, "what the user has set holds"
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    assert caption_command.main([]) == 1
