@@ -219,6 +219,28 @@ class TrainingPhaseConfig:
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
+class ScheduledSamplingConfig:
+    """How often cross-entropy replaces an input word by a word that the captioner predicts there.
+
+    In the epoch with n epochs of the phase before it, the probability is ``increase`` * floor((n - 1 - ``start``) /
+    ``every``), between 0 and ``maximum``. ``maximum: 0.5`` with the defaults is X-LAN's published schedule.
+    """
+
+    maximum: Float = 0.0
+    """Largest probability; 0: no sampling."""
+    start: Int = 6
+    every: Int = 5
+    """Epochs from one increase to the next."""
+    increase: Float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.maximum <= 1:
+            raise ValueError(f"maximum must be at least 0 and at most 1, not {self.maximum}")
+        _check_not_negative(self, "start", "increase")
+        _check_at_least_1(self, "every")
+
+
+@dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class PhaseConfig(TrainingPhaseConfig):
     """A phase of training a captioner."""
 
@@ -242,6 +264,7 @@ class PhaseConfig(TrainingPhaseConfig):
     """Probability that cross-entropy distributes over all words, in [0, 1)."""
     reference_power: Float = 0.1
     """Power to which ``weighted_fine_tuning`` raises the reference's distribution; 0: plain cross-entropy."""
+    scheduled_sampling: ScheduledSamplingConfig = field(default_factory=ScheduledSamplingConfig)
     beam_size: Int = 5
     """Number of captions of an image in self-critical training."""
     reward_end_token: Bool = True
@@ -263,6 +286,8 @@ class PhaseConfig(TrainingPhaseConfig):
             raise ValueError("cached_views: all layers of the backbone learn, so nothing of a view can be kept")
         if self.objective == "weighted_fine_tuning" and self.trains_backbone:
             raise ValueError("backbone_learning_rate: weighted_fine_tuning needs a frozen backbone, set it to 0")
+        if self.scheduled_sampling.maximum and self.objective != "cross_entropy":
+            raise ValueError(f"scheduled_sampling is a part of cross_entropy; {self.objective} has none")
         if self.objective == "self_critical" and self.beam_size < 2:
             raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
 

@@ -9,9 +9,10 @@ from torch import Tensor
 from training.configs.schema import PhaseConfig
 from training.data.captions import EncodedCaptions
 from training.data.prefix_trees import CaptionTrees, NextWords, count_prefixes, prefix_trees
-from training.models.captioner import PADDING_ID, Captioner, Visual
+from training.models.captioner import PADDING_ID, Captioner, HookContext, Visual
 from training.objectives.log_probabilities import log_probabilities
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
+from training.objectives.scheduled_sampling import decode_with_samples, next_words_of_captions, sampling_probability
 
 _COUNTED_AT_A_TIME = 500
 """Images whose prefixes are compared at a time: bounds the memory."""
@@ -47,6 +48,9 @@ class CrossEntropy:
 
     def __init__(self, captions: TrainingCaptions, phase: PhaseConfig, reference: Captioner | None = None) -> None:
         self._label_smoothing = phase.label_smoothing
+        self._sampling = phase.scheduled_sampling
+        self._sampled_share = 0.0
+        """Probability that an input word is replaced by a sample in this step."""
         self._captions = EncodedCaptions(captions.words, captions.vocabulary, captions.max_caption_words)
         count = len(self._captions)
         self._weights = np.ones(count) if captions.weights is None else captions.weights.astype(float)
@@ -59,13 +63,21 @@ class CrossEntropy:
             self._prefixes[chunk] = count_prefixes(read)
         self.max_loss = MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 
+    def on_step(self, context: HookContext) -> None:
+        self._sampled_share = sampling_probability(self._sampling, context.epoch)
+
     def targets(self, images: np.ndarray) -> CaptionTrees:
         captions = self._captions.read(images)
         return prefix_trees(captions, np.broadcast_to(self._weights[images, None], captions.shape[:2]))
 
     def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: CaptionTrees) -> BatchLoss:
-        logits = captioner(visual, targets.tree)
-        return BatchLoss(cross_entropy(logits, targets.next_words, self._label_smoothing))
+        tree, next_words = targets
+        if self._sampled_share:
+            captions = decode_with_samples(captioner, captioner.encode(visual), tree.captions, self._sampled_share)
+            logits, next_words = captions.flatten(1, 2), next_words_of_captions(next_words)
+        else:
+            logits = captioner(visual, tree)
+        return BatchLoss(cross_entropy(logits, next_words, self._label_smoothing))
 
     def weights(self, images: np.ndarray) -> np.ndarray:
         weighted_words: np.ndarray = self._words[images] * self._weights[images]

@@ -10,7 +10,7 @@ from torch import Tensor
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import PhaseConfig
 from training.data.tokenized_captions import TokenizedCaptions
-from training.models.captioner import Captioner, Visual
+from training.models.captioner import Captioner, HookContext, Visual
 
 MAX_LOSS_FACTOR = 5.0
 """A loss of more than this many times ln V, the loss of a uniform prediction, counts as exploded."""
@@ -56,6 +56,10 @@ class Objective(Protocol):
             reference: frozen copy, in evaluation mode, of the captioner at the beginning of the phase; None unless
                 ``has_reference``.
         """
+        ...
+
+    def on_step(self, context: HookContext) -> None:
+        """Prepare for a training step; called before each one."""
         ...
 
     def targets(self, images: np.ndarray) -> Any:

@@ -30,7 +30,7 @@ from training.configs.schema import PhaseConfig
 from training.data.prefix_trees import prefix_trees
 from training.decoding.beam_search import SearchSettings, excluded_words, search_captions
 from training.evaluation.metrics.cider_d import MAX_SCORE, CiderD
-from training.models.captioner import Captioner, Visual
+from training.models.captioner import Captioner, HookContext, Visual
 from training.objectives.log_probabilities import log_probabilities
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
 
@@ -62,6 +62,9 @@ class SelfCritical:
         corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
         self.reward: Reward = corpus.score
         self.max_loss = MAX_SCORE * MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
+
+    def on_step(self, context: HookContext) -> None:
+        """All steps are alike."""
 
     def targets(self, images: np.ndarray) -> None:
         """The captions of the images are targets of the reward alone."""

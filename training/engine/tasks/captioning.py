@@ -139,6 +139,7 @@ class CaptioningTask:
 
     def on_step(self, context: HookContext) -> None:
         self.trained.captioner.on_step(context)
+        self._objective.on_step(context)
         self._synchronise_buffers()
 
     def _synchronise_buffers(self) -> None:

@@ -1,0 +1,120 @@
+"""Scheduled sampling: the published schedule, and the loss that it leaves unchanged without samples."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from tests.tiny_model import tiny_captioner, tiny_captions, tiny_visual
+from training.configs.parsing import build_config
+from training.configs.schema import PhaseConfig, ScheduledSamplingConfig
+from training.data.tokenized_captions import TokenizedCaptions
+from training.errors import ConfigError
+from training.models.captioner import Captioner, HookContext, Step
+from training.objectives.cross_entropy import CrossEntropy
+from training.objectives.objective import TrainingCaptions
+from training.objectives.scheduled_sampling import decode_with_samples, sampling_probability
+
+PUBLISHED = ScheduledSamplingConfig(maximum=0.5)
+VOCABULARY = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(4, 30))))
+CAPTIONS = TokenizedCaptions.from_words(
+    [[["w4", "w5", "w6"], ["w4", "w5", "w7", "w8"]], [["w4", "w5", "w6"], ["w4", "w5", "w6"]], [["w10"]]]
+)
+IMAGES = np.array([2, 0, 1])
+
+
+def published_probability(epoch: int) -> float:
+    """The published code sets the probability of the next epoch at the end of each one."""
+    probability = 0.0
+    for done in range(epoch):
+        if done > 6:
+            probability = min(0.05 * ((done - 6) // 5), 0.5)
+    return probability
+
+
+def test_the_schedule_is_the_published_one() -> None:
+    for epoch in range(80):
+        assert sampling_probability(PUBLISHED, epoch) == pytest.approx(published_probability(epoch))
+    assert sampling_probability(PUBLISHED, 11) == 0
+    assert sampling_probability(PUBLISHED, 12) == 0.05
+    assert sampling_probability(ScheduledSamplingConfig(), 79) == 0
+
+
+@pytest.mark.parametrize("family", ["smart", "x_lan", "x_transformer"])
+def test_captions_without_samples_have_the_logits_of_teacher_forcing(family: str) -> None:
+    captioner, visual, words = tiny_captioner(family), tiny_visual(2, 5, seed=1), tiny_captions(2, 3, seed=1)
+    encoded = captioner.encode(visual)
+    found = decode_with_samples(captioner, encoded, words, 0.0)
+    expected = captioner.decode_captions(words, encoded)
+    torch.testing.assert_close(found[words != 0], expected[words != 0], atol=1e-4, rtol=1e-4)
+
+
+class Recorded(Captioner):
+    """Predicts word 7 after every word, and records the words that it is given."""
+
+    def __init__(self, captioner: Captioner) -> None:
+        super().__init__(captioner.config)
+        self.given: list[torch.Tensor] = []
+
+    def initial_state(self, encoded: None, sequences: int) -> None:
+        return None
+
+    def decode(self, words, position, past, state, encoded, *, attention=True) -> Step:  # type: ignore[no-untyped-def]
+        self.given.append(words[..., 0])
+        logits = torch.zeros(*words.shape, self.config.vocabulary_size)
+        logits[..., 7] = 100.0
+        logits[..., 0] = 200.0  # padding is never drawn
+        return Step(logits, None, None)
+
+
+def test_the_given_share_of_the_words_after_the_begin_token_is_drawn_from_the_predictions() -> None:
+    torch.manual_seed(0)
+    recorded = Recorded(tiny_captioner("up_down"))
+    words = torch.full((40, 5, 11), 9)
+    words[..., 0] = Vocabulary.begin_id
+    decode_with_samples(recorded, None, words, 0.25)
+    given = torch.stack(recorded.given, dim=2)
+    assert (given[..., 0] == Vocabulary.begin_id).all()
+    assert set(given[..., 1:].unique().tolist()) == {7, 9}
+    assert (given[..., 1:] == 7).float().mean().item() == pytest.approx(0.25, abs=0.03)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_captions_that_repeat_a_prefix_count_as_in_the_tree(smoothing: float) -> None:
+    captioner, visual = tiny_captioner("x_lan"), tiny_visual(3, 5, seed=2)
+    captions = TrainingCaptions(CAPTIONS, VOCABULARY, 6, 6, np.array([1.0, 3.0, 0.5], np.float32))
+    phase = PhaseConfig("xe", 40, 1e-3, label_smoothing=smoothing)
+    sampling = dataclasses.replace(phase, scheduled_sampling=ScheduledSamplingConfig(maximum=1e-12))  # no word changes
+    losses = []
+    for each in (phase, sampling):
+        objective = CrossEntropy(captions, each)
+        objective.on_step(HookContext("xe", 39, 0, 2, np.random.default_rng(0)))
+        losses.append(objective(captioner, visual, IMAGES, objective.targets(IMAGES)).loss)
+    torch.testing.assert_close(losses[0], losses[1], atol=1e-5, rtol=1e-5)
+
+
+def test_no_word_is_sampled_before_the_schedule_begins() -> None:
+    captioner, visual = tiny_captioner("x_lan"), tiny_visual(3, 5, seed=2)
+    phase = PhaseConfig("xe", 40, 1e-3, scheduled_sampling=ScheduledSamplingConfig(maximum=1.0, increase=1.0))
+    objective = CrossEntropy(TrainingCaptions(CAPTIONS, VOCABULARY, 6, 6), phase)
+    losses = []
+    for epoch in (0, 11, 12):
+        torch.manual_seed(1)
+        objective.on_step(HookContext("xe", epoch, 0, 2, np.random.default_rng(0)))
+        losses.append(objective(captioner, visual, IMAGES, objective.targets(IMAGES)).loss.item())
+    assert losses[0] == losses[1] != losses[2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"scheduled_sampling": {"maximum": 1.5}}, "maximum must be at least 0 and at most 1"),
+        ({"scheduled_sampling": {"every": 0}}, "every must be at least 1"),
+        ({"scheduled_sampling": {"maximum": 0.5}, "objective": "self_critical"}, "scheduled_sampling is a part of"),
+    ],
+)
+def test_options_out_of_range_are_refused_by_name(changes: dict[str, object], reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        build_config(PhaseConfig, {"name": "xe", "epochs": 1, "learning_rate": 1e-3, **changes}, "file.yaml")
