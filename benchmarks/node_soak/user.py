@@ -143,7 +143,7 @@ def _counts(values: dict[str, str]) -> Counts:
         answered=int(values["images answered"]),
         answered_ok=int(values["answered ok"]),
         dropped=int(values["images dropped for newer ones"]),
-        passed_over=int(values["images passed over while off"]),
+        passed_over=int(values["images passed over"]),
         lost=int(values["images lost on the way"]),
         undecodable=int(values["messages that are not images"]),
         reader_errors=int(values["errors of receiving"]),

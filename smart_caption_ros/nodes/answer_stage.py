@@ -1,7 +1,7 @@
 """The second half of an answer, on a thread of its own: evidence, message and publication.
 
 The worker that runs the engine hands every captioned image to it and takes the next one, so that waiting for detections
-does not hold up the engine.
+does not hold up the engine. Each camera has a stage of its own, so that no camera waits for the detections of another.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from smart_caption_ros.nodes.evidence import EvidenceCollector, ObjectOrigin
 from smart_caption_ros.nodes.node_statistics import Statistics
 
 MAX_UNFINISHED = 16
-"""Captioned images that may wait for their evidence; the worker waits with further ones."""
+"""Captioned images of a camera that may wait for their evidence; the worker passes over its turn meanwhile."""
 
 _LOG_PERIOD_S = 5.0
 
@@ -56,7 +56,9 @@ class AnswerStage:
         """
         self._node = node
         self._statistics = statistics
-        self._places = threading.BoundedSemaphore(MAX_UNFINISHED)
+        self._lock = threading.Lock()
+        self._unfinished = 0
+        self._when_free: Callable[[], None] | None = None
         self._due_s: float | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="evidence")
 
@@ -66,8 +68,20 @@ class AnswerStage:
         due_s = self._due_s
         return 0.0 if due_s is None else max(0.0, time.monotonic() - due_s)
 
+    def has_place(self, when_free: Callable[[], None]) -> bool:
+        """Return whether fewer than :data:`MAX_UNFINISHED` answers are unfinished.
+
+        Args:
+            when_free: called once on the thread as soon as that is so, if it is not so now; must not raise.
+        """
+        with self._lock:
+            if self._unfinished < MAX_UNFINISHED:
+                return True
+            self._when_free = when_free
+            return False
+
     def submit(self, answer: UnfinishedAnswer, publish: Callable[[ImageAnswer], None] | None = None) -> Future[Caption]:
-        """Complete an answer; waits while :data:`MAX_UNFINISHED` answers are unfinished.
+        """Complete an answer.
 
         Args:
             answer: the answer.
@@ -75,13 +89,15 @@ class AnswerStage:
 
         Returns:
             A future of the message.
+
+        Raises:
+            RuntimeError: the thread was ended.
         """
-        self._places.acquire()
-        try:
-            return self._thread.submit(self._complete, answer, publish)
-        except RuntimeError:  # the thread was ended
-            self._places.release()
-            raise
+        future = self._thread.submit(self._complete, answer, publish)
+        with self._lock:
+            self._unfinished += 1
+        future.add_done_callback(self._free_place)
+        return future
 
     def idle(self) -> Future[None]:
         """Return a future that is done when everything submitted so far is."""
@@ -104,7 +120,13 @@ class AnswerStage:
             return answer.message
         finally:
             self._due_s = None
-            self._places.release()
+
+    def _free_place(self, future: Future[Caption]) -> None:
+        with self._lock:
+            self._unfinished -= 1
+            when_free, self._when_free = self._when_free, None
+        if when_free is not None:
+            when_free()
 
     def _report(self, answer: ImageAnswer, detections_expected: bool) -> None:
         """Count the evidence of an answer and log what is wrong with it."""

@@ -1,4 +1,4 @@
-"""The caption node: a managed lifecycle node that publishes a caption for the newest image of a camera.
+"""The caption node: a managed lifecycle node that publishes captions of the newest images of one or several cameras.
 
 It configures and activates itself unless `autostart` is false. The callbacks here receive images and requests; a
 :class:`CaptionWorker` captions them on a thread of its own.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,23 +21,18 @@ from std_srvs.srv import SetBool
 
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.msg import Caption
-from smart_caption_ros.nodes.answering import ImageMessage
+from smart_caption_ros.nodes.camera_stream import CameraStream, CameraTopics, ReceivedImage
 from smart_caption_ros.nodes.caption_node_parameters import (
     CAPTION_NODE_PARAMETERS,
     CAPTION_NODE_RULES,
     RENAMED_PARAMETERS,
 )
-from smart_caption_ros.nodes.caption_worker import CaptionWorker, InterruptedWorkError, ReceivedImage
-from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
-from smart_caption_ros.nodes.detection_input import DetectionInput
-from smart_caption_ros.nodes.diagnostics import DiagnosticsPublisher, NodeState, diagnostic_status
-from smart_caption_ros.nodes.image_input import ImageInput
+from smart_caption_ros.nodes.caption_worker import CaptionWorker, InterruptedWorkError
+from smart_caption_ros.nodes.diagnostics import CameraState, DiagnosticsPublisher, NodeState, diagnostic_statuses
 from smart_caption_ros.nodes.lifecycle import refuse_invalid_transitions, report_exceptions
 from smart_caption_ros.nodes.messages import message_without_text
 from smart_caption_ros.nodes.model_loading import LoadCaptioner, LoadCoverage, load_coverage, load_model
-from smart_caption_ros.nodes.node_statistics import Statistics
 from smart_caption_ros.nodes.object_source import uses_topic
-from smart_caption_ros.nodes.outputs import Outputs
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
 from smart_caption_ros.text import shortened
@@ -45,8 +40,9 @@ from smart_caption_ros.text import shortened
 IMAGE_TOPIC = "image"
 DETECTIONS_TOPIC = "detections"
 CAPTION_TOPIC = "robot/caption"
+CAMERA_CAPTION_TOPIC = "caption"
+"""Topic of the captions in the namespace of a camera, where the node has several."""
 
-_LOG_PERIOD_S = 5.0
 _PUBLISHER_POLL_S = 1.0
 _END_DELAY_S = 0.5
 _MAX_FAILURE = 1000
@@ -84,8 +80,6 @@ class CaptionNode(LifecycleNode):
         # Parameters, publishers and transitions change the inputs, each on another thread.
         self._inputs_lock = threading.Lock()
         self._receives = False
-        self._latest_image: ImageMessage | None = None
-        self._statistics = Statistics()
         self._settings = Parameters(
             self,
             CAPTION_NODE_PARAMETERS,
@@ -94,14 +88,21 @@ class CaptionNode(LifecycleNode):
             is_configured=lambda: self._lifecycle != "unconfigured",
             on_change=self._on_parameters_changed,
         )
-        self._image_input = ImageInput(self, IMAGE_TOPIC, self._on_image, self._statistics)
-        self._detections = DetectionBuffer()
-        self._detection_input = DetectionInput(self, DETECTIONS_TOPIC, self._on_detections)
-        self._worker = CaptionWorker(self, self._settings, self._statistics, self._detections, self._detection_input)
+        names: tuple[str, ...] = self._values["cameras"]
+        self._cameras = tuple(self._camera_stream(name) for name in names or ("",))
+        # With several cameras, the image of a request is of none of them.
+        requests = self._camera_stream("") if names else self._cameras[0]
+        self._worker = CaptionWorker(self, self._settings, self._cameras, requests)
         # A group of its own: a service that waits for the engine must not block the other callbacks.
         describing = MutuallyExclusiveCallbackGroup()
         self.create_service(DescribeImage, "~/describe_image", self._on_describe_image, callback_group=describing)
-        self.create_service(DescribeLatest, "~/describe_latest", self._on_describe_latest, callback_group=describing)
+        for service, cameras in {
+            "~/describe_latest": self._cameras,
+            **{f"~/{camera.name}/describe_latest": (camera,) for camera in self._cameras if camera.name},
+        }.items():
+            self.create_service(
+                DescribeLatest, service, partial(self._on_describe_latest, cameras), callback_group=describing
+            )
         self.create_service(SetBool, "~/enable", self._on_enable)
         # A group of its own as well: a transition may load for minutes, and meanwhile lifecycle and parameter services
         # answer. rclpy creates all of them in the node's default group.
@@ -109,7 +110,7 @@ class CaptionNode(LifecycleNode):
         self._service_change_state.callback_group = transitions
         transitions.add_entity(self._service_change_state)
         self._service_change_state.callback = refuse_invalid_transitions(self._service_change_state.callback)
-        self._diagnostics = DiagnosticsPublisher(self, self._status, self._values["diagnostics_period_s"])
+        self._diagnostics = DiagnosticsPublisher(self, self._statuses, self._values["diagnostics_period_s"])
         # Steady time, so that a simulation that stands still does not stop the search for publishers.
         steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(_PUBLISHER_POLL_S, self._follow_publishers, clock=steady_clock)
@@ -135,7 +136,8 @@ class CaptionNode(LifecycleNode):
             self.fail(str(error))
             return TransitionCallbackReturn.FAILURE
         self._failure = ""
-        self._worker.outputs = Outputs(self, CAPTION_TOPIC)
+        for camera in self._cameras:
+            camera.create_outputs()
         captioner, seconds = model.captioner, time.monotonic() - started_s
         self.get_logger().info(f"{captioner.model} on {captioner.engine_choice}; loaded in {seconds:.1f} s")
         if captioner.detector is not None:
@@ -147,13 +149,15 @@ class CaptionNode(LifecycleNode):
     @report_exceptions
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Subscribe to the images."""
-        assert self._worker.outputs is not None
         result = super().on_activate(state)
-        self._statistics.restart_window()
+        for camera in self._cameras:
+            camera.statistics.restart_window()
         with self._inputs_lock:
             self._receives = True
             self._open_inputs()
-        self.get_logger().info(f"captioning {self._image_input.topic}, captions on {self._worker.outputs.topic}")
+        for camera in self._cameras:
+            assert camera.outputs is not None
+            self.get_logger().info(f"captioning {camera.image_input.topic}, captions on {camera.outputs.topic}")
         return result
 
     @report_exceptions
@@ -224,52 +228,41 @@ class CaptionNode(LifecycleNode):
     def _end(self) -> None:
         self.exit_status = 0
 
+    def _camera_stream(self, name: str) -> CameraStream:
+        topics = CameraTopics(IMAGE_TOPIC, DETECTIONS_TOPIC, CAPTION_TOPIC)
+        if name:
+            topics = CameraTopics(*(f"{name}/{each}" for each in (IMAGE_TOPIC, DETECTIONS_TOPIC, CAMERA_CAPTION_TOPIC)))
+        return CameraStream(self, name, topics, self._on_image)
+
     def _open_inputs(self) -> None:
-        self._image_input.open(self._values["image_transport"])
         model = self._worker.model
-        if model is not None and uses_topic(self._values):
-            self._detection_input.open(self._values["detection_type"], model.detection_classes)
+        for camera in self._cameras:
+            camera.image_input.open(self._values["image_transport"])
+            if model is not None and uses_topic(self._values):
+                camera.detection_input.open(self._values["detection_type"], model.detection_classes)
 
     def _close_inputs(self) -> None:
         with self._inputs_lock:
             self._receives = False
-            self._image_input.close()
-            self._detection_input.close()
-        self._worker.discard_waiting()
-        self._detections.clear()
+            for camera in self._cameras:
+                camera.close_inputs()
 
     def _stop(self) -> None:
         self._close_inputs()
-        self._latest_image = None
+        for camera in self._cameras:
+            camera.latest = None
         self._worker.wait_until_idle()
 
     def _release(self) -> None:
         self._worker.unload()
-        if self._worker.outputs is not None:
-            self._worker.outputs.destroy()
-            self._worker.outputs = None
+        for camera in self._cameras:
+            camera.destroy_outputs()
 
-    # Topics
-
-    def _on_image(self, image: ImageMessage) -> None:
-        received = ReceivedImage(image, time.monotonic())
-        self._statistics.count_received()
-        self._latest_image = image
-        if not self._enabled:
-            self._statistics.count_passed_over(1)
-        elif not self._worker.put(received):
-            self._statistics.count_dropped()
-
-    def _on_detections(self, detections: Detections, left_out: int) -> None:
-        self._statistics.count_detections(left_out)
-        if detections.stamp_ns:
-            self._detections.add(detections)
+    def _on_image(self, camera: CameraStream, image: ReceivedImage) -> None:
+        if self._enabled:
+            self._worker.put(camera, image)
         else:
-            self.get_logger().warning(
-                f"detections without a stamp on {self._detection_input.topic} belong to no image: the detector has to "
-                "copy the header of its image",
-                throttle_duration_sec=_LOG_PERIOD_S,
-            )
+            camera.statistics.count_passed_over(1)
 
     # Services
 
@@ -277,31 +270,32 @@ class CaptionNode(LifecycleNode):
         self, request: DescribeImage.Request, response: DescribeImage.Response
     ) -> DescribeImage.Response:
         # A caller that sends an image wants that one captioned, whatever its age.
-        response.caption = self._worker.describe(request.image, any_age=True)
+        response.caption = self._worker.describe_request(request.image)
         return response
 
     def _on_describe_latest(
-        self, request: DescribeLatest.Request, response: DescribeLatest.Response
+        self, cameras: Sequence[CameraStream], request: DescribeLatest.Request, response: DescribeLatest.Response
     ) -> DescribeLatest.Response:
-        image = self._latest_image
-        if image is not None:
-            response.caption = self._worker.describe(image)
+        received = [(camera, image) for camera in cameras if (image := camera.latest) is not None]
+        if received:
+            response.caption = self._worker.describe_latest(*max(received, key=lambda each: each[1].at_s))
         else:
             reason = (
-                f"no image has arrived on {self._image_input.awaited} yet"
+                f"no image has arrived on {' or '.join(camera.image_input.awaited for camera in cameras)} yet"
                 if self._lifecycle == "active"
                 else f"the node is {self._lifecycle} and receives no images"
             )
             if self._lifecycle in ("unconfigured", "inactive"):
                 reason += ": activate it first"
-            camera = self._values["camera"]
-            response.caption = message_without_text(Caption.STATUS_ERROR, reason, Header(), camera=camera)
+            name = self._worker.camera_name(cameras[0]) if len(cameras) == 1 else ""
+            response.caption = message_without_text(Caption.STATUS_ERROR, reason, Header(), camera=name)
         return response
 
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self._enabled = request.data
         if not self._enabled:
-            self._worker.discard_waiting()
+            for camera in self._cameras:
+                camera.discard_waiting()
         response.success = True
         response.message = f"captioning is {'on' if self._enabled else 'off'}"
         self.get_logger().info(response.message)
@@ -321,35 +315,41 @@ class CaptionNode(LifecycleNode):
             if self._receives:
                 self._open_inputs()
 
-    def _status(self) -> DiagnosticStatus:
+    def _statuses(self) -> list[DiagnosticStatus]:
         model = self._worker.model
         captioner = model.captioner if model is not None else None
         coverage_problem = model.coverage_problem if model is not None else ""
-        state = NodeState(
-            name=f"{self.get_fully_qualified_name().lstrip('/')}: captions",
+        node = NodeState(
+            name=self.get_fully_qualified_name().lstrip("/"),
             lifecycle=self._lifecycle,
             enabled=self._enabled,
             failure=self._failure,
-            image_timeout_s=self._values["image_timeout_s"],
             in_work_s=self._worker.in_work_s,
             work_timeout_s=self._values["work_timeout_s"],
             lacks_clock=self._worker.lacks_clock,
-            input_problem=self._image_input.problem,
-            topic=self._image_input.topic,
-            awaited=self._image_input.awaited,
-            camera=self._values["camera"],
             model=captioner.model if captioner else "",
             bundle=str(captioner.bundle.path) if captioner else "",
             engine=captioner.engine if captioner else "",
             engine_choice=captioner.engine_choice if captioner else "",
-            objects_from=self._objects_from(captioner) if captioner else "",
             coverage="on" if model and model.coverage else coverage_problem or "off",
             coverage_problem=coverage_problem,
         )
-        return diagnostic_status(state, self._statistics.summary())
+        return diagnostic_statuses(node, [self._camera_state(camera, captioner) for camera in self._cameras])
 
-    def _objects_from(self, captioner: Captioner) -> str:
-        sources = [f"{self._detection_input.topic} ({self._detection_input.type})"] if uses_topic(self._values) else []
+    def _camera_state(self, camera: CameraStream, captioner: Captioner | None) -> CameraState:
+        return CameraState(
+            name=self._worker.camera_name(camera),
+            image_timeout_s=self._values["image_timeout_s"],
+            input_problem=camera.image_input.problem,
+            topic=camera.image_input.topic,
+            awaited=camera.image_input.awaited,
+            objects_from=self._objects_from(camera, captioner) if captioner else "",
+            summary=camera.statistics.summary(),
+        )
+
+    def _objects_from(self, camera: CameraStream, captioner: Captioner) -> str:
+        topic = camera.detection_input
+        sources = [f"{topic.topic} ({topic.type})"] if uses_topic(self._values) else []
         if captioner.detector is not None:
             sources.append(f"{captioner.detector.path} ({captioner.detector.layout})")
         return ", else ".join(sources) or "nothing"

@@ -1,5 +1,8 @@
 """The parameters of the caption node."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from smart_caption_ros.engines import ENGINE_NAMES
 from smart_caption_ros.imaging.encoded_images import HIGHEST_MAX_PIXELS, MAX_PIXELS
 from smart_caption_ros.nodes.detection_input import AUTO, DETECTION_TYPES
@@ -19,6 +22,17 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         True,
         "Configure and activate the node when it starts; false leaves that to a lifecycle manager.",
         Changes.ONLY_AT_START,
+    ),
+    ParameterSpec(
+        "cameras",
+        (),
+        "Names of several cameras that the node captions in turn, each with its topics in a namespace of that name; "
+        "empty for one camera.",
+        Changes.ONLY_AT_START,
+        pattern=(
+            "[A-Za-z][A-Za-z0-9_]{0,63}",
+            "a name of 64 letters, digits and underscores at most that begins with a letter",
+        ),
     ),
     ParameterSpec(
         ALLOW_FILE_CHANGES,
@@ -131,7 +145,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "camera",
         "",
-        "Name of the camera, copied into every caption; distinguishes several cameras on one topic.",
+        "Name of the only camera, copied into every caption; empty with `cameras`, whose captions have their names.",
         Changes.ANY_TIME,
     ),
     ParameterSpec(
@@ -217,5 +231,13 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ),
 )
 
-CAPTION_NODE_RULES = (missing_detector,)
+
+def unused_camera_name(values: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with `camera`: with `cameras` it would name none of them."""
+    if values["cameras"] and values["camera"]:
+        return "camera names the only camera of a node: leave it empty with cameras"
+    return None
+
+
+CAPTION_NODE_RULES = (missing_detector, unused_camera_name)
 """Judge the parameters of the caption node together."""

@@ -1,32 +1,31 @@
 """The worker of the caption node: one thread that runs everything that touches the engine.
 
-Images wait in a one-slot mailbox, so that the newest one wins. Service calls queue behind the image in progress and at
-most one more.
+The images of each camera wait in a one-slot mailbox, so that the newest one wins. A camera whose image waits has one
+place in the queue of the thread, so that cameras take turns, however fast they are. Service calls queue behind the
+image in progress and at most one of each camera.
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from rclpy.clock import ROSClock
 from rclpy.node import Node
 
 from smart_caption_ros.msg import Caption
-from smart_caption_ros.nodes.answer_stage import AnswerStage, UnfinishedAnswer
+from smart_caption_ros.nodes.answer_stage import UnfinishedAnswer
 from smart_caption_ros.nodes.answering import AnswerSettings, ImageAnswer, ImageMessage, caption_image
-from smart_caption_ros.nodes.detection_buffer import DetectionBuffer
-from smart_caption_ros.nodes.detection_input import DetectionInput
+from smart_caption_ros.nodes.camera_stream import CameraStream, ReceivedImage
 from smart_caption_ros.nodes.detection_messages import stamp_ns
 from smart_caption_ros.nodes.evidence import EvidenceCollector
-from smart_caption_ros.nodes.mailbox import Mailbox
 from smart_caption_ros.nodes.messages import message_without_text
 from smart_caption_ros.nodes.model_loading import LoadedModel, release_memory
-from smart_caption_ros.nodes.node_statistics import Statistics
 from smart_caption_ros.nodes.object_source import uses_topic
 from smart_caption_ros.nodes.outputs import Outputs
 from smart_caption_ros.nodes.parameters import Parameters
@@ -45,47 +44,29 @@ class InterruptedWorkError(Exception):
         super().__init__("the node ends")
 
 
-@dataclass(frozen=True)
-class ReceivedImage:
-    """An image message and the time of its arrival, time.monotonic()."""
-
-    message: ImageMessage
-    at_s: float
-
-
 class CaptionWorker:
     """Captions images one at a time; its public methods may be called on any other thread."""
 
     def __init__(
-        self,
-        node: Node,
-        parameters: Parameters,
-        statistics: Statistics,
-        detections: DetectionBuffer,
-        detection_input: DetectionInput,
+        self, node: Node, parameters: Parameters, cameras: Sequence[CameraStream], requests: CameraStream
     ) -> None:
         """Start the thread.
 
         Args:
             node: the node, for its log and its clock.
             parameters: its parameters.
-            statistics: counts answers and evidence.
-            detections: the messages of the detections topic.
-            detection_input: tells whether the detections topic has a publisher.
+            cameras: the cameras whose images are captioned.
+            requests: stands for the images of service calls; may be one of the cameras.
         """
-        self.outputs: Outputs | None = None
-        """Publishers of the answers; None while the node is unconfigured."""
         self._node = node
         self._parameters = parameters
-        self._statistics = statistics
-        self._detections = detections
-        self._detection_input = detection_input
+        self._cameras = cameras
+        self._requests = requests
+        self._stages = tuple(dict.fromkeys(camera.stage for camera in (*cameras, requests)))
         self._model: LoadedModel | None = None
         self._is_loading = False
-        self._mailbox: Mailbox[ReceivedImage] = Mailbox()
         self._work_started_s: float | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="captioner")
-        self._stage = AnswerStage(node, statistics)
         self._interrupted: Future[None] = Future()
 
     @property
@@ -97,7 +78,8 @@ class CaptionWorker:
     def in_work_s(self) -> float:
         """How long the image in progress has been in work in seconds; 0 where there is none."""
         started_s = self._work_started_s
-        return max(self._stage.in_work_s, 0.0 if started_s is None else time.monotonic() - started_s)
+        own_s = 0.0 if started_s is None else time.monotonic() - started_s
+        return max(own_s, *(stage.in_work_s for stage in self._stages))
 
     @property
     def lacks_clock(self) -> bool:
@@ -141,58 +123,57 @@ class CaptionWorker:
             interrupted, so that an interrupted load is not waited for.
         """
         if self._is_loading:
-            self._thread.shutdown(wait=False, cancel_futures=True)
-            self._stage.close(wait=False)
+            self._close_threads(wait=False)
             return False
         end_s = time.monotonic() + _END_TIMEOUT_S
-        for thread_idle in (lambda: self._thread.submit(self._unload), self._stage.idle):
+        for thread_idle in (lambda: self._thread.submit(self._unload), *(stage.idle for stage in self._stages)):
             done, _ = wait([thread_idle()], timeout=max(0.0, end_s - time.monotonic()))
             if not done:
                 break
-        self._thread.shutdown(wait=bool(done), cancel_futures=True)
-        self._stage.close(wait=bool(done))
-        if self.outputs is not None:
-            self.outputs.close()
+        self._close_threads(wait=bool(done))
+        for camera in self._cameras:
+            if camera.outputs is not None:
+                camera.outputs.close()
         return bool(done)
 
-    def put(self, image: ReceivedImage) -> bool:
-        """Put an image into the mailbox.
-
-        Returns:
-            Whether the mailbox was empty; False if the image replaced an older one.
-        """
-        was_empty = self._mailbox.put(image)
-        if was_empty:
-            self._thread.submit(self._answer_newest)
-        return was_empty
-
-    def discard_waiting(self) -> None:
-        """Discard the image that waits in the mailbox, and count it as passed over."""
-        self._statistics.count_passed_over(self._mailbox.clear())
+    def put(self, camera: CameraStream, image: ReceivedImage) -> None:
+        """Put an image into the mailbox of its camera, in the place of the one that waits there."""
+        if camera.mailbox.put(image):
+            self._thread.submit(self._answer_newest, camera)
+        else:
+            camera.statistics.count_dropped()
 
     def wait_until_idle(self) -> None:
         """Wait until everything submitted so far is done, or until the process ends."""
         with suppress(InterruptedWorkError):
             self._result_of(self._thread.submit(lambda: None))
-            self._result_of(self._stage.idle())
-            if self.outputs is not None:
-                self.outputs.wait_until_idle()
+            for stage in self._stages:
+                self._result_of(stage.idle())
+            for camera in self._cameras:
+                if camera.outputs is not None:
+                    camera.outputs.wait_until_idle()
 
-    def describe(self, image: ImageMessage, *, any_age: bool = False) -> Caption:
-        """Caption one image and wait for the answer; never raises.
+    def describe_request(self, image: ImageMessage) -> Caption:
+        """Caption an image that a caller sent, whatever its age, and wait for the answer; never raises."""
+        return self._describe(self._requests, image, any_age=True)
 
-        Args:
-            image: the image.
-            any_age: caption it even if it is older than `max_age_s`.
-        """
+    def describe_latest(self, camera: CameraStream, image: ReceivedImage) -> Caption:
+        """Caption an image of a camera and wait for the answer; never raises."""
+        return self._describe(camera, image.message, any_age=False)
+
+    def _describe(self, camera: CameraStream, image: ImageMessage, *, any_age: bool) -> Caption:
         try:
-            return self._result_of(self._result_of(self._thread.submit(self._caption, image, any_age=any_age)))
+            captioning = self._thread.submit(self._caption, camera, image, any_age=any_age)
+            return self._result_of(self._result_of(captioning))
         except Exception as error:  # a caller without an answer would wait for ever
             reason = f"the image cannot be answered: {type(error).__name__}: {shortened(str(error))}"
             if not isinstance(error, InterruptedWorkError):
                 self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
-            camera = self._parameters.values["camera"]
-            return message_without_text(Caption.STATUS_ERROR, reason, image.header, camera=camera)
+            return message_without_text(Caption.STATUS_ERROR, reason, image.header, camera=self.camera_name(camera))
+
+    def camera_name(self, camera: CameraStream) -> str:
+        """Return the name of a camera in its captions: its own, or the parameter `camera`."""
+        return camera.name or str(self._parameters.values["camera"])
 
     def _result_of(self, future: Future[T]) -> T:
         futures: list[Future[Any]] = [future, self._interrupted]
@@ -205,27 +186,38 @@ class CaptionWorker:
         self._model = None
         release_memory()
 
-    def _answer_newest(self) -> None:
-        delivery, outputs = self._mailbox.take(), self.outputs
+    def _close_threads(self, *, wait: bool) -> None:
+        self._thread.shutdown(wait=wait, cancel_futures=True)
+        for stage in self._stages:
+            stage.close(wait=wait)
+
+    def _answer_newest(self, camera: CameraStream) -> None:
+        if not camera.stage.has_place(when_free=lambda: self._queue(camera)):
+            return  # its image waits, and may be replaced by a newer one; other cameras have their turns
+        delivery, outputs = camera.mailbox.take(), camera.outputs
         if delivery is None:  # discarded meanwhile
             return
         if outputs is None:
-            self._statistics.count_passed_over(1)
+            camera.statistics.count_passed_over(1)
             return
 
         def publish(answer: ImageAnswer) -> None:
             answer.message.timing.dropped_frames = delivery.dropped
-            self._publish(outputs, answer, delivery.item)
+            self._publish(camera, outputs, answer, delivery.item)
 
         try:
             # The decoded images of answers that wait for their evidence would take much memory.
-            self._caption(delivery.item.message, publish, keep_image=outputs.overlay_is_watched)
+            self._caption(camera, delivery.item.message, publish, keep_image=outputs.overlay_is_watched)
         except Exception as error:  # of ROS, or of a thread that has ended
             reason = f"the image cannot be answered: {type(error).__name__}: {shortened(str(error))}"
             self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
-            self._statistics.count_answer(Caption.STATUS_ERROR, reason, latency_s=0.0, work_s=0.0)
+            camera.statistics.count_answer(Caption.STATUS_ERROR, reason, latency_s=0.0, work_s=0.0)
 
-    def _publish(self, outputs: Outputs, answer: ImageAnswer, image: ReceivedImage) -> None:
+    def _queue(self, camera: CameraStream) -> None:
+        with suppress(RuntimeError):  # the thread was ended
+            self._thread.submit(self._answer_newest, camera)
+
+    def _publish(self, camera: CameraStream, outputs: Outputs, answer: ImageAnswer, image: ReceivedImage) -> None:
         values, status, reason = self._parameters.values, Caption.STATUS_ERROR, ""
         try:
             outputs.publish(answer)
@@ -240,10 +232,11 @@ class CaptionWorker:
         age_s = self._age_s(image.message)
         # Since its arrival where its age is unknown, or wrong because the camera's clock is ahead.
         latency_s = time.monotonic() - image.at_s if age_s is None or age_s < 0 else age_s
-        self._statistics.count_answer(status, reason, latency_s=latency_s, work_s=answer.work_s)
+        camera.statistics.count_answer(status, reason, latency_s=latency_s, work_s=answer.work_s)
 
     def _caption(
         self,
+        camera: CameraStream,
         image: ImageMessage,
         publish: Callable[[ImageAnswer], None] | None = None,
         *,
@@ -253,7 +246,7 @@ class CaptionWorker:
         """Caption an image, and submit it to the stage that completes its answer."""
         values, model = self._parameters.values, self._model
         settings = AnswerSettings(
-            camera=values["camera"],
+            camera=self.camera_name(camera),
             max_age_s=0.0 if any_age else values["max_age_s"],
             min_confidence=values["min_confidence"],
             max_pixels=round(values["max_image_megapixels"] * 1e6),
@@ -264,18 +257,19 @@ class CaptionWorker:
             captioned = caption_image(captioner, image, settings, age_s=self._age_s(image))
         finally:
             self._work_started_s = None
-        detections_expected = self._detection_input.has_publisher
+        detections_expected = camera.detection_input.has_publisher
         collector = EvidenceCollector(
             has_detector=model is not None and model.captioner.detector is not None,
             uses_topic=uses_topic(values),
-            detections=self._detections,
+            detections=camera.detections,
             coverage=model.coverage if model is not None else None,
             slop_s=values["detection_slop_s"],
             wait_s=values["detection_wait_s"] if detections_expected else 0.0,
+            coverage_lock=model.coverage_lock if model is not None else threading.Lock(),
         )
         if not keep_image:
             captioned = replace(captioned, image_bgr=None)
-        return self._stage.submit(
+        return camera.stage.submit(
             UnfinishedAnswer(captioned, settings, collector, detections_expected, time.monotonic()), publish
         )
 

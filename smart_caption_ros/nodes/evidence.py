@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
+import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from std_msgs.msg import Header
@@ -62,6 +63,7 @@ class EvidenceCollector:
         coverage: finds nouns and matches them with objects; None where coverage is off.
         slop_s: maximum time between an image and detections with another stamp.
         wait_s: maximum time to wait for the detections of an image.
+        coverage_lock: held while coverage is used, which is not thread-safe.
     """
 
     has_detector: bool
@@ -70,6 +72,7 @@ class EvidenceCollector:
     coverage: NounCoverage | None
     slop_s: float
     wait_s: float
+    coverage_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def collect(self, caption: Caption, header: Header) -> Evidence:
         """Collect the evidence for the caption of the image with this header; never raises."""
@@ -77,7 +80,8 @@ class EvidenceCollector:
         if self.coverage is None:
             return evidence
         try:
-            return replace(evidence, grounding=ground_caption(self.coverage, evidence.caption))
+            with self.coverage_lock:
+                return replace(evidence, grounding=ground_caption(self.coverage, evidence.caption))
         except Exception as error:  # the caption is published without its coverage
             return replace(evidence, coverage_error=f"coverage failed: {type(error).__name__}: {error}")
 

@@ -6,8 +6,9 @@ import ctypes
 import gc
 import os
 import sys
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -48,12 +49,14 @@ class LoadedModel:
         coverage: noun coverage; None where it is off or could not be loaded.
         coverage_problem: why coverage could not be loaded; empty where it could, or is off.
         detection_classes: names of the numeric class ids on the detections topic.
+        coverage_lock: held while coverage is used, which is not thread-safe.
     """
 
     captioner: Captioner
     coverage: NounCoverage | None
     coverage_problem: str
     detection_classes: Sequence[str]
+    coverage_lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_coverage: LoadCoverage) -> LoadedModel:

@@ -1,4 +1,4 @@
-"""Statistics of the caption node: counts since the start, and what happened in the last seconds."""
+"""Statistics of one camera of the caption node: counts since the start, and what happened in the last seconds."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class Summary:
     dropped: int
     lost: int
     passed_over: int
+    unchanged: int
     undecodable: int
     reader_errors: int
     recent_input_errors: tuple[tuple[float, str], ...]
@@ -70,8 +71,8 @@ class Summary:
 class Statistics:
     """Counts images, answers and detections; thread-safe.
 
-    Every image that is received is answered, dropped or passed over: once none waits and none is in work, the counts
-    add up.
+    Every image that is received is answered, dropped, passed over or unchanged: once none waits and none is in work,
+    the counts add up.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -82,7 +83,7 @@ class Statistics:
         """
         self._clock = clock
         self._lock = threading.Lock()
-        self._received = self._dropped = self._lost = self._passed_over = 0
+        self._received = self._dropped = self._lost = self._passed_over = self._unchanged = 0
         self._undecodable = self._reader_errors = 0
         self._recent_input_errors: deque[tuple[float, str]] = deque(maxlen=_MAX_INPUT_ERRORS)
         self._answers: Counter[int] = Counter()
@@ -123,9 +124,14 @@ class Statistics:
             self._lost += images
 
     def count_passed_over(self, images: int) -> None:
-        """Count images that arrived while captioning was off, or waited when it was switched off or deactivated."""
+        """Count images that are not captioned: while captioning is off or on request, or above the maximum rate."""
         with self._lock:
             self._passed_over += images
+
+    def count_unchanged(self) -> None:
+        """Count an image that is not captioned because it does not differ from the last one that was."""
+        with self._lock:
+            self._unchanged += 1
 
     def count_undecodable(self, reason: str) -> None:
         """Count a message on the image topic that could not be decoded; it does not count as received."""
@@ -199,6 +205,7 @@ class Statistics:
                 dropped=self._dropped,
                 lost=self._lost,
                 passed_over=self._passed_over,
+                unchanged=self._unchanged,
                 undecodable=self._undecodable,
                 reader_errors=self._reader_errors,
                 recent_input_errors=tuple(self._recent_input_errors),

@@ -22,7 +22,7 @@ TABLES: dict[str, tuple[ParameterSpec, ...]] = {
 """The parameters of each node, by the name in the comments of the page."""
 
 _HEADER = "| name | type | default | range | changes | meaning |\n|---|---|---|---|---|---|\n"
-_TYPES = {bool: "bool", int: "integer", float: "double", str: "string"}
+_TYPES = {bool: "bool", int: "integer", float: "double", str: "string", tuple: "list of strings"}
 
 
 def table(specs: Sequence[ParameterSpec]) -> str:
@@ -46,13 +46,20 @@ def with_tables(page: str) -> str:
 
 
 def _cells(spec: ParameterSpec) -> list[str]:
-    default = str(spec.default).lower() if isinstance(spec.default, bool) else str(spec.default) or "(empty)"
+    default = str(spec.default).lower() if isinstance(spec.default, bool) else str(spec.default)
     allowed = ""
     if spec.choices is not None:
         allowed = ", ".join(spec.choices)
     elif spec.minimum is not None and spec.maximum is not None:
         allowed = f"{spec.minimum:.12g} to {spec.maximum:.12g}"
-    cells = [f"`{spec.name}`", _TYPES[type(spec.default)], default, allowed, spec.changes_when, spec.description]
+    cells = [
+        f"`{spec.name}`",
+        _TYPES[type(spec.default)],
+        default if spec.default not in ("", ()) else "(empty)",
+        allowed,
+        spec.changes_when,
+        spec.description,
+    ]
     return [cell.replace("|", r"\|") for cell in cells]
 
 

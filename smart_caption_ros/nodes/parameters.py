@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -47,6 +48,7 @@ _TYPE_NAMES = {
     int: "a whole number",
     float: "a floating point number (with a decimal point)",
     str: "a string",
+    tuple: "a list of strings",
 }
 
 
@@ -56,7 +58,7 @@ class ParameterSpec:
 
     Attributes:
         name: its name; ends in the unit if it has one.
-        default: its default value; its type is the parameter's type.
+        default: its default value; its type is the parameter's type. A list of strings is an empty tuple.
         description: its meaning, for `ros2 param describe` and the documentation.
         changes: when its value may change.
         minimum: smallest allowed number.
@@ -65,10 +67,11 @@ class ParameterSpec:
         names_file: whether the node reads the file or folder of this name; such a parameter changes only at the start,
             unless `allow_file_changes` is set.
         refused: values of an earlier version that are refused, each with a sentence that names its replacement.
+        pattern: regular expression that each string of a list has to match as a whole, and what that means: "a name".
     """
 
     name: str
-    default: bool | int | float | str
+    default: bool | int | float | str | tuple[str, ...]
     description: str
     changes: Changes
     minimum: float | None = None
@@ -76,6 +79,7 @@ class ParameterSpec:
     choices: tuple[str, ...] | None = None
     names_file: bool = False
     refused: Mapping[str, str] = field(default_factory=dict)
+    pattern: tuple[str, str] | None = None
 
     @property
     def changes_when(self) -> str:
@@ -102,6 +106,8 @@ class ParameterSpec:
 
     def error_in(self, value: object) -> str | None:
         """Return one sentence that says what is wrong with a value, or None for a valid value."""
+        if isinstance(self.default, tuple):
+            return self._error_in_list(self.value_of(value))
         if type(value) is not type(self.default):
             return f"{self.name} must be {_TYPE_NAMES[type(self.default)]}, not {shortened(repr(value))}"
         if isinstance(value, str) and value in self.refused:
@@ -119,6 +125,22 @@ class ParameterSpec:
             and not self.minimum <= value <= self.maximum
         ):
             return f"{self.name} must lie between {self.minimum:g} and {self.maximum:g}, not {value}"
+        return None
+
+    def value_of(self, value: Any) -> Any:
+        """Return the value of the parameter for a value of rclpy: a tuple for a list, and for an empty one."""
+        if not isinstance(self.default, tuple):
+            return value
+        return tuple(value) if isinstance(value, list) else () if value is None else value
+
+    def _error_in_list(self, value: Any) -> str | None:
+        if not (isinstance(value, tuple) and all(isinstance(each, str) for each in value)):
+            return f"{self.name} must be {_TYPE_NAMES[tuple]}, not {shortened(repr(value))}"
+        for place, each in enumerate(value):
+            if self.pattern is not None and not re.fullmatch(self.pattern[0], each):
+                return f"{self.name} must have {self.pattern[1]} in each place, not {shortened(repr(each))}"
+            if each in value[:place]:
+                return f"{self.name} has {each!r} twice"
         return None
 
 
@@ -177,13 +199,11 @@ class Parameters:
         errors = [self._renaming(name) for name in renamed if name in overrides]
         errors += [e for s in table if s.name in overrides and (e := s.error_in(overrides[s.name].value))]
         if not errors:
-            given = {name: each.value for name, each in overrides.items() if name in self._specs}
+            given = {s.name: s.value_of(overrides[s.name].value) for s in table if s.name in overrides}
             errors += filter(None, [self._contradiction({s.name: s.default for s in table} | given)])
         if errors:
             raise ValueError("parameter " + "; ".join(errors))
-        self._values: dict[str, Any] = {
-            spec.name: node.declare_parameter(spec.name, spec.default, spec.descriptor()).value for spec in table
-        }
+        self._values: dict[str, Any] = {spec.name: spec.value_of(_declare(node, spec)) for spec in table}
         if renamed:
             call_before_lookup(node, self._refuse_renamed)
         add_parameter_callbacks(node, self._check, self._apply)
@@ -212,7 +232,7 @@ class Parameters:
         of the latter are judged one after the other, each with the values that the node has by then. Parameters outside
         the table (use_sim_time, QoS) are not checked.
         """
-        changed = {p.name: p.value for p in parameters if p.name in self._specs}
+        changed = {p.name: self._specs[p.name].value_of(p.value) for p in parameters if p.name in self._specs}
         errors = [e for p in parameters if p.name in self._specs and (e := self._error_in(p.name, p.value))]
         if not errors and changed:
             errors += filter(None, [self._contradiction({**self._values, **changed})])
@@ -224,7 +244,7 @@ class Parameters:
         """Return what is wrong with a new value, by itself or now; the present value may be set again at any time."""
         spec = self._specs[name]
         error = spec.error_in(value)
-        if error is not None or value == self._values[name]:
+        if error is not None or spec.value_of(value) == self._values[name]:
             return error
         if spec.names_file and not self._values.get(ALLOW_FILE_CHANGES):
             return f"{name} names a file and changes only at the start, because {ALLOW_FILE_CHANGES} is false"
@@ -233,7 +253,23 @@ class Parameters:
         return None
 
     def _apply(self, parameters: list[Parameter]) -> None:
-        changed = {p.name: p.value for p in parameters if p.name in self._specs}
+        changed = {p.name: self._specs[p.name].value_of(p.value) for p in parameters if p.name in self._specs}
         if changed:
             self._values = {**self._values, **changed}
             self._on_change(set(changed))
+
+
+def _declare(node: Node, spec: ParameterSpec) -> Any:
+    """Declare a parameter and return its value; None for an empty list, which has no type in parameter files."""
+    descriptor = spec.descriptor()
+    if not isinstance(spec.default, tuple):
+        return node.declare_parameter(spec.name, spec.default, descriptor).value
+    # rclpy takes an empty list for a list of bytes unless it is set with its type, and does not set a read-only one.
+    changeable = spec.descriptor()
+    changeable.read_only = False
+    value = node.declare_parameter(spec.name, Parameter.Type.STRING_ARRAY, changeable).value
+    if value is None:
+        node.set_parameters([Parameter(spec.name, Parameter.Type.STRING_ARRAY, [])])
+    descriptor.type = Parameter.Type.STRING_ARRAY.value
+    node.set_descriptor(spec.name, descriptor)
+    return value

@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from smart_caption_ros.msg import Caption
 
 from smart_caption_ros.grounding.named_objects import Grounding
-from smart_caption_ros.nodes.diagnostics import NodeState, diagnostic_status
+from smart_caption_ros.nodes.diagnostics import CameraState, NodeState, diagnostic_statuses
 from smart_caption_ros.nodes.evidence import Evidence, ObjectOrigin
 from smart_caption_ros.nodes.node_statistics import WINDOW_S, Statistics
 from tests.nodes.fake_captioner import shade_caption
@@ -22,23 +22,17 @@ from tests.nodes.fake_captioner import shade_caption
 pytestmark = pytest.mark.needs_ros
 
 STATE = NodeState(
-    name="caption_node: captions",
+    name="caption_node",
     lifecycle="active",
     enabled=True,
     failure="",
-    image_timeout_s=3.0,
     in_work_s=0.0,
     work_timeout_s=10.0,
     lacks_clock=False,
-    input_problem="",
-    topic="/image",
-    awaited="/image or /image/compressed",
-    camera="left",
     model="smart",
     bundle="/bundles/smart",
     engine="fast one",
     engine_choice="fast one, as asked for",
-    objects_from="/detections",
     coverage="on",
     coverage_problem="",
 )
@@ -78,9 +72,27 @@ def count_evidence(
     statistics.count_evidence(evidence, detections_expected=True)
 
 
-def report(statistics: Statistics, state: NodeState = STATE) -> tuple[bytes, str, dict[str, str]]:
-    status = diagnostic_status(state, statistics.summary())
-    return status.level, status.message, {value.key: value.value for value in status.values}
+def camera(statistics: Statistics, name: str = "left", input_problem: str = "") -> CameraState:
+    return CameraState(
+        name=name,
+        image_timeout_s=3.0,
+        input_problem=input_problem,
+        topic="/image",
+        awaited="/image or /image/compressed",
+        objects_from="/detections",
+        summary=statistics.summary(),
+    )
+
+
+def report(
+    statistics: Statistics, state: NodeState = STATE, input_problem: str = ""
+) -> tuple[bytes, str, dict[str, str]]:
+    (status,) = diagnostic_statuses(state, [camera(statistics, input_problem=input_problem)])
+    return status.level, status.message, values_of(status)
+
+
+def values_of(status: DiagnosticStatus) -> dict[str, str]:
+    return {value.key: value.value for value in status.values}
 
 
 def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
@@ -90,6 +102,7 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
     for _ in range(3):
         statistics.count_dropped()
     statistics.count_passed_over(1)
+    statistics.count_unchanged()
     statistics.count_lost(4)
     statistics.count_undecodable("bytes")
     statistics.count_reader_error("no memory")
@@ -123,7 +136,8 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         "answered error": "1",
         "images dropped for newer ones": "3",
         "images lost on the way": "4",
-        "images passed over while off": "1",
+        "images passed over": "1",
+        "images unchanged": "1",
         "messages that are not images": "1",
         "errors of receiving": "2",
         "images per second": "2.00",
@@ -148,9 +162,47 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
     assert values == expected
 
 
-def test_the_status_is_named_after_node_and_camera(statistics: Statistics) -> None:
-    status = diagnostic_status(STATE, statistics.summary())
+def test_with_one_camera_the_status_is_named_after_the_node(statistics: Statistics) -> None:
+    (status,) = diagnostic_statuses(STATE, [camera(statistics)])
     assert (status.name, status.hardware_id) == ("caption_node: captions", "left")
+
+
+def test_several_cameras_have_a_status_each_beside_that_of_the_node(clock: Clock) -> None:
+    front, rear = Statistics(clock), Statistics(clock)
+    clock.now_s += 2.0
+    rear.count_received()
+    clock.now_s += 2.0
+    for _ in range(8):
+        front.count_received()
+        count_answer(front)
+    node, of_front, of_rear = diagnostic_statuses(STATE, [camera(front, "front"), camera(rear, "rear")])
+    assert [(s.name, s.hardware_id) for s in (node, of_front, of_rear)] == [
+        ("caption_node: captions", ""),
+        ("caption_node: captions of front", "front"),
+        ("caption_node: captions of rear", "rear"),
+    ]
+    assert [s.message for s in (node, of_front, of_rear)] == [
+        "captioning, 2.0 images a second",
+        "captioning, 2.0 images a second",
+        "captioning, 0.0 images a second",
+    ]
+    assert [values_of(s).get("images received") for s in (node, of_front, of_rear)] == [None, "8", "1"]
+    assert [values_of(s).get("model") for s in (node, of_front, of_rear)] == ["smart", None, None]
+    clock.now_s += 1.5
+    _, of_front, of_rear = diagnostic_statuses(STATE, [camera(front, "front"), camera(rear, "rear")])
+    assert of_front.level == DiagnosticStatus.OK
+    assert of_rear.level == DiagnosticStatus.ERROR
+    assert of_rear.message == "no image on /image or /image/compressed for 3.5 s"
+
+
+def test_a_fault_of_the_node_is_in_its_own_status_where_there_are_several_cameras(statistics: Statistics) -> None:
+    state = replace(STATE, lifecycle="unconfigured", failure="there is no bundle")
+    statuses = diagnostic_statuses(state, [camera(statistics, "front"), camera(statistics, "rear")])
+    assert [(s.level, s.message) for s in statuses] == [
+        (DiagnosticStatus.ERROR, "there is no bundle"),
+        (DiagnosticStatus.OK, "unconfigured"),
+        (DiagnosticStatus.OK, "unconfigured"),
+    ]
 
 
 def test_all_is_well_while_captions_flow(statistics: Statistics) -> None:
@@ -212,8 +264,8 @@ def test_messages_that_are_not_images_are_an_error_until_the_window_has_passed(
 
 
 def test_a_receiving_thread_that_is_stuck_is_an_error(statistics: Statistics) -> None:
-    state = replace(STATE, input_problem="the thread that receives images has ended")
-    assert report(statistics, state)[:2] == (DiagnosticStatus.ERROR, "the thread that receives images has ended")
+    ended = report(statistics, input_problem="the thread that receives images has ended")
+    assert ended[:2] == (DiagnosticStatus.ERROR, "the thread that receives images has ended")
 
 
 def test_an_image_that_is_in_work_for_too_long_is_an_error_in_every_state(statistics: Statistics) -> None:
@@ -270,7 +322,7 @@ def test_coverage_that_fails_or_could_not_be_loaded_is_a_warning(statistics: Sta
         "1 of the last 1 captions have no coverage: coverage failed: on fire",
     )
     state = replace(STATE, coverage_problem="captions come without nouns: no spaCy")
-    assert report(statistics, state)[:2] == (DiagnosticStatus.WARN, "captions come without nouns: no spaCy")
+    assert report(Statistics(), state)[:2] == (DiagnosticStatus.WARN, "captions come without nouns: no spaCy")
 
 
 @pytest.mark.parametrize("lifecycle", ["unconfigured", "inactive"])

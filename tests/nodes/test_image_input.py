@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
-import rclpy
-from rclpy.context import Context
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from sensor_msgs.msg import CompressedImage, Image
 
-from smart_caption_ros.nodes.demo.processes import free_domain_id
 from smart_caption_ros.nodes.image_input import ImageInput
 from smart_caption_ros.nodes.node_statistics import Statistics
+from tests.nodes.waiting import wait_for
 
 pytestmark = pytest.mark.needs_ros
-
-
-@pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    context = Context()
-    rclpy.init(context=context, domain_id=free_domain_id())
-    made = Node("input", context=context)
-    yield made
-    made.destroy_node()
-    context.try_shutdown()
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 20.0) -> None:
-    end_s = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end_s, "it never came"
-        time.sleep(0.01)
 
 
 def test_a_receiving_thread_that_ended_is_reported_and_started_again(

@@ -39,11 +39,13 @@ def test_a_row_has_type_default_range_and_meaning() -> None:
         ParameterSpec("speed_hz", 2.0, "How fast.", Changes.ANY_TIME, minimum=0.5, maximum=1e6),
         ParameterSpec("colour", "red", "Red | blue.", Changes.ONLY_AT_START, choices=("red", "blue")),
         ParameterSpec("on", True, "Whether.", Changes.WHILE_UNCONFIGURED),
+        ParameterSpec("names", (), "Who.", Changes.ONLY_AT_START),
         ParameterSpec("model", "", "Which.", Changes.WHILE_UNCONFIGURED, names_file=True),
     ]
     assert table(specs).splitlines()[2:] == [
         "| `speed_hz` | double | 2.0 | 0.5 to 1000000 | at any time | How fast. |",
         "| `colour` | string | red | red, blue | only at start | Red \\| blue. |",
         "| `on` | bool | true |  | while unconfigured | Whether. |",
+        "| `names` | list of strings | (empty) |  | only at start | Who. |",
         "| `model` | string | (empty) |  | while unconfigured, with allow_file_changes | Which. |",
     ]

@@ -70,7 +70,7 @@ def test_every_parameter_is_described_and_its_default_is_legal(spec: ParameterSp
 def test_the_parameter_file_holds_exactly_the_defaults(name: str) -> None:
     text = (ROOT / "config" / f"{name}.yaml").read_text(encoding="utf-8")
     (content,) = yaml.safe_load(text).values()
-    expected = {spec.name: spec.default for spec in TABLES[name]}
+    expected = {s.name: list(s.default) if isinstance(s.default, tuple) else s.default for s in TABLES[name]}
     assert content == {"ros__parameters": expected}
     for parameter, value in content["ros__parameters"].items():
         assert type(value) is type(expected[parameter]), f"rclpy takes no other type for {parameter}"
@@ -124,6 +124,38 @@ def test_setting_a_parameter_by_its_earlier_name_is_refused_with_the_present_one
     (result,) = node.set_parameters([Parameter("path", value="none")])
     assert (result.successful, result.reason) == (False, "in place of none leave path empty")
     assert dict(parameters.values) == {"speed_hz": 4.0, "colour": "red", "path": ""}
+
+
+NAMES = ParameterSpec("names", (), "Who.", Changes.ONLY_AT_START, pattern=("[a-z]+", "a name of letters"))
+
+
+@pytest.mark.parametrize("given", [{}, {"names": None}, {"names": ["a", "b"]}])
+def test_a_list_of_strings_may_be_empty_and_is_read_and_described_like_any_parameter(
+    context: Context, given: dict[str, Any]
+) -> None:
+    """None is what rclpy makes of an empty list in a parameter file."""
+    node = node_with(context, **given)
+    names = tuple(given.get("names") or ())
+    assert dict(Parameters(node, [NAMES]).values) == {"names": names}
+    parameter = node.get_parameter("names")
+    assert (parameter.type_, tuple(parameter.value)) == (Parameter.Type.STRING_ARRAY, names)
+    assert node.describe_parameter("names").read_only
+    (result,) = node.set_parameters([Parameter("names", value=["c"])])
+    assert not result.successful
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        ("a", "parameter names must be a list of strings, not 'a'"),
+        ([1], r"parameter names must be a list of strings, not (1,)"),
+        (["a", "B c"], "parameter names must have a name of letters in each place, not 'B c'"),
+        (["a", "b", "a"], "parameter names has 'a' twice"),
+    ],
+)
+def test_a_wrong_list_of_strings_is_refused_with_a_sentence(context: Context, names: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        Parameters(node_with(context, names=names), [NAMES])
 
 
 def test_every_earlier_name_of_the_caption_node_is_followed_by_a_present_one() -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2")
 
-import rclpy
-from rclpy.context import Context
 from rclpy.event_handler import QoSSubscriptionMatchedInfo, SubscriptionEventCallbacks
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
@@ -20,28 +17,10 @@ from rclpy.node import Node
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
-from smart_caption_ros.nodes.demo.processes import free_domain_id
 from smart_caption_ros.nodes.subscription_reader import ExecutorBypassGroup, SubscriptionReader
+from tests.nodes.waiting import wait_for
 
 pytestmark = pytest.mark.needs_ros
-
-
-@pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    context = Context()
-    rclpy.init(context=context, domain_id=free_domain_id())
-    made = Node("reading", context=context)
-    yield made
-    made.destroy_node()
-    context.try_shutdown()
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    end_s = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end_s, "it never came"
-        time.sleep(0.01)
 
 
 def test_messages_arrive_without_an_executor_until_the_reader_is_closed(node: Node) -> None:

@@ -427,9 +427,7 @@ def test_describe_services_answer_and_enable_pauses(user: User, diagnostics: lis
     user.ask(shade=70)
     assert robot.call(SetBool, "/caption_node/enable", data=False).message == "captioning is off"
     header = user.publish(shade=71)
-    robot.wait_for(
-        lambda: (s := latest(diagnostics)) and values(s)["images passed over while off"] == "1", "image passed over"
-    )
+    robot.wait_for(lambda: (s := latest(diagnostics)) and values(s)["images passed over"] == "1", "image passed over")
     assert all(caption.header != header for caption in user.captions)
     robot.set_parameter("/caption_node", "max_age_s", 0.0)
     on_demand = robot.call(DescribeLatest, "/caption_node/describe_latest").caption
@@ -620,7 +618,7 @@ def test_every_image_received_is_counted_once_however_the_node_is_switched(
         status = latest(diagnostics)
         if status is None or values(status)["image in work for (s)"] != "0.0":
             return None
-        names = ("received", "answered", "dropped for newer ones", "passed over while off")
+        names = ("received", "answered", "dropped for newer ones", "passed over")
         return [int(values(status)[f"images {name}"]) for name in names]
 
     def settled() -> list[int] | None:

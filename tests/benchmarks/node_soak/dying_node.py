@@ -5,17 +5,18 @@ import sys
 import threading
 
 from smart_caption_ros.nodes import caption_node, caption_worker, running
+from smart_caption_ros.nodes.camera_stream import CameraStream, ReceivedImage
 
 
 class DyingWorker(caption_worker.CaptionWorker):
     """Ends the process."""
 
-    def put(self, image: caption_worker.ReceivedImage) -> bool:
+    def put(self, camera: CameraStream, image: ReceivedImage) -> None:
         """Start to count down at the first image."""
         if not hasattr(self, "_timer"):
             self._timer = threading.Timer(3.0, os._exit, args=(3,))
             self._timer.start()
-        return super().put(image)
+        super().put(camera, image)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,29 @@
+"""What the tests of single parts of the nodes share: a node in a ROS domain of its own, and waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from rclpy.lifecycle import LifecycleNode
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[LifecycleNode]:
+    """A node in a ROS domain of its own, without an executor."""
+    import rclpy
+    from rclpy.context import Context
+    from rclpy.lifecycle import LifecycleNode
+
+    from smart_caption_ros.nodes.demo.processes import free_domain_id
+
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = Context()
+    rclpy.init(context=context, domain_id=free_domain_id())
+    made = LifecycleNode("part", context=context)
+    yield made
+    made.destroy_node()
+    context.try_shutdown()
