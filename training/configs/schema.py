@@ -270,6 +270,12 @@ class PhaseConfig(TrainingPhaseConfig):
     reward_end_token: Bool = True
     """Whether the reward counts the end token as a word, so that truncated captions are not rewarded; false in M2's
     code."""
+    cider_btw_weighting: Float = 0.0
+    """How much less a caption counts that resembles those of similar images, in [0, 1): its weight is proportional to
+    1 - this times its CIDErBtw, of which the greatest of the image's captions is 1. About 1/3 in the paper; 0: equal
+    weights."""
+    cider_btw_reward: Float = 0.0
+    """Share of the sampled caption's CIDErBtw that self-critical training subtracts from the reward; 0: none."""
     sources: list[Str] = field(default_factory=list)
     """Sources of a mixture that the phase learns from; empty: all."""
 
@@ -277,7 +283,8 @@ class PhaseConfig(TrainingPhaseConfig):
         super().__post_init__()
         _check_not_negative(self, "backbone_learning_rate")
         _check_share(self, "label_smoothing")
-        _check_not_negative(self, "cached_views", "reference_power")
+        _check_share(self, "cider_btw_weighting")
+        _check_not_negative(self, "cached_views", "reference_power", "cider_btw_reward")
         if not 0 <= self.refresh <= 1:
             raise ValueError(f"refresh must be at least 0 and at most 1, not {self.refresh}")
         if self.cached_views and self.crop == 1:
@@ -288,6 +295,10 @@ class PhaseConfig(TrainingPhaseConfig):
             raise ValueError("backbone_learning_rate: weighted_fine_tuning needs a frozen backbone, set it to 0")
         if self.scheduled_sampling.maximum and self.objective != "cross_entropy":
             raise ValueError(f"scheduled_sampling is a part of cross_entropy; {self.objective} has none")
+        if self.scheduled_sampling.maximum and self.cider_btw_weighting:
+            raise ValueError("cider_btw_weighting: with scheduled_sampling the captions of an image have equal weights")
+        if self.cider_btw_reward and self.objective != "self_critical":
+            raise ValueError(f"cider_btw_reward is for self_critical, {self.objective} has no reward")
         if self.objective == "self_critical" and self.beam_size < 2:
             raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
 
@@ -295,6 +306,11 @@ class PhaseConfig(TrainingPhaseConfig):
     def trains_backbone(self) -> bool:
         """Whether the backbone learns."""
         return self.backbone_learning_rate > 0
+
+    @property
+    def compares_images(self) -> bool:
+        """Whether the objective needs the similar images of each image."""
+        return bool(self.cider_btw_weighting or self.cider_btw_reward)
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from smart_caption_ros.files import sha256_of_bytes
 from training.configs.schema import FeaturesConfig, PhaseConfig
 from training.data.feature_formats import check_images, open_features
 from training.data.feature_store import FeatureStore
@@ -37,6 +39,7 @@ class StoredFeatures:
             DataError: images have no features, or an image lacks what the family needs.
         """
         self.token_width = features.width
+        self._train = splits["train"]
         self.facts = {"features": facts}
         for split, images in splits.items():
             check_images(features, images, f"features: {split}")
@@ -58,6 +61,19 @@ class StoredFeatures:
 
     def dev_batch(self, images: np.ndarray) -> VisualBatch:
         return self._batches["dev"].read(images)
+
+    def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
+        tokens, mask, *_ = self._batches["train"].read(images)
+        if mask is None:
+            return tokens.float().mean(dim=1).numpy()
+        real = mask[..., None].float()
+        pooled: NDArray[np.float32] = ((tokens.float() * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)).numpy()
+        return pooled
+
+    def pooled_key(self) -> list[Any]:
+        images = self._train
+        samples = self.pooled(np.array([0, len(images) // 2, len(images) - 1]))
+        return [self.facts, sha256_of_bytes(samples.tobytes()), list(images)]
 
     def visual(self, batch: VisualBatch) -> Visual:
         return visual_of_features(batch)

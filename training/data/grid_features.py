@@ -91,7 +91,7 @@ def features_of_photographs(
     places: dict[str, tuple[int, int]] = {}
     for group in dataset.groups(images):
         places.update({image: (len(caches), row * slots) for row, image in enumerate(group)})
-        path = folder / f"grid-{_key([*facts, _digest_of_samples(dataset, group), group, slots])}.features"
+        path = folder / f"grid-{_key([*facts, digest_of_samples(dataset, group), group, slots])}.features"
         caches.append(FeatureCache(path, len(group) * slots, width))
     return GridFeatures(caches, np.array([places[image] for image in images]))
 
@@ -105,7 +105,7 @@ def features_of_random_views(
         slots: number of views that are kept for each entry of ``images``; the other arguments and the errors are those
             of :func:`features_of_photographs`.
     """
-    samples = [_digest_of_samples(dataset, group) for group in dataset.groups(images)]
+    samples = [digest_of_samples(dataset, group) for group in dataset.groups(images)]
     path = folder / f"views-{_key([*facts, samples, list(images), slots])}.features"
     cache = FeatureCache(path, len(images) * slots, width)
     rows = np.arange(len(images)) * slots
@@ -116,7 +116,7 @@ def _key(contents: Sequence[Any]) -> str:
     return sha256_of_bytes(json.dumps(contents).encode())[:16]
 
 
-def _digest_of_samples(dataset: CaptionDataset, images: list[str]) -> str:
+def digest_of_samples(dataset: CaptionDataset, images: list[str]) -> str:
     """Compute a digest of three photographs, because a data set that is generated again reuses its file names."""
     samples = dataset.read_images([images[0], images[len(images) // 2], images[-1]])
     return sha256_of_bytes(samples.tobytes())

@@ -11,12 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from smart_caption_ros.captioning.vision import grid_boxes
 from training.configs.schema import PhaseConfig
 from training.data.caption_dataset import CaptionDataset
-from training.data.grid_features import GridFeatures, features_of_photographs, features_of_random_views, fingerprint
+from training.data.grid_features import (
+    GridFeatures,
+    digest_of_samples,
+    features_of_photographs,
+    features_of_random_views,
+    fingerprint,
+)
 from training.data.view_schedule import Views, ViewSchedule, whole_photographs
 from training.models.captioner import Visual
 from training.vision.backbone import Backbone
@@ -153,6 +160,19 @@ class Photographs:
         assert self._schedule is not None
         photographs = self._dataset.read_images([self._splits[split][image] for image in views.images])
         return self._schedule.cut(photographs, views) if split == "train" else photographs
+
+    def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
+        frames = self._dataset.read_images([self._splits["train"][image] for image in images])
+        device = next(self._backbone.parameters()).device
+        with torch.no_grad():
+            tokens = _in_parts(self._backbone, torch.from_numpy(frames).to(device))
+        pooled: NDArray[np.float32] = tokens.float().mean(dim=1).cpu().numpy()
+        return pooled
+
+    def pooled_key(self) -> list[Any]:
+        self._backbone.requires_grad_(False)  # the fingerprint is that of the weights that do not learn
+        groups = self._dataset.groups(self._splits["train"])
+        return [fingerprint(self._backbone), [[digest_of_samples(self._dataset, group), group] for group in groups]]
 
     def visual(self, batch: PhotographBatch) -> Visual:
         assert self._phase is not None

@@ -7,6 +7,7 @@ tokens that were computed before), then making tokens on the device (by the back
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from training.configs.schema import PhaseConfig
@@ -84,6 +85,21 @@ class VisualInputs(Protocol):
         Raises:
             DataError: an image cannot be read.
         """
+        ...
+
+    def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
+        """Compute the mean token of training images without augmentation, (B, token_width); outside of phases.
+
+        Args:
+            images: (B,) integers, indices into the split.
+
+        Raises:
+            DataError: an image cannot be read.
+        """
+        ...
+
+    def pooled_key(self) -> list[Any]:
+        """Return JSON values that identify images and weights from which :meth:`pooled` is computed."""
         ...
 
     def visual(self, batch: HostBatch) -> Visual:

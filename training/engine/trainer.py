@@ -72,7 +72,7 @@ class Trainer:
         with self.processes.fail_in_all():
             self._check_processes()
             self.task = TASKS[config.task](config, data, cache, self.processes)
-            self.task.prepare()
+        self.processes.first_process_first(self.task.prepare)
         self.plan = Plan(config.phases, self._epoch_sizes())
         self.progress = Progress()
         self._saved_epochs = set(saved_epochs)

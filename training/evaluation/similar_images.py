@@ -22,6 +22,8 @@ SIMILAR_IMAGES = 5
 NETWORK = "efficientnet_lite1"
 _SIZE = (224, 224)
 _BATCH = 16
+_COMPARED_AT_A_TIME = 1000
+"""Images that are compared with all others at a time: bounds the memory."""
 
 
 def photograph_features(
@@ -98,8 +100,10 @@ def similar_images(
     similar: dict[str, list[str]] = {}
     for members in by_domain.values():
         vectors = np.stack([features[image] for image in members])
-        similarity = vectors @ vectors.T
-        np.fill_diagonal(similarity, -np.inf)
-        nearest = np.argsort(-similarity, axis=1, kind="stable")[:, : min(count, len(members) - 1)]
-        similar.update({image: [members[place] for place in row] for image, row in zip(members, nearest, strict=True)})
+        for start in range(0, len(members), _COMPARED_AT_A_TIME):
+            own = np.arange(start, min(start + _COMPARED_AT_A_TIME, len(members)))
+            similarity = vectors[own] @ vectors.T
+            similarity[own - start, own] = -np.inf
+            nearest = np.argsort(-similarity, axis=1, kind="stable")[:, : min(count, len(members) - 1)]
+            similar.update({members[i]: [members[place] for place in row] for i, row in zip(own, nearest, strict=True)})
     return similar

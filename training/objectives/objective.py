@@ -11,6 +11,7 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import PhaseConfig
 from training.data.tokenized_captions import TokenizedCaptions
 from training.models.captioner import Captioner, HookContext, Visual
+from training.objectives.distinctiveness import Distinctiveness
 
 MAX_LOSS_FACTOR = 5.0
 """A loss of more than this many times ln V, the loss of a uniform prediction, counts as exploded."""
@@ -29,6 +30,15 @@ class TrainingCaptions:
     """Longest caption that is trained on, in words, end token included."""
     weights: NDArray[np.float32] | None = None
     """(images,) weight of each image's captions in the cross-entropy; None: 1 each."""
+    distinctiveness: Distinctiveness | None = None
+    """Comparison with similar images; None where no phase needs it."""
+
+    def caption_weights(self, strength: float) -> NDArray[np.float32] | None:
+        """Return the weights of captions by their CIDErBtw, (images, G), mean 1 an image; None for equal weights."""
+        if not strength:
+            return None
+        assert self.distinctiveness is not None
+        return self.distinctiveness.weights(strength)
 
 
 class BatchLoss(NamedTuple):

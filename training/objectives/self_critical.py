@@ -10,6 +10,9 @@ from the model, the expectation of the gradient is (k - 1) / (k T) times that of
 the baseline contains 1 / k of a sample's own reward. Beams are not drawn but are the most probable captions, so
 training maximises the reward of the captions that the robot would choose.
 
+Options of the phase weight the captions of CIDEr-D by their CIDErBtw and subtract a share of the sampled caption's
+CIDErBtw from the reward (:mod:`training.objectives.distinctiveness`).
+
 The search computes no gradients. Its captions are then decoded once more, all words at once, for the gradient of their
 log probabilities; the images are encoded once for both. Without dropout the gradient equals that through the search.
 With dropout the encoded images have the same masks in both passes, while the decoder draws new masks in the second:
@@ -18,7 +21,6 @@ training step of cross-entropy.
 """
 
 import math
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -33,9 +35,6 @@ from training.evaluation.metrics.cider_d import MAX_SCORE, CiderD
 from training.models.captioner import Captioner, HookContext, Visual
 from training.objectives.log_probabilities import log_probabilities
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
-
-Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Images (B,) and words (B, k, T) -> rewards (B, k), as :meth:`training.evaluation.metrics.cider_d.CiderD.score`."""
 
 
 def self_critical_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
@@ -59,9 +58,33 @@ class SelfCritical:
 
     def __init__(self, captions: TrainingCaptions, phase: PhaseConfig, reference: Captioner | None = None) -> None:
         self._search = SearchSettings(phase.beam_size, captions.max_words, stop="all", attention=False)
-        corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
-        self.reward: Reward = corpus.score
-        self.max_loss = MAX_SCORE * MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
+        self._corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
+        self._weights = captions.caption_weights(phase.cider_btw_weighting)
+        self._btw_share = phase.cider_btw_reward
+        self._similar = captions.distinctiveness.similar if captions.distinctiveness else None
+        largest = MAX_SCORE * (1 if self._weights is None else self._weights.max()) + self._btw_share * MAX_SCORE
+        self.max_loss = largest * MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
+
+    def reward(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Compute the rewards of k captions for each of B images, (B, k) float64.
+
+        Args:
+            images: (B,) integers, their indices in the training split.
+            words: (B, k, T), as :meth:`training.evaluation.metrics.cider_d.CiderD.score` takes them.
+        """
+        rewards = self._corpus.score(images, words, None if self._weights is None else self._weights[images])
+        return rewards - self._btw_share * self._cider_btw(images, words) if self._btw_share else rewards
+
+    def _cider_btw(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Compute the mean CIDEr-D of captions against the captions of similar images; 0 for an image without any."""
+        assert self._similar is not None
+        similar = self._similar[images]
+        sums = np.zeros(words.shape[:2])
+        for others in similar.T:
+            there = others >= 0
+            if there.any():
+                sums[there] += self._corpus.score(others[there], words[there])
+        return sums / np.maximum((similar >= 0).sum(axis=1), 1)[:, None]
 
     def on_step(self, context: HookContext) -> None:
         """All steps are alike."""

@@ -105,6 +105,8 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
             phase(objective="weighted_fine_tuning", backbone_learning_rate=1.0),
             r"phases\[0\]: backbone_learning_rate: weighted_fine_tuning needs a frozen backbone",
         ),
+        (phase(cider_btw_weighting=1.0), r"phases\[0\]: cider_btw_weighting must be at least 0 and less than 1"),
+        (phase(cider_btw_reward=0.1), r"phases\[0\]: cider_btw_reward is for self_critical, cross_entropy has no"),
         (phase(average=1.0), r"phases\[0\]: average must be at least 0 and less than 1"),
         (phase(crop=0.0), r"phases\[0\]: crop must be more than 0 and at most 1"),
         (phase(cached_views=-1), r"phases\[0\]: cached_views must not be negative"),

@@ -54,3 +54,13 @@ def test_images_without_features_are_refused_before_training(store: FeatureStore
 def test_an_image_without_what_the_family_needs_is_refused_before_training(store: FeatureStore) -> None:
     with pytest.raises(DataError, match="image 4 have no image size, which NeedsImageSize needs"):
         StoredFeatures(store, SPLITS, {}, NeedsImageSize)
+
+
+def test_pooled_features_are_the_mean_of_an_images_regions(store: FeatureStore) -> None:
+    inputs = StoredFeatures(store, SPLITS, {})
+    pooled = inputs.pooled(np.array([2, 0]))
+    expected = [store.read(image).features.astype(np.float32).mean(axis=0) for image in ("2", "0")]
+    np.testing.assert_allclose(pooled, expected, rtol=1e-5)
+    assert inputs.pooled_key() == StoredFeatures(store, SPLITS, {}).pooled_key()
+    others = {**SPLITS, "train": ["0", "1", "3"]}
+    assert inputs.pooled_key() != StoredFeatures(store, others, {}).pooled_key()

@@ -30,11 +30,15 @@ LEARNING = {"name": "learning", "epochs": 14, "learning_rate": 3e-3, "schedule":
 # the first weights change no loss by more than 3e-7, and changes of 1e-3 change no reward.
 XE = {**LEARNING, "name": "frozen", "epochs": 1, "learning_rate": 1e-4}
 END_TO_END = {**XE, "name": "end_to_end", "backbone_learning_rate": 1e-5, "crop": 0.8}
-SCST = {**XE, "name": "rewarded", "objective": "self_critical", "beam_size": 3}
+SCST = {
+    **XE, "name": "rewarded", "objective": "self_critical", "beam_size": 3, "cider_btw_weighting": 0.3,
+    "cider_btw_reward": 0.1,
+}  # fmt: skip
 # Half of the views of the second epoch are those of the first, which another process may have computed.
 VIEWS = {**XE, "name": "views", "epochs": 2, "crop": 0.8, "cached_views": 2, "refresh": 0.5}
 FINE_TUNED = {
     **XE, "name": "fine_tuned", "objective": "weighted_fine_tuning", "trained_modules": ["decoder", "word_projection"],
+    "cider_btw_weighting": 0.3,
 }  # fmt: skip
 STEPS = 3 * 6
 

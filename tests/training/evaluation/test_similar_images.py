@@ -31,6 +31,12 @@ def test_the_nearest_images_come_first() -> None:
     assert similar == {"a": ["b", "c"], "b": ["a", "c"], "c": ["b", "a"], "d": ["e", "c"], "e": ["d", "c"]}
 
 
+def test_the_result_does_not_depend_on_how_many_are_compared_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = similar_images(FEATURES, list(FEATURES), count=3)
+    monkeypatch.setattr("training.evaluation.similar_images._COMPARED_AT_A_TIME", 2)
+    assert similar_images(FEATURES, list(FEATURES), count=3) == expected
+
+
 def test_similar_images_are_of_the_same_domain() -> None:
     domains = {"a": "indoors", "d": "indoors", "b": "outdoors"}
     similar = similar_images(FEATURES, list(FEATURES), domains, count=2)

@@ -31,6 +31,8 @@ class CaptionerSetup:
     """Image ids of the splits ``train`` and ``dev``."""
     references: Mapping[str, Sequence[str]]
     """Captions of the dev images, as words joined by spaces."""
+    groups: Sequence[Sequence[str]]
+    """The training images without repetitions, by source."""
     captions: TrainingCaptions
     """Captions of the training images."""
     inputs: VisualInputs
@@ -75,7 +77,7 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     if first is not None:
         _start_from(first, trained, config.start_from)
     references = {image: [" ".join(caption) for caption in words[places[image]]] for image in images["dev"]}
-    return CaptionerSetup(images, references, captions, inputs, trained)
+    return CaptionerSetup(images, references, dataset.groups(images["train"]), captions, inputs, trained)
 
 
 def _vocabulary(config: DataConfig, captions: TokenizedCaptions) -> Vocabulary:

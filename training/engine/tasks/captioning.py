@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,6 +19,7 @@ from training.engine.dev_scores import DevScores
 from training.engine.distributed import Processes
 from training.engine.tasks.captioner_setup import set_up_captioner
 from training.engine.tasks.dev_evaluation import DevEvaluation
+from training.engine.tasks.similar_photographs import compare_captions
 from training.engine.tasks.task import Learning
 from training.errors import ConfigError
 from training.models.captioner import Captioner, HookContext
@@ -53,9 +55,9 @@ class CaptioningTask:
             ConfigError: the experiment does not fit its data.
             DataError, BackboneError, CheckpointError: data or first weights are missing or malformed.
         """
-        self.config, self._processes = config, processes
+        self.config, self._cache, self._processes = config, cache, processes
         setup = set_up_captioner(config, data, cache)
-        self.images, self.captions = setup.images, setup.captions
+        self.images, self.captions, self._groups = setup.images, setup.captions, setup.groups
         self.inputs, self.trained = setup.inputs, setup.trained
         self._places = [_images_of_sources(self.images["train"], phase) for phase in config.phases]
         self._dev = DevEvaluation(setup.images["dev"], setup.references, config.evaluation, config.seed, processes)
@@ -77,6 +79,12 @@ class CaptioningTask:
                 module.to(self._processes.device)
                 if self.config.compile:
                     module.compile()
+        # With the weights that the run starts from, whether it is resumed or not.
+        if any(phase.compares_images for phase in self.config.phases):
+            compared = compare_captions(
+                self._cache, self.inputs, self.images["train"], self._groups, self.captions.words
+            )
+            self.captions = replace(self.captions, distinctiveness=compared)
 
     def epoch_size(self, phase: int, random: np.random.Generator) -> int:
         return len(self._places[phase])

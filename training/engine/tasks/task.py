@@ -57,7 +57,13 @@ class Task(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Move the modules to the device, and compile them if the experiment says so."""
+        """Move the modules to the device, compile them if the experiment says so, and compute what all phases share.
+
+        Called in the first process before the others, with the first weights of the run.
+
+        Raises:
+            DataError: an image cannot be read.
+        """
         ...
 
     def epoch_size(self, phase: int, random: np.random.Generator) -> int:

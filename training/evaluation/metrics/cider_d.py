@@ -157,16 +157,18 @@ class CiderD:
         encoded = (([ids.setdefault(word, len(ids)) for word in words] for words in group) for group in references)
         return cls(encoded, end_token=end_token)
 
-    def score(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:
+    def score(self, images: np.ndarray, words: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
         """Score k captions for each of B images.
 
         Args:
             images: (B,) integers, indices into the references.
             words: (B, k, T) integers, T >= 1, ids up to and including the end token, then padding, as beam search
                 returns them. A caption without an end token was cut at T.
+            weights: (B, at least G), weights of the references of these images, whose mean over an image's references
+                is 1; G is the most references of an image. None: 1 each.
 
         Returns:
-            (B, k) float64 in [0, 10].
+            (B, k) float64 in [0, 10]; with weights, at most that times the largest weight.
         """
         batch, beams, width = words.shape
         stopped = (words == Vocabulary.end_id) | (words == Vocabulary.padding_id)
@@ -207,6 +209,8 @@ class CiderD:
             scale = norms[n - 1][..., None] * norm[:, None]
             similarity += np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
         similarity *= penalty * real[..., None]
+        if weights is not None:
+            similarity *= weights[:, : similarity.shape[1], None]
         return MAX_SCORE * similarity.sum(axis=1) / MAX_N / self._counts[images][:, None]
 
     def _join(self, numbers: np.ndarray, last_at: np.ndarray) -> np.ndarray:
