@@ -22,11 +22,22 @@ from typing import Annotated
 
 import typer
 
+from training.paths import data_folder
+
 FAILED, INTERRUPTED = 1, 130
 """Exit statuses of a command that failed and of one that was stopped with Ctrl-C; wrong options have typer's, 2."""
 
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all).")]
 DeviceOption = Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda or cuda:N.")]
+DataFolderOption = Annotated[
+    Path,
+    typer.Option(
+        default_factory=data_folder,
+        metavar="FOLDER",
+        help="Folder of the data (default: SMART_CAPTION_DATA, else ../shared/data).",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the results as JSON.")]
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from smart_caption_ros.files import write_bytes_atomically
-from training.command_line import run_command
+from training.command_line import DataFolderOption, run_command
 from training.data.held_out import NEAR_DUPLICATES
 from training.datagen.near_duplicates import (
     Pair,
@@ -21,19 +21,10 @@ from training.datagen.near_duplicates import (
     training_photographs,
 )
 from training.errors import DataError
-from training.paths import data_folder
 
 
 def near_duplicates(
-    data: Annotated[
-        Path,
-        typer.Option(
-            default_factory=data_folder,
-            metavar="FOLDER",
-            help="Folder of the data (default: SMART_CAPTION_DATA, else ../shared/data).",
-            show_default=False,
-        ),
-    ],
+    data: DataFolderOption,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="CSV", help="Table of the photographs that are left out.")
     ] = NEAR_DUPLICATES,

@@ -7,23 +7,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from training.command_line import run_command
+from training.command_line import DataFolderOption, run_command
 from training.datagen.rooms.dataset import DEV_PHOTOGRAPHS, make_dataset
 from training.errors import DataError
-from training.paths import data_folder
 
 
 def rooms(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the data set to write.")],
-    data: Annotated[
-        Path,
-        typer.Option(
-            default_factory=data_folder,
-            metavar="FOLDER",
-            help="Folder of the data (default: SMART_CAPTION_DATA, else ../shared/data).",
-            show_default=False,
-        ),
-    ],
+    data: DataFolderOption,
     dev: Annotated[int, typer.Option(min=1, help="Photographs to hold out.")] = DEV_PHOTOGRAPHS,
 ) -> None:
     """Caption real photographs of rooms, each from the best sources that are available for it.

@@ -17,12 +17,11 @@ from typing import Annotated
 import typer
 
 from smart_caption_ros.files import write_bytes_atomically
-from training.command_line import run_command
+from training.command_line import DataFolderOption, run_command
 from training.data.held_out import KEPT_ASIDE_ROOMS
 from training.data.json_files import read_json_lines
 from training.datagen.rooms.photographs import NYU
 from training.errors import DataError
-from training.paths import data_folder
 
 WANTED, SEED = 100, 17
 MAX_RUN = 16
@@ -92,7 +91,7 @@ def _kind(run: Sequence[str]) -> str:
 
 
 def keep_aside(
-    data: Annotated[Path, typer.Option(default_factory=data_folder, show_default=False, help="Folder of the data.")],
+    data: DataFolderOption,
     output: Annotated[Path, typer.Option("--output", "-o", help="List to write.")] = KEPT_ASIDE_ROOMS,
     wanted: Annotated[int, typer.Option(min=1, help="Number of photographs.")] = WANTED,
     seed: Annotated[int, typer.Option(help="Seed of the choice.")] = SEED,
