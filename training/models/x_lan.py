@@ -114,7 +114,7 @@ class XLan(Captioner):
         regions = self.dropout(self.activation(self.token_projection(visual.tokens)))
         query = mean_of_real(regions, visual.mask)
         queries = [query]
-        for block, update in zip(self.encoder, self.region_updates, strict=True):
+        for block, update in zip(_blocks(self.encoder), self.region_updates, strict=True):
             attended, _ = block.attend(query, *block.project_keys_values(regions), mask)  # Eq. 7
             query = self.dropout(attended)
             regions = update(query, regions)  # Eq. 8
@@ -124,7 +124,7 @@ class XLan(Captioner):
     def encode(self, visual: Visual) -> EncodedRegions:
         whole, regions = self.encode_regions(visual)
         # Contiguous, because every word multiplies them.
-        embedded = [[x.contiguous() for x in block.project_keys_values(regions)] for block in self.decoder]
+        embedded = [[x.contiguous() for x in block.project_keys_values(regions)] for block in _blocks(self.decoder)]
         keys, values = ([each[index] for each in embedded] for index in range(2))
         return EncodedRegions(whole, keys, values, None if visual.mask is None else visual.mask[:, None, None])
 
@@ -161,9 +161,13 @@ class XLan(Captioner):
     def _attend(self, hidden: Tensor, encoded: EncodedRegions) -> tuple[Tensor, Tensor]:
         """Attend from the LSTM's output (B, G, D) to the regions: (B, G, D) and weights (B, G, N); Sec. 3.3.3."""
         query, queries = hidden, [hidden]
-        for block, keys, values in zip(self.decoder, encoded.keys, encoded.values, strict=True):
+        for block, keys, values in zip(_blocks(self.decoder), encoded.keys, encoded.values, strict=True):
             attended, weights = block.attend(query, keys, values, encoded.mask)
             query = self.dropout(attended)
             queries.append(query)
         attended = self.attended_norm(self.attended_projection(torch.cat(queries, dim=-1)))
         return attended, weights.mean(dim=1)
+
+
+def _blocks(modules: nn.ModuleList) -> list[XLinearAttention]:
+    return [block for block in modules if isinstance(block, XLinearAttention)]
