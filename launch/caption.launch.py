@@ -1,23 +1,25 @@
 """Start the caption node: `ros2 launch smart_caption_ros caption.launch.py image_topic:=/camera/image_raw`.
 
-`ros2 launch smart_caption_ros caption.launch.py --show-args` lists the arguments.
+`ros2 launch smart_caption_ros caption.launch.py --show-args` lists the arguments. A launch file that includes this one
+keeps its own arguments and environment: what is set here stays here.
 """
 
-import os
 from pathlib import Path
 
 # ruff: noqa: I001  (the folder launch/ is not the package launch)
 
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable
+from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction
 from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode
 
 PACKAGE = "smart_caption_ros"
+END_TIMEOUT_S = "15"  # the node answers the image in progress; launch's default of 5 s is short for a busy machine
 CONFIG = Path(get_package_share_directory(PACKAGE), "config")
 PROFILE_VARIABLE = "FASTRTPS_DEFAULT_PROFILES_FILE"
+OWN_PROFILE, NO_PROFILE = "shared_memory", "none"
 
 ARGUMENTS = (
     DeclareLaunchArgument(
@@ -30,6 +32,12 @@ ARGUMENTS = (
         default_value="",
         description="Topic of the captions; text and overlays are on <caption_topic>/text and <caption_topic>/image; "
         "empty: robot/caption, or caption in a namespace.",
+    ),
+    DeclareLaunchArgument(
+        "transport",
+        default_value="",
+        choices=["", "auto", "raw", "compressed"],
+        description="Image topic to subscribe to, see the parameter image_transport; empty: the value in params_file.",
     ),
     DeclareLaunchArgument(
         "bundle",
@@ -67,10 +75,33 @@ ARGUMENTS = (
         description="Parameter file of the node.",
     ),
     DeclareLaunchArgument(
+        "autostart",
+        default_value="",
+        choices=["", "true", "false"],
+        description="Configure and activate the node when it starts; false leaves that to a lifecycle manager; empty: "
+        "the value in params_file.",
+    ),
+    DeclareLaunchArgument(
+        "respawn",
+        default_value="false",
+        choices=["true", "false"],
+        description="Start the node again whenever it ends.",
+    ),
+    DeclareLaunchArgument(
+        "respawn_delay_s",
+        default_value="2.0",
+        description="Time between the end of the node and its next start [s].",
+    ),
+    DeclareLaunchArgument(
         "required",
         default_value="true",
         choices=["true", "false"],
-        description="End the launch with status 1 when the node fails; false for a launch file that includes this one.",
+        description="End the launch with status 1 when the node fails and does not respawn.",
+    ),
+    DeclareLaunchArgument(
+        "node_name",
+        default_value="caption_node",
+        description="Name of the node.",
     ),
     DeclareLaunchArgument(
         "namespace",
@@ -79,9 +110,16 @@ ARGUMENTS = (
     ),
     DeclareLaunchArgument(
         "use_sim_time",
-        default_value="false",
-        choices=["true", "false"],
-        description="Use the time on /clock: for simulations and for bags played with --clock.",
+        default_value="",
+        choices=["", "true", "false"],
+        description="Use the time on /clock, for simulations and for bags played with --clock; empty: the value in "
+        "params_file or of the including launch file.",
+    ),
+    DeclareLaunchArgument(
+        "fast_dds_profile",
+        default_value=OWN_PROFILE,
+        description="Fast DDS profile of the node's process: shared_memory for the profile in this package, unless "
+        f"{PROFILE_VARIABLE} names another; none for Fast DDS's defaults; or an XML file.",
     ),
     DeclareLaunchArgument(
         "log_level",
@@ -106,34 +144,56 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
         if old in context.launch_configurations:
             raise ValueError(f"argument {old} is now {new}")
     value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
-    overrides: dict[str, object] = {"use_sim_time": value["use_sim_time"] == "true"}
+    overrides: dict[str, object] = {
+        name: value[name] == "true" for name in ("use_sim_time", "autostart") if value[name]
+    }
     overrides |= {name: value[name] for name in ("bundle", "engine", "objects_from", "detector") if value[name]}
+    overrides |= {"image_transport": value["transport"]} if value["transport"] else {}
     overrides |= {name: number(name, value[name]) for name in ("detection_slop_s",) if value[name]}
     params_file = Path(value["params_file"]).expanduser()
     if not params_file.is_file():  # launch would warn and start the node without the file
         raise ValueError(f"params_file: there is no file {params_file}")
+    respawn = value["respawn"] == "true"
+    # An including launch file may have pushed a namespace, which launch_ros puts before the node's own.
+    namespaces = (context.launch_configurations.get("ros_namespace", ""), value["namespace"])
     return [
         LifecycleNode(
             package=PACKAGE,
             executable="caption_node",
-            name="caption_node",
+            name=value["node_name"],
             namespace=value["namespace"],
-            parameters=[str(params_file), overrides],
+            parameters=[str(params_file), *([overrides] if overrides else [])],
             remappings=[
                 ("image", value["image_topic"]),
                 ("detections", value["detections"]),
-                ("robot/caption", value["caption_topic"] or default_caption_topic(value["namespace"])),
+                ("robot/caption", value["caption_topic"] or default_caption_topic(*namespaces)),
             ],
             ros_arguments=["--log-level", value["log_level"]],
+            additional_env=profile_environment(value["fast_dds_profile"]),
             output="screen",
-            on_exit=end_with_the_node if value["required"] == "true" else None,
+            sigterm_timeout=END_TIMEOUT_S,
+            respawn=respawn,
+            respawn_delay=number("respawn_delay_s", value["respawn_delay_s"]),
+            on_exit=end_with_the_node if value["required"] == "true" and not respawn else None,
         )
     ]
 
 
-def default_caption_topic(namespace: str) -> str:
+def default_caption_topic(*namespaces: str) -> str:
     """Return the topic relative to the namespace: /robot/caption, or /<namespace>/caption."""
-    return "caption" if namespace.strip("/") else "robot/caption"
+    return "caption" if any(namespace.strip("/") for namespace in namespaces) else "robot/caption"
+
+
+def profile_environment(profile: str) -> dict[str, str]:
+    """Return the variable that gives the node's process a Fast DDS profile; the node chooses its own without it."""
+    if profile == OWN_PROFILE:
+        return {}
+    if profile == NO_PROFILE:
+        return {PROFILE_VARIABLE: ""}
+    path = Path(profile).expanduser()
+    if not path.is_file():  # Fast DDS would print an error and go on
+        raise ValueError(f"fast_dds_profile must be {OWN_PROFILE}, {NO_PROFILE} or a file: there is no file {path}")
+    return {PROFILE_VARIABLE: str(path)}
 
 
 def number(argument: str, value: str) -> float:
@@ -147,14 +207,9 @@ def number(argument: str, value: str) -> float:
 def end_with_the_node(event: ProcessExited, context: LaunchContext) -> None:
     """Let `ros2 launch` exit with status 1 when the node failed; it does so only after an exception."""
     if event.returncode:
-        raise RuntimeError(f"caption_node ended with status {event.returncode}")
+        raise RuntimeError(f"{event.process_name} ended with status {event.returncode}")
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Build the launch description."""
-    # 1. Fast DDS profile with shared memory for images, unless the user has chosen a profile.
-    profile = os.environ.get(PROFILE_VARIABLE) or str(CONFIG / "fastdds_shared_memory.xml")
-    # 2. Arguments. 3. Node.
-    return LaunchDescription(
-        [SetEnvironmentVariable(PROFILE_VARIABLE, profile), *ARGUMENTS, OpaqueFunction(function=caption_node)]
-    )
+    """Build the launch description; the group keeps the arguments' values from an including launch file."""
+    return LaunchDescription([GroupAction([*ARGUMENTS, OpaqueFunction(function=caption_node)])])

@@ -78,8 +78,7 @@ def _run(name: str, make_node: Callable[[], RunnableNode], argv: list[str]) -> i
     """Run a node with a command line that has only ROS arguments."""
     logging.basicConfig(level=logging.WARNING, format=f"{name}: %(message)s")
     keep_freed_memory()
-    # Shared memory with room for images, for nodes that no launch file starts.
-    os.environ.setdefault(PROFILE_VARIABLE, str(config_file(FAST_DDS_PROFILE)))
+    _choose_fast_dds_profile()
     _choose_log_folder(name)
     # rclpy's own handlers shut the context down at once, while a node may still be starting or publishing.
     with EndSignals() as signals:
@@ -113,6 +112,12 @@ def _run(name: str, make_node: Callable[[], RunnableNode], argv: list[str]) -> i
         if not threads_have_ended:
             _end_process(status)
         return status
+
+
+def _choose_fast_dds_profile() -> None:
+    """Choose shared memory with room for images, unless the user has named a profile or, by an empty one, none."""
+    if os.environ.setdefault(PROFILE_VARIABLE, str(config_file(FAST_DDS_PROFILE))) == "":
+        del os.environ[PROFILE_VARIABLE]  # Fast DDS would print an error
 
 
 def _choose_log_folder(name: str) -> None:

@@ -16,14 +16,17 @@ def ended_at_once() -> Iterator[None]:
     """End the process with status 0 when one of these signals arrives; to be entered on the main thread.
 
     For the start of a command, before there is anything to finish: the imports take most of a second, and a
-    KeyboardInterrupt in one of them would print a traceback. :class:`EndSignals` may be entered inside.
+    KeyboardInterrupt in one of them would print a traceback. :class:`EndSignals` may be entered inside. Afterwards the
+    signals are ignored, because the command has its exit status and the process takes up to seconds to free its memory:
+    a second SIGINT, as `ros2 launch` sends after that of the terminal, would end it as if it had died.
     """
-    before = [signal.signal(number, lambda *ignored: os._exit(0)) for number in _SIGNALS]
+    for number in _SIGNALS:
+        signal.signal(number, lambda *ignored: os._exit(0))
     try:
         yield
     finally:
-        for number, handler in zip(_SIGNALS, before, strict=True):
-            signal.signal(number, handler)
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 class EndSignals:

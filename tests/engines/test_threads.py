@@ -1,7 +1,9 @@
 """The number of CPU threads is one number for all that works for a caption."""
 
 import os
+import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import cv2
@@ -81,8 +83,19 @@ def test_idle_threads_poll_only_where_that_is_wanted(
     captioner.caption(np.zeros((8, 8, 3), np.uint8))
 
 
+@pytest.fixture
+def signal_handlers() -> Iterator[None]:
+    """Restores the handlers: a command leaves the signals ignored, because its process ends."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.needs_ros
-def test_a_nodes_process_starts_no_threads_for_numpys_products(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nodes_process_starts_no_threads_for_numpys_products(
+    monkeypatch: pytest.MonkeyPatch, signal_handlers: None
+) -> None:
     from smart_caption_ros.nodes import caption_command, running
 
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")

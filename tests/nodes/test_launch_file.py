@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from smart_caption_ros.files import PROFILE_VARIABLE
+
 ROOT = Path(__file__).resolve().parents[2]
 TREE = ast.parse((ROOT / "launch" / "caption.launch.py").read_text(encoding="utf-8"))
 
@@ -36,6 +38,7 @@ def test_the_documentation_lists_every_argument_with_its_default() -> None:
     documented = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", table, flags=re.MULTILINE))
     expected = {name: f"`{default}`" if default else "(empty)" for name, default in declared_arguments().items()}
     expected["params_file"] = "the package's `config/caption.yaml`"
+    expected["fast_dds_profile"] = "`shared_memory`"
     assert documented == expected
 
 
@@ -85,10 +88,12 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     names = {
         "ament_index_python.packages": "get_package_share_directory",
         "launch": "LaunchContext LaunchDescription",
-        "launch.actions": "DeclareLaunchArgument OpaqueFunction SetEnvironmentVariable",
+        "launch.actions": "DeclareLaunchArgument GroupAction IncludeLaunchDescription OpaqueFunction",
+        "launch.conditions": "IfCondition",
         "launch.events.process": "ProcessExited",
+        "launch.launch_description_sources": "PythonLaunchDescriptionSource",
         "launch.substitutions": "LaunchConfiguration",
-        "launch_ros.actions": "LifecycleNode",
+        "launch_ros.actions": "LifecycleNode Node",
     }
     for module, members in names.items():
         stand_in = ModuleType(module)
@@ -99,10 +104,12 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     for package in ("ament_index_python", "launch.events", "launch_ros"):
         monkeypatch.setitem(sys.modules, package, ModuleType(package))
 
-    def create(**given: str) -> Any:
-        file = runpy.run_path(str(ROOT / "launch" / "caption.launch.py"))
+    def create(name: str = "caption", **given: str) -> Any:
+        file = runpy.run_path(str(ROOT / "launch" / f"{name}.launch.py"))
         defaults = {argument.name: argument.default_value for argument in file["ARGUMENTS"]}
-        (node,) = file["caption_node"](SimpleNamespace(launch_configurations={**defaults, **given}))
+        (node,) = file[f"{'camera' if name == 'demo' else name}_node"](
+            SimpleNamespace(launch_configurations={**defaults, **given})
+        )
         return node
 
     return create
@@ -117,6 +124,44 @@ def test_arguments_become_parameters_and_remaps(launch: Callable[..., Any]) -> N
     assert ("image", "/camera") in node.remappings
 
 
+def test_without_arguments_the_parameter_file_decides(launch: Callable[..., Any]) -> None:
+    """Not even use_sim_time is set: an including launch file may set it for all of its nodes."""
+    node = launch()
+    assert node.parameters == [str(ROOT / "config" / "caption.yaml")]
+    assert (node.name, node.namespace, node.respawn) == ("caption_node", "", False)
+
+
+def test_the_node_is_named_started_and_respawned_as_asked(launch: Callable[..., Any]) -> None:
+    node = launch(node_name="front", autostart="false", transport="compressed", respawn="true", respawn_delay_s="0.5")
+    assert node.parameters[-1] == {"autostart": False, "image_transport": "compressed"}
+    assert (node.name, node.respawn, node.respawn_delay) == ("front", True, 0.5)
+    assert node.on_exit is None, "a node that respawns does not end the launch"
+
+
+@pytest.mark.parametrize(("profile", "environment"), [("shared_memory", {}), ("none", {PROFILE_VARIABLE: ""})])
+def test_the_fast_dds_profile_is_set_for_the_process_of_the_node_alone(
+    launch: Callable[..., Any], profile: str, environment: dict[str, str]
+) -> None:
+    assert launch(fast_dds_profile=profile).additional_env == environment
+    own = str(ROOT / "config" / "fastdds_shared_memory.xml")
+    assert launch(fast_dds_profile=own).additional_env == {PROFILE_VARIABLE: own}
+    assert "SetEnvironmentVariable" not in ast.unparse(TREE)
+
+
+def test_the_demo_starts_a_camera_in_the_namespace_of_the_captions(launch: Callable[..., Any]) -> None:
+    camera = launch("demo", source="0", rate_hz="10", namespace="left")
+    assert camera.parameters == [{"source": "0", "rate_hz": 10.0, "loop": True}]
+    assert camera.namespace == "left"
+    with pytest.raises(ValueError, match=r"^rate_hz must be a number, not 'fast'$"):
+        launch("demo", rate_hz="fast")
+
+
+def test_the_demo_shows_the_overlay_in_rviz() -> None:
+    view = yaml.safe_load((ROOT / "config" / "demo.rviz").read_text(encoding="utf-8"))["Visualization Manager"]
+    assert view["Displays"][0]["Topic"]["Value"] == "/robot/caption/image"
+    assert view["Global Options"]["Fixed Frame"] == "camera_optical_frame"
+
+
 @pytest.mark.parametrize(
     ("given", "topic"),
     [
@@ -126,6 +171,8 @@ def test_arguments_become_parameters_and_remaps(launch: Callable[..., Any]) -> N
         ({"namespace": "robot"}, "caption"),
         ({"namespace": "left", "caption_topic": "words"}, "words"),
         ({"caption_topic": "/head/words"}, "/head/words"),
+        ({"ros_namespace": "/robot_1"}, "caption"),
+        ({"ros_namespace": "/robot_1", "namespace": "left"}, "caption"),
     ],
 )
 def test_a_namespace_takes_the_place_of_the_prefix_robot_unless_the_topic_is_given(
@@ -140,6 +187,11 @@ def test_a_namespace_takes_the_place_of_the_prefix_robot_unless_the_topic_is_giv
         ({"params_file": "/no/such.yaml"}, "params_file: there is no file /no/such.yaml"),
         ({"detection_slop": "0.5"}, "argument detection_slop is now detection_slop_s"),
         ({"detection_slop_s": "a bit"}, "detection_slop_s must be a number, not 'a bit'"),
+        ({"respawn_delay_s": "soon"}, "respawn_delay_s must be a number, not 'soon'"),
+        (
+            {"fast_dds_profile": "/no/such.xml"},
+            "fast_dds_profile must be shared_memory, none or a file: there is no file /no/such.xml",
+        ),
     ],
 )
 def test_a_wrong_argument_is_refused_by_its_name(
@@ -153,7 +205,7 @@ def test_a_node_that_fails_ends_the_launch_with_an_error_unless_it_is_not_requir
     launch: Callable[..., Any],
 ) -> None:
     on_exit = launch().on_exit
-    on_exit(SimpleNamespace(returncode=0), None)
-    with pytest.raises(RuntimeError, match="caption_node ended with status 1"):
-        on_exit(SimpleNamespace(returncode=1), None)
+    on_exit(SimpleNamespace(returncode=0, process_name="front"), None)
+    with pytest.raises(RuntimeError, match="front ended with status 1"):
+        on_exit(SimpleNamespace(returncode=1, process_name="front"), None)
     assert launch(required="false").on_exit is None

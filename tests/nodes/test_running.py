@@ -12,6 +12,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2")
 
 from rclpy.node import Node
 
+from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.nodes.demo.processes import free_domain_id
 from smart_caption_ros.nodes.running import run_node
 
@@ -124,3 +125,32 @@ def test_arguments_that_are_not_ros_arguments_are_refused(capsys: pytest.Capture
 def test_the_help_names_the_ros_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_node("test_running", lambda: pytest.fail("made"), ["--help"]) == 0
     assert "--params-file FILE" in capsys.readouterr().out
+
+
+class ProfileReader(Ticking):
+    """Ends at once, with the Fast DDS profile of its process."""
+
+    def __init__(self) -> None:
+        self.profile = os.environ.get(PROFILE_VARIABLE)
+        super().__init__()
+
+    def tick(self) -> None:
+        self.exit_status = 0
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [(None, str(config_file(FAST_DDS_PROFILE))), (os.devnull, os.devnull), ("", None)],
+    ids=["own", "the user's", "none"],
+)
+def test_the_process_has_a_fast_dds_profile_unless_the_user_wants_none(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], given: str | None, used: str | None
+) -> None:
+    monkeypatch.setenv(PROFILE_VARIABLE, given or "")
+    if given is None:
+        monkeypatch.delenv(PROFILE_VARIABLE)
+    status, node = run(ProfileReader)
+    assert isinstance(node, ProfileReader)
+    assert (status, node.profile) == (0, used)
+    if used != os.devnull:
+        assert "XMLPARSER" not in capfd.readouterr().err

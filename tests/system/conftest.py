@@ -86,6 +86,12 @@ class Robot:
         (result,) = self.call(SetParameters, f"{node}/set_parameters", parameters=[parameter]).results
         return result
 
+    def get_parameters(self, node: str, *names: str) -> Any:
+        """The values of another node's parameters."""
+        from rcl_interfaces.srv import GetParameters
+
+        return self.call(GetParameters, f"{node}/get_parameters", names=list(names)).values
+
     def lifecycle_state(self, node: str = "/caption_node") -> str:
         """The label of a lifecycle node's state."""
         from lifecycle_msgs.srv import GetState

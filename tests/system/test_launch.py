@@ -1,0 +1,131 @@
+"""The launch files, launched: needs launch and launch_ros, which are part of ROS 2 but not of its Python wheels."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+pytest.importorskip("launch_ros.actions", reason="needs launch_ros")
+
+from smart_caption_ros.msg import Caption
+
+from smart_caption_ros.files import PROFILE_VARIABLE
+
+if TYPE_CHECKING:
+    from smart_caption_ros.nodes.demo.processes import NodeProcess
+    from tests.system.conftest import Robot
+
+pytestmark = pytest.mark.needs_ros
+
+ROOT = Path(__file__).resolve().parents[2]
+TINY = ROOT / "tests" / "bundles" / "tiny"
+
+INCLUDING = """
+import sys
+from launch import LaunchDescription
+from launch.actions import ExecuteProcess, IncludeLaunchDescription, LogInfo
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import PushRosNamespace, SetParameter
+
+def generate_launch_description():
+    code = "import os; print('profile', os.environ.get('{variable}'))"
+    return LaunchDescription([
+        PushRosNamespace("robot_1"),
+        SetParameter("use_sim_time", True),
+        IncludeLaunchDescription(
+            PythonLaunchDescriptionSource("{file}"),
+            launch_arguments=[("bundle", "{bundle}"), ("node_name", "front"), ("params_file", "{params_file}")],
+        ),
+        LogInfo(msg=["log level ", LaunchConfiguration("log_level", default="is not set")]),
+        ExecuteProcess(cmd=[sys.executable, "-c", code], output="screen"),
+    ])
+"""
+
+
+@pytest.fixture
+def params_file(tmp_path: Path) -> Path:
+    path = tmp_path / "caption.yaml"
+    path.write_text("/**:\n  ros__parameters:\n    coverage: false\n    max_age_s: 0.0\n")
+    return path
+
+
+@pytest.fixture
+def ament_prefix(ros_environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment that a sourced ROS has; the wheels' prefix is that of Python."""
+    if "AMENT_PREFIX_PATH" not in os.environ:
+        monkeypatch.setenv("AMENT_PREFIX_PATH", sys.prefix)
+    monkeypatch.setenv("OVERRIDE_LAUNCH_PROCESS_OUTPUT_FORMAT", "{line}")
+
+
+def launch(robot: Robot, name: str, *arguments: str) -> NodeProcess:
+    return robot.start("tests.system.launched", str(ROOT / "launch" / f"{name}.launch.py"), *arguments)
+
+
+def node_pids(process: NodeProcess) -> list[int]:
+    """Process ids of the caption nodes that were started."""
+    started = re.findall(r"\[caption_node-\d+\]: process started with pid \[(\d+)\]", process.log.read_text())
+    return [int(pid) for pid in started]
+
+
+def test_a_node_that_dies_ends_the_launch_with_status_1(ament_prefix: None, robot: Robot) -> None:
+    process = launch(robot, "caption", "bundle:=/no/such/bundle")
+    robot.wait_for(lambda: process.exit_status is not None, "end of the launch")
+    assert process.exit_status == 1
+    assert "/no/such/bundle: no such bundle" in process.log.read_text()
+
+
+def test_the_demo_captions_and_ends_with_its_nodes_alive(ament_prefix: None, robot: Robot, params_file: Path) -> None:
+    captions = robot.listen(Caption, "/robot/caption")
+    process = launch(robot, "demo", f"bundle:={TINY}", f"params_file:={params_file}", "rate_hz:=10")
+    robot.wait_for(lambda: captions, "caption")
+    assert captions[0].header.frame_id == "camera_optical_frame"
+    os.kill(process.pid, signal.SIGINT)
+    robot.wait_for(lambda: process.exit_status is not None, "end of the launch")
+    assert process.exit_status == 0, process.log_tail(30)
+    assert process.log.read_text().count("process has finished cleanly") == 2
+
+
+def test_a_camera_that_dies_ends_the_demo_with_status_1(ament_prefix: None, robot: Robot, params_file: Path) -> None:
+    process = launch(robot, "demo", f"bundle:={TINY}", f"params_file:={params_file}", "source:=/no/such/photos")
+    robot.wait_for(lambda: process.exit_status is not None, "end of the launch")
+    assert process.exit_status == 1
+    assert "there is no file or folder /no/such/photos" in process.log.read_text()
+
+
+def test_a_node_that_was_killed_comes_back_with_respawn(ament_prefix: None, robot: Robot, params_file: Path) -> None:
+    given = (f"bundle:={TINY}", f"params_file:={params_file}", "respawn:=true", "respawn_delay_s:=0.1")
+    process = launch(robot, "caption", *given)
+    robot.wait_for(lambda: robot.node.count_publishers("/robot/caption"), "node")
+    (pid,) = node_pids(process)
+    os.kill(pid, signal.SIGKILL)
+    robot.wait_for(lambda: len(node_pids(process)) == 2, "second start")
+    robot.wait_for(lambda: process.log.read_text().count("captioning /image") == 2, "second node")
+    assert process.exit_status is None
+
+
+def test_an_including_launch_file_keeps_its_environment_and_arguments(
+    ament_prefix: None, robot: Robot, params_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(PROFILE_VARIABLE)
+    file = tmp_path / "robot.launch.py"
+    caption = ROOT / "launch" / "caption.launch.py"
+    values = {"file": caption, "bundle": TINY, "params_file": params_file, "variable": PROFILE_VARIABLE}
+    text = INCLUDING
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", str(value))
+    file.write_text(text)
+    process = robot.start("tests.system.launched", str(file))
+    robot.wait_for(lambda: "captions on /robot_1/caption" in process.log.read_text(), "node")
+    log = process.log.read_text()
+    assert "profile None" in log
+    assert "log level is not set" in log
+    (value,) = robot.get_parameters("/robot_1/front", "use_sim_time")
+    assert value.bool_value, "the includer's value"
