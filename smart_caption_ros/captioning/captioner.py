@@ -3,7 +3,7 @@
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -136,6 +136,7 @@ class Captioner:
         minimum_score: float | None = None,
         *,
         spinning: bool = True,
+        is_cancelled: Callable[[], bool] = lambda: False,
     ) -> "Captioner":
         """Load a bundle and an engine to run it.
 
@@ -150,11 +151,13 @@ class Captioner:
                 :data:`smart_caption_ros.detection.detector.MINIMUM_SCORE` for another one.
             spinning: whether threads of ONNX Runtime without work poll for it during a run, which is faster and takes
                 CPU time from other processes.
+            is_cancelled: called before and during the build of a TensorRT engine, on any thread; True ends the build.
 
         Raises:
             BundleError: the bundle is missing or wrong.
             DetectorError: the detector is missing, or its layout is unknown.
             EngineError: the engine is unknown or does not work on this machine.
+            BuildCancelledError: the build of an engine was cancelled.
         """
         bundle = Bundle.load(path)
 
@@ -166,7 +169,7 @@ class Captioner:
 
         if threads is not None:
             cv2.setNumThreads(threads)
-        captioner, reason = load_with(engine, threads, load, spinning=spinning)
+        captioner, reason = load_with(engine, threads, load, spinning=spinning, is_cancelled=is_cancelled)
         captioner.engine_choice = f"{captioner.engine_choice}; {reason}"
         return captioner
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
 from smart_caption_ros.cli.options import BundleArgument, Option
-from smart_caption_ros.cli.terminal import errors_in_a_sentence, log_to_terminal, make_progress_bar
+from smart_caption_ros.cli.terminal import errors_in_a_sentence, log_to_terminal, make_progress_bar, report_error
 
 
 def build_engine(
@@ -26,7 +27,7 @@ def build_engine(
 
         log_to_terminal()
         bundle = Bundle.load(path)
-        with make_progress_bar(unit="step", delay=1) as bar:
+        with make_progress_bar(unit="step", disable=not sys.stderr.isatty()) as bar:
 
             def show(phase: str, done: int, steps: int) -> None:
                 bar.set_description(phase, refresh=False)
@@ -45,7 +46,14 @@ def build_engine(
                 files.append(detector)
             for file in files:
                 started = time.monotonic()
-                graph = engine.load(file)
+                try:
+                    graph = engine.load(file)
+                except KeyboardInterrupt:
+                    bar.close()
+                    report_error(
+                        f"cancelled the build of the engine of {file.name}; engines that were complete are kept"
+                    )
+                    raise
                 with tqdm.external_write_mode():
                     seconds = time.monotonic() - started
                     print(f"{file.name}: {engine.plan_path(file)} ({graph.mode}; {seconds:.1f} s)")

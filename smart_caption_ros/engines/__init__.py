@@ -17,17 +17,33 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class _Options:
+    """What the caller of an engine chooses.
+
+    Attributes:
+        threads: number of CPU threads; None leaves the choice to the engine.
+        may_build: whether the engine may build engines, which takes minutes.
+        spinning: whether CPU threads without work poll for it.
+        is_cancelled: whether to end the build of an engine.
+    """
+
+    threads: int | None
+    may_build: bool
+    spinning: bool
+    is_cancelled: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True)
 class _Entry:
     """An engine in the registry.
 
     Attributes:
-        create: makes the engine from the number of CPU threads, whether it may build engines, which takes minutes, and
-            whether CPU threads without work poll for it.
+        create: makes the engine.
         remedy: how to make it work on this machine.
         automatic: whether ``auto`` may select it.
     """
 
-    create: Callable[[int | None, bool, bool], Engine]
+    create: Callable[[_Options], Engine]
     remedy: str
     automatic: bool = True
 
@@ -35,21 +51,21 @@ class _Entry:
 # Fastest first: ``auto`` selects the first one that works.
 _ENGINES: dict[str, _Entry] = {
     "tensorrt": _Entry(
-        lambda threads, may_build, spinning: TensorRtEngine(may_build=may_build),
+        lambda options: TensorRtEngine(may_build=options.may_build, is_cancelled=options.is_cancelled),
         "on a machine with an NVIDIA GPU, install tensorrt and cuda-python, then run `smart-caption build-engine`",
     ),
     # Not automatic: it may build for minutes when a session starts, and cannot tell in advance.
     "onnxruntime-tensorrt": _Entry(
-        lambda threads, may_build, spinning: OnnxRuntimeEngine(TENSORRT, threads, spinning=spinning),
+        lambda options: OnnxRuntimeEngine(TENSORRT, options.threads, spinning=options.spinning),
         "on a machine with TensorRT, replace onnxruntime by onnxruntime-gpu",
         automatic=False,
     ),
     "onnxruntime-cuda": _Entry(
-        lambda threads, may_build, spinning: OnnxRuntimeEngine(CUDA, threads, spinning=spinning),
+        lambda options: OnnxRuntimeEngine(CUDA, options.threads, spinning=options.spinning),
         "on a machine with an NVIDIA GPU, replace onnxruntime by onnxruntime-gpu",
     ),
     "onnxruntime-cpu": _Entry(
-        lambda threads, may_build, spinning: OnnxRuntimeEngine(CPU, threads, spinning=spinning),
+        lambda options: OnnxRuntimeEngine(CPU, options.threads, spinning=options.spinning),
         "pip install onnxruntime",
     ),
 }
@@ -57,7 +73,14 @@ _ENGINES: dict[str, _Entry] = {
 ENGINE_NAMES = (AUTO, *_ENGINES)
 
 
-def load_with(name: str, threads: int | None, load: Callable[[Engine], T], *, spinning: bool = True) -> tuple[T, str]:
+def load_with(
+    name: str,
+    threads: int | None,
+    load: Callable[[Engine], T],
+    *,
+    spinning: bool = True,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[T, str]:
     """Call ``load`` with an engine.
 
     Args:
@@ -67,6 +90,7 @@ def load_with(name: str, threads: int | None, load: Callable[[Engine], T], *, sp
         load: raises EngineError if the engine does not meet the needs of the caller.
         spinning: whether CPU threads without work poll for it during a run, which is faster and takes CPU time from
             other processes.
+        is_cancelled: called before and during the build of a TensorRT engine, on any thread; True ends the build.
 
     Returns:
         What ``load`` returned, and a sentence that says which engine was chosen and why. It leaves out engines that
@@ -75,9 +99,11 @@ def load_with(name: str, threads: int | None, load: Callable[[Engine], T], *, sp
     Raises:
         EngineError: the name is unknown, or the engine does not work here; with ``auto``, what the last engine that is
             installed says.
+        BuildCancelledError: the build of an engine was cancelled.
     """
     if name != AUTO:
-        return load(create_engine(name, threads, spinning=spinning)), f"{name} was asked for"
+        engine = create_engine(name, threads, spinning=spinning, is_cancelled=is_cancelled)
+        return load(engine), f"{name} was asked for"
     absent: list[str] = []
     refused: list[str] = []
     failure: EngineError | None = None
@@ -85,7 +111,7 @@ def load_with(name: str, threads: int | None, load: Callable[[Engine], T], *, sp
         if not entry.automatic:
             continue
         try:
-            engine = entry.create(threads, False, spinning)
+            engine = entry.create(_Options(threads, may_build=False, spinning=spinning))
         except EngineError as error:
             _LOGGER.debug("not %s: %s", candidate, error)
             absent.insert(0, f"{candidate}: {error}")
@@ -101,13 +127,20 @@ def load_with(name: str, threads: int | None, load: Callable[[Engine], T], *, sp
     raise failure or EngineError(f"no inference engine works here: {'; '.join(absent)}")
 
 
-def create_engine(name: str = AUTO, threads: int | None = None, *, spinning: bool = True) -> Engine:
+def create_engine(
+    name: str = AUTO,
+    threads: int | None = None,
+    *,
+    spinning: bool = True,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> Engine:
     """Create an engine by name, or with ``auto`` the fastest one that works on this machine.
 
     Args:
         name: one of :data:`ENGINE_NAMES`.
         threads: CPU threads; None leaves the choice to the engine.
         spinning: whether CPU threads without work poll for it during a run.
+        is_cancelled: called before and during the build of a TensorRT engine, on any thread; True ends the build.
 
     Raises:
         EngineError: the name is unknown, or the engine does not work here.
@@ -116,7 +149,7 @@ def create_engine(name: str = AUTO, threads: int | None = None, *, spinning: boo
         return load_with(AUTO, threads, lambda engine: engine, spinning=spinning)[0]
     if name not in _ENGINES:
         raise EngineError(f"unknown engine {name!r}; choose one of {', '.join(ENGINE_NAMES)}")
-    return _ENGINES[name].create(threads, True, spinning)
+    return _ENGINES[name].create(_Options(threads, may_build=True, spinning=spinning, is_cancelled=is_cancelled))
 
 
 def available_engines() -> list[EngineReport]:
@@ -124,7 +157,9 @@ def available_engines() -> list[EngineReport]:
     reports = []
     for name, entry in _ENGINES.items():
         try:
-            reports.append(EngineReport(name, True, entry.create(None, False, True).description, ""))
+            reports.append(
+                EngineReport(name, True, entry.create(_Options(None, may_build=False, spinning=True)).description, "")
+            )
         except EngineError as error:
             reports.append(EngineReport(name, False, str(error), entry.remedy))
     return reports

@@ -6,3 +6,7 @@ class EngineError(Exception):
 
     The message is one sentence: what, where, what to do.
     """
+
+
+class BuildCancelledError(EngineError):
+    """The build of an engine was cancelled."""

@@ -6,9 +6,11 @@ itself (docs/performance.md).
 """
 
 import logging
+import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import numpy as np
 from smart_caption_ros.engines.base import Arrays, GraphForm, Tensor
 from smart_caption_ros.engines.cache import fingerprint
 from smart_caption_ros.engines.cuda import CudaRuntime
-from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.engines.errors import BuildCancelledError, EngineError
 from smart_caption_ros.engines.folding import with_float32_weights
 from smart_caption_ros.files import cache_folder, write_bytes_atomically
 
@@ -33,11 +35,18 @@ class TensorRtEngine:
 
     graph_forms: tuple[GraphForm, ...] = ("static",)
 
-    def __init__(self, *, may_build: bool, on_progress: Progress = lambda phase, done, steps: None) -> None:
+    def __init__(
+        self,
+        *,
+        may_build: bool,
+        on_progress: Progress = lambda phase, done, steps: None,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
         """
         Args:
             may_build: whether to build an engine that is not in the cache, which takes minutes.
             on_progress: called during a build, from TensorRT's threads.
+            is_cancelled: called before and during a build, from TensorRT's threads; True ends the build.
 
         Raises:
             EngineError: TensorRT or cuda-python is not installed, or there is no GPU.
@@ -52,7 +61,7 @@ class TensorRtEngine:
         self._trt = tensorrt
         self._cuda = CudaRuntime()
         self._logger = _make_logger(tensorrt)
-        self._may_build, self._on_progress = may_build, on_progress
+        self._may_build, self._on_progress, self._is_cancelled = may_build, on_progress, is_cancelled
         self._facts = {
             "tensorrt": tensorrt.__version__,
             "device": self._cuda.device_name,
@@ -96,11 +105,15 @@ class TensorRtEngine:
     def build(self, path: Path) -> bytes:
         """Build the engine of a graph and write it to the cache.
 
+        A cancelled build ends after the step that TensorRT is at, and writes nothing. Ctrl-C cancels it as well.
+
         Returns:
             The serialized engine.
 
         Raises:
             EngineError: TensorRT cannot parse or build the graph.
+            BuildCancelledError: the build was cancelled.
+            KeyboardInterrupt: after Ctrl-C, once the build has ended.
         """
         trt, started = self._trt, time.monotonic()
         builder = trt.Builder(self._logger)
@@ -115,13 +128,22 @@ class TensorRtEngine:
         config = builder.create_builder_config()
         config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, _WORKSPACE_BYTES)
         self._fix_dynamic_axes(builder, network, config)
-        if hasattr(trt, "IProgressMonitor"):
-            config.progress_monitor = _make_progress_monitor(trt, self._on_progress)
+        interrupted = threading.Event()
+
+        def must_end() -> bool:
+            return interrupted.is_set() or self._is_cancelled()
+
+        monitor = _make_progress_monitor(trt, self._on_progress, must_end)  # must outlive the build
+        config.progress_monitor = monitor
         timings = cache_folder() / "tensorrt" / f"timings-{self._timings_key()}.cache"
         known = config.create_timing_cache(timings.read_bytes() if timings.is_file() else b"")
         if not config.set_timing_cache(known, ignore_mismatch=False):
             config.set_timing_cache(config.create_timing_cache(b""), ignore_mismatch=False)
-        serialized = builder.build_serialized_network(network, config)
+        serialized = None
+        if not must_end():
+            serialized = _run_interruptibly(lambda: builder.build_serialized_network(network, config), interrupted.set)
+        if must_end():  # also where TensorRT had finished before it asked
+            raise BuildCancelledError(f"the build of the engine of {path.name} was cancelled")
         if serialized is None:
             raise EngineError(f"{self.description} cannot build {path}; the log has its reasons")
         plan = bytes(serialized)
@@ -270,7 +292,39 @@ def _make_logger(trt: Any) -> Any:
     return Logger()
 
 
-def _make_progress_monitor(trt: Any, on_progress: Progress) -> Any:
+def _run_interruptibly(work: Callable[[], Any], interrupt: Callable[[], None]) -> Any:
+    """Run a function on a thread and wait for it; after Ctrl-C, call ``interrupt`` and wait on.
+
+    Python handles Ctrl-C on the main thread, and not before a library that runs there returns. A second Ctrl-C ends the
+    wait.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C was pressed.
+        Exception: of ``work``.
+    """
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    try:
+        threading.Thread(target=run, name="tensorrt build", daemon=True).start()
+        return future.result()
+    except KeyboardInterrupt:
+        interrupt()
+        if not future.cancel():  # it has begun
+            wait([future])
+        raise
+
+
+def _make_progress_monitor(trt: Any, on_progress: Progress, must_end: Callable[[], bool]) -> Any:
+    """Make an `IProgressMonitor`; TensorRT calls it from several threads and swallows its exceptions."""
+
     class Monitor(trt.IProgressMonitor):
         def __init__(self) -> None:
             trt.IProgressMonitor.__init__(self)
@@ -282,7 +336,7 @@ def _make_progress_monitor(trt: Any, on_progress: Progress) -> Any:
 
         def step_complete(self, phase_name: str, step: int) -> bool:
             on_progress(phase_name, step + 1, self._steps.get(phase_name, step + 1))
-            return True  # continue
+            return not must_end()  # False cancels the build
 
         def phase_finish(self, phase_name: str) -> None:
             steps = self._steps.pop(phase_name, 1)

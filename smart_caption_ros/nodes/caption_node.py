@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_msgs.msg import Header
@@ -29,7 +29,7 @@ from smart_caption_ros.nodes.caption_node_parameters import (
 )
 from smart_caption_ros.nodes.caption_worker import CaptionWorker, InterruptedWorkError
 from smart_caption_ros.nodes.diagnostics import CameraState, DiagnosticsPublisher, NodeState, diagnostic_statuses
-from smart_caption_ros.nodes.lifecycle import refuse_invalid_transitions, report_exceptions
+from smart_caption_ros.nodes.lifecycle import TransitionRequests, report_exceptions
 from smart_caption_ros.nodes.messages import message_without_text
 from smart_caption_ros.nodes.model_loading import LoadCaptioner, LoadCoverage, load_coverage, load_model
 from smart_caption_ros.nodes.object_source import uses_topic
@@ -47,9 +47,6 @@ _PUBLISHER_POLL_S = 1.0
 _END_DELAY_S = 0.5
 _MAX_FAILURE = 1000
 
-# Idle threads that poll for work would take CPU time from the robot's other nodes.
-_load_captioner = partial(Captioner.from_bundle, spinning=False)
-
 
 class CaptionNode(LifecycleNode):
     """Subscribes to a camera and publishes captions; docs/running_on_a_robot.md describes its interface."""
@@ -57,14 +54,14 @@ class CaptionNode(LifecycleNode):
     def __init__(
         self,
         *,
-        load_captioner: LoadCaptioner = _load_captioner,
+        load_captioner: LoadCaptioner | None = None,
         load_coverage: LoadCoverage = load_coverage,
         **node_options: Any,
     ) -> None:
         """Create the node in the state unconfigured.
 
         Args:
-            load_captioner: loads the captioner when the node is configured.
+            load_captioner: loads the captioner when the node is configured; None: :meth:`Captioner.from_bundle`.
             load_coverage: loads noun coverage when the node is configured.
             node_options: arguments of :class:`rclpy.node.Node` (namespace, parameter_overrides, context ...).
 
@@ -73,7 +70,6 @@ class CaptionNode(LifecycleNode):
         """
         super().__init__("caption_node", **node_options)
         self.exit_status: int | None = None
-        self._load_captioner = load_captioner
         self._load_coverage = load_coverage
         self._failure = ""
         self._enabled = True
@@ -93,6 +89,10 @@ class CaptionNode(LifecycleNode):
         # With several cameras, the image of a request is of none of them.
         requests = self._camera_stream("") if names else self._cameras[0]
         self._worker = CaptionWorker(self, self._settings, self._cameras, requests)
+        # Threads of ONNX Runtime that poll for work would take CPU time from the robot's other nodes.
+        self._load_captioner: LoadCaptioner = load_captioner or partial(
+            Captioner.from_bundle, spinning=False, is_cancelled=self._worker.loading_cancelled.is_set
+        )
         # A group of its own: a service that waits for the engine must not block the other callbacks.
         describing = MutuallyExclusiveCallbackGroup()
         self.create_service(DescribeImage, "~/describe_image", self._on_describe_image, callback_group=describing)
@@ -105,19 +105,22 @@ class CaptionNode(LifecycleNode):
             )
         self.create_service(SetBool, "~/enable", self._on_enable)
         # A group of its own as well: a transition may load for minutes, and meanwhile lifecycle and parameter services
-        # answer. rclpy creates all of them in the node's default group.
-        transitions = MutuallyExclusiveCallbackGroup()
+        # answer, and a second request may cancel it. rclpy creates all of them in the node's default group.
+        transitions = ReentrantCallbackGroup()
         self._service_change_state.callback_group = transitions
         transitions.add_entity(self._service_change_state)
-        self._service_change_state.callback = refuse_invalid_transitions(self._service_change_state.callback)
+        self._transition_requests = TransitionRequests(
+            self._service_change_state.callback, lambda: self._lifecycle, self._worker.cancel_loading
+        )
+        self._service_change_state.callback = self._transition_requests.answer
         self._diagnostics = DiagnosticsPublisher(self, self._statuses, self._values["diagnostics_period_s"])
         # Steady time, so that a simulation that stands still does not stop the search for publishers.
         steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(_PUBLISHER_POLL_S, self._follow_publishers, clock=steady_clock)
         if self._values["autostart"]:
-            self._autostart_timer = self.create_timer(
-                0.0, self._autostart, callback_group=transitions, clock=steady_clock
-            )
+            # Reentrant, the timer would call it again before it cancels the timer.
+            starting = MutuallyExclusiveCallbackGroup()
+            self._autostart_timer = self.create_timer(0.0, self._autostart, callback_group=starting, clock=steady_clock)
 
     # Lifecycle
 
@@ -133,7 +136,10 @@ class CaptionNode(LifecycleNode):
         except InterruptedWorkError:
             return TransitionCallbackReturn.FAILURE
         except Exception as error:  # engines raise exceptions of any type, and the node can be configured again
-            self.fail(str(error))
+            if self._worker.loading_cancelled.is_set():
+                self.get_logger().info("loading was cancelled")
+            else:
+                self.fail(str(error))
             return TransitionCallbackReturn.FAILURE
         self._failure = ""
         for camera in self._cameras:
@@ -197,7 +203,7 @@ class CaptionNode(LifecycleNode):
         self.get_logger().error(self._failure)
 
     def interrupt(self) -> None:
-        """Let the callbacks that wait for the model return; loading is not waited for."""
+        """Let the callbacks that wait for the model return, and cancel loading, which is not waited for."""
         self._worker.interrupt()
 
     def close(self) -> bool:
@@ -220,10 +226,12 @@ class CaptionNode(LifecycleNode):
 
     def _autostart(self) -> None:
         self._autostart_timer.cancel()
-        for trigger in (self.trigger_configure, self.trigger_activate):
-            if trigger() != TransitionCallbackReturn.SUCCESS:
-                self.exit_status = 1
-                return
+        with self._transition_requests.in_progress:
+            for trigger in (self.trigger_configure, self.trigger_activate):
+                if trigger() != TransitionCallbackReturn.SUCCESS:
+                    if not self._worker.loading_cancelled.is_set():
+                        self.exit_status = 1
+                    return
 
     def _end(self) -> None:
         self.exit_status = 0

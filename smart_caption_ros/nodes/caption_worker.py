@@ -37,6 +37,10 @@ _END_TIMEOUT_S = 3.0
 T = TypeVar("T")
 
 
+class CancelledLoadingError(Exception):
+    """The loading of a model was cancelled."""
+
+
 class InterruptedWorkError(Exception):
     """The process ends, and does not wait for work in progress."""
 
@@ -65,6 +69,8 @@ class CaptionWorker:
         self._stages = tuple(dict.fromkeys(camera.stage for camera in (*cameras, requests)))
         self._model: LoadedModel | None = None
         self._is_loading = False
+        self.loading_cancelled = threading.Event()
+        """Whether the present or last loading was cancelled, by :meth:`cancel_loading` or because the process ends."""
         self._work_started_s: float | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="captioner")
         self._interrupted: Future[None] = Future()
@@ -91,6 +97,7 @@ class CaptionWorker:
         """Load a model on the thread and wait for it.
 
         Raises:
+            CancelledLoadingError: it was cancelled, and `load` finished nevertheless.
             InterruptedWorkError: the process ends; the loading goes on until it does.
             Exception: what `load` raises.
         """
@@ -98,12 +105,21 @@ class CaptionWorker:
         def loading() -> LoadedModel:
             self._is_loading = True
             try:
-                self._model = load()
+                model = load()
+                if self.loading_cancelled.is_set():
+                    raise CancelledLoadingError
+                self._model = model
             finally:
                 self._is_loading = False
-            return self._model
+            return model
+
+        self.loading_cancelled.clear()
 
         return self._result_of(self._thread.submit(loading))
+
+    def cancel_loading(self) -> None:
+        """Let :meth:`load` raise an exception as soon as the build of an engine, or all of the loading, can end."""
+        self.loading_cancelled.set()
 
     def unload(self) -> None:
         """Free the model and its memory, after the image in progress; :meth:`close` does it if the process ends."""
@@ -111,7 +127,8 @@ class CaptionWorker:
             self._result_of(self._thread.submit(self._unload))
 
     def interrupt(self) -> None:
-        """Let the calls that wait for the thread raise InterruptedWorkError, now and from now on."""
+        """Let the calls that wait for the thread raise InterruptedWorkError, now and from now on; cancel loading."""
+        self.loading_cancelled.set()
         if not self._interrupted.done():
             self._interrupted.set_result(None)
 
@@ -119,8 +136,8 @@ class CaptionWorker:
         """Free the model and end the thread, after the image in progress.
 
         Returns:
-            Whether the thread has ended; False where it still loads or captions after three seconds. Loading cannot be
-            interrupted, so that an interrupted load is not waited for.
+            Whether the thread has ended; False where it still loads, or captions after three seconds. Cancelled loading
+            may go on for longer, so that it is not waited for.
         """
         if self._is_loading:
             self._close_threads(wait=False)

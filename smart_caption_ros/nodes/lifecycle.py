@@ -1,11 +1,13 @@
-"""Decorators that keep errors in lifecycle transitions visible and survivable."""
+"""Lifecycle transitions: errors in them are visible and survivable, requests are carried out one at a time."""
 
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 
@@ -18,11 +20,14 @@ class ReportsFailures(Protocol):
 
 
 NodeType = TypeVar("NodeType", bound=ReportsFailures)
-Transition = Callable[[NodeType, LifecycleState], TransitionCallbackReturn]
+TransitionCallback = Callable[[NodeType, LifecycleState], TransitionCallbackReturn]
 ChangeStateCallback = Callable[[ChangeState.Request, ChangeState.Response], ChangeState.Response]
 
+_CLEANUP, _SHUTDOWN = "cleanup", "shutdown"
+_UNCONFIGURED, _CONFIGURING = "unconfigured", "configuring"
 
-def report_exceptions(transition: Transition[NodeType]) -> Transition[NodeType]:
+
+def report_exceptions(transition: TransitionCallback[NodeType]) -> TransitionCallback[NodeType]:
     """Report the exceptions of a transition callback, which rclpy turns into ERROR without a message."""
 
     @functools.wraps(transition)
@@ -36,14 +41,65 @@ def report_exceptions(transition: Transition[NodeType]) -> Transition[NodeType]:
     return reporting
 
 
-def refuse_invalid_transitions(change_state: ChangeStateCallback) -> ChangeStateCallback:
-    """Answer a request for a transition that the current state does not have; rclpy would end the process."""
+class TransitionRequests:
+    """Answers requests for transitions, of which one runs at a time.
 
-    def refusing(request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
+    While the node configures, a request to clean up or to shut down cancels that, waits for its end, and is then
+    carried out. Every other request during a transition is refused: the node has no such transition then.
+    """
+
+    def __init__(
+        self, change_state: ChangeStateCallback, state: Callable[[], str], cancel_configuring: Callable[[], None]
+    ) -> None:
+        """
+        Args:
+            change_state: rclpy's callback of the service, which carries out a request.
+            state: returns the label of the node's state.
+            cancel_configuring: lets the transition to the state inactive fail soon; has no effect on others.
+        """
+        self.in_progress = threading.Lock()
+        """Held during every transition, also one that the node starts by itself."""
+        self._cancelling = threading.Lock()
+        self._change_state, self._state, self._cancel_configuring = change_state, state, cancel_configuring
+
+    def answer(self, request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
+        """Callback of the service; to be called on several threads at a time."""
+        if self.in_progress.acquire(blocking=False):
+            try:
+                return self._carry_out(request, response)
+            finally:
+                self.in_progress.release()
+        wanted = _label(request)
+        response.success = False
+        # One request waits at most, so that threads are left for the other callbacks.
+        if wanted in (_CLEANUP, _SHUTDOWN) and self._cancelling.acquire(blocking=False):
+            try:
+                was_configuring = self._state() == _CONFIGURING
+                if was_configuring:
+                    self._cancel_configuring()
+                with self.in_progress:
+                    if was_configuring and wanted == _CLEANUP and self._state() == _UNCONFIGURED:
+                        response.success = True
+                    else:
+                        request.transition.label = wanted  # the id of a shutdown depends on the state
+                        return self._carry_out(request, response)
+            finally:
+                self._cancelling.release()
+        return response
+
+    def _carry_out(self, request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
         try:
-            return change_state(request, response)
-        except RuntimeError:  # the class of rclpy's errors
+            return self._change_state(request, response)
+        except RuntimeError:  # the class of rclpy's errors: the state has no such transition
             response.success = False
             return response
 
-    return refusing
+
+def _label(request: ChangeState.Request) -> str:
+    labels = {
+        Transition.TRANSITION_CLEANUP: _CLEANUP,
+        Transition.TRANSITION_UNCONFIGURED_SHUTDOWN: _SHUTDOWN,
+        Transition.TRANSITION_INACTIVE_SHUTDOWN: _SHUTDOWN,
+        Transition.TRANSITION_ACTIVE_SHUTDOWN: _SHUTDOWN,
+    }
+    return request.transition.label or labels.get(request.transition.id, "")

@@ -9,7 +9,7 @@ from typer.testing import Result
 
 from smart_caption_ros.captioning import Captioner
 from tests.detection.tiny_detectors import write_yolox
-from tests.engines.fake_tensorrt import install
+from tests.engines.fake_tensorrt import install, interrupt_at_first_step
 from tests.engines.small_graphs import add_static_captioner
 
 Run = Callable[..., Result]
@@ -76,3 +76,18 @@ def test_a_bundle_without_the_static_form_is_refused_before_anything_is_built(
     assert result.exit_code == 1
     assert "has no captioner_static.onnx, the form that TensorRT runs; export it again" in result.stderr
     assert tensorrt.builds == 0
+
+
+def test_ctrl_c_cancels_the_build_with_one_sentence_and_leaves_no_file_of_it(
+    run: Run, bundle_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tensorrt = install(monkeypatch, tmp_path / "cache")
+    interrupt_at_first_step(tensorrt)
+    result = run("build-engine", bundle_copy)
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr == (
+        "smart-caption: cancelled the build of the engine of vision.onnx; engines that were complete are kept\n"
+    )
+    assert (tensorrt.builds, tensorrt.cancelled_builds) == (0, 1)
+    assert not (tmp_path / "cache").exists()
+    assert run("build-engine", bundle_copy).exit_code == 0

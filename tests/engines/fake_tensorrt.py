@@ -10,7 +10,10 @@ from __future__ import annotations
 import ctypes
 import enum
 import itertools
+import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -299,8 +302,50 @@ def _shape(shape: list[Any]) -> tuple[int, ...]:
     return tuple(axis if isinstance(axis, int) else -1 for axis in shape)
 
 
+class _Build:
+    """The calls of an `IProgressMonitor` during a build, as NVIDIA documents them.
+
+    They come from a thread of TensorRT's own. A phase may have phases within it. After `step_complete` has returned
+    False, the open phases finish before all their steps. An exception in the monitor is printed and does not leave it;
+    `step_complete` counts as False then.
+    """
+
+    def __init__(self, monitor: Any, on_step: Callable[[], None]) -> None:
+        self._monitor, self._on_step = monitor, on_step
+        self.cancelled = False
+
+    def run(self) -> None:
+        thread = threading.Thread(target=self._phase, args=("Building Engine", None, ("Tactic Selection", "Finishing")))
+        thread.start()
+        thread.join()
+
+    def _phase(self, name: str, parent: str | None, inner: tuple[str, ...]) -> None:
+        steps = max(2, len(inner))
+        self._call("phase_start", name, parent, steps)
+        for step in range(steps):
+            if step < len(inner):
+                self._phase(inner[step], name, ())
+            if not self.cancelled:
+                self._on_step()
+                self.cancelled = not self._call("step_complete", name, step)
+            if self.cancelled:
+                break
+        self._call("phase_finish", name)
+
+    def _call(self, name: str, *arguments: object) -> Any:
+        try:
+            return getattr(self._monitor, name)(*arguments)
+        except BaseException as error:
+            print(f"[ERROR] Exception caught in {name}(): {error}", file=sys.stderr)
+            return False
+
+
 def fake_tensorrt(version: str, gpu: FakeGpu, *, strongly_typed_flag: bool = True) -> ModuleType:
-    """`tensorrt`, of a version; `builds` counts the engines that were built."""
+    """`tensorrt`, of a version.
+
+    `builds` counts the engines that were built, `cancelled_builds` those that the monitor ended; `on_step` is called at
+    every step of a build.
+    """
     module = ModuleType("tensorrt")
 
     class ILogger:
@@ -332,9 +377,11 @@ def fake_tensorrt(version: str, gpu: FakeGpu, *, strongly_typed_flag: bool = Tru
             assert opened == {name for profile in config.profiles for name in profile.shapes}
             monitor = config.progress_monitor
             assert isinstance(monitor, IProgressMonitor)
-            monitor.phase_start("Building Engine", None, 2)
-            assert monitor.step_complete("Building Engine", 0)
-            monitor.phase_finish("Building Engine")
+            build = _Build(monitor, vars(module)["on_step"])
+            build.run()
+            if build.cancelled:
+                vars(module)["cancelled_builds"] += 1
+                return None
             vars(module)["builds"] += 1
             if vars(module)["cannot_build"]:
                 return None
@@ -353,6 +400,8 @@ def fake_tensorrt(version: str, gpu: FakeGpu, *, strongly_typed_flag: bool = Tru
     vars(module).update(
         __version__=version,
         builds=0,
+        cancelled_builds=0,
+        on_step=lambda: None,
         cannot_build=False,
         ILogger=ILogger,
         IProgressMonitor=IProgressMonitor,
@@ -384,3 +433,25 @@ def install(
     monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     return module
+
+
+def interrupt_at_first_step(module: Any) -> None:
+    """Send SIGINT at the first step of a build, as Ctrl-C does, and let the build go on once it was handled."""
+    handled = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+
+    def handle(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, before)
+        handled.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, handle)
+    steps = itertools.count()
+
+    def on_step() -> None:
+        if next(steps) == 0:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            assert handled.wait(10)
+        time.sleep(0.01)
+
+    module.on_step = on_step

@@ -5,6 +5,7 @@ Nothing here has seen the real libraries: what is shown is the order of calls, t
 
 import gc
 import json
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,11 @@ import pytest
 
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.engines import available_engines, create_engine
+from smart_caption_ros.engines.errors import BuildCancelledError
 from smart_caption_ros.engines.tensorrt import TensorRtEngine
 from smart_caption_ros.files import cache_folder
 from smart_caption_ros.measuring.agreement import golden_frames
-from tests.engines.fake_tensorrt import FakeGpu, install
+from tests.engines.fake_tensorrt import FakeGpu, install, interrupt_at_first_step
 from tests.engines.small_graphs import FLOAT, UINT8, add_static_captioner, doubling, save
 
 X = np.array([[1, 2, 3]], np.uint8)
@@ -131,6 +133,40 @@ def test_a_build_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatc
     tensorrt.cannot_build = True
     with pytest.raises(EngineError, match=r"cannot build .*g\.onnx"):
         create_engine("tensorrt").load(doubling(tmp_path / "g.onnx"))
+    assert not cache_folder().exists()
+
+
+def test_a_build_that_is_cancelled_ends_at_the_next_step_and_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tensorrt = install(monkeypatch, tmp_path / "cache")
+    cancelled = threading.Event()
+    steps = []
+
+    def on_step() -> None:
+        steps.append(threading.current_thread())
+        if len(steps) == 2:
+            cancelled.set()
+
+    tensorrt.on_step = on_step
+    path = doubling(tmp_path / "g.onnx")
+    with pytest.raises(BuildCancelledError, match=r"^the build of the engine of g\.onnx was cancelled$"):
+        create_engine("tensorrt", is_cancelled=cancelled.is_set).load(path)
+    assert (len(steps), tensorrt.builds, tensorrt.cancelled_builds) == (2, 0, 1)
+    assert not cache_folder().exists()
+    with pytest.raises(BuildCancelledError):
+        create_engine("tensorrt", is_cancelled=cancelled.is_set).load(path)
+    assert len(steps) == 2, "a build that is cancelled before it starts does not start"
+    graph = create_engine("tensorrt").load(path)
+    np.testing.assert_array_equal(graph.run({"x": X})["y"], 2.0 * X)
+
+
+def test_ctrl_c_cancels_a_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tensorrt = install(monkeypatch, tmp_path / "cache")
+    interrupt_at_first_step(tensorrt)
+    with pytest.raises(KeyboardInterrupt):
+        create_engine("tensorrt").load(doubling(tmp_path / "g.onnx"))
+    assert (tensorrt.builds, tensorrt.cancelled_builds) == (0, 1)
     assert not cache_folder().exists()
 
 

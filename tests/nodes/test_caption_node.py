@@ -18,6 +18,8 @@ pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built m
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from rclpy.context import Context
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import MultiThreadedExecutor
@@ -35,6 +37,7 @@ from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.nodes import outputs
 from smart_caption_ros.nodes.caption_node import CaptionNode
 from smart_caption_ros.nodes.demo.processes import free_domain_id
+from tests.engines.fake_tensorrt import install
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 
 pytestmark = pytest.mark.needs_ros
@@ -374,3 +377,94 @@ def test_a_failed_configure_leaves_the_node_as_it_was_and_can_be_repeated(
     assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
     assert bench.node.trigger_activate() == TransitionCallbackReturn.SUCCESS
     assert bench.caption(98).status == Caption.STATUS_OK
+
+
+def request_transition(bench: Bench, transition: int) -> ChangeState.Response | None:
+    """Ask for a transition as a user's node does."""
+    client = bench.user.create_client(ChangeState, "/caption_node/change_state")
+    assert client.wait_for_service(10)
+    future = client.call_async(ChangeState.Request(transition=Transition(id=transition)))
+    bench.wait_for(future.done, f"answer to the transition {transition}")
+    response: ChangeState.Response | None = future.result()
+    return response
+
+
+@pytest.fixture
+def building_bench(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bundle_copy: Path
+) -> Iterator[tuple[Bench, Any, threading.Event]]:
+    """A node whose build of a TensorRT engine goes on until it is cancelled, TensorRT, and the event of its start."""
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    tensorrt = install(monkeypatch, tmp_path / "cache")
+    building = threading.Event()
+    context = Context()
+    rclpy.init(context=context, domain_id=free_domain_id())
+    given = {"autostart": False, "engine": "tensorrt", "bundle": str(bundle_copy)}
+    parameters = [Parameter(name, value=value) for name, value in given.items()]
+    node = CaptionNode(
+        load_coverage=lambda *chosen: FakeCoverage(), context=context, parameter_overrides=parameters
+    )  # fmt: skip
+    bench = Bench(context, node)
+
+    def on_step() -> None:
+        building.set()
+        node._worker.loading_cancelled.wait(30)
+
+    tensorrt.on_step = on_step
+    yield bench, tensorrt, building
+    node.interrupt()
+    bench.close(context)
+
+
+@pytest.mark.parametrize("autostart", [False, True])
+def test_cleanup_cancels_the_build_of_an_engine_and_the_node_can_be_configured_again(
+    building_bench: tuple[Bench, Any, threading.Event], autostart: bool
+) -> None:
+    bench, tensorrt, building = building_bench
+    if autostart:
+        bench.node._autostart_timer = bench.node.create_timer(3600.0, bench.node._autostart)
+        configuring = threading.Thread(target=bench.node._autostart)
+    else:
+        configuring = threading.Thread(target=request_transition, args=[bench, Transition.TRANSITION_CONFIGURE])
+    configuring.start()
+    assert building.wait(30)
+    refused = request_transition(bench, Transition.TRANSITION_ACTIVATE)
+    assert refused is not None
+    assert not refused.success, "a state between two states has no such transition"
+    cleaned_up = request_transition(bench, Transition.TRANSITION_CLEANUP)
+    assert cleaned_up is not None
+    assert cleaned_up.success
+    configuring.join(30)
+    assert (tensorrt.builds, tensorrt.cancelled_builds) == (0, 1)
+    assert bench.node._lifecycle == "unconfigured"
+    assert bench.node.exit_status is None, "the process goes on"
+    assert bench.node._failure == "", "who cancels it knows why it failed"
+    tensorrt.on_step = lambda: None
+    configured = request_transition(bench, Transition.TRANSITION_CONFIGURE)
+    assert configured is not None
+    assert configured.success
+    assert tensorrt.builds == 2
+
+
+def test_shutdown_cancels_the_build_of_an_engine(building_bench: tuple[Bench, Any, threading.Event]) -> None:
+    bench, tensorrt, building = building_bench
+    configuring = threading.Thread(target=request_transition, args=[bench, Transition.TRANSITION_CONFIGURE])
+    configuring.start()
+    assert building.wait(30)
+    answer = request_transition(bench, Transition.TRANSITION_UNCONFIGURED_SHUTDOWN)
+    configuring.join(30)
+    assert answer is not None
+    assert answer.success
+    assert bench.node._lifecycle == "finalized"
+    assert (tensorrt.builds, tensorrt.cancelled_builds) == (0, 1)
+
+
+def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(bench: Bench) -> None:
+    def load(*chosen: Any) -> Any:
+        bench.node._worker.cancel_loading()
+        return FakeCaptioner(*chosen)
+
+    bench.node._load_captioner = load
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
+    assert bench.node._worker.model is None
+    assert bench.node._failure == ""
