@@ -17,6 +17,7 @@ from std_msgs.msg import Header
 
 from smart_caption_ros import captioning
 from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.imaging.image_change import change_between, thumbnail
 from smart_caption_ros.imaging.image_messages import ImageMessageError, decode_compressed, decode_image
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.evidence import Evidence, EvidenceCollector, coverage_reason
@@ -40,12 +41,14 @@ class AnswerSettings:
             any age.
         min_confidence: captions below it get STATUS_LOW_CONFIDENCE.
         max_pixels: larger images are not decoded.
+        min_change: images that differ less from the last one captioned are not captioned; None captions every image.
     """
 
     camera: str
     max_age_s: float
     min_confidence: float
     max_pixels: int
+    min_change: float | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,8 @@ class CaptionedImage:
         caption: the caption without evidence; None where the image was not captioned.
         status: STATUS_STALE or STATUS_ERROR where it was not captioned.
         reason: one sentence where it was not captioned.
+        unchanged: whether it was not captioned because it differs too little; it gets no answer.
+        thumbnail: what later images are compared with; None without `min_change`.
     """
 
     header: Header
@@ -90,6 +95,8 @@ class CaptionedImage:
     caption: captioning.Caption | None = None
     status: int = Caption.STATUS_ERROR
     reason: str = ""
+    unchanged: bool = False
+    thumbnail: NDArray[np.float32] | None = None
 
 
 def caption_image(
@@ -98,6 +105,7 @@ def caption_image(
     settings: AnswerSettings,
     *,
     age_s: float | None,
+    reference: NDArray[np.float32] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> CaptionedImage:
     """Decode and caption one image message; never raises.
@@ -107,6 +115,7 @@ def caption_image(
         image: the message; may be malformed.
         settings: the parameters.
         age_s: age of the image now; None for an image without a stamp, or where the clock has not started.
+        reference: thumbnail of the last image captioned, for `min_change`; None captions this image in any case.
         clock: monotonic clock in seconds.
     """
     started_s = clock()
@@ -121,6 +130,11 @@ def caption_image(
             image_bgr = decode_compressed(image, max_pixels=settings.max_pixels)
         else:
             image_bgr = decode_image(image, max_pixels=settings.max_pixels)
+        if settings.min_change is not None:
+            seen = thumbnail(image_bgr)
+            without_caption = replace(without_caption, thumbnail=seen)
+            if reference is not None and change_between(reference, seen) < settings.min_change:
+                return replace(without_caption, unchanged=True)
         decoding_s = clock() - started_s
         caption = captioner.caption(image_bgr)
     except ImageMessageError as error:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from rclpy.lifecycle import LifecycleNode
 
 from smart_caption_ros.nodes.answer_stage import AnswerStage
@@ -13,6 +15,7 @@ from smart_caption_ros.nodes.answering import ImageMessage
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
 from smart_caption_ros.nodes.detection_input import DetectionInput
 from smart_caption_ros.nodes.image_input import ImageInput
+from smart_caption_ros.nodes.image_selection import RateLimit
 from smart_caption_ros.nodes.mailbox import Mailbox
 from smart_caption_ros.nodes.node_statistics import Statistics
 from smart_caption_ros.nodes.outputs import Outputs
@@ -45,6 +48,9 @@ class CameraStream:
         statistics: counts its images, answers and detections.
         mailbox: the image that waits for its turn.
         latest: the newest image received; None before the first one.
+        reference: thumbnail of the last image captioned, for `trigger` change; None captions the next image.
+        unreported_drops: images replaced by newer ones since the last caption, beside those that the mailbox counts.
+        rate: limits the rate of its captions.
         detections: the latest messages of its detections topic.
         image_input: subscription to its images.
         detection_input: subscription to its detections.
@@ -71,6 +77,9 @@ class CameraStream:
         self.statistics = Statistics()
         self.mailbox: Mailbox[ReceivedImage] = Mailbox()
         self.latest: ReceivedImage | None = None
+        self.reference: NDArray[np.float32] | None = None
+        self.unreported_drops = 0
+        self.rate = RateLimit()
         self.detections = DetectionBuffer()
         self.image_input = ImageInput(node, topics.image, self._on_image, self.statistics)
         self.detection_input = DetectionInput(node, topics.detections, self._on_detections)
@@ -96,6 +105,13 @@ class CameraStream:
         self.detection_input.close()
         self.discard_waiting()
         self.detections.clear()
+
+    def forget(self) -> None:
+        """Forget the images and texts so far: the next image is captioned and its text published."""
+        self.latest = self.reference = None
+        self.unreported_drops = 0
+        if self.outputs is not None:
+            self.outputs.forget_text()
 
     def discard_waiting(self) -> None:
         """Discard the image that waits in the mailbox, and count it as passed over."""

@@ -29,6 +29,7 @@ from smart_caption_ros.nodes.caption_node_parameters import (
 )
 from smart_caption_ros.nodes.caption_worker import CaptionWorker, InterruptedWorkError
 from smart_caption_ros.nodes.diagnostics import CameraState, DiagnosticsPublisher, NodeState, diagnostic_statuses
+from smart_caption_ros.nodes.image_selection import Trigger
 from smart_caption_ros.nodes.lifecycle import TransitionRequests, report_exceptions
 from smart_caption_ros.nodes.messages import message_without_text
 from smart_caption_ros.nodes.model_loading import LoadCaptioner, LoadCoverage, load_coverage, load_model
@@ -257,9 +258,9 @@ class CaptionNode(LifecycleNode):
 
     def _stop(self) -> None:
         self._close_inputs()
-        for camera in self._cameras:
-            camera.latest = None
         self._worker.wait_until_idle()
+        for camera in self._cameras:
+            camera.forget()
 
     def _release(self) -> None:
         self._worker.unload()
@@ -267,7 +268,12 @@ class CaptionNode(LifecycleNode):
             camera.destroy_outputs()
 
     def _on_image(self, camera: CameraStream, image: ReceivedImage) -> None:
-        if self._enabled:
+        values = self._values
+        if (
+            self._enabled
+            and values["trigger"] != Trigger.REQUEST.value
+            and camera.rate.passes(image.at_s, values["max_rate_hz"])
+        ):
             self._worker.put(camera, image)
         else:
             camera.statistics.count_passed_over(1)
@@ -302,8 +308,7 @@ class CaptionNode(LifecycleNode):
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self._enabled = request.data
         if not self._enabled:
-            for camera in self._cameras:
-                camera.discard_waiting()
+            self._discard_waiting()
         response.success = True
         response.message = f"captioning is {'on' if self._enabled else 'off'}"
         self.get_logger().info(response.message)
@@ -316,6 +321,12 @@ class CaptionNode(LifecycleNode):
             self._diagnostics.change_period(self._values["diagnostics_period_s"])
         if "image_transport" in names:
             self._follow_publishers()
+        if "trigger" in names and self._values["trigger"] == Trigger.REQUEST.value:
+            self._discard_waiting()
+
+    def _discard_waiting(self) -> None:
+        for camera in self._cameras:
+            camera.discard_waiting()
 
     def _follow_publishers(self) -> None:
         """Subscribe to the topics and types that are published now."""

@@ -6,6 +6,7 @@ from typing import Any
 from smart_caption_ros.engines import ENGINE_NAMES
 from smart_caption_ros.imaging.encoded_images import HIGHEST_MAX_PIXELS, MAX_PIXELS
 from smart_caption_ros.nodes.detection_input import AUTO, DETECTION_TYPES
+from smart_caption_ros.nodes.image_selection import Trigger
 from smart_caption_ros.nodes.object_source import ObjectSource, missing_detector
 from smart_caption_ros.nodes.parameters import ALLOW_FILE_CHANGES, Changes, ParameterSpec
 
@@ -158,6 +159,31 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         maximum=3600.0,
     ),
     ParameterSpec(
+        "trigger",
+        Trigger.ALWAYS.value,
+        "Which images are captioned: always (all that the engine can), change (those that differ from the last one "
+        "captioned, see `change_threshold`), or request (none but those of the services).",
+        Changes.ANY_TIME,
+        choices=tuple(trigger.value for trigger in Trigger),
+    ),
+    ParameterSpec(
+        "change_threshold",
+        10.0,
+        "Minimum change that is captioned with `trigger` change: mean difference of the grey levels, 0 to 255, in the "
+        "part of the image (8 x 6 parts) that differs most.",
+        Changes.ANY_TIME,
+        minimum=0.0,
+        maximum=255.0,
+    ),
+    ParameterSpec(
+        "max_rate_hz",
+        0.0,
+        "Maximum rate of the images of each camera that are captioned [Hz]: others are passed over; 0 sets no limit.",
+        Changes.ANY_TIME,
+        minimum=0.0,
+        maximum=240.0,
+    ),
+    ParameterSpec(
         "max_image_megapixels",
         MAX_PIXELS / 1e6,
         "Maximum size of an image [million pixels]: larger ones are not decoded and get STATUS_ERROR.",
@@ -180,6 +206,12 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         Changes.ANY_TIME,
         minimum=0.0,
         maximum=1.0,
+    ),
+    ParameterSpec(
+        "text_on_change",
+        False,
+        "Publish a caption on the text topic only if its nouns differ from those of the text before.",
+        Changes.ANY_TIME,
     ),
     ParameterSpec(
         "detection_slop_s",

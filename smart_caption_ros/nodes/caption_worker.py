@@ -15,15 +15,25 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from rclpy.clock import ROSClock
 from rclpy.node import Node
 
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answer_stage import UnfinishedAnswer
-from smart_caption_ros.nodes.answering import AnswerSettings, ImageAnswer, ImageMessage, caption_image
+from smart_caption_ros.nodes.answering import (
+    AnswerSettings,
+    CaptionedImage,
+    ImageAnswer,
+    ImageMessage,
+    caption_image,
+)
 from smart_caption_ros.nodes.camera_stream import CameraStream, ReceivedImage
 from smart_caption_ros.nodes.detection_messages import stamp_ns
 from smart_caption_ros.nodes.evidence import EvidenceCollector
+from smart_caption_ros.nodes.image_selection import Trigger
+from smart_caption_ros.nodes.mailbox import Delivery
 from smart_caption_ros.nodes.messages import message_without_text
 from smart_caption_ros.nodes.model_loading import LoadedModel, release_memory
 from smart_caption_ros.nodes.object_source import uses_topic
@@ -180,7 +190,8 @@ class CaptionWorker:
 
     def _describe(self, camera: CameraStream, image: ImageMessage, *, any_age: bool) -> Caption:
         try:
-            captioning = self._thread.submit(self._caption, camera, image, any_age=any_age)
+            settings = self._settings(camera, any_age=any_age)
+            captioning = self._thread.submit(self._describe_image, camera, image, settings)
             return self._result_of(self._result_of(captioning))
         except Exception as error:  # a caller without an answer would wait for ever
             reason = f"the image cannot be answered: {type(error).__name__}: {shortened(str(error))}"
@@ -218,17 +229,43 @@ class CaptionWorker:
             camera.statistics.count_passed_over(1)
             return
 
-        def publish(answer: ImageAnswer) -> None:
-            answer.message.timing.dropped_frames = delivery.dropped
-            self._publish(camera, outputs, answer, delivery.item)
-
         try:
-            # The decoded images of answers that wait for their evidence would take much memory.
-            self._caption(camera, delivery.item.message, publish, keep_image=outputs.overlay_is_watched)
+            self._answer(camera, outputs, delivery)
         except Exception as error:  # of ROS, or of a thread that has ended
             reason = f"the image cannot be answered: {type(error).__name__}: {shortened(str(error))}"
             self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
             camera.statistics.count_answer(Caption.STATUS_ERROR, reason, latency_s=0.0, work_s=0.0)
+
+    def _answer(self, camera: CameraStream, outputs: Outputs, delivery: Delivery[ReceivedImage]) -> None:
+        """Answer an image of a camera, unless it differs too little from the last one captioned."""
+        values, image = self._parameters.values, delivery.item
+        dropped = camera.unreported_drops + delivery.dropped
+        camera.unreported_drops = 0
+        on_change = values["trigger"] == Trigger.CHANGE.value
+        settings = replace(
+            self._settings(camera, any_age=False), min_change=values["change_threshold"] if on_change else None
+        )
+        captioned = self._caption(image.message, settings, camera.reference)
+        if captioned.unchanged:
+            camera.unreported_drops = dropped
+            camera.statistics.count_unchanged()
+            return
+        if captioned.caption is not None:
+            camera.reference = captioned.thumbnail
+        # The decoded images of answers that wait for their evidence would take much memory.
+        if not outputs.overlay_is_watched:
+            captioned = replace(captioned, image_bgr=None)
+
+        def publish(answer: ImageAnswer) -> None:
+            answer.message.timing.dropped_frames = dropped
+            self._publish(camera, outputs, answer, image)
+
+        self._complete(camera, captioned, settings, publish)
+
+    def _describe_image(self, camera: CameraStream, image: ImageMessage, settings: AnswerSettings) -> Future[Caption]:
+        """Caption the image of a service call."""
+        captioned = self._caption(image, settings)
+        return self._complete(camera, replace(captioned, image_bgr=None), settings)
 
     def _queue(self, camera: CameraStream) -> None:
         with suppress(RuntimeError):  # the thread was ended
@@ -237,7 +274,7 @@ class CaptionWorker:
     def _publish(self, camera: CameraStream, outputs: Outputs, answer: ImageAnswer, image: ReceivedImage) -> None:
         values, status, reason = self._parameters.values, Caption.STATUS_ERROR, ""
         try:
-            outputs.publish(answer)
+            outputs.publish(answer, text_on_change=values["text_on_change"])
             status, reason = answer.message.status, answer.message.status_message
             outputs.publish_overlay(
                 answer, max_side_px=values["overlay_max_side_px"], jpeg_quality=values["overlay_jpeg_quality"]
@@ -251,29 +288,35 @@ class CaptionWorker:
         latency_s = time.monotonic() - image.at_s if age_s is None or age_s < 0 else age_s
         camera.statistics.count_answer(status, reason, latency_s=latency_s, work_s=answer.work_s)
 
-    def _caption(
-        self,
-        camera: CameraStream,
-        image: ImageMessage,
-        publish: Callable[[ImageAnswer], None] | None = None,
-        *,
-        any_age: bool = False,
-        keep_image: bool = False,
-    ) -> Future[Caption]:
-        """Caption an image, and submit it to the stage that completes its answer."""
-        values, model = self._parameters.values, self._model
-        settings = AnswerSettings(
+    def _settings(self, camera: CameraStream, *, any_age: bool) -> AnswerSettings:
+        values = self._parameters.values
+        return AnswerSettings(
             camera=self.camera_name(camera),
             max_age_s=0.0 if any_age else values["max_age_s"],
             min_confidence=values["min_confidence"],
             max_pixels=round(values["max_image_megapixels"] * 1e6),
         )
+
+    def _caption(
+        self, image: ImageMessage, settings: AnswerSettings, reference: NDArray[np.float32] | None = None
+    ) -> CaptionedImage:
+        """Run the engine on an image; see :func:`caption_image`."""
+        captioner = self._model.captioner if self._model is not None else None
         self._work_started_s = time.monotonic()
         try:
-            captioner = model.captioner if model is not None else None
-            captioned = caption_image(captioner, image, settings, age_s=self._age_s(image))
+            return caption_image(captioner, image, settings, age_s=self._age_s(image), reference=reference)
         finally:
             self._work_started_s = None
+
+    def _complete(
+        self,
+        camera: CameraStream,
+        captioned: CaptionedImage,
+        settings: AnswerSettings,
+        publish: Callable[[ImageAnswer], None] | None = None,
+    ) -> Future[Caption]:
+        """Submit a captioned image to the stage that completes its answer."""
+        values, model = self._parameters.values, self._model
         detections_expected = camera.detection_input.has_publisher
         collector = EvidenceCollector(
             has_detector=model is not None and model.captioner.detector is not None,
@@ -284,11 +327,8 @@ class CaptionWorker:
             wait_s=values["detection_wait_s"] if detections_expected else 0.0,
             coverage_lock=model.coverage_lock if model is not None else threading.Lock(),
         )
-        if not keep_image:
-            captioned = replace(captioned, image_bgr=None)
-        return camera.stage.submit(
-            UnfinishedAnswer(captioned, settings, collector, detections_expected, time.monotonic()), publish
-        )
+        unfinished = UnfinishedAnswer(captioned, settings, collector, detections_expected, time.monotonic())
+        return camera.stage.submit(unfinished, publish)
 
     def _age_s(self, image: ImageMessage) -> float | None:
         """Return the age of an image by its stamp, negative for a stamp in the future; None where it is unknown.

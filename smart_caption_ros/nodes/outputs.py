@@ -24,6 +24,7 @@ from smart_caption_ros.nodes.answering import ImageAnswer
 from smart_caption_ros.nodes.detection_messages import to_vision
 from smart_caption_ros.nodes.mailbox import Mailbox
 from smart_caption_ros.nodes.messages import STATUS_NAMES
+from smart_caption_ros.nodes.text_filter import TextFilter
 from smart_caption_ros.viewing import draw_overlay, encode_picture
 
 try:
@@ -65,6 +66,7 @@ class Outputs:
         self._text = self._publisher(String, f"{self.topic}/text", depth=10)
         self._overlay = self._publisher(Image, f"{self.topic}/image", depth=1)
         self._overlay_jpeg = self._publisher(CompressedImage, f"{self.topic}/image/compressed", depth=1)
+        self._texts = TextFilter()
         self._detections: LifecyclePublisher | None = None
         if vision_msgs is not None:
             self._detections = self._publisher(vision_msgs.Detection2DArray, f"{self.topic}/detections", depth=10)
@@ -76,13 +78,22 @@ class Outputs:
             if publisher is not None:
                 self._node.destroy_lifecycle_publisher(publisher)
 
-    def publish(self, answer: ImageAnswer) -> None:
-        """Publish the message, its text if the status is STATUS_OK, and detections that have a subscriber."""
+    def publish(self, answer: ImageAnswer, *, text_on_change: bool) -> None:
+        """Publish the message, its text if the status is STATUS_OK, and detections that have a subscriber.
+
+        Args:
+            answer: the answer.
+            text_on_change: publish the text only if its meaning differs from that of the last one.
+        """
         self._caption.publish(answer.message)
-        if answer.message.status == Caption.STATUS_OK:
+        if answer.message.status == Caption.STATUS_OK and (self._texts.is_new(answer) or not text_on_change):
             self._text.publish(String(data=answer.message.text))
         if answer.detected is not None and self._detections is not None and self._detections.get_subscription_count():
             self._detections.publish(to_vision(answer.detected, answer.message.header, vision_msgs))
+
+    def forget_text(self) -> None:
+        """Publish the next text, whatever its meaning."""
+        self._texts.forget()
 
     @property
     def overlay_is_watched(self) -> bool:

@@ -149,6 +149,26 @@ def test_an_absurd_age_points_at_the_clock() -> None:
     assert "use_sim_time" in message.status_message
 
 
+def test_an_image_that_differs_too_little_from_the_last_one_costs_the_engine_nothing() -> None:
+    captioner, settings = FakeCaptioner(), replace(SETTINGS, min_change=10.0)
+    first = caption_image(captioner, image(100), settings, age_s=0.0)
+    assert first.caption is not None
+    for shade, unchanged in ((100, True), (109, True), (110, False), (90, False)):
+        captioned = caption_image(captioner, image(shade), settings, age_s=0.0, reference=first.thumbnail)
+        assert captioned.unchanged == unchanged
+        assert (captioned.caption is None) == unchanged
+    assert captioner.shades == [100, 110, 90]
+    assert caption_image(captioner, image(100), SETTINGS, age_s=0.0, reference=first.thumbnail).caption is not None
+
+
+def test_a_malformed_or_old_image_is_answered_whether_it_has_changed_or_not() -> None:
+    settings = replace(SETTINGS, min_change=10.0)
+    reference = caption_image(FakeCaptioner(), image(100), settings, age_s=0.0).thumbnail
+    for broken, age_s, status in ((image(step=100), 0.0, Caption.STATUS_ERROR), (image(), 9.0, Caption.STATUS_STALE)):
+        captioned = caption_image(FakeCaptioner(), broken, settings, age_s=age_s, reference=reference)
+        assert (captioned.unchanged, captioned.status) == (False, status)
+
+
 def test_without_an_engine_the_answer_says_so() -> None:
     message = answer(None, image(), SETTINGS, age_s=0.0).message
     assert message.status == Caption.STATUS_ERROR

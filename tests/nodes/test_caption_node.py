@@ -29,7 +29,8 @@ from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption, DetectedObjectArray
-from std_msgs.msg import Header
+from smart_caption_ros.srv import DescribeLatest
+from std_msgs.msg import Header, String
 
 from smart_caption_ros.captioning import BundleError
 from smart_caption_ros.detection.class_names import COCO_CLASSES
@@ -37,6 +38,7 @@ from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.nodes import outputs
 from smart_caption_ros.nodes.caption_node import CaptionNode
 from smart_caption_ros.nodes.demo.processes import free_domain_id
+from smart_caption_ros.nodes.node_statistics import Statistics
 from tests.engines.fake_tensorrt import install
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 
@@ -345,6 +347,57 @@ def test_deactivating_does_not_wait_for_detections(bench: Bench, loaded: list[Fa
     assert bench.node.trigger_deactivate() == TransitionCallbackReturn.SUCCESS
     assert time.monotonic() - started_s < 8, "not the ten seconds of detection_wait_s"
     bench.wait_for(lambda: bench.captions, "caption without objects")
+
+
+def test_on_request_only_the_services_caption_and_the_rate_is_limited(
+    bench: Bench, loaded: list[FakeCaptioner]
+) -> None:
+    bench.node.trigger_configure()
+    bench.node.trigger_activate()
+    (captioner,) = loaded
+    bench.caption(99)
+    bench.node.set_parameters([Parameter("trigger", value="request")])
+    statistics = bench.node._cameras[0].statistics
+    bench.wait_for(lambda: is_idle(statistics), "end of the work")
+    captioner.shades.clear()
+    passed_over = statistics.summary().passed_over
+    image = Image(**image_fields(40))
+    bench.wait_for(lambda: publish(bench, image) and statistics.summary().passed_over > passed_over + 2, "images")
+    assert not captioner.shades
+    client = bench.user.create_client(DescribeLatest, "/caption_node/describe_latest")
+    bench.wait_for(client.service_is_ready, "service")
+    described = client.call_async(DescribeLatest.Request())
+    bench.wait_for(described.done, "answer")
+    assert described.result().caption.text == "shade 40"
+    assert captioner.shades == [40]
+
+    bench.node.set_parameters([Parameter("trigger", value="always"), Parameter("max_rate_hz", value=0.01)])
+    bench.wait_for(lambda: publish(bench, image) and len(captioner.shades) == 2, "caption")
+    passed_over = statistics.summary().passed_over
+    bench.wait_for(lambda: publish(bench, image) and statistics.summary().passed_over > passed_over + 4, "images")
+    assert captioner.shades == [40, 40]
+    bench.wait_for(lambda: is_idle(statistics), "end of the work")
+
+
+def is_idle(statistics: Statistics) -> bool:
+    counts = statistics.summary()
+    return counts.received == sum(counts.answers.values()) + counts.dropped + counts.passed_over + counts.unchanged
+
+
+def test_on_change_the_text_of_a_scene_is_published_once_and_again_after_activation(bench: Bench) -> None:
+    bench.node.set_parameters([Parameter("text_on_change", value=True)])
+    bench.node.trigger_configure()
+    texts: list[String] = []
+    bench.user.create_subscription(String, "robot/caption/text", texts.append, 10)
+    bench.wait_for(lambda: bench.user.count_publishers("robot/caption/text"), "publisher")
+    for _ in range(2):
+        bench.node.trigger_activate()
+        for shade in (20, 20, 20, 30, 30):
+            bench.caption(shade)
+        bench.wait_for(lambda: texts and texts[-1].data == "shade 30", "text")
+        bench.node.trigger_deactivate()
+        assert [text.data for text in texts] == ["shade 20", "shade 30"]
+        texts.clear()
 
 
 def test_cleanup_lets_go_of_the_engine_and_configure_loads_it_again(bench: Bench, loaded: list[FakeCaptioner]) -> None:

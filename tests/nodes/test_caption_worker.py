@@ -9,6 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
@@ -37,12 +39,14 @@ class Recorder:
     def __init__(self) -> None:
         self.messages: list[Caption] = []
 
-    def publish(self, answer: ImageAnswer) -> None:
+    def publish(self, answer: ImageAnswer, *, text_on_change: bool) -> None:
         self.messages.append(answer.message)
 
     def publish_overlay(self, answer: ImageAnswer, **options: Any) -> None: ...
 
     def wait_until_idle(self) -> None: ...
+
+    def forget_text(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -78,7 +82,7 @@ class Shared:
     """Two cameras and the worker that they share."""
 
     def __init__(self, node: LifecycleNode) -> None:
-        self.values = {spec.name: spec.default for spec in CAPTION_NODE_PARAMETERS}
+        self.values: dict[str, Any] = {spec.name: spec.default for spec in CAPTION_NODE_PARAMETERS}
         self.captioner = GatedCaptioner()
         self.front, self.rear = (
             CameraStream(node, name, CameraTopics(f"{name}/image", f"{name}/detections", f"{name}/caption"), ignore)
@@ -172,6 +176,78 @@ def test_a_camera_that_waits_for_its_detections_does_not_hold_up_another_one(
     shared.front.detections.add(Detections(200 * 10**9, "", ()))
     shared.wait_until_idle()
     assert shared.texts(shared.front) == ["shade 10"] * MAX_UNFINISHED + ["shade 102"], "then the newest one"
+
+
+def test_on_change_a_scene_is_captioned_once_and_every_image_is_counted(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(shared.values, "trigger", "change")
+    shared.captioner.open()
+    for shade in (100, 101, 99, 150, 152, 148, 66, 66, 100):  # the engine fails on 66
+        shared.put(shared.front, shade)
+        shared.wait_until_idle()
+    assert [text for text in shared.texts(shared.front) if text] == ["shade 100", "shade 150", "shade 100"]
+    summary = shared.front.statistics.summary()
+    assert (summary.unchanged, summary.answers[Caption.STATUS_ERROR]) == (4, 2), "what failed is tried again"
+    shared.put(shared.rear, 100)
+    shared.wait_until_idle()
+    assert shared.texts(shared.rear) == ["shade 100"], "each camera has its own scene"
+    shared.front.forget()
+    shared.put(shared.front, 100)
+    shared.wait_until_idle()
+    assert shared.front.statistics.summary().answers[Caption.STATUS_OK] == 4
+
+
+def test_the_last_image_captioned_is_the_reference_so_that_slow_changes_add_up(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(shared.values, "trigger", "change")
+    shared.captioner.open()
+    for shade in range(100, 131, 3):
+        shared.put(shared.front, shade)
+        shared.wait_until_idle()
+    assert shared.texts(shared.front) == ["shade 100", "shade 112", "shade 124"]
+
+
+def test_images_dropped_before_an_unchanged_one_are_reported_with_the_next_caption(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(shared.values, "trigger", "change")
+    shared.put(shared.front, 100)
+    wait_for(lambda: shared.captioner.begun == [100])
+    for _ in range(3):
+        shared.put(shared.front, 100)
+    shared.captioner.open()
+    shared.wait_until_idle()
+    shared.put(shared.front, 200)
+    shared.wait_until_idle()
+    drops = [message.timing.dropped_frames for message in shared.recorders[shared.front].messages]
+    assert drops == [0, 2]
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("image"), st.integers(0, 1), st.sampled_from([0, 50, 66, 100, 101, 200])),
+            st.tuples(st.just("trigger"), st.sampled_from(["always", "change"])),
+            st.tuples(st.just("discard"), st.integers(0, 1)),
+        ),
+        max_size=30,
+    )
+)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_image_is_answered_dropped_passed_over_or_unchanged(shared: Shared, steps: list[tuple[Any, ...]]) -> None:
+    shared.captioner.open()
+    for kind, *what in steps:
+        if kind == "image":
+            shared.put(shared.cameras[what[0]], what[1])
+        elif kind == "trigger":
+            shared.values["trigger"] = what[0]
+        else:
+            shared.cameras[what[0]].discard_waiting()
+    shared.wait_until_idle()
+    for camera in shared.cameras:
+        assert sum(camera.statistics.summary().answers.values()) == len(shared.recorders[camera].messages)
 
 
 def test_the_image_of_a_request_is_of_no_camera(shared: Shared) -> None:
