@@ -34,6 +34,12 @@ ARGUMENTS = (
         "empty: robot/caption, or caption in a namespace.",
     ),
     DeclareLaunchArgument(
+        "cameras",
+        default_value="",
+        description="Names of several cameras, separated by commas: front,rear. image_topic, detections and "
+        "caption_topic then have {camera} in the place of the name, or are in its namespace; empty: one camera.",
+    ),
+    DeclareLaunchArgument(
         "transport",
         default_value="",
         choices=["", "auto", "raw", "compressed"],
@@ -150,6 +156,8 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
     overrides |= {name: value[name] for name in ("bundle", "engine", "objects_from", "detector") if value[name]}
     overrides |= {"image_transport": value["transport"]} if value["transport"] else {}
     overrides |= {name: number(name, value[name]) for name in ("detection_slop_s",) if value[name]}
+    cameras = [name.strip() for name in value["cameras"].split(",")] if value["cameras"] else []
+    overrides |= {"cameras": cameras} if cameras else {}
     params_file = Path(value["params_file"]).expanduser()
     if not params_file.is_file():  # launch would warn and start the node without the file
         raise ValueError(f"params_file: there is no file {params_file}")
@@ -163,7 +171,8 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
             name=value["node_name"],
             namespace=value["namespace"],
             parameters=[str(params_file), *([overrides] if overrides else [])],
-            remappings=[
+            remappings=remappings_of(cameras, value)
+            or [
                 ("image", value["image_topic"]),
                 ("detections", value["detections"]),
                 ("robot/caption", value["caption_topic"] or default_caption_topic(*namespaces)),
@@ -182,6 +191,25 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
 def default_caption_topic(*namespaces: str) -> str:
     """Return the topic relative to the namespace: /robot/caption, or /<namespace>/caption."""
     return "caption" if any(namespace.strip("/") for namespace in namespaces) else "robot/caption"
+
+
+def remappings_of(cameras: list[str], value: dict[str, str]) -> list[tuple[str, str]]:
+    """Return the remappings of the topics of several cameras.
+
+    Raises:
+        ValueError: an argument gives all cameras the same topic; one sentence.
+    """
+    remappings = []
+    for argument, topic, moved in (
+        ("image_topic", "image", value["image_topic"]),
+        ("detections", "detections", value["detections"]),
+        ("caption_topic", "caption", value["caption_topic"] or "caption"),
+    ):
+        if cameras and moved.startswith(("/", "~")) and "{camera}" not in moved:
+            raise ValueError(f"{argument}: several cameras need {{camera}} in the place of the name, not {moved}")
+        moved = moved if "{camera}" in moved else f"{{camera}}/{moved}"
+        remappings += [(f"{camera}/{topic}", moved.replace("{camera}", camera)) for camera in cameras]
+    return remappings
 
 
 def profile_environment(profile: str) -> dict[str, str]:

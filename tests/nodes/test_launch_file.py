@@ -181,9 +181,28 @@ def test_a_namespace_takes_the_place_of_the_prefix_robot_unless_the_topic_is_giv
     assert ("robot/caption", topic) in launch(**given).remappings
 
 
+def test_several_cameras_have_their_topics_in_their_namespaces_or_where_their_names_stand(
+    launch: Callable[..., Any],
+) -> None:
+    node = launch(cameras="front, rear", image_topic="/{camera}_camera/image_raw", detections="found", namespace="bot")
+    assert node.parameters[1] == {"cameras": ["front", "rear"]}
+    assert node.remappings == [
+        ("front/image", "/front_camera/image_raw"),
+        ("rear/image", "/rear_camera/image_raw"),
+        ("front/detections", "front/found"),
+        ("rear/detections", "rear/found"),
+        ("front/caption", "front/caption"),
+        ("rear/caption", "rear/caption"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
+        (
+            {"cameras": "front,rear", "image_topic": "/camera"},
+            "image_topic: several cameras need {camera} in the place of the name, not /camera",
+        ),
         ({"params_file": "/no/such.yaml"}, "params_file: there is no file /no/such.yaml"),
         ({"detection_slop": "0.5"}, "argument detection_slop is now detection_slop_s"),
         ({"detection_slop_s": "a bit"}, "detection_slop_s must be a number, not 'a bit'"),
