@@ -21,6 +21,7 @@ from std_srvs.srv import SetBool
 
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.msg import Caption
+from smart_caption_ros.nodes import bond
 from smart_caption_ros.nodes.camera_stream import CameraStream, CameraTopics, ReceivedImage
 from smart_caption_ros.nodes.caption_node_parameters import (
     CAPTION_NODE_PARAMETERS,
@@ -45,7 +46,7 @@ CAMERA_CAPTION_TOPIC = "caption"
 """Topic of the captions in the namespace of a camera, where the node has several."""
 
 _PUBLISHER_POLL_S = 1.0
-_END_DELAY_S = 0.5
+_END_DELAY_S = 2.0  # a lifecycle manager asks for the state after shutdown
 _MAX_FAILURE = 1000
 
 
@@ -77,6 +78,7 @@ class CaptionNode(LifecycleNode):
         # Parameters, publishers and transitions change the inputs, each on another thread.
         self._inputs_lock = threading.Lock()
         self._receives = False
+        self._heartbeat: bond.Heartbeat | None = None
         self._settings = Parameters(
             self,
             CAPTION_NODE_PARAMETERS,
@@ -133,6 +135,8 @@ class CaptionNode(LifecycleNode):
         self.get_logger().info(f"loading the bundle {bundle}" if bundle else "loading the default bundle")
         started_s = time.monotonic()
         try:
+            if values["bond_heartbeat_period_s"]:
+                bond.check_is_installed()
             model = self._worker.load(lambda: load_model(values, self._load_captioner, self._load_coverage))
         except InterruptedWorkError:
             return TransitionCallbackReturn.FAILURE
@@ -162,6 +166,8 @@ class CaptionNode(LifecycleNode):
         with self._inputs_lock:
             self._receives = True
             self._open_inputs()
+        if self._values["bond_heartbeat_period_s"]:
+            self._heartbeat = bond.Heartbeat(self, self._values["bond_heartbeat_period_s"])
         for camera in self._cameras:
             assert camera.outputs is not None
             self.get_logger().info(f"captioning {camera.image_input.topic}, captions on {camera.outputs.topic}")
@@ -213,6 +219,7 @@ class CaptionNode(LifecycleNode):
         Returns:
             Whether all threads have ended.
         """
+        self._break_bond()
         self._close_inputs()
         return self._worker.close()
 
@@ -257,10 +264,16 @@ class CaptionNode(LifecycleNode):
                 camera.close_inputs()
 
     def _stop(self) -> None:
+        self._break_bond()
         self._close_inputs()
         self._worker.wait_until_idle()
         for camera in self._cameras:
             camera.forget()
+
+    def _break_bond(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+            self._heartbeat = None
 
     def _release(self) -> None:
         self._worker.unload()

@@ -136,6 +136,14 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         names_file=True,
     ),
     ParameterSpec(
+        "bond_heartbeat_period_s",
+        0.0,
+        "Time between two heartbeats for a lifecycle manager that watches the node, as that of nav2 [s]; 0 sends none.",
+        Changes.WHILE_UNCONFIGURED,
+        minimum=0.0,
+        maximum=10.0,
+    ),
+    ParameterSpec(
         "image_transport",
         "auto",
         "Image topic to subscribe to: raw (image), compressed (image/compressed), or auto (raw unless only the "
