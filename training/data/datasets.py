@@ -27,6 +27,19 @@ ROOMS_PROVENANCE = [
     {"name": "COCO 2017 validation captions and 124 of their photographs (Lin et al. 2014, Chen et al. 2015)",
      "terms": "captions CC BY 4.0; photographs by Flickr's terms of use"},
 ]  # fmt: skip
+CAPTION_SETS_PROVENANCE = {
+    "coco_photographs": [
+        coco_photographs.PROVENANCE,
+        {"name": "captions of other photographs of COCO (Chen et al. 2015) and of Flickr30k (Young et al. 2014, "
+         "through Multi30k) for photographs that people labelled, and COCO-QA's statements (Ren et al. 2015)",
+         "terms": "COCO CC BY 4.0; Flickr30k and COCO-QA research use"},
+    ],
+    "nyu_rooms": [
+        {"name": "NYU Depth v2 photographs (Silberman et al. 2012) with DAQUAR's questions (Malinowski, Fritz 2014) "
+         "and SUN-SPOT's sentences (Mauceri et al. 2019)", "terms": "research use; sentences Apache-2.0"},
+    ],
+}  # fmt: skip
+"""By the name of the set."""
 HOUSEHOLD_PROVENANCE = {
     "name": "household scenes rendered by this project (training/datagen/household)",
     "terms": "Apache-2.0",
@@ -55,6 +68,20 @@ class RoomsOptions:
 
     folder: str = "runs/rooms"
     """Below the checkout, or absolute."""
+
+
+@dataclass(frozen=True)
+class CaptionSetsOptions:
+    """Path of the data sets of ``python -m training.caption_sets``."""
+
+    folder: str = "runs/caption_sets"
+    """Below the checkout, or absolute."""
+    set: str = "coco_photographs"
+    """One of :data:`CAPTION_SETS_PROVENANCE`."""
+
+    def __post_init__(self) -> None:
+        if self.set not in CAPTION_SETS_PROVENANCE:
+            raise ValueError(f"set must be one of {', '.join(CAPTION_SETS_PROVENANCE)}, not {self.set!r}")
 
 
 @dataclass(frozen=True)
@@ -131,6 +158,10 @@ def _open_rooms(data: Path, options: RoomsOptions) -> CocoDataset:
     return CocoDataset.open(data, CocoOptions(captions=captions, photographs=str(folder / "images")))
 
 
+def _open_caption_sets(data: Path, options: CaptionSetsOptions) -> CocoPhotographs:
+    return CocoPhotographs(_made(options.folder, "python -m training.caption_sets") / options.set)
+
+
 def _open_household(data: Path, options: HouseholdOptions) -> CocoDataset:
     folder = _made(options.folder, "python -m training.household")
     return CocoDataset.open(
@@ -168,6 +199,9 @@ DATASETS: dict[str, DatasetKind] = {
         lambda _: [coco_photographs.PROVENANCE],
     ),
     "rooms": DatasetKind(RoomsOptions, _open_rooms, lambda _: ROOMS_PROVENANCE),
+    "caption_sets": DatasetKind(
+        CaptionSetsOptions, _open_caption_sets, lambda options: CAPTION_SETS_PROVENANCE[options.set]
+    ),
     "household": DatasetKind(HouseholdOptions, _open_household, lambda _: [HOUSEHOLD_PROVENANCE]),
     "mixture": DatasetKind(
         MixtureOptions,

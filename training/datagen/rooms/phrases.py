@@ -24,6 +24,7 @@ _UNCOUNTABLE = frozenset(
     words_in(
         """
     paper soap tissue clothing furniture toiletries food laundry people bedding jewelry luggage water wood
+    equipment fruit bread silverware
     """
     )
 )
