@@ -27,8 +27,12 @@ def export(
         typer.Option(help="Storage of weights that are computed in float32; int8: the backbone's, others as float16."),
     ] = "float16",
     int8_weights: Annotated[
-        Int8Weights, typer.Option(help="For the precision int8: 8 bits unsigned, 7 or 8 bits signed.")
-    ] = "u8",
+        Int8Weights | None,
+        typer.Option(
+            help="For the precision int8: 8 bits unsigned, 7 or 8 bits signed (default: s8 for a captioner that was "
+            "trained in 8 bits, else u8)."
+        ),
+    ] = None,
     beam_size: Annotated[int, typer.Option(min=1, max=10)] = 5,
     vision_from: Annotated[
         Path | None,

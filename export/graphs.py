@@ -9,7 +9,7 @@ from export.bundle import ExportError
 from export.loop_form import loop_form
 from export.options import ExportOptions
 from export.passes.float16 import to_float16, write_float16
-from export.passes.int8 import IDENTICAL, Choice, choose
+from export.passes.int8 import IDENTICAL, Choice, as_trained, choose
 from export.quality import DevSplit
 from export.source import Source
 from export.static_form import static_form
@@ -46,9 +46,12 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         if source.lender is None:
             vision, _ = write_float16(vision)
         traced = to_float16(traced)
+    elif options.precision == "int8" and source.trained.eight_bits:
+        choice = as_trained(traced, source.trained.captioner)
+        traced = choice.traced
     elif options.precision == "int8":
         dev = DevSplit.load(source.trained.vocabulary, vision, lambda tokens: grid_inputs(inputs, tokens, source.grid))
-        choice = _choose_layers(traced, dev, source.max_words, options.int8_weights)
+        choice = _choose_layers(traced, dev, source.max_words, options.int8_weights or "u8")
         traced = choice.traced
     graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(traced, source.max_words)}
     if options.static and options.precision != "int8":

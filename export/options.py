@@ -20,8 +20,9 @@ class ExportOptions:
     """None: the experiment's."""
     precision: Precision = "float32"
     storage: Storage = "float16"
-    int8_weights: Int8Weights = "u8"
-    """A key of :data:`export.passes.int8.WEIGHTS`; only for the precision int8."""
+    int8_weights: Int8Weights | None = None
+    """A key of :data:`export.passes.int8.WEIGHTS`, only for the precision int8; None: those of the training, and u8
+    for a captioner that was not trained in 8 bits."""
     beam_size: int = 5
     vision_from: Path | None = None
     """Bundle whose vision graph computed the features that the captioner was trained on."""

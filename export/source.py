@@ -13,6 +13,7 @@ import onnx
 from export.borrowed_vision import lender_of_vision, visual_by
 from export.bundle import ExportError, check_destination
 from export.options import ExportOptions
+from export.passes.int8 import TRAINED_WEIGHTS
 from export.quality import find_dev_split
 from export.storage import round_to_float16, round_to_int8
 from export.vision import GRID, export_vision
@@ -63,12 +64,9 @@ def load_source(options: ExportOptions) -> Source:
     if not 0 <= options.detector_score <= 1:
         raise ExportError(f"--detector-score must lie between 0 and 1, not {options.detector_score}")
     check_destination(options.bundle, replace=options.replace)
-    if options.precision == "int8":
-        try:
-            find_dev_split()
-        except DataError as error:
-            raise ExportError(f"int8 layers are chosen on Flickr8k's dev split: {error}") from None
     trained = TrainedCaptioner.load(options.checkpoint)
+    if options.precision == "int8":
+        _check_int8(trained, options)
     max_words = _longest_caption(trained, options.max_words)
     lender = lender_of_vision(trained, options.vision_from)
     unrounded = copy.deepcopy(trained)
@@ -86,6 +84,25 @@ def load_source(options: ExportOptions) -> Source:
         detects=trained.backbone is not None and bool(trained.backbone.class_names) and options.detector,
         max_words=max_words,
     )
+
+
+def _check_int8(trained: TrainedCaptioner, options: ExportOptions) -> None:
+    """Check what the precision int8 needs.
+
+    Raises:
+        ExportError: other weights than those of the training are wanted, or there is no dev split to choose layers on.
+    """
+    if trained.eight_bits:
+        if options.int8_weights not in (None, TRAINED_WEIGHTS):
+            raise ExportError(
+                f"{options.checkpoint} was trained with 8-bit weights {TRAINED_WEIGHTS}: leave out --int8-weights "
+                f"{options.int8_weights}"
+            )
+        return
+    try:
+        find_dev_split()
+    except DataError as error:
+        raise ExportError(f"int8 layers are chosen on Flickr8k's dev split: {error}") from None
 
 
 def _longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:

@@ -82,7 +82,7 @@ def store_as_float16(model: onnx.ModelProto) -> None:
     """
     for graph in _graphs(model.graph):
         casts = []
-        scales = {node.input[1] for node in graph.node if node.op_type == "DequantizeLinear"}
+        scales = _scales_of_integers(graph)
         for tensor in graph.initializer:
             if tensor.data_type != TensorProto.FLOAT or tensor.name in scales:
                 continue
@@ -94,6 +94,16 @@ def store_as_float16(model: onnx.ModelProto) -> None:
         nodes = [*casts, *graph.node]
         del graph.node[:]
         graph.node.extend(nodes)
+
+
+def _scales_of_integers(graph: onnx.GraphProto) -> set[str]:
+    """Name the scales of stored and of computed integers, which stay in float32."""
+    of_inputs = {node.output[1] for node in graph.node if node.op_type == "DynamicQuantizeLinear"}
+    scales = {node.input[1] for node in graph.node if node.op_type == "DequantizeLinear"}
+    for node in graph.node:
+        if node.op_type == "Mul" and not of_inputs.isdisjoint(node.input):
+            scales.update(node.input)
+    return scales
 
 
 def share_weights(models: Iterable[onnx.ModelProto], path: Path) -> None:

@@ -2,7 +2,8 @@
 
 :func:`choose` measures which layers tolerate it and keeps in float32 those that change captions most. If the projection
 onto the vocabulary is in 8 bits, the likeliest words are computed once more in float32
-(:mod:`export.passes.shortlist`).
+(:mod:`export.passes.shortlist`). A captioner that was trained in 8 bits (:mod:`training.models.eight_bits`) needs
+neither: :func:`as_trained` puts the layers in 8 bits that learned so.
 """
 
 import logging
@@ -14,20 +15,29 @@ from typing import Any
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
+from torch import nn
 from tqdm import tqdm
 
 from export.passes.shortlist import projection_of, with_shortlist
 from export.passes.simplify import split_gemms
 from export.trace import TracedCaptioner
+from training.models.eight_bits import EightBitLinear
 
 WEIGHTS = {"u8": (QuantType.QUInt8, False), "7bit": (QuantType.QInt8, True), "s8": (QuantType.QInt8, False)}
 """Quantiser settings by kind of weights. Signed weights run fastest; with all 8 bits they saturate in the additions of
 CPUs with AVX2 but without VNNI (before about 2019), with 7 they do not."""
 
+TRAINED_WEIGHTS = "s8"
+"""The weights of a captioner that was trained in 8 bits."""
+
 IDENTICAL, CIDER_LOSS = 0.99, 0.005
 """Acceptance criterion: smallest share of identical captions and largest loss of CIDEr-D (of 10)."""
+
+_SAME_DIRECTION = 1 - 1e-5
+"""Least cosine of two channels that are the same up to a factor."""
 
 Captions = Sequence[tuple[list[int], float]]
 """Word ids and score of each image's best caption."""
@@ -72,9 +82,16 @@ class Choice:
     trials: Sequence[Trial]
     damage: Mapping[str, float] = field(default_factory=dict)
     """Mean change of a caption's score with that layer alone in 8 bits, natural logarithm."""
+    trained: bool = False
+    """Whether the layers were trained in 8 bits; then nothing was measured."""
 
     def report(self) -> dict[str, Any]:
         """Summarise the measurements for the manifest."""
+        if self.trained:
+            return {
+                "weights": self.weights, "trained": True, "int8_layers": list(self.chosen.layers),
+                "layers": len(self.chosen.layers), "share_of_weights": round(self.chosen.share_of_weights, 3),
+            }  # fmt: skip
 
         def facts(trial: Trial) -> dict[str, Any]:
             return {
@@ -99,13 +116,53 @@ def layers_of(traced: TracedCaptioner) -> dict[str, int]:
     return {f"{place} {'x'.join(map(str, shape))}": int(np.prod(shape)) for place, (_, shape) in layers.items()}
 
 
-def to_int8(traced: TracedCaptioner, layers: Collection[str], weights: str) -> TracedCaptioner:
-    """Put ``layers`` of a traced captioner in 8 bits; ``weights`` is a key of :data:`WEIGHTS`."""
+def to_int8(
+    traced: TracedCaptioner, layers: Collection[str], weights: str, *, trained: bool = False
+) -> TracedCaptioner:
+    """Put ``layers`` of a traced captioner in 8 bits.
+
+    Args:
+        traced: the captioner in float32.
+        layers: names from :func:`layers_of`.
+        weights: a key of :data:`WEIGHTS`.
+        trained: the layers were trained in 8 bits: they are quantised as they are, without measures against the loss.
+    """
     return replace(
         traced,
-        start=_quantise(traced.start, "start", layers, weights),
-        step=_quantise(traced.step, "step", layers, weights),
+        start=_quantise(traced.start, "start", layers, weights, trained),
+        step=_quantise(traced.step, "step", layers, weights, trained),
     )
+
+
+def as_trained(traced: TracedCaptioner, captioner: nn.Module) -> Choice:
+    """Put the layers in 8 bits that ``captioner`` computes in 8 bits.
+
+    The graphs may have joined them and multiplied them by constants, so a layer is recognised by the directions of its
+    output channels' weights. The weights are signed, as in training.
+    """
+    trained: dict[int, list[NDArray[np.float32]]] = {}
+    for layer in captioner.modules():
+        if isinstance(layer, EightBitLinear):
+            trained.setdefault(layer.in_features, []).append(_directions(layer.weight.detach().numpy()))
+    sizes = layers_of(traced)
+    layers = []
+    for piece, prefix in ((traced.start, "start"), (traced.step, "step")):
+        split = split_gemms(piece)
+        constants = {tensor.name: tensor for tensor in split.graph.initializer}
+        inputs = {node.name: node.input[1] for node in split.graph.node if node.op_type == "MatMul"}
+        for place, (node, shape) in _layers(split, prefix).items():
+            channels = _directions(numpy_helper.to_array(constants[inputs[node]]).T)
+            known = np.concatenate(trained.get(shape[0], [np.zeros((1, shape[0]), np.float32)]))
+            if np.all((channels @ known.T).max(axis=1) > _SAME_DIRECTION):
+                layers.append(f"{place} {'x'.join(map(str, shape))}")
+    share = sum(sizes[name] for name in layers) / sum(sizes.values())
+    chosen = Trial(tuple(layers), share, 0, 1.0, None)
+    return Choice(to_int8(traced, layers, TRAINED_WEIGHTS, trained=True), TRAINED_WEIGHTS, chosen, (), trained=True)
+
+
+def _directions(weight: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Divide the rows of ``weight`` by their norms."""
+    return weight / np.maximum(np.linalg.norm(weight, axis=1, keepdims=True), 1e-30)
 
 
 def choose(
@@ -178,7 +235,9 @@ def _layers(piece: onnx.ModelProto, prefix: str) -> dict[str, tuple[str, tuple[i
     return {f"{prefix}/{place}": layer for place, layer in enumerate(layers)}
 
 
-def _quantise(piece: onnx.ModelProto, prefix: str, layers: Collection[str], weights: str) -> onnx.ModelProto:
+def _quantise(
+    piece: onnx.ModelProto, prefix: str, layers: Collection[str], weights: str, trained: bool
+) -> onnx.ModelProto:
     split = split_gemms(piece)
     nodes = {
         node
@@ -188,9 +247,10 @@ def _quantise(piece: onnx.ModelProto, prefix: str, layers: Collection[str], weig
     if not nodes:
         return piece
     piece = split
-    if projection_of(piece) in nodes:
-        piece = with_shortlist(piece)
-    piece = apart_from_tables(piece, nodes)
+    if not trained:
+        if projection_of(piece) in nodes:
+            piece = with_shortlist(piece)
+        piece = apart_from_tables(piece, nodes)
     kind, reduce_range = WEIGHTS[weights]
     level = logging.getLogger().level
     logging.getLogger().setLevel(logging.ERROR)  # the quantiser recommends a preprocessing that has no effect here

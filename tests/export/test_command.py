@@ -6,11 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from torch.nn import LayerNorm
 
 from export import graphs, source
 from export.__main__ import main
 from smart_caption_ros.captioning import Bundle
 from tests.export.command import export
+from training.engine.trained_captioner import TrainedCaptioner
+from training.models.eight_bits import set_eight_bits
 
 
 def test_a_bundle_is_written_and_checked_against_torch(exported_bundle: Path) -> None:
@@ -44,6 +47,30 @@ def test_a_float16_bundle_says_so_and_may_do_without_the_static_form(tiny_checkp
     assert bundle.manifest["precision"] == {"stored": "float16", "computed": "float16"}
     assert bundle.static_graph is None
     assert bundle.max_words == 4
+
+
+@pytest.fixture(scope="module")
+def eight_bit_checkpoint(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    trained = TrainedCaptioner.load(tiny_checkpoint)
+    # One word is far more probable than the others: near ties between random words may fall either way.
+    words = trained.captioner.get_parameter("word_projection.weight").data
+    last_norm = [layer for layer in trained.captioner.modules() if isinstance(layer, LayerNorm)][-1]
+    last_norm.bias.data = 20 * words[10] / words[10].norm()
+    set_eight_bits(trained.captioner, True)
+    path = tmp_path_factory.mktemp("eight") / "best.safetensors"
+    trained.save(path)
+    return path
+
+
+def test_a_captioner_that_was_trained_in_8_bits_has_a_bundle_in_8_bits_without_trials(
+    eight_bit_checkpoint: Path, tmp_path: Path
+) -> None:
+    done = export(eight_bit_checkpoint, tmp_path / "bundle", "--precision", "int8", "--check-images", 4)
+    assert done.status == 0, done.err
+    assert "4 of 4 captions" in done.out
+    precision = Bundle.load(tmp_path / "bundle").manifest["precision"]["int8"]
+    assert (precision["weights"], precision["trained"]) == ("s8", True)
+    assert precision["layers"] == len(precision["int8_layers"]) > 10
 
 
 @pytest.fixture
@@ -104,6 +131,13 @@ def test_a_folder_that_is_no_bundle_is_never_replaced(
     (tmp_path / "precious").write_text("thesis")
     assert "not a bundle" in refuse(tiny_checkpoint, tmp_path, "--replace")
     assert (tmp_path / "precious").read_text() == "thesis"
+
+
+def test_other_weights_than_those_of_the_training_are_refused(
+    refuse: Callable[..., str], eight_bit_checkpoint: Path, tmp_path: Path
+) -> None:
+    options = ("--precision", "int8", "--int8-weights", "u8")
+    assert "was trained with 8-bit weights s8" in refuse(eight_bit_checkpoint, tmp_path / "bundle", *options)
 
 
 def test_a_file_that_is_no_checkpoint_is_refused_in_one_sentence(refuse: Callable[..., str], tmp_path: Path) -> None:

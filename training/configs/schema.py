@@ -276,6 +276,9 @@ class PhaseConfig(TrainingPhaseConfig):
     weights."""
     cider_btw_reward: Float = 0.0
     """Share of the sampled caption's CIDErBtw that self-critical training subtracts from the reward; 0: none."""
+    eight_bits: Bool = False
+    """Compute the captioner's linear layers in 8 bits, with the arithmetic of a bundle of the precision int8
+    (:mod:`training.models.eight_bits`), so that the model learns with it."""
     sources: list[Str] = field(default_factory=list)
     """Sources of a mixture that the phase learns from; empty: all."""
 

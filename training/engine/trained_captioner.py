@@ -16,6 +16,7 @@ from training.engine.buffers import load_saved_tensors, saved_tensors
 from training.errors import CheckpointError
 from training.models import BACKBONES, FAMILIES
 from training.models.captioner import Captioner, Visual
+from training.models.eight_bits import has_eight_bits, set_eight_bits
 from training.vision.backbone import Backbone
 from training.vision.mobilenet_v2 import MobileNetV2
 
@@ -38,6 +39,11 @@ class TrainedCaptioner:
         return None if self.backbone is None else {"kind": self.backbone.kind, **self.backbone.options}
 
     @property
+    def eight_bits(self) -> bool:
+        """Whether the captioner's linear layers compute in 8 bits."""
+        return has_eight_bits(self.captioner)
+
+    @property
     def caption_provenance(self) -> list[dict[str, str]]:
         """Name and terms of the data sets whose captions it was trained on."""
         return provenance_of_record(self.record)
@@ -50,6 +56,8 @@ class TrainedCaptioner:
             "vocabulary": self.vocabulary.words,
             "record": self.record,
         }
+        if self.eight_bits:
+            state["eight_bits"] = True
         if self.backbone_options is not None:
             state["backbone"] = self.backbone_options
         save_checkpoint(path, self.tensors(), state)
@@ -85,6 +93,7 @@ class TrainedCaptioner:
         model = dict(state["model"])
         model.pop("padding_id", None)  # older checkpoints name it; it is the same in every vocabulary
         captioner = family(family.Config(**model)).eval()
+        set_eight_bits(captioner, bool(state.get("eight_bits")))
         vocabulary = Vocabulary(tuple(state["vocabulary"]))
         backbone = None
         if under_prefix("backbone", tensors):

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 import torch
 
+from export.verify import synthetic_images
 from tests.tiny_model import tiny_trained
 from training.checkpoint import load_checkpoint, save_checkpoint
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError
+from training.models.eight_bits import set_eight_bits
 
 
 def test_a_saved_captioner_is_loaded_with_its_weights_words_and_record(tmp_path: Path) -> None:
@@ -22,6 +24,17 @@ def test_a_saved_captioner_is_loaded_with_its_weights_words_and_record(tmp_path:
     assert loaded.tensors().keys() == expected.keys()
     assert all(torch.equal(tensor, expected[name]) for name, tensor in loaded.tensors().items())
     assert not loaded.captioner.training
+
+
+def test_a_captioner_that_was_trained_in_8_bits_computes_in_8_bits_when_it_is_loaded(tmp_path: Path) -> None:
+    trained = tiny_trained()
+    set_eight_bits(trained.captioner, True)
+    trained.save(tmp_path / "best.safetensors")
+    loaded = TrainedCaptioner.load(tmp_path / "best.safetensors")
+    assert loaded.eight_bits
+    images = synthetic_images(2, 224)
+    expected, found = trained.caption_images(images, 2, 6), loaded.caption_images(images, 2, 6)
+    assert torch.equal(found.log_probabilities, expected.log_probabilities)
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,15 @@ def test_a_network_beside_the_backbone_provides_tokens_and_learns(data: Path, tm
     assert any("EfficientNet-Lite1" in entry["name"] for entry in kept.record["backbone_trained_on"])
 
 
+def test_a_phase_in_8_bits_is_saved_as_such_and_the_next_phase_computes_in_floats(data: Path, tmp_path: Path) -> None:
+    eight = {**XE, "name": "eight", "eight_bits": True, "average": 0.5}
+    first = trained(tmp_path, data, XE, eight)
+    kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
+    assert kept.eight_bits == (kept.record["dev"]["phase"] == "eight")
+    assert first.task.trained.eight_bits
+    assert not trained(tmp_path / "more", data, XE, eight, {**XE, "name": "floats"}).task.trained.eight_bits
+
+
 def test_patience_ends_a_phase_early(data: Path, tmp_path: Path) -> None:
     still = {**XE, "learning_rate": 0.0, "epochs": 9, "patience": 2}
     trainer = trained(tmp_path, data, still, {**still, "name": "again", "patience": 1})

@@ -23,6 +23,7 @@ from training.engine.tasks.similar_photographs import compare_captions
 from training.engine.tasks.task import Learning
 from training.errors import ConfigError
 from training.models.captioner import Captioner, HookContext
+from training.models.eight_bits import set_eight_bits
 from training.objectives import OBJECTIVES
 from training.objectives.objective import BatchLoss, Objective
 
@@ -98,6 +99,7 @@ class CaptioningTask:
 
     def begin_phase(self, phase: int) -> None:
         self._phase, config = phase, self.config.phases[phase]
+        set_eight_bits(self.trained.captioner, config.eight_bits)
         self.inputs.begin_phase(config)
         for name, parameter in self.trained.captioner.named_parameters():
             parameter.requires_grad_(name in self._learning[phase])

@@ -1,0 +1,112 @@
+"""Layers that learn with 8-bit arithmetic: they compute what ONNX Runtime computes, a graph says what torch says."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from torch import nn
+
+from export.loop_form import loop_form
+from export.passes.int8 import as_trained, layers_of
+from export.trace import trace_captioner
+from tests.export.graphs import run, session_of
+from tests.tiny_model import MAX_WORDS, TINY_SIZES, tiny_captioner, tiny_visual
+from training.decoding.beam_search import SearchSettings, beam_search
+from training.models.eight_bits import EightBitLinear, has_eight_bits, set_eight_bits
+
+
+def in_8_bits_by_onnx_runtime(layer: nn.Linear, x: np.ndarray, folder: Path) -> np.ndarray:
+    """What ONNX Runtime computes when its own quantiser has put the layer in 8 bits."""
+    node = helper.make_node("MatMul", ["x", "w"], ["y"], name="layer")
+    weight = numpy_helper.from_array(layer.weight.detach().numpy().T.copy(), "w")
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [node], "layer", [value("x", TensorProto.FLOAT, x.shape)], [value("y", TensorProto.FLOAT, None)], [weight]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, folder / "float.onnx")
+    quantize_dynamic(folder / "float.onnx", folder / "int8.onnx", per_channel=True, weight_type=QuantType.QInt8)
+    session = onnxruntime.InferenceSession(folder / "int8.onnx", providers=["CPUExecutionProvider"])
+    found: np.ndarray = session.run(None, {"x": x})[0]
+    return found
+
+
+@pytest.mark.parametrize("offset", [0.0, 3.0, -3.0])
+def test_a_layer_computes_what_onnx_runtime_computes_in_8_bits(offset: float, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(64, 48, bias=False)
+    x = torch.randn(1, 7, 64) + offset
+    module = nn.Sequential(layer)
+    set_eight_bits(module, True)
+    found = module(x).detach().numpy()
+    expected = in_8_bits_by_onnx_runtime(layer, x.numpy(), tmp_path)
+    exact = layer(x).detach().numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert np.abs(found - exact).max() > 1e-3
+
+
+def test_every_image_of_a_batch_has_a_scale_of_its_own() -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(16, 8))
+    set_eight_bits(module, True)
+    x = torch.randn(2, 3, 16)
+    x[1] *= 100
+    torch.testing.assert_close(module(x)[0], module(x[:1])[0])
+
+
+def test_gradients_pass_the_rounding() -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(16, 8)
+    module = nn.Sequential(layer)
+    set_eight_bits(module, True)
+    x = torch.randn(4, 16, requires_grad=True)
+    module(x).sum().backward()
+    assert layer.weight.grad is not None
+    assert x.grad is not None
+    torch.testing.assert_close(layer.weight.grad, x.detach().sum(0).expand(8, 16), atol=0.1, rtol=0.05)
+    torch.testing.assert_close(x.grad, layer.weight.detach().sum(0).expand(4, 16), atol=0.1, rtol=0.05)
+
+
+def test_inputs_and_weights_of_zero_stay_zero() -> None:
+    module = nn.Sequential(nn.Linear(4, 2))
+    nn.init.zeros_(module[0].weight)
+    set_eight_bits(module, True)
+    assert torch.equal(module(torch.zeros(3, 4)), module[0].bias.expand(3, 2))
+
+
+def test_8_bits_can_be_switched_on_and_off_without_new_parameters() -> None:
+    captioner = tiny_captioner("smart")
+    parameters = dict(captioner.named_parameters())
+    names = list(captioner.state_dict())
+    set_eight_bits(captioner, True)
+    assert has_eight_bits(captioner)
+    assert list(captioner.state_dict()) == names
+    assert all(parameter is parameters[name] for name, parameter in captioner.named_parameters())
+    set_eight_bits(captioner, False)
+    assert not has_eight_bits(captioner)
+
+
+@pytest.mark.parametrize("family", list(TINY_SIZES))
+def test_a_graph_in_8_bits_says_what_a_captioner_that_was_trained_so_says(family: str) -> None:
+    captioner = tiny_captioner(family)
+    trained = sum(1 for layer in captioner.modules() if isinstance(layer, nn.Linear))
+    set_eight_bits(captioner, True)
+    assert sum(1 for layer in captioner.modules() if isinstance(layer, EightBitLinear)) == trained
+    traced = trace_captioner(captioner, 3)
+    choice = as_trained(traced, captioner)
+    assert choice.report()["trained"] is True
+    assert 0 < len(choice.chosen.layers) <= len(layers_of(traced))
+    session = session_of(loop_form(choice.traced, MAX_WORDS))
+    for seed in range(8):
+        visual = tiny_visual(1, 6, seed=seed)
+        found = run(session, visual)
+        with torch.inference_mode():
+            expected = beam_search(captioner, visual, SearchSettings(3, MAX_WORDS))
+        length = min(found["words"].shape[2], expected.words.shape[2])
+        np.testing.assert_array_equal(found["words"][0, 0, :length], expected.words[0, 0, :length].numpy())
+        np.testing.assert_allclose(found["scores"][0, 0], expected.scores[0, 0].numpy(), atol=0.02)
