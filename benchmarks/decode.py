@@ -27,7 +27,7 @@ from benchmarks.environment import describe_environment, report
 from benchmarks.gemm_floor import gemm_floor
 from benchmarks.graphs import write_graphs, write_static_graph
 from benchmarks.latency import sample_frames
-from benchmarks.peers import ObjectRelation, hugging_face_decoders
+from benchmarks.peers import hugging_face_decoders
 from benchmarks.timing import measure
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
 from smart_caption_ros import captioning
@@ -42,6 +42,7 @@ from training.decoding.beam_search import Hypotheses
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, DataError
 from training.models.captioner import Captioner, Visual
+from training.models.object_relation import ObjectRelation, ObjectRelationConfig
 from training.models.smart import Smart, SmartConfig
 from training.models.up_down import UpDown, UpDownConfig
 from training.paths import data_folder
@@ -319,10 +320,10 @@ def shallow_and_deep(layers: tuple[int, ...]) -> dict[str, Callable[[Visual], ob
         for count in layers
     }
     smarts["smart_2_layers_no_memory"] = Smart(SmartConfig(VOCABULARY_SIZE, TOKEN_WIDTH, memory_slots=0))
-    smarts["object_relation_6_layers"] = ObjectRelation(VOCABULARY_SIZE, TOKEN_WIDTH)
-    captioners = {name: ReorderedCache(smart.eval()) for name, smart in smarts.items()}
-    up_down = UpDown(UpDownConfig(VOCABULARY_SIZE, TOKEN_WIDTH)).eval()
-    return {name: _searching(captioner) for name, captioner in (*captioners.items(), ("up_down", up_down))}
+    captioners: dict[str, Captioner] = {name: ReorderedCache(smart.eval()) for name, smart in smarts.items()}
+    captioners["object_relation_6_layers"] = ObjectRelation(ObjectRelationConfig(VOCABULARY_SIZE, TOKEN_WIDTH)).eval()
+    captioners["up_down"] = UpDown(UpDownConfig(VOCABULARY_SIZE, TOKEN_WIDTH)).eval()
+    return {name: _searching(captioner) for name, captioner in captioners.items()}
 
 
 # --- comparing and reporting ---------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.models.captioner import Captioner, Rows, Step, Visual
-from training.models.smart import EncodedImage, Smart
+from training.models.smart import Smart
+from training.models.transformer import EncodedImage
 
 
 @torch.inference_mode()

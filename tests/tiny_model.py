@@ -17,8 +17,12 @@ from training.vision.side_by_side import SideBySide
 
 MAX_WORDS = 12
 
+TINY_TRANSFORMER = {"d_model": 32, "heads": 4, "d_ff": 64, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
 TINY_SIZES: dict[str, dict[str, float]] = {
-    "smart": {"d_model": 32, "heads": 4, "d_ff": 64, "encoder_layers": 1, "memory_slots": 5, "dropout": 0.0},
+    "m2": {**TINY_TRANSFORMER, "memory_slots": 5},
+    "object_relation": {**TINY_TRANSFORMER, "token_dropout": 0.0},
+    "smart": {**TINY_TRANSFORMER, "encoder_layers": 1, "memory_slots": 5},
+    "transformer": TINY_TRANSFORMER,
     "up_down": {"lstm_units": 24, "attention_units": 16, "embedding_width": 20},
     "x_lan": {
         "d_model": 32,

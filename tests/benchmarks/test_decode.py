@@ -12,7 +12,6 @@ import torch
 
 from benchmarks.decode import _best, agreement, main, over_batches, plot, widened
 from benchmarks.gemm_floor import gemm_floor
-from benchmarks.peers import ObjectRelation
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_smart, tiny_trained
@@ -104,12 +103,6 @@ def test_the_gemm_floor_has_the_products_of_every_layer_and_word() -> None:
     (y,) = session.run(None, {"x": np.ones((9, config.token_width), np.float32)})
     assert y.shape == (5, d)
     assert np.isfinite(y).all()
-
-
-def test_the_object_relation_transformer_decodes_to_the_longest_length() -> None:
-    torch.manual_seed(0)
-    relation = ReorderedCache(ObjectRelation(60, 24).eval())
-    assert search_to_the_end(relation, ragged(1), 3, 4).words.shape == (3, 3, 4)
 
 
 def test_a_plot_is_a_png(tmp_path: Path) -> None:

@@ -1,14 +1,25 @@
 """The families of captioners and backbones by name. A new one is one file and one line here."""
 
 from training.models.captioner import Captioner
+from training.models.m2 import M2
+from training.models.object_relation import ObjectRelation
 from training.models.smart import Smart
+from training.models.transformer import Transformer
 from training.models.up_down import UpDown
 from training.models.x_lan import XLan
 from training.models.x_transformer import XTransformer
 from training.vision.backbone import Backbone
 from training.vision.side_by_side import GRIDS, SideBySide
 
-FAMILIES: dict[str, type[Captioner]] = {"smart": Smart, "up_down": UpDown, "x_lan": XLan, "x_transformer": XTransformer}
+FAMILIES: dict[str, type[Captioner]] = {
+    "smart": Smart,
+    "up_down": UpDown,
+    "transformer": Transformer,
+    "object_relation": ObjectRelation,
+    "m2": M2,
+    "x_lan": XLan,
+    "x_transformer": XTransformer,
+}
 BACKBONES: dict[str, type[Backbone]] = {**GRIDS, SideBySide.kind: SideBySide}
 
 __all__ = ["BACKBONES", "FAMILIES"]

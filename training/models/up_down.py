@@ -10,8 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from training.models.attention import MASKED_SCORE
 from training.models.captioner import PADDING_ID, Captioner, CaptionerConfig, Rows, Step, Visual
-from training.models.layers import MASKED_SCORE, Dropout
+from training.models.layers import Dropout
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.models.layers import MASKED_SCORE, Dropout, converted_for_products
+from training.models.attention import MASKED_SCORE, converted_for_products
+from training.models.layers import Dropout
 
 ACTIVATIONS: dict[str, Callable[[float], nn.Module]] = {
     "celu": nn.CELU,

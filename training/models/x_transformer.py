@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from training.models.attention import ImageCache, WordCache
 from training.models.captioner import (
     PADDING_ID,
     BufferPolicy,
@@ -26,15 +27,7 @@ from training.models.captioner import (
     split_sequences,
     visible_slots,
 )
-from training.models.layers import (
-    AddNorm,
-    Dropout,
-    FeedForward,
-    ImageCache,
-    WordCache,
-    rows_from,
-    sinusoidal_positions,
-)
+from training.models.layers import AddNorm, Dropout, FeedForward, rows_from, sinusoidal_positions
 from training.models.x_linear import ACTIVATIONS, RegionUpdate, XLinearAttention, check_block_sizes, mean_of_real
 
 

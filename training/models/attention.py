@@ -1,0 +1,197 @@
+"""Multi-head attention of the Transformer families: with memory slots, with a cache of words, over itself.
+
+Shapes: B images, N visual tokens, M memory slots, H heads, Q queries, K keys, S words decoded before, d model width,
+d_h = d / H.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from training.models.captioner import Slots
+
+MASKED_SCORE = -1e9
+"""Attention score of a masked key; finite, so that float16 graphs stay free of NaN."""
+
+
+def converted_for_products(x: Tensor) -> Tensor:
+    """Convert the input of several products to autocast's type once; autocast would convert it for each of them."""
+    if torch.is_autocast_enabled(x.device.type):
+        return x.to(torch.get_autocast_dtype(x.device.type))
+    return x
+
+
+class AttentionOnAttention(nn.Module):
+    """Information vector times attention gate, each a linear layer of the attention's result and its query.
+
+    AoANet (Huang et al., ICCV 2019), Eq. 3-5; it takes the place of the output projection (M2, Sec. 5.2).
+    """
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.information = nn.Linear(2 * d_model, d_model)
+        self.gate = nn.Linear(2 * d_model, d_model)
+        for linear in (self.information, self.gate):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, attended: Tensor, query: Tensor) -> Tensor:
+        """Gate ``attended`` (..., Q, d), the joined heads, by ``query``, which broadcasts to its shape."""
+        joined = torch.cat([attended, query.to(attended.dtype).expand_as(attended)], dim=-1)
+        information: Tensor = self.information(joined)
+        return information * torch.sigmoid(self.gate(joined))
+
+
+class MultiHeadAttention(nn.Module):
+    """Scaled dot-product attention with H heads, optionally with memory slots (SMArT, Eq. 1-4 and 7-8; M2, Eq. 3).
+
+    Memory slots are learned keys and values appended to the projected ones; they do not depend on the input.
+    As in M2's published code the stored parameters are scaled by sqrt(d_h) (keys) and sqrt(M) (values), and are
+    drawn from N(0, 1/d_h) and N(0, 1/M), so that the slots start with unit variance.
+
+    In place of B, all tensors may have several leading axes that broadcast, e.g. (B, L) for the levels of an encoder.
+    """
+
+    def __init__(
+        self, d_model: int, heads: int, memory_slots: int = 0, *, attention_on_attention: bool = False
+    ) -> None:
+        super().__init__()
+        if d_model % heads:
+            raise ValueError(f"d_model ({d_model}) must be a multiple of heads ({heads})")
+        self.heads = heads
+        self.d_head = d_model // heads
+        self.memory_slots = memory_slots
+        self.query = nn.Linear(d_model, d_model)
+        self.key = nn.Linear(d_model, d_model)
+        self.value = nn.Linear(d_model, d_model)
+        self.output = AttentionOnAttention(d_model) if attention_on_attention else nn.Linear(d_model, d_model)
+        for linear in (self.query, self.key, self.value, self.output):
+            if not isinstance(linear, nn.Linear):
+                continue
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+        if memory_slots:
+            self.memory_keys = nn.Parameter(torch.randn(memory_slots, d_model) / math.sqrt(self.d_head))
+            self.memory_values = nn.Parameter(torch.randn(memory_slots, d_model) / math.sqrt(memory_slots))
+
+    def project_keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Project ``x`` (B, n, d) to keys and values, memory slots appended: two tensors (B, H, n + M, d_h)."""
+        keys, values = self.key(x), self.value(x)
+        if self.memory_slots:
+            memory_keys = self.memory_keys * math.sqrt(self.d_head)
+            memory_values = self.memory_values * math.sqrt(self.memory_slots)
+            batch = x.shape[0]
+            keys = torch.cat([keys, memory_keys.to(keys.dtype).expand(batch, -1, -1)], dim=1)
+            values = torch.cat([values, memory_values.to(values.dtype).expand(batch, -1, -1)], dim=1)
+        return self.split_heads(keys), self.split_heads(values)
+
+    def attend(
+        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, bias: Tensor | None = None
+    ) -> Tensor:
+        """Attend from ``x`` to projected keys and values.
+
+        Args:
+            x: (B, Q, d).
+            keys, values: (B, H, K, d_h), from :meth:`project_keys_values`.
+            mask: bool, broadcastable to (B, H, Q, K), True where a key may be attended to.
+            bias: addend of the scores, broadcastable as the mask is.
+
+        Returns:
+            (B, Q, d)
+        """
+        # The exporter's decomposition of the fused operator has more nodes. On a CPU in bf16 its gradient takes six
+        # times as long as that of the separate products.
+        if bias is not None or torch.compiler.is_exporting() or (keys.dtype == torch.bfloat16 and not keys.is_cuda):
+            return self.attend_with_weights(x, keys, values, mask, bias)[0]
+        queries = self.split_heads(self.query(x))
+        return self._merge_heads(functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask), x)
+
+    def attend_with_weights(
+        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, bias: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Attend as :meth:`attend` does.
+
+        Returns:
+            (B, Q, d) and the attention weights (B, H, Q, K).
+        """
+        queries = self.split_heads(self.query(x)) * self.d_head**-0.5
+        scores = queries @ keys.transpose(-2, -1)
+        if bias is not None:
+            scores = scores + bias
+        if mask is not None:
+            scores = scores.masked_fill(~mask, MASKED_SCORE)
+        weights = scores.softmax(dim=-1)
+        return self._merge_heads(weights.to(values.dtype) @ values, x), weights
+
+    def attend_maybe_with_weights(
+        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend as :meth:`attend` does, and return the attention weights, or None if ``weights`` is False."""
+        if weights:
+            return self.attend_with_weights(x, keys, values, mask)
+        return self.attend(x, keys, values, mask), None
+
+    def extend_mask(self, mask: Tensor | None) -> Tensor | None:
+        """Extend a mask over N tokens (B, N) to (B, 1, 1, N + M): memory slots may always be attended to."""
+        if mask is None:
+            return None
+        if self.memory_slots:
+            mask = torch.cat([mask, mask.new_ones(mask.shape[0], self.memory_slots)], dim=1)
+        return mask[:, None, None, :]
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """Split the width by heads: (B, n, d) -> (B, H, n, d_h)."""
+        return x.unflatten(-1, (self.heads, self.d_head)).transpose(-3, -2)
+
+    def _merge_heads(self, mixed: Tensor, x: Tensor) -> Tensor:
+        """Apply the output projection: (B, H, n, d_h) -> (B, n, d); ``x`` (B, n, d) is what attended."""
+        joined = mixed.transpose(-3, -2).flatten(-2)
+        if isinstance(self.output, AttentionOnAttention):
+            return self.output(joined, x)
+        return self.output(joined)
+
+
+class WordCache(NamedTuple):
+    """Keys and values of all words that a self-attention layer has decoded."""
+
+    keys: Slots
+    """(B, H, S, d_h)"""
+    values: Slots
+    """(B, H, S, d_h)"""
+
+
+class WordAttention(MultiHeadAttention):
+    """Causal self-attention over words, with a cache of :class:`Slots` that are never reordered."""
+
+    def empty_cache(self, like: Tensor, batch: int) -> WordCache:
+        """Make a cache without slots, of the type and device of ``like``."""
+        empty = like.new_zeros(batch, self.heads, 0, self.d_head)
+        return WordCache(Slots(empty), Slots(empty))
+
+    def attend_words(self, x: Tensor, cache: WordCache, visible: Tensor) -> tuple[Tensor, WordCache]:
+        """Attend from Q words of each image to the words that they see.
+
+        Args:
+            x: (B, Q, d).
+            cache: S slots.
+            visible: (B, 1, Q, S + Q) bool, True where a word sees one of the S words of the cache or of these words.
+
+        Returns:
+            (B, Q, d) and the cache with S + Q slots.
+        """
+        x = converted_for_products(x)
+        own_keys, own_values = self.project_keys_values(x)
+        after = WordCache(cache.keys.append(own_keys, axis=2), cache.values.append(own_values, axis=2))
+        return self.attend(x, after.keys.values, after.values.values, visible), after
+
+
+class ImageCache(NamedTuple):
+    """Keys and values of an image's tokens for one cross-attention layer."""
+
+    keys: Tensor
+    """(B, H, N, d_h)"""
+    values: Tensor
+    """(B, H, N, d_h)"""

@@ -1,0 +1,174 @@
+"""Object Relation Transformer (Herdade et al., NeurIPS 2019): attention weighed by the geometry of the tokens' boxes.
+
+As in the published code, layers normalise their input (pre-norm), word embeddings are scaled by the square root of
+their width, and boxes are fractions of the image with 1 added to their widths and heights. LayerNorm is torch's, where
+the published code divides by the unbiased standard deviation; attention weights have no dropout.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from training.models.attention import ImageCache, WordCache, converted_for_products
+from training.models.captioner import Visual
+from training.models.layers import DecoderLayer, Dropout, EncoderLayer
+from training.models.transformer import Transformer, TransformerConfig
+
+GEOMETRY_WIDTH = 64
+"""Width of the embedding of a pair of boxes."""
+
+
+@dataclass(frozen=True)
+class ObjectRelationConfig(TransformerConfig):
+    """Hyper-parameters; the defaults are the published sizes.
+
+    Raises:
+        ValueError: a value is out of range; the message names it.
+    """
+
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    token_dropout: float = 0.5
+    """Dropout probability of the projected visual tokens."""
+    added_size: float = 1.0
+    """Added to the widths and heights of boxes, which are fractions of the image; 0 gives the equation of the paper."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.token_dropout < 1:
+            raise ValueError(f"token_dropout must lie in [0, 1), not {self.token_dropout}")
+        if self.added_size < 0:
+            raise ValueError(f"added_size must not be negative, not {self.added_size}")
+
+
+def embed_geometry(boxes_xyxy: Tensor, added_size: float) -> Tensor:
+    """Embed the relative geometry of every pair of boxes (Eq. 5 and 7 of the paper).
+
+    Args:
+        boxes_xyxy: (B, N, 4) float32, fractions of the image.
+        added_size: added to widths and heights.
+
+    Returns:
+        (B, N, N, 64): sines, then cosines, of displacement and ratio of size at wave lengths up to 1000. The first box
+        of a pair is the query's.
+    """
+    low, high = boxes_xyxy[..., :2], boxes_xyxy[..., 2:]
+    centre, size = (low + high) / 2, (high - low + added_size).clamp(min=_SMALLEST)
+    displacement = (centre[:, :, None] - centre[:, None]).abs() / size[:, :, None]
+    relative = torch.cat([displacement.clamp(min=_SMALLEST), size[:, :, None] / size[:, None]], dim=-1).log()
+    count = GEOMETRY_WIDTH // 8
+    waves = 1000.0 ** (-torch.arange(count, device=boxes_xyxy.device) / count)
+    angles = (100 * relative[..., None] * waves).flatten(-2)
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+_SMALLEST = 1e-3
+"""Smallest displacement, in sizes of the box, and smallest size, in fractions of the image."""
+
+
+class RelationEncoderLayer(EncoderLayer):
+    """Pre-norm self-attention whose scores have the log of a geometric weight added (Eq. 6 and 8), feed-forward."""
+
+    def __init__(
+        self, d_model: int, heads: int, d_ff: int, dropout: float, *, attention_on_attention: bool = False
+    ) -> None:
+        super().__init__(d_model, heads, d_ff, 0, dropout, attention_on_attention=attention_on_attention)
+        self.geometry = nn.Linear(GEOMETRY_WIDTH, heads)
+        nn.init.xavier_uniform_(self.geometry.weight)
+
+    def relate(self, x: Tensor, mask: Tensor | None, geometry: Tensor) -> Tensor:
+        """Compute the next level.
+
+        Args:
+            x: (B, N, d).
+            mask: (B, N) bool, True where a token is real; None when all are.
+            geometry: (B, N, N, 64), from :func:`embed_geometry`.
+        """
+        inputs = converted_for_products(self.attention_norm.norm(x))
+        weights = torch.relu(self.geometry(geometry)).permute(0, 3, 1, 2)
+        bias = weights.float().clamp(min=1e-6).log()
+        keys, values = self.attention.project_keys_values(inputs)
+        attended = self.attention.attend(inputs, keys, values, self.attention.extend_mask(mask), bias)
+        x = x + self.attention_norm.dropout(attended)
+        return x + self.feed_forward_norm.dropout(self.feed_forward(self.feed_forward_norm.norm(x)))
+
+
+class PreNormDecoderLayer(DecoderLayer):
+    """A decoder layer that normalises the input of every part."""
+
+    def forward(
+        self, x: Tensor, words: WordCache, visible: Tensor, image: ImageCache, mask: Tensor | None, *, weights: bool
+    ) -> tuple[Tensor, Tensor | None, WordCache]:
+        attended, words = self.self_attention.attend_words(self.self_norm.norm(x), words, visible)
+        x, attention = self.attend_image(x + self.self_norm.dropout(attended), image, mask, weights=weights)
+        return x, attention, words
+
+    def attend_image(
+        self, x: Tensor, image: ImageCache, mask: Tensor | None, *, weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        attended, attention = self.cross_attention.attend_maybe_with_weights(
+            self.cross_norm.norm(x), image.keys, image.values, mask, weights=weights
+        )
+        x = x + self.cross_norm.dropout(attended)
+        return x + self.feed_forward_norm.dropout(self.feed_forward(self.feed_forward_norm.norm(x))), attention
+
+
+class ObjectRelation(Transformer):
+    """The Object Relation Transformer; boxes are those of regions, or of the cells of a grid."""
+
+    Config = ObjectRelationConfig
+    config: ObjectRelationConfig
+    needs_boxes = True
+
+    def __init__(self, config: ObjectRelationConfig) -> None:
+        super().__init__(config)
+        d = config.d_model
+        self.token_dropout = Dropout(config.token_dropout)
+        self.token_norm = nn.Identity()
+        self.encoder_norm = nn.LayerNorm(d)
+        self.word_dropout = Dropout(config.dropout)
+        self.decoder_norm = nn.LayerNorm(d)
+        self.word_projection = nn.Linear(d, config.vocabulary_size)
+        nn.init.xavier_uniform_(self.word_projection.weight)
+
+    def _new_encoder_layer(self) -> nn.Module:
+        config = self.config
+        return RelationEncoderLayer(
+            config.d_model,
+            config.heads,
+            config.d_ff,
+            config.dropout,
+            attention_on_attention=config.attention_on_attention,
+        )
+
+    def _new_decoder_layer(self, index: int) -> DecoderLayer:
+        config = self.config
+        return PreNormDecoderLayer(
+            config.d_model,
+            config.heads,
+            config.d_ff,
+            config.dropout,
+            attention_on_attention=config.attention_on_attention,
+        )
+
+    def encode_levels(self, visual: Visual) -> list[Tensor]:
+        """Compute every encoder level, the last one normalised: encoder_layers x (B, N, d)."""
+        assert visual.boxes_xyxy is not None
+        geometry = embed_geometry(visual.boxes_xyxy, self.config.added_size)
+        x = self.token_dropout(torch.relu(self.token_projection(visual.tokens)))
+        levels = []
+        for layer in self.encoder:
+            assert isinstance(layer, RelationEncoderLayer)
+            x = layer.relate(x, visual.mask, geometry)
+            levels.append(x)
+        return [*levels[:-1], self.encoder_norm(x)]
+
+    def embed_words(self, words: Tensor, positions: Tensor) -> Tensor:
+        embedded: Tensor = self.word_embedding(words)
+        return self.word_dropout(embedded * math.sqrt(self.config.d_model) + positions)
+
+    def project_words(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.word_projection(self.decoder_norm(x))
+        return logits

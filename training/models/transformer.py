@@ -1,0 +1,203 @@
+"""A plain Transformer captioner, and what the Transformer families share (Vaswani et al., 2017).
+
+The encoder applies self-attention to the visual tokens; the decoder's layers attend to the words before and to the
+encoder's last level. It is the baseline of the M2 and SMArT papers (Table 1; Fig. 3). SMArT, M2 and the Object Relation
+Transformer are subclasses that replace layers.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from training.models.attention import ImageCache, WordCache, converted_for_products
+from training.models.captioner import (
+    PADDING_ID,
+    BufferPolicy,
+    Captioner,
+    CaptionerConfig,
+    PrefixTree,
+    Step,
+    Visual,
+    join_sequences,
+    split_sequences,
+    visible_slots,
+)
+from training.models.layers import DecoderLayer, Dropout, EncoderLayer, rows_from, sinusoidal_positions
+
+
+@dataclass(frozen=True)
+class TransformerConfig(CaptionerConfig):
+    """Hyper-parameters of every Transformer family; the defaults are the sizes of M2's baseline.
+
+    Raises:
+        ValueError: a value is out of range; the message names it.
+    """
+
+    d_model: int = 512
+    heads: int = 8
+    d_ff: int = 2048
+    encoder_layers: int = 3
+    decoder_layers: int = 3
+    dropout: float = 0.1
+    attention_on_attention: bool = False
+    """Whether attention on attention takes the place of the output projection of every attention (M2, Table 1)."""
+    max_length: int = 54
+    """Longest sequence of words, begin token included, that the position table covers."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("d_model", "heads", "d_ff", "encoder_layers", "decoder_layers", "max_length"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout must lie in [0, 1), not {self.dropout}")
+        if self.d_model % self.heads:
+            raise ValueError(f"d_model ({self.d_model}) must be a multiple of heads ({self.heads})")
+
+
+class EncodedImage(NamedTuple):
+    """Everything that decoding needs of B images."""
+
+    caches: list[ImageCache]
+    """One per decoder layer."""
+    mask: Tensor | None
+    """(B, 1, 1, N) bool, True where a token is real; None when all are."""
+
+
+class Transformer(Captioner):
+    """The plain Transformer captioner. Its state is one :class:`WordCache` per decoder layer."""
+
+    Config = TransformerConfig
+    buffer_policies: ClassVar = {"positions": BufferPolicy()}
+    config: TransformerConfig
+    positions: Tensor
+    """(max_length + 1, d) float32, the position table; a constant that checkpoints contain."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__(config)
+        d = config.d_model
+        self.token_projection = nn.Linear(config.token_width, d)
+        self.token_dropout = Dropout(config.dropout)
+        self.token_norm: nn.Module = nn.LayerNorm(d)
+        self.encoder = nn.ModuleList(self._new_encoder_layer() for _ in range(config.encoder_layers))
+        self.word_embedding = nn.Embedding(config.vocabulary_size, d, padding_idx=PADDING_ID)
+        self.register_buffer("positions", sinusoidal_positions(config.max_length + 1, d))
+        self.decoder = nn.ModuleList(self._new_decoder_layer(index) for index in range(config.decoder_layers))
+        self.word_projection = nn.Linear(d, config.vocabulary_size, bias=False)
+        nn.init.normal_(self.word_embedding.weight, std=d**-0.5)
+        nn.init.xavier_uniform_(self.word_projection.weight)
+
+    def _new_encoder_layer(self) -> nn.Module:
+        config = self.config
+        return EncoderLayer(
+            config.d_model,
+            config.heads,
+            config.d_ff,
+            self._memory_slots(),
+            config.dropout,
+            attention_on_attention=config.attention_on_attention,
+        )
+
+    def _memory_slots(self) -> int:
+        """Return the number of memory slots of an encoder layer."""
+        return 0
+
+    def _new_decoder_layer(self, index: int) -> DecoderLayer:
+        """Make the decoder layer at ``index``."""
+        config = self.config
+        return DecoderLayer(
+            config.d_model,
+            config.heads,
+            config.d_ff,
+            config.dropout,
+            attention_on_attention=config.attention_on_attention,
+        )
+
+    @property
+    def max_words(self) -> int:
+        return self.config.max_length
+
+    def decoder_layers(self) -> list[DecoderLayer]:
+        """Return the decoder's layers, first to last."""
+        return [layer for layer in self.decoder if isinstance(layer, DecoderLayer)]
+
+    def encode_levels(self, visual: Visual) -> list[Tensor]:
+        """Compute every encoder level: encoder_layers x (B, N, d)."""
+        x = self.token_norm(self.token_dropout(torch.relu(self.token_projection(visual.tokens))))
+        levels = []
+        for layer in self.encoder:
+            x = layer(x, visual.mask)
+            levels.append(x)
+        return levels
+
+    def encode(self, visual: Visual) -> EncodedImage:
+        levels = [converted_for_products(level) for level in self.encode_levels(visual)]
+        return EncodedImage(
+            [layer.project_image(levels) for layer in self.decoder_layers()],
+            None if visual.mask is None else visual.mask[:, None, None, :],
+        )
+
+    def initial_state(self, encoded: EncodedImage, sequences: int) -> list[WordCache]:
+        like = encoded.caches[0].keys
+        return [layer.self_attention.empty_cache(like, like.shape[0]) for layer in self.decoder_layers()]
+
+    def decode(
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        past: Tensor,
+        state: list[WordCache],
+        encoded: EncodedImage,
+        *,
+        attention: bool = True,
+    ) -> Step:
+        """Decode the next words; the attention of the step is that of the last layer, averaged over heads."""
+        _, group, length = words.shape
+        positions = rows_from(self.positions[1:], position, length)
+        x = self.embed_words(join_sequences(words), positions if length == 1 else positions.repeat(group, 1))
+        visible = visible_slots(past, length)[:, None]
+        x, weights, state = self._decode_words(x, visible, state, encoded, attention)
+        averaged = None if weights is None else split_sequences(weights.mean(dim=1), length)
+        return Step(split_sequences(self.project_words(x), length), averaged, state)
+
+    def decode_tree(self, tree: PrefixTree, encoded: EncodedImage) -> Tensor:
+        x = self.embed_words(tree.words, functional.embedding(tree.positions, self.positions[1:]))
+        x, _, _ = self._decode_words(x, tree.visible[:, None], self.initial_state(encoded, 1), encoded, False)
+        return self.project_words(x)
+
+    def embed_words(self, words: Tensor, positions: Tensor) -> Tensor:
+        """Compute the decoder's input (B, Q, d) from word ids (B, Q) and rows of the position table, (..., Q, d)."""
+        embedded: Tensor = self.word_embedding(words)
+        return embedded + positions
+
+    def project_words(self, x: Tensor) -> Tensor:
+        """Compute the logits (B, Q, V) from the decoder's output (B, Q, d)."""
+        logits: Tensor = self.word_projection(x)
+        return logits
+
+    def _decode_words(
+        self, x: Tensor, visible: Tensor, state: list[WordCache], encoded: EncodedImage, attention: bool
+    ) -> tuple[Tensor, Tensor | None, list[WordCache]]:
+        """Apply the decoder's layers to Q embedded words of each image.
+
+        Args:
+            x: (B, Q, d).
+            visible: (B, 1, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
+            state: S slots.
+            encoded: the images.
+            attention: whether to return attention weights.
+
+        Returns:
+            (B, Q, d); the attention weights of the last layer, (B, H, Q, N), or None; the state with S + Q slots.
+        """
+        caches, weights = [], None
+        last = len(self.decoder) - 1
+        for index, layer in enumerate(self.decoder_layers()):
+            x, weights, cache = layer(
+                x, state[index], visible, encoded.caches[index], encoded.mask, weights=attention and index == last
+            )
+            caches.append(cache)
+        return x, weights, caches
