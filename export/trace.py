@@ -62,8 +62,15 @@ class TracedCaptioner:
         return replace(self, start=convert(self.start), step=convert(self.step))
 
 
-def trace_captioner(captioner: Captioner, beam_size: int) -> TracedCaptioner:
+def trace_captioner(
+    captioner: Captioner, beam_size: int, forbidden: tuple[int, ...] = SearchSettings().forbidden
+) -> TracedCaptioner:
     """Trace a captioner; layers that share an input become one (:mod:`export.passes.fuse`).
+
+    Args:
+        captioner: of any family.
+        beam_size: k, number of hypotheses per image.
+        forbidden: ids that the search never chooses.
 
     Raises:
         ValueError: the captioner breaks the contract; the message says how.
@@ -92,7 +99,7 @@ def trace_captioner(captioner: Captioner, beam_size: int) -> TracedCaptioner:
     }
     start = to_onnx(_Start(captioner, beam_size, found), starting, [*(f"first_{name}" for name in carried), *encoded])
     step = to_onnx(
-        _Step(captioner, found),
+        _Step(captioner, found, forbidden),
         stepping,
         ["going_on", *(f"next_{name}" for name in carried), "chosen", "attention"],
     )
@@ -145,10 +152,10 @@ class _Step(nn.Module):
 
     excluded: Tensor
 
-    def __init__(self, captioner: Captioner, found: ContractShapes) -> None:
+    def __init__(self, captioner: Captioner, found: ContractShapes, forbidden: tuple[int, ...]) -> None:
         super().__init__()
         self.captioner, self.found = captioner, found
-        self.register_buffer("excluded", excluded_words(captioner.config.vocabulary_size, SearchSettings().forbidden))
+        self.register_buffer("excluded", excluded_words(captioner.config.vocabulary_size, forbidden))
 
     def forward(
         self, position: Tensor, words: Tensor, scores: Tensor, ended: Tensor, past: Tensor, **tensors: Tensor

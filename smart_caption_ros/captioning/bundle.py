@@ -101,6 +101,12 @@ class Bundle:
         folder = default_bundle_path() if path is None else Path(path)
         manifest = _read_manifest(folder)
         read = _Reader(folder, manifest)
+        if "imported_from" in manifest and VISION_GRAPH not in read.file_names():
+            raise BundleError(
+                f"{folder} captions stored region features ({manifest['imported_from']}) and has no vision graph, so a "
+                "robot cannot run it; score it with `python -m training.evaluate --checkpoint "
+                f"{folder / 'captioner.safetensors'}`"
+            )
         version = read.integer("format_version")
         if version > FORMAT_VERSION:
             raise BundleError(

@@ -6,8 +6,14 @@ encoder's last level. The closest published code is M2's encoder with a plain de
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from training.models.transformer import Transformer, TransformerConfig
+import torch
+from torch import Tensor
+
+from training.models.attention import WordCache
+from training.models.captioner import PADDING_ID, Slots, State, Step, Visual, join_sequences, visible_slots
+from training.models.transformer import EncodedImage, Transformer, TransformerConfig
 
 
 @dataclass(frozen=True)
@@ -22,11 +28,26 @@ class SmartConfig(TransformerConfig):
     decoder_layers: int = 2
     memory_slots: int = 40
     """Memory slots of each encoder layer, Table II."""
+    attend_padding: bool = False
+    """Whether the encoder and the decoder attend to padded regions. M2's published code does: it looks for padding
+    after the projection of the regions, whose bias has made it differ from zero."""
+    mask_padding_words: bool = False
+    """Whether a padding word inside a caption is invisible to the words after it and predicts all words alike, as in
+    M2's published decoder. Makes a difference to a search that may choose padding."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.memory_slots < 0:
             raise ValueError(f"memory_slots must not be negative, not {self.memory_slots}")
+
+
+class PaddingState(NamedTuple):
+    """State of a captioner that masks padding words."""
+
+    caches: list[WordCache]
+    """One per decoder layer."""
+    padding: Slots
+    """(B, S) bool, True where a decoded word is padding."""
 
 
 class Smart(Transformer):
@@ -37,3 +58,33 @@ class Smart(Transformer):
 
     def _memory_slots(self) -> int:
         return self.config.memory_slots
+
+    def encode(self, visual: Visual) -> EncodedImage:
+        return super().encode(visual._replace(mask=None) if self.config.attend_padding else visual)
+
+    def initial_state(self, encoded: EncodedImage, sequences: int) -> State:
+        caches = self._empty_caches(encoded)
+        if not self.config.mask_padding_words:
+            return caches
+        like = caches[0].keys.values
+        return PaddingState(caches, Slots(torch.zeros(like.shape[0], 0, dtype=torch.bool, device=like.device)))
+
+    def decode(
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        past: Tensor,
+        state: State,
+        encoded: EncodedImage,
+        *,
+        attention: bool = True,
+    ) -> Step:
+        if not self.config.mask_padding_words:
+            return super().decode(words, position, past, state, encoded, attention=attention)
+        assert isinstance(state, PaddingState)
+        is_padding = words == PADDING_ID
+        padding = state.padding.append(join_sequences(is_padding), axis=1)
+        visible = visible_slots(past, words.shape[2]) & ~padding.values[:, None]
+        step = self._decode_step(words, position, visible, state.caches, encoded, attention)
+        logits = step.logits.masked_fill(is_padding[..., None], 0.0)
+        return Step(logits, step.attention, PaddingState(step.state, padding))

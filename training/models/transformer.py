@@ -19,6 +19,7 @@ from training.models.captioner import (
     Captioner,
     CaptionerConfig,
     PrefixTree,
+    State,
     Step,
     Visual,
     join_sequences,
@@ -140,7 +141,10 @@ class Transformer(Captioner):
             None if visual.mask is None else visual.mask[:, None, None, :],
         )
 
-    def initial_state(self, encoded: EncodedImage, sequences: int) -> list[WordCache]:
+    def initial_state(self, encoded: EncodedImage, sequences: int) -> State:
+        return self._empty_caches(encoded)
+
+    def _empty_caches(self, encoded: EncodedImage) -> list[WordCache]:
         like = encoded.caches[0].keys
         return [layer.self_attention.empty_cache(like, like.shape[0]) for layer in self.decoder_layers()]
 
@@ -149,23 +153,34 @@ class Transformer(Captioner):
         words: Tensor,
         position: Tensor | int,
         past: Tensor,
-        state: list[WordCache],
+        state: State,
         encoded: EncodedImage,
         *,
         attention: bool = True,
     ) -> Step:
         """Decode the next words; the attention of the step is that of the last layer, averaged over heads."""
+        return self._decode_step(words, position, visible_slots(past, words.shape[2]), state, encoded, attention)
+
+    def _decode_step(
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        visible: Tensor,
+        caches: list[WordCache],
+        encoded: EncodedImage,
+        attention: bool,
+    ) -> Step:
+        """Decode as :meth:`decode` does; ``visible`` is (B, G * T, S + G * T) bool, of :func:`visible_slots`."""
         _, group, length = words.shape
         positions = rows_from(self.positions[1:], position, length)
         x = self.embed_words(join_sequences(words), positions if length == 1 else positions.repeat(group, 1))
-        visible = visible_slots(past, length)[:, None]
-        x, weights, state = self._decode_words(x, visible, state, encoded, attention)
+        x, weights, caches = self._decode_words(x, visible[:, None], caches, encoded, attention)
         averaged = None if weights is None else split_sequences(weights.mean(dim=1), length)
-        return Step(split_sequences(self.project_words(x), length), averaged, state)
+        return Step(split_sequences(self.project_words(x), length), averaged, caches)
 
     def decode_tree(self, tree: PrefixTree, encoded: EncodedImage) -> Tensor:
         x = self.embed_words(tree.words, functional.embedding(tree.positions, self.positions[1:]))
-        x, _, _ = self._decode_words(x, tree.visible[:, None], self.initial_state(encoded, 1), encoded, False)
+        x, _, _ = self._decode_words(x, tree.visible[:, None], self._empty_caches(encoded), encoded, False)
         return self.project_words(x)
 
     def embed_words(self, words: Tensor, positions: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""SMArT compared with the published M2 encoder and a plain decoder, with random weights."""
+"""SMArT and M2 compared with the published code: its encoder with a plain and a meshed decoder, random weights."""
 
 from pathlib import Path
 
@@ -8,14 +8,14 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import padded_logits, tiny_captioner
-from tests.training.models.published_smart import load_parity_case
+from tests.training.models.published_m2 import load_parity_case
 from training.checkpoint import load_checkpoint, save_checkpoint
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import PADDING_ID, Visual
 from training.models.smart import Smart, SmartConfig
 
-CASES = ("smart_2layer_m0", "smart_2layer_m5")
+CASES = ("smart_2layer_m0", "smart_2layer_m5", "m2_2layer_m5", "m2_3layer_m5")
 
 
 @pytest.fixture(params=CASES)

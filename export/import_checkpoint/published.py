@@ -1,0 +1,221 @@
+"""What a published checkpoint is: a file of named tensors, a list of words, and how a format maps both to ours."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from training.data.json_files import read_json
+from training.engine.buffers import saved_tensors
+from training.models import FAMILIES
+from training.models.captioner import Captioner, CaptionerConfig
+
+
+class ImportCheckpointError(Exception):
+    """A published checkpoint cannot be imported; the message names the file and the first parameter that differs."""
+
+
+def _unchanged(value: Tensor) -> Tensor:
+    return value
+
+
+@dataclass(frozen=True)
+class PublishedParameter:
+    """Where a published parameter goes."""
+
+    name: str
+    """Name of our parameter or buffer."""
+    convert: Callable[[Tensor], Tensor] = _unchanged
+    """Computes our value from the published one."""
+
+
+@dataclass(frozen=True)
+class PublishedModel:
+    """How a published state dict becomes a captioner of ours."""
+
+    family: str
+    """A key of :data:`training.models.FAMILIES`."""
+    config: CaptionerConfig
+    vocabulary: Vocabulary
+    parameters: Mapping[str, PublishedParameter]
+    """By the published names, in the published order."""
+    ignored: Collection[str] = ()
+    """Published names without a value that matters, e.g. states of an unfinished search."""
+    forbidden: tuple[int, ...] = ()
+    """Our ids of the words that the published search never chooses; probabilities are normalised over the others."""
+    beam_size: int = 5
+    max_words: int = 20
+    """Longest caption of the published search, end token included."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """The entry ``data`` of the experiment that the checkpoint would have been trained by."""
+
+
+@dataclass(frozen=True)
+class ImportChoices:
+    """What a state dict does not say."""
+
+    heads: int | None = None
+    """Attention heads; None: those of the published configuration."""
+    attend_padding: bool = False
+    """Whether attention reads padded regions as the published code does."""
+
+
+class PublishedFormat(Protocol):
+    """A published format."""
+
+    def __call__(self, state: Mapping[str, Tensor], words: Sequence[str], choices: ImportChoices) -> PublishedModel:
+        """Read the sizes of a model off its tensors.
+
+        Args:
+            state: tensors by their published names.
+            words: of the published vocabulary, by the published id.
+            choices: of the user.
+
+        Raises:
+            ImportCheckpointError: a tensor that the sizes are read off is missing or has another number of axes, or
+                the words do not fit.
+        """
+        ...
+
+
+def _numpy_states() -> AbstractContextManager[None]:
+    """Allow the arrays and numbers of numpy that checkpoints keep beside the weights, such as random states."""
+    multiarray = np._core.multiarray  # type: ignore[attr-defined]
+    allowed: list[Any] = [np.ndarray, np.dtype]
+    allowed += [type(np.dtype(name)) for name in ("uint32", "int64", "float32", "float64")]
+    for module in ("numpy.core.multiarray", "numpy._core.multiarray"):  # named by numpy 1 and 2
+        allowed += [(multiarray._reconstruct, f"{module}._reconstruct"), (multiarray.scalar, f"{module}.scalar")]
+    return torch.serialization.safe_globals([*allowed, _latin])  # type: ignore[no-any-return]
+
+
+def _latin(text: str, encoding: str = "latin1") -> bytes:
+    """Undo what pickle makes of bytes for Python 2."""
+    return text.encode(encoding)
+
+
+_latin.__module__, _latin.__qualname__ = "_codecs", "encode"
+
+
+def read_state_dict(path: Path) -> dict[str, Tensor]:
+    """Read the tensors of a ``.pth`` file; nothing in the file is executed.
+
+    A state dict may be the file itself or its entry ``state_dict`` or ``model``; the prefix ``module.`` of all names,
+    which DataParallel adds, is removed.
+
+    Raises:
+        ImportCheckpointError: the file is missing or has no state dict.
+    """
+    try:
+        with _numpy_states():
+            found = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise ImportCheckpointError(f"{path}: {error.strerror or error}") from None
+    except Exception as error:  # a malformed pickle makes the reader raise almost anything
+        reason = str(error).strip().split("\n")[0]
+        raise ImportCheckpointError(
+            f"{path} is not a file of tensors that torch.load reads with weights_only ({reason})"
+        ) from None
+    for entry in ("state_dict", "model"):
+        if isinstance(found, Mapping) and isinstance(found.get(entry), Mapping):
+            found = found[entry]
+    if not isinstance(found, Mapping) or not found or not all(isinstance(v, Tensor) for v in found.values()):
+        raise ImportCheckpointError(f"{path} has no state dict: neither itself nor its state_dict or model is one")
+    if all(name.startswith("module.") for name in found):
+        found = {name.removeprefix("module."): value for name, value in found.items()}
+    return dict(found)
+
+
+def read_words(path: Path) -> list[str]:
+    """Read a published vocabulary: a text file with a word a line by id, or JSON: a list of words or its ``itos``.
+
+    Raises:
+        ImportCheckpointError: the file is missing or is no list of words.
+        DataError: a file whose name ends in .json is not JSON.
+    """
+    if path.suffix == ".json":
+        found = read_json(path)
+        found = found.get("itos") if isinstance(found, dict) else found
+        if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+            raise ImportCheckpointError(f"{path}: expected a list of words, or an object with one as itos")
+        return found
+    try:
+        return path.read_text(encoding="utf-8").split("\n")[: -1 if path.read_bytes().endswith(b"\n") else None]
+    except UnicodeDecodeError:
+        raise ImportCheckpointError(
+            f"{path} is not UTF-8 text; write the words of a pickled vocabulary to a text file, one a line by id"
+        ) from None
+    except OSError as error:
+        raise ImportCheckpointError(f"{path}: {error.strerror}") from None
+
+
+def reordered_vocabulary(words: Sequence[str], special: Sequence[int]) -> tuple[Vocabulary, Tensor]:
+    """Put the special words first, as our vocabularies have them.
+
+    Args:
+        words: by the published id.
+        special: published ids of padding, begin, end and unknown; an id may be given several times.
+
+    Returns:
+        The vocabulary, in which a word of white space is called ``<space>``, and the published id of each of its words,
+        (V,) int64.
+
+    Raises:
+        ImportCheckpointError: a word occurs twice.
+    """
+    order = [*special, *(index for index in range(len(words)) if index not in special)]
+    named = [*SPECIAL, *(_printable(words[index]) for index in order[len(SPECIAL) :])]
+    if repeated := [word for word in named if named.count(word) > 1] if len(set(named)) < len(named) else []:
+        raise ImportCheckpointError(f"the vocabulary has the word {repeated[0]!r} twice")
+    return Vocabulary(tuple(named)), torch.tensor(order)
+
+
+def _printable(word: str) -> str:
+    return "_".join(word.split()) or "<space>"
+
+
+def shape_of(state: Mapping[str, Tensor], name: str, axes: int) -> tuple[int, ...]:
+    """Return the shape of a tensor that a format reads sizes off.
+
+    Raises:
+        ImportCheckpointError: it is missing, or has another number of axes.
+    """
+    if name not in state:
+        raise ImportCheckpointError(f"lacks {name}; give a state dict of the format")
+    if state[name].ndim != axes:
+        raise ImportCheckpointError(f"{name} has the shape {tuple(state[name].shape)}, not {axes} axes")
+    return tuple(state[name].shape)
+
+
+def build(model: PublishedModel, state: Mapping[str, Tensor]) -> Captioner:
+    """Build the captioner and load the published values.
+
+    Raises:
+        ImportCheckpointError: a parameter is missing, unknown or of another shape; names the first.
+    """
+    captioner = FAMILIES[model.family](model.config).eval()
+    ours = saved_tensors(captioner)
+    values: dict[str, Tensor] = {}
+    for name, parameter in model.parameters.items():
+        if name not in state:
+            raise ImportCheckpointError(f"lacks {name}, which {model.family} of this size has")
+        try:
+            value = parameter.convert(state[name])
+        except (IndexError, RuntimeError):
+            value = state[name]
+        if value.shape != ours[parameter.name].shape:
+            raise ImportCheckpointError(
+                f"{name} has the shape {tuple(state[name].shape)}, which does not fit {parameter.name} of the shape "
+                f"{tuple(ours[parameter.name].shape)}"
+            )
+        values[parameter.name] = value.to(ours[parameter.name].dtype)
+    known = {*model.parameters, *model.ignored}
+    if unknown := [name for name in state if name not in known]:
+        raise ImportCheckpointError(f"has {unknown[0]}, which {model.family} of this size lacks")
+    captioner.load_state_dict(values, strict=True)
+    return captioner

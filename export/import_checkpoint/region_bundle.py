@@ -1,0 +1,116 @@
+"""Write a bundle of a captioner of stored region features: no vision graph of ours computes what it was trained on."""
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from export.bundle import check_destination, exporting_commit
+from export.import_checkpoint.published import PublishedModel
+from export.loop_form import loop_form
+from export.storage import share_weights
+from export.trace import trace_captioner
+from smart_caption_ros import __version__
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VOCABULARY, WEIGHTS, write_manifest
+from smart_caption_ros.files import folder_replaced_atomically, sha256_of
+from training.engine.trained_captioner import TrainedCaptioner
+from training.models.captioner import Captioner
+
+CHECKPOINT = "captioner.safetensors"
+FORMAT_VERSION = 3
+"""Bundles without a vision graph; packages that read older formats alone refuse them by their version."""
+
+
+def write_region_bundle(
+    folder: Path,
+    model: PublishedModel,
+    captioner: Captioner,
+    *,
+    name: str,
+    origin: str,
+    features: str,
+    beam_size: int,
+    max_words: int,
+    replace: bool,
+) -> int:
+    """Write the captioner's graph, checkpoint and vocabulary.
+
+    The search of the graph is the published one: it may choose every word that ``model`` does not forbid, and ends
+    after ``max_words``, so that all beams are finished.
+
+    Args:
+        folder: where the bundle is written, whole or not at all.
+        model: what was imported.
+        captioner: with its weights.
+        name: of the bundle.
+        origin: what the weights came from, for the manifest.
+        features: path of the region features, for the checkpoint.
+        beam_size, max_words: of the search.
+        replace: whether an existing bundle is replaced.
+
+    Returns:
+        Size of the bundle, bytes.
+
+    Raises:
+        ExportError: ``folder`` exists and ``replace`` is False, or it is not a bundle.
+        ValueError: the captioner cannot decode ``max_words`` words.
+    """
+    check_destination(folder, replace=replace)
+    if captioner.max_words is not None and max_words > captioner.max_words:
+        raise ValueError(f"--max-words must be at most {captioner.max_words}, the longest that this model can say")
+    traced = trace_captioner(captioner, beam_size, model.forbidden)
+    graph = loop_form(traced, max_words, early_exit=False)
+    trained = TrainedCaptioner(
+        model.family, captioner, None, model.vocabulary, _record(model, name, features, beam_size, max_words)
+    )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder_replaced_atomically(folder) as unfinished:
+        share_weights([graph], unfinished / WEIGHTS)
+        (unfinished / CAPTIONER_GRAPH).write_bytes(graph.SerializeToString())
+        model.vocabulary.save(unfinished / VOCABULARY)
+        trained.save(unfinished / CHECKPOINT)
+        files = {
+            file: {"bytes": (unfinished / file).stat().st_size, "sha256": sha256_of(unfinished / file)}
+            for file in (CAPTIONER_GRAPH, WEIGHTS, VOCABULARY, CHECKPOINT)
+        }
+        facts: dict[str, Any] = {
+            "format_version": FORMAT_VERSION,
+            "name": name,
+            "created": time.strftime("%Y-%m-%d"),
+            "exported_by": {"package": __version__, "commit": exporting_commit(), "onnx": onnx.__version__},
+            "architecture": {
+                "family": model.family,
+                **asdict(captioner.config),
+                "parameters": sum(parameter.numel() for parameter in captioner.parameters()),
+            },
+            "imported_from": origin,
+            "decoding": {"beam_size": beam_size, "max_words": max_words, "forbidden": list(model.forbidden)},
+            "precision": {"stored": "float32", "computed": "float32"},
+            "captioner_inputs": list(traced.inputs),
+            "tokens": {"regions": "stored", "width": captioner.config.token_width},
+            "files": files,
+        }
+        write_manifest(unfinished, facts)
+    return sum(int(facts["bytes"]) for facts in files.values())
+
+
+def _record(model: PublishedModel, name: str, features: str, beam_size: int, max_words: int) -> dict[str, Any]:
+    """Describe the checkpoint as the result of an experiment, which `training.evaluate` reads."""
+    configuration = asdict(model.config)
+    for key in ("vocabulary_size", "token_width"):
+        del configuration[key]
+    return {
+        "name": name,
+        "features": {"kind": "hdf5"},
+        "experiment": {
+            "name": name,
+            "features": {"hdf5": features, "width": model.config.token_width},
+            "family": model.family,
+            "model": configuration,
+            "data": {**model.data, "max_words": max_words},
+            "phases": [{"name": "published", "epochs": 1, "learning_rate": 0.0}],
+            "evaluation": {"beam_size": beam_size},
+        },
+    }

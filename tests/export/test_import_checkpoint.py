@@ -1,0 +1,140 @@
+"""Published checkpoints through the command: graphs and checkpoint as the published code, and what is refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from export.import_checkpoint import __main__ as command
+from smart_caption_ros.captioning import Bundle, BundleError
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from tests.training.models.published_m2 import published_state, published_words
+from training.engine.checkpoint_captions import CheckpointCaptioner
+from training.models.captioner import Visual
+
+
+@pytest.fixture
+def case(reference_dir: Path) -> dict[str, np.ndarray]:
+    return dict(np.load(reference_dir / "parity" / "m2_2layer_m5.npz"))
+
+
+@pytest.fixture
+def files(case: dict[str, np.ndarray], tmp_path: Path) -> tuple[Path, Path]:
+    """The checkpoint, as the published training script writes it, and its vocabulary."""
+    random_state = np.random.RandomState(0).get_state()
+    saved = {"state_dict": published_state(case), "numpy_rng_state": random_state, "best_cider": np.float64(1.3)}
+    torch.save(saved, tmp_path / "m2.pth")
+    (tmp_path / "words.txt").write_text("\n".join(published_words(case)) + "\n", encoding="utf-8")
+    return tmp_path / "m2.pth", tmp_path / "words.txt"
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr("sys.argv", ["import_checkpoint", *map(str, arguments)])
+    return command.main()
+
+
+@pytest.mark.needs_data
+def test_the_bundle_has_the_beams_and_log_probabilities_of_the_published_code(
+    case: dict[str, np.ndarray], files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, words = files
+    bundle = tmp_path / "bundle"
+    steps = case["beam_tokens"].shape[2]
+    assert run(monkeypatch, "m2", file, "--vocabulary", words, "--heads", 4, "--max-words", steps, "-o", bundle) == 0
+    vocabulary, published = Vocabulary.load(bundle / "vocabulary.txt"), published_words(case)
+    theirs = np.array([published.index(word) for word in vocabulary.words])
+    mask = np.arange(12)[None] < case["counts"][:, None]
+    session = onnxruntime.InferenceSession(bundle / "captioner.onnx", providers=["CPUExecutionProvider"])
+    found, chosen = session.run(["words", "log_probabilities"], {"tokens": case["features"], "token_mask": mask})
+    ended = (found == Vocabulary.end_id).cumsum(-1) - (found == Vocabulary.end_id) > 0
+    np.testing.assert_array_equal(np.where(ended, 0, theirs[found]), case["beam_tokens"])
+    np.testing.assert_allclose(chosen, case["beam_logprobs"], atol=1e-4)
+
+    trained = CheckpointCaptioner(bundle / "captioner.safetensors").trained
+    assert trained.vocabulary == vocabulary
+    ours = torch.from_numpy(np.argsort(theirs)[case["captions"]])
+    with torch.inference_mode():
+        encoded = trained.captioner.encode(Visual(torch.from_numpy(case["features"]), torch.from_numpy(mask)))
+        logits = trained.captioner.decode_captions(ours[:, None], encoded)[:, 0]
+    real = case["captions"] != published.index("<pad>")
+    np.testing.assert_allclose(logits.log_softmax(-1).numpy()[real], case["tf_logprobs"][..., theirs][real], atol=1e-4)
+    with pytest.raises(BundleError, match="stored region features"):
+        Bundle.load(bundle)
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"decoder.layers.1.fc_alpha2.weight": None}, "lacks decoder.layers.1.fc_alpha2.weight"),
+        ({"decoder.layers.0.enc_att.layer_norm.bias": torch.zeros(33)}, "decoder.layers.0.enc_att.layer_norm.bias has"),
+        ({"decoder.layers.0.fc_alpha9.weight": torch.zeros(1)}, "decoder.layers.0.fc_alpha9"),
+        ({"encoder.layers.0.mhatt.attention.m_v": torch.zeros(5, 32)}, "encoder.layers.0.mhatt.attention.m_v has"),
+        ({"decoder.fc.weight": torch.zeros(60, 32)}, "decoder.fc.weight has the shape (60, 32)"),
+        ({"decoder.word_emb.weight": torch.zeros(60, 32)}, "decoder.word_emb.weight has 60 words, the vocabulary 61"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_state_dict_that_does_not_fit_is_refused_with_its_first_differing_parameter(
+    change: dict[str, torch.Tensor | None],
+    message: str,
+    case: dict[str, np.ndarray],
+    files: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    state = {**published_state(case), **change}
+    torch.save({name: value for name, value in state.items() if value is not None}, tmp_path / "wrong.pth")
+    arguments = ("m2", tmp_path / "wrong.pth", "--vocabulary", files[1], "--heads", 4, "-o", tmp_path / "bundle")
+    assert run(monkeypatch, *arguments) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "bundle").exists()
+
+
+class Harmful:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return print, ("executed",)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"text", "is not a file of tensors"),
+        (Harmful(), "is not a file of tensors"),
+        ({"epoch": 3}, "has no state dict"),
+        ({"encoder.fc.weight": torch.zeros(3, 2)}, "lacks decoder.word_emb.weight"),
+        (None, "No such file"),
+    ],
+    ids=["text", "code", "no state dict", "another model", "missing"],
+)
+def test_a_file_without_a_published_state_dict_is_refused_in_a_sentence(
+    content: object,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "file.pth"
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    elif content is not None:
+        torch.save(content, file)
+    (tmp_path / "words.json").write_text(json.dumps({"itos": ["<unk>", "<pad>", "<bos>", "<eos>", "a"]}))
+    assert run(monkeypatch, "m2", file, "--vocabulary", tmp_path / "words.json", "-o", tmp_path / "bundle") == 1
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert "executed" not in captured.out
+
+
+def test_an_unknown_format_lists_the_known_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "m3", "file.pth", "--vocabulary", "words.txt", "-o", tmp_path / "bundle") == 2
+    assert "m2" in capsys.readouterr().err

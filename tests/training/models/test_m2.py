@@ -1,0 +1,140 @@
+"""M2's ablations, and a padding word inside a caption; test_smart.py compares M2 with the published code."""
+
+import pytest
+import torch
+
+from export.loop_form import loop_form
+from export.trace import trace_captioner
+from tests.export.graphs import session_of
+from tests.tiny_model import TINY_SIZES, padded_logits, tiny_captioner, tiny_captions, tiny_visual
+from training.decoding.beam_search import SearchSettings, beam_search
+from training.models.captioner import PADDING_ID, Visual
+from training.models.m2 import M2, M2Config, MeshedDecoderLayer
+
+SIZES = {"vocabulary_size": 30, "token_width": 24, **TINY_SIZES["m2"]}
+ABLATIONS = {
+    "one_to_one": {"connections": "one_to_one"},
+    "one_to_one without memory": {"connections": "one_to_one", "memory_slots": 0},
+    "softmax": {"gates": "softmax"},
+    "no memory": {"memory_slots": 0},
+    "attention on attention": {"attention_on_attention": True},
+    "one layer": {"encoder_layers": 1, "decoder_layers": 1},
+    "six levels": {"encoder_layers": 6},
+    "padding words": {"mask_padding_words": True},
+}
+
+
+def tiny_m2(**changes: object) -> M2:
+    torch.manual_seed(0)
+    model = M2(M2Config(**{**SIZES, **changes}))  # type: ignore[arg-type]
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):
+                parameter += torch.randn_like(parameter) * 0.1
+        model.word_embedding.weight *= 4
+        model.word_projection.weight *= 2
+    return model.eval()
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS)
+def test_the_graph_of_every_ablation_has_the_beams_of_torch(ablation: str) -> None:
+    model = tiny_m2(**ABLATIONS[ablation])
+    visual = tiny_visual(2, 7, seed=1, ragged=True)
+    settings = SearchSettings(3, 6, stop="all")
+    with torch.inference_mode():
+        expected = beam_search(model, visual, settings)
+    session = session_of(loop_form(trace_captioner(model, 3), 6, early_exit=False))
+    assert visual.mask is not None
+    words, chosen = session.run(
+        ["words", "log_probabilities"], {"tokens": visual.tokens.numpy(), "token_mask": visual.mask.numpy()}
+    )
+    assert torch.equal(torch.from_numpy(words), expected.words)
+    torch.testing.assert_close(torch.from_numpy(chosen), expected.log_probabilities, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("gates", ["sigmoid", "softmax"])
+def test_a_decoder_layer_sums_the_gated_levels_of_equations_6_to_8(gates: str) -> None:
+    model = tiny_m2(gates=gates, encoder_layers=3)
+    layer = model.decoder_layers()[0]
+    assert isinstance(layer, MeshedDecoderLayer)
+    x, levels = torch.randn(2, 5, 32), [torch.randn(2, 7, 32) for _ in range(3)]
+    with torch.inference_mode():
+        attended, scores = [], []
+        for level, gate in zip(levels, layer.gates, strict=True):
+            keys, values = layer.cross_attention.project_keys_values(level)
+            attended.append(layer.cross_norm(x, layer.cross_attention.attend(x, keys, values, None)))
+            scores.append(gate(torch.cat([x, attended[-1]], dim=-1)))
+        if gates == "sigmoid":
+            alpha = [score.sigmoid() for score in scores]
+        else:
+            total = sum(score.exp() for score in scores)
+            alpha = [score.exp() / total for score in scores]
+        mixed = sum(a * c for a, c in zip(alpha, attended, strict=True)) / 3**0.5
+        expected = layer.feed_forward_norm(mixed, layer.feed_forward(mixed))
+        found, weights = layer.attend_image(x, layer.project_image(levels), None, weights=True)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    assert weights is not None
+    assert weights.shape == (2, 4, 5, 7)
+
+
+def test_one_to_one_connects_a_decoder_layer_to_the_encoder_level_of_its_number() -> None:
+    model, visual = tiny_m2(connections="one_to_one"), tiny_visual(2, 6, seed=2)
+    with torch.inference_mode():
+        levels, encoded = model.encode_levels(visual), model.encode(visual)
+        for layer, level, cache in zip(model.decoder_layers(), levels, encoded.caches, strict=True):
+            assert torch.equal(cache.keys, layer.cross_attention.project_keys_values(level)[0])
+
+
+def test_a_padding_word_inside_a_caption_is_invisible_to_later_words() -> None:
+    model = tiny_m2(mask_padding_words=True)
+    visual, words = tiny_visual(2, 6, seed=3), tiny_captions(2, 1, seed=3)
+    words[..., 1:] = torch.randint(4, 30, words[..., 1:].shape)
+    words[..., 3] = PADDING_ID
+    other = tiny_m2(mask_padding_words=True)
+    other.load_state_dict(model.state_dict())
+    with torch.inference_mode():
+        other.word_embedding.weight[PADDING_ID] += 5
+        found, again = padded_logits(model, visual, words), padded_logits(other, visual, words)
+        unmasked = padded_logits(tiny_m2(), visual, words)
+    assert torch.equal(found[:, :, 4:], again[:, :, 4:])
+    assert not torch.allclose(found[:, :, 4:], unmasked[:, :, 4:])
+    assert not found[:, :, 3].any()
+
+
+def test_attend_padding_reads_padded_regions() -> None:
+    model, visual = tiny_m2(attend_padding=True), tiny_visual(3, 7, seed=4, ragged=True)
+    words = tiny_captions(3, 1, seed=4)
+    with torch.inference_mode():
+        found = padded_logits(model, visual, words)
+        assert torch.equal(found, padded_logits(tiny_m2(), visual._replace(mask=None), words))
+        assert not torch.allclose(found, padded_logits(tiny_m2(), Visual(*visual), words))
+
+
+def test_the_paper_s_size_has_the_published_number_of_parameters() -> None:
+    with torch.device("meta"):
+        sizes = [
+            sum(parameter.numel() for parameter in M2(M2Config(10_201, 2048, **layers)).parameters())
+            for layers in ({}, {"encoder_layers": 2, "decoder_layers": 2})
+        ]
+    # The published state dicts count the position table, 55 rows of 512, as a parameter.
+    assert [size + 55 * 512 for size in sizes] == [38_439_424, 28_418_048]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"connections": "all"}, "connections must be one of meshed, one_to_one"),
+        ({"gates": "relu"}, "gates must be one of sigmoid, softmax"),
+        ({"connections": "one_to_one", "decoder_layers": 1}, "decoder_layers must equal encoder_layers"),
+    ],
+)
+def test_a_config_out_of_range_is_refused_by_name(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        M2Config(**{**SIZES, **options})  # type: ignore[arg-type]
+
+
+def test_captions_of_a_trained_m2_depend_on_the_image() -> None:
+    captioner = tiny_captioner("m2")
+    with torch.inference_mode():
+        found = beam_search(captioner, tiny_visual(6, 7, seed=6), SearchSettings(2, 8))
+    assert len({str(words) for words in found.words[:, 0].tolist()}) > 3
