@@ -173,12 +173,16 @@ class TrainingPhaseConfig:
     learning_rate: Float
     """Peak learning rate; ``schedule`` multiplies it. With ``noam`` 1.0 gives the rate of the paper."""
     schedule: Str = "cosine"
-    """``cosine`` (warm-up, then half a cosine down to ``final_share``), ``noam`` or ``constant``: a key of
+    """``cosine`` (warm-up, then half a cosine down to ``final_share``), ``hold``, ``noam`` or ``constant``: a key of
     :data:`training.engine.schedules.SCHEDULES`."""
     warmup_steps: Int = 0
     """Number of steps in which the learning rate rises linearly."""
     final_share: Float = 0.02
-    """Share of the learning rate at the end of a ``cosine``."""
+    """Share of the learning rate at the end of a ``cosine`` or a ``hold``."""
+    hold_steps: Int = 0
+    """Step until which a ``hold`` keeps the peak learning rate."""
+    decay_steps: Int = 0
+    """Step at which a ``hold`` has reached ``final_share`` of it."""
     schedule_width: Int = 512
     """Model width in the formula of ``noam``."""
     stop_after: Int = 0
@@ -204,6 +208,11 @@ class TrainingPhaseConfig:
     def __post_init__(self) -> None:
         if self.schedule == "noam" and self.warmup_steps < 1:
             raise ValueError("schedule noam needs warmup_steps (10000 in the paper)")
+        if self.schedule == "hold" and not self.warmup_steps <= self.hold_steps < self.decay_steps:
+            raise ValueError(
+                "schedule hold needs warmup_steps <= hold_steps < decay_steps, "
+                f"not {self.warmup_steps}, {self.hold_steps}, {self.decay_steps}"
+            )
         _check_at_least_1(self, "epochs", "images_per_batch", "accumulate", "schedule_width")
         _check_not_negative(self, "learning_rate", "warmup_steps", "final_share", "stop_after", "patience")
         if self.stop_after > self.epochs:

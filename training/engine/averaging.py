@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from training.data.datasets import merge_provenance
+from training.engine.buffers import averaged_buffers, declared_buffers
 from training.engine.trained_captioner import TrainedCaptioner
 
 
@@ -49,7 +50,10 @@ def average_captioners(models: Mapping[str, TrainedCaptioner]) -> TrainedCaption
     modules = [_learning(model) for model in models.values()]
     for target, *sources in zip(_learning(average), *modules, strict=True):
         states = [source.state_dict() for source in sources]
-        target.load_state_dict({name: _mean([state[name] for state in states]) for name in states[0]})
+        # Buffers with a policy change in training, and correspond to each other only if it says so.
+        own = declared_buffers(target).keys() - averaged_buffers(target).keys()
+        mean = {name: _mean([state[name] for state in states]) for name in states[0] if name not in own}
+        target.load_state_dict({**target.state_dict(), **mean})
     return average
 
 

@@ -1,4 +1,4 @@
-"""Select the buffers of a captioner by the policies that it declares: save, average, synchronise.
+"""Select the buffers of a captioner by the policies that it declares: save, release, average, synchronise.
 
 Modules without policies (backbones, detectors) have constant buffers: they are saved, not averaged, not synchronised.
 """
@@ -35,18 +35,29 @@ def saved_tensors(module: nn.Module) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in module.state_dict().items() if name not in unsaved}
 
 
+def released_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Return :func:`saved_tensors` without the buffers that only training needs."""
+    unreleased = _unreleased(module)
+    return {name: tensor for name, tensor in saved_tensors(module).items() if name not in unreleased}
+
+
 def load_saved_tensors(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Load the tensors of :func:`saved_tensors`; buffers that are not saved keep their values.
+    """Load the tensors of :func:`saved_tensors` or :func:`released_tensors`; other buffers keep their values.
 
     Raises:
         RuntimeError: tensors are missing, unknown or of another shape.
     """
-    unsaved = {name: tensor for name, tensor in module.state_dict().items() if name in _unsaved(module)}
-    module.load_state_dict({**tensors, **unsaved})
+    kept = _unsaved(module) | (_unreleased(module) - tensors.keys())
+    own = {name: tensor for name, tensor in module.state_dict().items() if name in kept}
+    module.load_state_dict({**tensors, **own})
 
 
 def _unsaved(module: nn.Module) -> set[str]:
     return set(_chosen(module, lambda policy: not policy.save))
+
+
+def _unreleased(module: nn.Module) -> set[str]:
+    return set(_chosen(module, lambda policy: not policy.release))
 
 
 def _chosen(module: nn.Module, condition: Callable[[BufferPolicy], bool]) -> dict[str, Tensor]:

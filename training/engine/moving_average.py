@@ -11,13 +11,13 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from training.engine.buffers import averaged_buffers, load_saved_tensors, saved_tensors
+from training.engine.buffers import averaged_buffers, load_saved_tensors, released_tensors
 
 
 class WeightAverage:
     """The average of a module's weights, updated after every step of its optimizer.
 
-    Buffers whose policy says so are averaged, too; all other buffers have the latest value.
+    Buffers whose policy says so are averaged, too; all other buffers that are released have the latest value.
     """
 
     def __init__(self, module: nn.Module, decay: float) -> None:
@@ -32,11 +32,12 @@ class WeightAverage:
         self._parameters = [*self._average.parameters()], [*module.parameters()]
         averaged = averaged_buffers(self._average)
         self._averaged_names = list(averaged)
-        self._copied_names = [name for name, _ in self._average.named_buffers() if name not in averaged]
+        released = released_tensors(self._average)
+        self._copied_names = [name for name, _ in self._average.named_buffers() if name in released.keys() - averaged]
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the average of all tensors that a checkpoint has of the module."""
-        return saved_tensors(self._average)
+        """Return the average of all tensors that the file of a trained module has."""
+        return released_tensors(self._average)
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Continue with an average that :meth:`tensors` returned."""
@@ -58,14 +59,14 @@ class WeightAverage:
 
     def copy_to_module(self) -> None:
         """Replace the module's state by the average."""
-        self._module.load_state_dict(self._average.state_dict())
+        load_saved_tensors(self._module, released_tensors(self._average))
 
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Set the module to the average inside the ``with`` block, and restore its state afterwards."""
-        own = {name: tensor.detach().clone() for name, tensor in self._module.state_dict().items()}
+        own = {name: tensor.detach().clone() for name, tensor in released_tensors(self._module).items()}
         self.copy_to_module()
         try:
             yield
         finally:
-            self._module.load_state_dict(own)
+            load_saved_tensors(self._module, own)

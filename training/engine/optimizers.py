@@ -7,11 +7,13 @@ import torch
 from torch import Tensor, nn
 
 from training.configs.schema import ClippingConfig, OptimizerConfig
+from training.engine.lamb import Lamb
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "adamax": torch.optim.Adamax,
     "adamw": torch.optim.AdamW,
+    "lamb": Lamb,
     "nadam": torch.optim.NAdam,
     "radam": torch.optim.RAdam,
 }

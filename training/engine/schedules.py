@@ -38,7 +38,18 @@ def noam(step: int, total: int, phase: TrainingPhaseConfig) -> float:
     return phase.schedule_width**-0.5 * min(s**-0.5, s * phase.warmup_steps**-1.5)
 
 
-SCHEDULES: dict[str, Schedule] = {"constant": constant, "cosine": cosine, "noam": noam}
+def hold(step: int, total: int, phase: TrainingPhaseConfig) -> float:
+    """Linear warm-up to 1, 1 until ``hold_steps``, a fall to ``final_share`` until ``decay_steps``, then constant.
+
+    PMA-Net's Sec. 4.2 calls the fall sub-linear; here its progress is the square root of time.
+    """
+    if step < phase.hold_steps:
+        return constant(step, total, phase)
+    done = min(1.0, (step - phase.hold_steps) / (phase.decay_steps - phase.hold_steps))
+    return 1 - (1 - phase.final_share) * math.sqrt(done)
+
+
+SCHEDULES: dict[str, Schedule] = {"constant": constant, "cosine": cosine, "hold": hold, "noam": noam}
 
 
 def make_scheduler(optimizer: torch.optim.Optimizer, phase: TrainingPhaseConfig, total: int, done: int) -> LambdaLR:

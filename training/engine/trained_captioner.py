@@ -12,7 +12,7 @@ from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, 
 from training.data.datasets import provenance_of_record
 from training.data.photograph_inputs import visual_of_images
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
-from training.engine.buffers import load_saved_tensors, saved_tensors
+from training.engine.buffers import load_saved_tensors, released_tensors, saved_tensors
 from training.errors import CheckpointError
 from training.models import BACKBONES, FAMILIES
 from training.models.captioner import Captioner, Visual
@@ -60,11 +60,14 @@ class TrainedCaptioner:
             state["eight_bits"] = True
         if self.backbone_options is not None:
             state["backbone"] = self.backbone_options
-        save_checkpoint(path, self.tensors(), state)
+        save_checkpoint(path, self._with_backbone(released_tensors(self.captioner)), state)
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Collect the weights, as ``captioner.*`` and ``backbone.*``."""
-        tensors = with_prefix("captioner", saved_tensors(self.captioner))
+        """Collect the weights and everything that training continues with, as ``captioner.*`` and ``backbone.*``."""
+        return self._with_backbone(saved_tensors(self.captioner))
+
+    def _with_backbone(self, captioner: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        tensors = with_prefix("captioner", captioner)
         if self.backbone is not None:
             tensors.update(with_prefix("backbone", self.backbone.state_dict()))
         return tensors

@@ -138,6 +138,9 @@ class BufferPolicy(NamedTuple):
     """Whether the first process' value is sent to all processes after every hook."""
     save: bool = True
     """Whether checkpoints contain it; otherwise the captioner computes it when it is constructed."""
+    release: bool = True
+    """Whether the file of a trained captioner contains it; otherwise the checkpoint of a run alone does, and moving
+    averages of the weights leave it out."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The moving average of the weights."""
 
 from contextlib import suppress
+from typing import ClassVar
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from training.engine.moving_average import WeightAverage
+from training.models.captioner import BufferPolicy
 
 
 class Weighted(nn.Module):
@@ -59,3 +61,27 @@ def test_applied_sets_the_module_to_the_average_and_restores_its_state_also_afte
         assert module.weight.item() == 1.0
         raise RuntimeError("stopped")
     assert module.weight.item() == 4.0
+
+
+class WithBank(nn.Module):
+    buffer_policies: ClassVar = {"bank": BufferPolicy(release=False), "prototype": BufferPolicy()}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+        self.register_buffer("bank", torch.zeros(2))
+        self.register_buffer("prototype", torch.zeros(2))
+
+
+def test_a_buffer_that_is_not_released_stays_out_of_the_average() -> None:
+    module = WithBank()
+    average = WeightAverage(module, 0.5)
+    module.bank += 3
+    module.prototype += 5
+    average.update()
+    assert average.tensors().keys() == {"weight", "prototype"}
+    assert average.tensors()["prototype"].tolist() == [5, 5]
+    with average.applied():
+        assert module.bank.tolist() == [3, 3]
+    average.copy_to_module()
+    assert module.bank.tolist() == [3, 3]

@@ -93,3 +93,31 @@ def test_clipping_by_value_clamps_every_element_and_none_leaves_the_gradient() -
     torch.testing.assert_close(clip_gradient(list(linear.parameters()), ClippingConfig(by="value", limit=0.5)), norm)
     assert torch.equal(gradient, whole.clamp(-0.5, 0.5))
     assert whole.abs().max() > 0.5
+
+
+def test_lamb_scales_adam_s_step_to_the_norm_of_the_parameter() -> None:
+    ours, theirs = module(), module()
+    optimizer = make_optimizer(
+        OptimizerConfig(name="lamb", betas=[0.9, 0.999], eps=1e-6, weight_decay=0.01),
+        [{"params": list(ours.parameters()), "lr": 0.1}],
+    )
+    adam = torch.optim.Adam(theirs.parameters(), lr=1.0, betas=(0.9, 0.999), eps=1e-6)
+    for scale in (10.0, 0.01, 3.0):
+        differentiate(ours, scale)
+        for own, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+            other.data, other.grad = own.detach().clone(), own.grad.clone()
+        before = [parameter.detach().clone() for parameter in ours.parameters()]
+        optimizer.step()
+        adam.step()
+        for own, other, first in zip(ours.parameters(), theirs.parameters(), before, strict=True):
+            step = first - other + 0.01 * first
+            expected = first - 0.1 * step * first.norm() / step.norm()
+            torch.testing.assert_close(own.detach(), expected)
+
+
+def test_lamb_moves_a_parameter_that_is_zero() -> None:
+    parameter = nn.Parameter(torch.zeros(3))
+    optimizer = make_optimizer(OptimizerConfig(name="lamb"), [{"params": [parameter], "lr": 0.1}])
+    parameter.grad = torch.tensor([1.0, -2.0, 0.0])
+    optimizer.step()
+    torch.testing.assert_close(parameter.detach(), torch.tensor([-0.1, 0.1, 0.0]))

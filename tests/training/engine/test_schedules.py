@@ -62,3 +62,16 @@ def test_the_optimizer_gets_the_rate_of_every_step_also_after_a_resume(schedule:
 def test_the_rate_of_noam_depends_on_schedule_width() -> None:
     wide, narrow = (rates("noam", range(3), warmup_steps=2, schedule_width=width) for width in (512, 128))
     assert narrow == pytest.approx([2 * rate for rate in wide])
+
+
+def test_hold_keeps_its_rate_then_falls_faster_at_first_and_stays() -> None:
+    found = rates("hold", range(61), warmup_steps=10, hold_steps=20, decay_steps=40, final_share=0.04)
+    assert found[:10] == pytest.approx([(step + 1) / 10 for step in range(10)])
+    assert found[10:20] == [1.0] * 10
+    assert found[25] == pytest.approx(1 - 0.96 / 2)  # a quarter of the time, half of the fall
+    assert found[40:] == pytest.approx([0.04] * 21)
+
+
+def test_hold_needs_its_steps_in_order() -> None:
+    with pytest.raises(ValueError, match="warmup_steps <= hold_steps < decay_steps"):
+        rates("hold", range(1), warmup_steps=30, hold_steps=20, decay_steps=40)
