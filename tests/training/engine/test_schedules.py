@@ -40,7 +40,9 @@ def test_constant_stays_at_the_rate_after_its_warm_up(warmup_steps: int) -> None
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_optimizer_gets_the_rate_of_every_step_also_after_a_resume(schedule: str) -> None:
-    phase = PhaseConfig(name="p", epochs=1, learning_rate=3e-4, schedule=schedule, warmup_steps=5)
+    phase = PhaseConfig(
+        name="p", epochs=1, learning_rate=3e-4, schedule=schedule, warmup_steps=5, hold_steps=8, decay_steps=15
+    )
     expected = [3e-4 * SCHEDULES[schedule](step, 20, phase) for step in range(20)]
 
     def used(done: int) -> list[float]:
