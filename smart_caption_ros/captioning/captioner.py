@@ -120,6 +120,8 @@ class Captioner:
         modes = {VISION_GRAPH: self._vision.mode, self.graph: self._graph.mode}
         self.engine_choice = "; ".join([self.engine, *(f"{name}: {mode}" for name, mode in modes.items() if mode)])
         """Engine and mode of each graph; from :meth:`from_bundle` also the reason of the choice."""
+        self.engine_fallbacks: tuple[str, ...] = ()
+        """From :meth:`from_bundle` with ``auto``: faster engines that could not load the graphs, with the reasons."""
         _check_graph(bundle, bundle.path / self.graph, self._graph)
         self.detector: Detector | VisionDetector | None = detector
         """Detects the objects; None where detection is off or the bundle has no detector."""
@@ -169,8 +171,9 @@ class Captioner:
 
         if threads is not None:
             cv2.setNumThreads(threads)
-        captioner, reason = load_with(engine, threads, load, spinning=spinning, is_cancelled=is_cancelled)
-        captioner.engine_choice = f"{captioner.engine_choice}; {reason}"
+        captioner, choice = load_with(engine, threads, load, spinning=spinning, is_cancelled=is_cancelled)
+        captioner.engine_choice = "; ".join([captioner.engine_choice, choice.reason, *choice.fallbacks])
+        captioner.engine_fallbacks = choice.fallbacks
         return captioner
 
     def caption(self, image_bgr: np.ndarray) -> Caption:

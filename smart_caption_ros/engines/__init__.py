@@ -73,6 +73,20 @@ _ENGINES: dict[str, _Entry] = {
 ENGINE_NAMES = (AUTO, *_ENGINES)
 
 
+@dataclass(frozen=True)
+class EngineChoice:
+    """Why an engine was chosen.
+
+    Attributes:
+        reason: in a few words.
+        fallbacks: faster engines that work on this machine but could not load the graphs, each with the reason. Engines
+            that are not installed are left out; `smart-caption doctor` lists them.
+    """
+
+    reason: str
+    fallbacks: tuple[str, ...] = ()
+
+
 def load_with(
     name: str,
     threads: int | None,
@@ -80,7 +94,7 @@ def load_with(
     *,
     spinning: bool = True,
     is_cancelled: Callable[[], bool] = lambda: False,
-) -> tuple[T, str]:
+) -> tuple[T, EngineChoice]:
     """Call ``load`` with an engine.
 
     Args:
@@ -93,8 +107,7 @@ def load_with(
         is_cancelled: called before and during the build of a TensorRT engine, on any thread; True ends the build.
 
     Returns:
-        What ``load`` returned, and a sentence that says which engine was chosen and why. It leaves out engines that
-        are not installed, which `smart-caption doctor` lists.
+        What ``load`` returned, and why this engine was chosen.
 
     Raises:
         EngineError: the name is unknown, or the engine does not work here; with ``auto``, what the last engine that is
@@ -103,7 +116,7 @@ def load_with(
     """
     if name != AUTO:
         engine = create_engine(name, threads, spinning=spinning, is_cancelled=is_cancelled)
-        return load(engine), f"{name} was asked for"
+        return load(engine), EngineChoice(f"{name} was asked for")
     absent: list[str] = []
     refused: list[str] = []
     failure: EngineError | None = None
@@ -119,10 +132,10 @@ def load_with(
         try:
             loaded = load(engine)
         except EngineError as error:
-            refused.append(f"; not {candidate}: {error}")
+            refused.append(f"not {candidate}: {error}")
             failure = error
         else:
-            return loaded, f"auto took {candidate}, the fastest that works here{''.join(refused)}"
+            return loaded, EngineChoice(f"auto took {candidate}, the fastest that works here", tuple(refused))
     # What an engine that works says of the graph matters more than why others are not installed.
     raise failure or EngineError(f"no inference engine works here: {'; '.join(absent)}")
 
@@ -169,6 +182,7 @@ __all__ = [
     "AUTO",
     "ENGINE_NAMES",
     "Engine",
+    "EngineChoice",
     "EngineReport",
     "Graph",
     "Tensor",

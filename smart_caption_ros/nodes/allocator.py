@@ -1,9 +1,11 @@
-"""How the process of a node keeps the memory that it frees."""
+"""Memory of the process of a node: how much it is, and how much of what it frees the process keeps."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
+from pathlib import Path
 
 _KEPT_BYTES = 32 * 1024 * 1024
 _M_ARENA_MAX, _M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD = -8, -3, -1  # parameters of mallopt, from glibc's malloc.h
@@ -22,3 +24,12 @@ def keep_freed_memory() -> None:
             libc.mallopt(_M_ARENA_MAX, 1)
             libc.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
             libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+
+
+def resident_mb() -> float | None:
+    """Return the resident memory of this process in units of 1e6 bytes; None where the system does not say."""
+    try:
+        resident_pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:  # not Linux
+        return None
+    return resident_pages * os.sysconf("SC_PAGE_SIZE") / 1e6

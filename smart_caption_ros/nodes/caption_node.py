@@ -22,6 +22,7 @@ from std_srvs.srv import SetBool
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes import bond
+from smart_caption_ros.nodes.allocator import resident_mb
 from smart_caption_ros.nodes.camera_stream import CameraStream, CameraTopics, ReceivedImage
 from smart_caption_ros.nodes.caption_node_parameters import (
     CAPTION_NODE_PARAMETERS,
@@ -29,7 +30,8 @@ from smart_caption_ros.nodes.caption_node_parameters import (
     RENAMED_PARAMETERS,
 )
 from smart_caption_ros.nodes.caption_worker import CaptionWorker, InterruptedWorkError
-from smart_caption_ros.nodes.diagnostics import CameraState, DiagnosticsPublisher, NodeState, diagnostic_statuses
+from smart_caption_ros.nodes.diagnostics import CameraState, NodeState, diagnostic_statuses
+from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
 from smart_caption_ros.nodes.image_selection import Trigger
 from smart_caption_ros.nodes.lifecycle import TransitionRequests, report_exceptions
 from smart_caption_ros.nodes.messages import message_without_text
@@ -363,10 +365,17 @@ class CaptionNode(LifecycleNode):
             bundle=str(captioner.bundle.path) if captioner else "",
             engine=captioner.engine if captioner else "",
             engine_choice=captioner.engine_choice if captioner else "",
+            engine_fallbacks=captioner.engine_fallbacks if captioner else (),
+            namesakes=self._namesakes(),
+            memory_mb=resident_mb(),
             coverage="on" if model and model.coverage else coverage_problem or "off",
             coverage_problem=coverage_problem,
         )
         return diagnostic_statuses(node, [self._camera_state(camera, captioner) for camera in self._cameras])
+
+    def _namesakes(self) -> int:
+        own = (self.get_name(), self.get_namespace())
+        return max(0, self.get_node_names_and_namespaces().count(own) - 1)
 
     def _camera_state(self, camera: CameraStream, captioner: Captioner | None) -> CameraState:
         return CameraState(

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
-from rclpy.timer import Timer
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.evidence import ObjectOrigin
 from smart_caption_ros.nodes.messages import STATUS_NAMES
 from smart_caption_ros.nodes.node_statistics import WINDOW_S, Summary
+
+_PERCENTS = (50, 95, 99)
 
 
 @dataclass(frozen=True)
@@ -30,10 +29,13 @@ class NodeState:
         in_work_s: how long the image in progress has been in work; 0 where there is none.
         work_timeout_s: time of work on one image after which the level is ERROR.
         lacks_clock: whether the node uses the time on /clock and none has arrived.
-        model: name of the model; empty while unconfigured, like the next three.
+        model: name of the model; empty while unconfigured, like the next four.
         bundle: folder of its bundle.
         engine: the engine that runs it.
         engine_choice: how the engine runs it, and why this engine was chosen.
+        engine_fallbacks: faster engines that work here and cannot run it, each with the reason.
+        namesakes: number of other nodes with the same name and namespace.
+        memory_mb: resident memory of the process in units of 1e6 bytes; None where it is unknown.
         coverage: "on", "off", or why it could not be loaded.
         coverage_problem: why coverage could not be loaded although it is on; empty where it could.
     """
@@ -49,6 +51,9 @@ class NodeState:
     bundle: str
     engine: str
     engine_choice: str
+    engine_fallbacks: Sequence[str]
+    namesakes: int
+    memory_mb: float | None
     coverage: str
     coverage_problem: str
 
@@ -74,40 +79,6 @@ class CameraState:
     awaited: str
     objects_from: str
     summary: Summary
-
-
-class DiagnosticsPublisher:
-    """Publishes on /diagnostics periodically, in every state of the node."""
-
-    def __init__(self, node: Node, statuses: Callable[[], list[DiagnosticStatus]], period_s: float) -> None:
-        """Start to publish.
-
-        Args:
-            node: the node.
-            statuses: returns the statuses of one message.
-            period_s: time between two messages.
-        """
-        self._node = node
-        self._statuses = statuses
-        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        # A group of its own, so that diagnostics wait for no other callback; steady time, so that they do not stop
-        # with a simulation.
-        self._group = MutuallyExclusiveCallbackGroup()
-        self._clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = self._create_timer(period_s)
-
-    def change_period(self, period_s: float) -> None:
-        """Publish with another period from now on."""
-        self._node.destroy_timer(self._timer)
-        self._timer = self._create_timer(period_s)
-
-    def _create_timer(self, period_s: float) -> Timer:
-        return self._node.create_timer(period_s, self._publish, callback_group=self._group, clock=self._clock)
-
-    def _publish(self) -> None:
-        message = DiagnosticArray(status=self._statuses())
-        message.header.stamp = self._node.get_clock().now().to_msg()
-        self._publisher.publish(message)
 
 
 def diagnostic_statuses(node: NodeState, cameras: Sequence[CameraState]) -> list[DiagnosticStatus]:
@@ -155,6 +126,8 @@ def _node_values(node: NodeState) -> dict[str, str]:
         "bundle": node.bundle,
         "engine": node.engine,
         "engine choice": node.engine_choice,
+        "engine fall-backs": "; ".join(node.engine_fallbacks),
+        "resident memory (MB)": "" if node.memory_mb is None else f"{node.memory_mb:.1f}",
         "coverage": node.coverage,
         "image in work for (s)": f"{node.in_work_s:.1f}",
     }
@@ -162,7 +135,6 @@ def _node_values(node: NodeState) -> dict[str, str]:
 
 def _camera_values(camera: CameraState) -> dict[str, str]:
     summary = camera.summary
-    latencies_s = [answer.latency_s for answer in summary.recent]
     work_s = [answer.work_s for answer in summary.recent]
     coverages = [each.coverage for each in summary.recent_evidence if each.coverage is not None]
     coverage_s = [each.coverage_s for each in summary.recent_evidence if each.coverage_s]
@@ -179,8 +151,7 @@ def _camera_values(camera: CameraState) -> dict[str, str]:
         "errors of receiving": str(summary.reader_errors),
         "images per second": f"{summary.received_hz:.2f}",
         "answers per second": f"{summary.answered_hz:.2f}",
-        "mean latency (ms)": _mean_ms(latencies_s),
-        "longest latency (ms)": f"{max(latencies_s) * 1000:.1f}" if latencies_s else "",
+        **{f"age p{percent} (ms)": age_ms for percent, age_ms in _percentiles_ms(summary.ages_s).items()},
         "mean work (ms)": _mean_ms(work_s),
         "objects from": camera.objects_from,
         "detections received": str(summary.detections),
@@ -199,7 +170,15 @@ def _node_conditions(node: NodeState, cameras: Sequence[CameraState]) -> Iterato
         yield DiagnosticStatus.ERROR, node.failure
     if node.in_work_s > node.work_timeout_s:
         yield DiagnosticStatus.ERROR, f"an image has been in work for {node.in_work_s:.1f} s"
+    if node.namesakes:
+        yield (
+            DiagnosticStatus.WARN,
+            f"{node.namesakes + 1} nodes have the name /{node.name}, and share topics, services and parameters: start "
+            "each with a name of its own (-r __node:=NAME) or in a namespace",
+        )
     if node.lifecycle == "active":
+        if node.engine_fallbacks:
+            yield DiagnosticStatus.WARN, f"captions come from {node.engine}: {'; '.join(node.engine_fallbacks)}"
         if node.lacks_clock:
             yield DiagnosticStatus.WARN, "use_sim_time is set, and nothing arrives on /clock: images have no age"
         if node.coverage_problem:
@@ -245,6 +224,13 @@ def _evidence_warning(summary: Summary) -> str:
     if missing := [each.missing_reason for each in summary.recent_evidence if each.missing_reason]:
         return f"{len(missing)} of the last {count} captions have no objects: {missing[-1]}"
     return ""
+
+
+def _percentiles_ms(seconds: Sequence[float]) -> dict[int, str]:
+    if not seconds:
+        return dict.fromkeys(_PERCENTS, "")
+    percentiles = np.percentile(seconds, _PERCENTS)
+    return {percent: f"{1e3 * value:.1f}" for percent, value in zip(_PERCENTS, percentiles, strict=True)}
 
 
 def _mean_ms(seconds: Sequence[float]) -> str:

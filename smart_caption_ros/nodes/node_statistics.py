@@ -14,7 +14,11 @@ from smart_caption_ros.nodes.evidence import Evidence, ObjectOrigin
 WINDOW_S = 5.0
 """Length of the time window of rates, latencies and levels in seconds."""
 
+AGE_WINDOW_S = 60.0
+"""Length of the time window of ages in seconds, in which 1 % of the images of a slow camera are some."""
+
 _MAX_INPUT_ERRORS = 1000  # a stranger may send any number
+_MAX_AGES = 10_000
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class Summary:
     received_hz: float
     answered_hz: float
     recent: tuple[RecentAnswer, ...]
+    ages_s: tuple[float, ...]
+    """Latencies of the answers of the last :data:`AGE_WINDOW_S`."""
     since_image_s: float
     last_error: str
     detections: int
@@ -89,6 +95,7 @@ class Statistics:
         self._answers: Counter[int] = Counter()
         self._arrivals: deque[float] = deque()
         self._recent: deque[RecentAnswer] = deque()
+        self._ages: deque[tuple[float, float]] = deque(maxlen=_MAX_AGES)
         self._last_error = ""
         self._detections = self._objects_left_out = self._coverage_failures = 0
         self._origins: Counter[ObjectOrigin] = Counter()
@@ -102,6 +109,7 @@ class Statistics:
             self._waiting_since_s = self._started_s = self._clock()
             self._arrivals.clear()
             self._recent.clear()
+            self._ages.clear()
             self._recent_evidence.clear()
             self._recent_input_errors.clear()
 
@@ -159,6 +167,7 @@ class Statistics:
             if status == Caption.STATUS_ERROR:
                 self._last_error = message
             self._recent.append(RecentAnswer(self._clock(), status, message, latency_s, work_s))
+            self._ages.append((self._clock(), latency_s))
             self._forget()
 
     def count_detections(self, left_out: int) -> None:
@@ -213,6 +222,7 @@ class Statistics:
                 received_hz=len(self._arrivals) / window,
                 answered_hz=len(self._recent) / window,
                 recent=tuple(self._recent),
+                ages_s=tuple(age_s for _, age_s in self._ages),
                 since_image_s=now - self._waiting_since_s,
                 last_error=self._last_error,
                 detections=self._detections,
@@ -234,5 +244,7 @@ class Statistics:
         for queue in (self._recent, self._recent_evidence):
             while queue and queue[0].at_s < horizon:
                 queue.popleft()
+        while self._ages and self._ages[0][0] < horizon + WINDOW_S - AGE_WINDOW_S:
+            self._ages.popleft()
         while self._recent_input_errors and self._recent_input_errors[0][0] < horizon:
             self._recent_input_errors.popleft()

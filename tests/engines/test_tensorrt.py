@@ -242,6 +242,10 @@ def test_a_bundle_is_captioned_frame_by_frame_and_auto_takes_tensorrt_once_its_e
     assert "auto took onnxruntime-cpu" in waiting.engine_choice
     assert "not tensorrt: the engine of " in waiting.engine_choice
     assert "has not been built; run `smart-caption build-engine`" in waiting.engine_choice
+    (fallback,) = waiting.engine_fallbacks
+    assert fallback.startswith(
+        "not tensorrt: the engine of vision.onnx for tensorrt 10.3.0 (Fake GPU) has not been built"
+    )
     assert tensorrt.builds == 0
 
     frames = [np.full((30, 40, 3), shade, np.uint8) for shade in (10, 120, 250)]

@@ -40,6 +40,7 @@ class FakeCaptioner:
         self.model = "fake model"
         self.engine = f"fake engine ({engine}, {threads} threads)"
         self.engine_choice = f"{self.engine}; there is no other"
+        self.engine_fallbacks: tuple[str, ...] = ()
         self.bundle = SimpleNamespace(path=path or Path("fake_bundle"))
         self.detector = (
             SimpleNamespace(path=detector, layout="fake layout", class_names=("wall",))

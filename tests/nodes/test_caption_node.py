@@ -521,3 +521,19 @@ def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(bench: Ben
     assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
     assert bench.node._worker.model is None
     assert bench.node._failure == ""
+
+
+def test_another_node_of_the_same_name_is_noticed(bench: Bench) -> None:
+    (alone,) = bench.node._statuses()
+    assert alone.message == "unconfigured"
+    namesake = Node("caption_node", context=bench.user.context)
+    bench.wait_for(
+        lambda: bench.node._statuses()[0].message.startswith("2 nodes have the name /caption_node"), "warning"
+    )
+    namesake.destroy_node()
+    bench.wait_for(lambda: bench.node._statuses()[0].message == "unconfigured", "end of the warning")
+
+
+def test_the_diagnostics_have_the_memory_of_the_process(bench: Bench) -> None:
+    values = {value.key: value.value for value in bench.node._statuses()[0].values}
+    assert 20 < float(values["resident memory (MB)"]) < 100_000

@@ -33,6 +33,9 @@ STATE = NodeState(
     bundle="/bundles/smart",
     engine="fast one",
     engine_choice="fast one, as asked for",
+    engine_fallbacks=(),
+    namesakes=0,
+    memory_mb=417.25,
     coverage="on",
     coverage_problem="",
 )
@@ -126,6 +129,8 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         "bundle": "/bundles/smart",
         "engine": "fast one",
         "engine choice": "fast one, as asked for",
+        "engine fall-backs": "",
+        "resident memory (MB)": "417.2",
         "image topic": "/image",
         "images received": "10",
         "images answered": "6",
@@ -142,8 +147,9 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         "errors of receiving": "2",
         "images per second": "2.00",
         "answers per second": "1.20",
-        "mean latency (ms)": "300.0",
-        "longest latency (ms)": "800.0",
+        "age p50 (ms)": "200.0",
+        "age p95 (ms)": "650.0",
+        "age p99 (ms)": "770.0",
         "mean work (ms)": "150.0",
         "image in work for (s)": "0.0",
         "last error": "broken",
@@ -266,6 +272,41 @@ def test_messages_that_are_not_images_are_an_error_until_the_window_has_passed(
 def test_a_receiving_thread_that_is_stuck_is_an_error(statistics: Statistics) -> None:
     ended = report(statistics, input_problem="the thread that receives images has ended")
     assert ended[:2] == (DiagnosticStatus.ERROR, "the thread that receives images has ended")
+
+
+def test_ages_are_percentiles_of_a_minute_and_are_empty_without_answers(statistics: Statistics, clock: Clock) -> None:
+    assert report(statistics)[2]["age p99 (ms)"] == ""
+    for age_ms in range(1, 101):
+        statistics.count_answer(Caption.STATUS_OK, "", latency_s=age_ms / 1e3, work_s=0.0)
+    values = report(statistics)[2]
+    assert [values[f"age p{percent} (ms)"] for percent in (50, 95, 99)] == ["50.5", "95.0", "99.0"]
+    clock.now_s += 59.0
+    assert report(statistics)[2]["age p50 (ms)"] == "50.5"
+    clock.now_s += 2.0
+    assert report(statistics)[2]["age p50 (ms)"] == ""
+    count_answer(statistics)
+    statistics.restart_window()
+    assert report(statistics)[2]["age p50 (ms)"] == "", "the time before an activation does not count"
+
+
+def test_an_engine_that_another_one_stands_in_for_is_a_warning_with_the_reason(statistics: Statistics) -> None:
+    statistics.count_received()
+    state = replace(STATE, engine_fallbacks=("not tensorrt: the engine has not been built", "not cuda: no memory"))
+    level, message, values = report(statistics, state)
+    reasons = "not tensorrt: the engine has not been built; not cuda: no memory"
+    assert (level, message) == (DiagnosticStatus.WARN, f"captions come from fast one: {reasons}")
+    assert values["engine fall-backs"] == reasons
+
+
+@pytest.mark.parametrize("lifecycle", ["active", "unconfigured"])
+def test_two_nodes_of_one_name_are_a_warning(statistics: Statistics, lifecycle: str) -> None:
+    level, message, _ = report(statistics, replace(STATE, namesakes=1, lifecycle=lifecycle))
+    assert level == DiagnosticStatus.WARN
+    assert message.startswith("2 nodes have the name /caption_node, and share topics, services and parameters")
+
+
+def test_memory_that_the_system_does_not_tell_is_left_empty(statistics: Statistics) -> None:
+    assert report(statistics, replace(STATE, memory_mb=None))[2]["resident memory (MB)"] == ""
 
 
 def test_an_image_that_is_in_work_for_too_long_is_an_error_in_every_state(statistics: Statistics) -> None:
