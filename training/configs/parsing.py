@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -64,8 +65,8 @@ def build_config(kind: type[T], raw: Any, where: str, ignore_unknown_keys: bool 
 def _sentence(problem: Any, kind: Any, where: str) -> str:
     place: tuple[int | str, ...] = problem["loc"]
     if problem["type"] == "unexpected_keyword_argument":
-        known = ", ".join(field.name for field in fields(_type_at(kind, place[:-1])))
-        return f"{_path(where, place[:-1])}: unknown key {place[-1]!r}; known are {known}"
+        known = [field.name for field in fields(_type_at(kind, place[:-1]))]
+        return f"{_path(where, place[:-1])}: {unknown_key(str(place[-1]), known)}"
     if problem["type"] == "missing":
         return f"{_path(where, place[:-1])}: {place[-1]} is missing"
     if problem["type"] == "value_error":
@@ -73,6 +74,13 @@ def _sentence(problem: Any, kind: Any, where: str) -> str:
     if problem["type"] in _EXPECTED:
         return f"{_path(where, place)}: expected {_EXPECTED[problem['type']]}, found {problem['input']!r}"
     return f"{_path(where, place)}: {problem['msg']}, found {problem['input']!r}"
+
+
+def unknown_key(key: str, known: Sequence[str]) -> str:
+    """Say that a key is unknown, which known key is spelt nearest, if one is near, and which there are."""
+    nearest = get_close_matches(key, known, n=1)
+    guess = f" (did you mean {nearest[0]}?)" if nearest else ""
+    return f"unknown key {key!r}{guess}; known are {', '.join(known)}"
 
 
 def _path(where: str, place: Sequence[int | str]) -> str:

@@ -1,12 +1,13 @@
 """Experiment files with every name in them checked: data sets, families, objectives, schedules, optimizers, tasks."""
 
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from pydantic.dataclasses import dataclass
 
-from training.configs.parsing import build_config, read_yaml
+from training.configs.parsing import build_config, read_yaml, unknown_key
 from training.configs.schema import FORBID_UNKNOWN_KEYS, ExperimentConfig, PhaseConfig, RecipeConfig, TrainingConfig
 from training.data.datasets import DATASETS
 from training.data.tokenizer import RULES
@@ -15,6 +16,7 @@ from training.engine.schedules import SCHEDULES
 from training.engine.tasks import TASKS
 from training.errors import ConfigError
 from training.models import FAMILIES
+from training.models.captioner import CaptionerConfig
 from training.objectives import OBJECTIVES
 
 
@@ -74,6 +76,7 @@ def _check_names(config: TrainingConfig, where: str) -> None:
     build_config(options, config.data.options, f"{where}: data: options")
     if isinstance(config, ExperimentConfig):
         _check_name(config.family, FAMILIES, where, "family")
+        _check_model_keys(config, where)
     for index, phase in enumerate(config.phases):
         place = f"{where}: phases[{index}]"
         _check_name(phase.schedule, SCHEDULES, place, "schedule")
@@ -81,6 +84,13 @@ def _check_names(config: TrainingConfig, where: str) -> None:
         if isinstance(phase, PhaseConfig):
             _check_name(phase.objective, OBJECTIVES, place, "objective")
             _check_sources(phase, config, place)
+
+
+def _check_model_keys(config: ExperimentConfig, where: str) -> None:
+    shared = {each.name for each in fields(CaptionerConfig)}  # the data gives them
+    known = [each.name for each in fields(FAMILIES[config.family].Config) if each.name not in shared]
+    if unknown := [key for key in config.model if key not in known]:
+        raise ConfigError(f"{where}: model: {unknown_key(unknown[0], known)}")
 
 
 def _check_sources(phase: PhaseConfig, config: TrainingConfig, where: str) -> None:
