@@ -6,6 +6,7 @@ masked from the words after it, as in the published decoder; docs/families/m2.md
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -42,7 +43,7 @@ def read_m2(state: Mapping[str, Tensor], words: Sequence[str], choices: ImportCh
     encoder_layers, decoder_layers = _layers(state, "encoder"), _layers(state, "decoder")
     memory = "encoder.layers.0.mhatt.attention.m_k"
     levels = sum(name.startswith("decoder.layers.0.fc_alpha") and name.endswith(".weight") for name in state)
-    sizes = {
+    sizes: dict[str, Any] = {
         "vocabulary_size": count,
         "token_width": shape_of(state, "encoder.fc.weight", 2)[1],
         "d_model": d_model,
@@ -53,7 +54,7 @@ def read_m2(state: Mapping[str, Tensor], words: Sequence[str], choices: ImportCh
         "memory_slots": shape_of(state, memory, 3)[1] if memory in state else 0,
         "max_length": shape_of(state, "decoder.pos_emb.weight", 2)[0] - 1,
     }
-    parities = {"attend_padding": choices.attend_padding, "mask_padding_words": True}
+    parities: dict[str, Any] = {"attend_padding": choices.attend_padding, "mask_padding_words": True}
     parameters = dict(_parameters(encoder_layers, decoder_layers, bool(sizes["memory_slots"]), encoder_layers, order))
     if not levels:
         parameters = {name: value for name, value in parameters.items() if "fc_alpha" not in name}

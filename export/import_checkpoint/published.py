@@ -91,7 +91,7 @@ def _numpy_states() -> AbstractContextManager[None]:
     allowed += [type(np.dtype(name)) for name in ("uint32", "int64", "float32", "float64")]
     for module in ("numpy.core.multiarray", "numpy._core.multiarray"):  # named by numpy 1 and 2
         allowed += [(multiarray._reconstruct, f"{module}._reconstruct"), (multiarray.scalar, f"{module}.scalar")]
-    return torch.serialization.safe_globals([*allowed, _latin])  # type: ignore[no-any-return]
+    return torch.serialization.safe_globals([*allowed, _latin])
 
 
 def _latin(text: str, encoding: str = "latin1") -> bytes:

@@ -75,6 +75,7 @@ def write_region_bundle(
             file: {"bytes": (unfinished / file).stat().st_size, "sha256": sha256_of(unfinished / file)}
             for file in (CAPTIONER_GRAPH, WEIGHTS, VOCABULARY, CHECKPOINT)
         }
+        size = sum((unfinished / file).stat().st_size for file in files)
         facts: dict[str, Any] = {
             "format_version": FORMAT_VERSION,
             "name": name,
@@ -93,7 +94,7 @@ def write_region_bundle(
             "files": files,
         }
         write_manifest(unfinished, facts)
-    return sum(int(facts["bytes"]) for facts in files.values())
+    return size
 
 
 def _record(model: PublishedModel, name: str, features: str, beam_size: int, max_words: int) -> dict[str, Any]:
