@@ -25,6 +25,7 @@ ChangeStateCallback = Callable[[ChangeState.Request, ChangeState.Response], Chan
 
 _CLEANUP, _SHUTDOWN = "cleanup", "shutdown"
 _UNCONFIGURED, _CONFIGURING = "unconfigured", "configuring"
+_CANCEL_PERIOD_S = 0.05
 
 
 def report_exceptions(transition: TransitionCallback[NodeType]) -> TransitionCallback[NodeType]:
@@ -74,18 +75,28 @@ class TransitionRequests:
         # One request waits at most, so that threads are left for the other callbacks.
         if wanted in (_CLEANUP, _SHUTDOWN) and self._cancelling.acquire(blocking=False):
             try:
-                was_configuring = self._state() == _CONFIGURING
-                if was_configuring:
-                    self._cancel_configuring()
-                with self.in_progress:
-                    if was_configuring and wanted == _CLEANUP and self._state() == _UNCONFIGURED:
-                        response.success = True
-                    else:
-                        request.transition.label = wanted  # the id of a shutdown depends on the state
-                        return self._carry_out(request, response)
+                return self._carry_out_after_cancelling(wanted, request, response)
             finally:
                 self._cancelling.release()
         return response
+
+    def _carry_out_after_cancelling(
+        self, wanted: str, request: ChangeState.Request, response: ChangeState.Response
+    ) -> ChangeState.Response:
+        cancelled = False
+        # Repeatedly, because the transition in progress may not have begun to load yet.
+        while not self.in_progress.acquire(timeout=_CANCEL_PERIOD_S):
+            if self._state() == _CONFIGURING:
+                self._cancel_configuring()
+                cancelled = True
+        try:
+            if cancelled and wanted == _CLEANUP and self._state() == _UNCONFIGURED:
+                response.success = True
+                return response
+            request.transition.label = wanted  # the id of a shutdown depends on the state
+            return self._carry_out(request, response)
+        finally:
+            self.in_progress.release()
 
     def _carry_out(self, request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
         try:
