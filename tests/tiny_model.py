@@ -3,13 +3,14 @@
 import copy
 import functools
 
+import numpy as np
 import torch
 from torch.nn import functional
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models import FAMILIES
-from training.models.captioner import PADDING_ID, Captioner, Visual
+from training.models.captioner import PADDING_ID, Captioner, HookContext, Visual
 from training.models.smart import Smart, SmartConfig
 from training.vision.backbone import Backbone
 from training.vision.mobilenet_v2 import MobileNetV2
@@ -20,6 +21,7 @@ MAX_WORDS = 12
 TINY_TRANSFORMER = {"d_model": 32, "heads": 4, "d_ff": 64, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
 TINY_SIZES: dict[str, dict[str, float]] = {
     "m2": {**TINY_TRANSFORMER, "memory_slots": 5},
+    "pma_net": {**TINY_TRANSFORMER, "prototypes": 5, "bank_steps": 8, "bank_words": 4, "neighbours": 3},
     "object_relation": {**TINY_TRANSFORMER, "token_dropout": 0.0},
     "smart": {**TINY_TRANSFORMER, "encoder_layers": 1, "memory_slots": 5},
     "transformer": TINY_TRANSFORMER,
@@ -64,7 +66,8 @@ def _tiny_captioner(family: str) -> Captioner:
     captioner = kind(kind.Config(vocabulary_size=30, token_width=TOKEN_WIDTH, **TINY_SIZES.get(family, {})))
     visual, words = tiny_visual(8, 6, seed=0), tiny_captions(8, 2, seed=0)
     optimizer = torch.optim.Adam(captioner.parameters(), lr=0.01)
-    for _ in range(60):
+    for step in range(60):
+        captioner.on_step(HookContext("tiny", 0, step, 60, np.random.default_rng(step)))
         logits = padded_logits(captioner, visual, words[..., :-1])
         loss = functional.cross_entropy(logits.flatten(0, -2), words[..., 1:].flatten(), ignore_index=PADDING_ID)
         optimizer.zero_grad()

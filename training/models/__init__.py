@@ -3,6 +3,7 @@
 from training.models.captioner import Captioner
 from training.models.m2 import M2
 from training.models.object_relation import ObjectRelation
+from training.models.pma_net import PmaNet
 from training.models.smart import Smart
 from training.models.transformer import Transformer
 from training.models.up_down import UpDown
@@ -17,6 +18,7 @@ FAMILIES: dict[str, type[Captioner]] = {
     "transformer": Transformer,
     "object_relation": ObjectRelation,
     "m2": M2,
+    "pma_net": PmaNet,
     "x_lan": XLan,
     "x_transformer": XTransformer,
 }

@@ -1,0 +1,225 @@
+"""PMA-Net: banks, refreshes, and attention to prototypes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from export.trace import trace_captioner
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_visual
+from training.data.prefix_trees import prefix_trees
+from training.engine.buffers import released_tensors, saved_tensors
+from training.engine.trained_captioner import TrainedCaptioner
+from training.models.captioner import HookContext, Slots
+from training.models.pma_net import PmaNet, PmaNetConfig, PrototypeAttention
+
+SIZES = {
+    "vocabulary_size": 30, "token_width": 24, "d_model": 16, "heads": 2, "d_ff": 32, "encoder_layers": 1,
+    "decoder_layers": 2, "dropout": 0.0, "prototypes": 3, "bank_steps": 4, "bank_words": 5, "neighbours": 2,
+    "cluster_iterations": 20,
+}  # fmt: skip
+
+
+@pytest.fixture
+def captioner() -> PmaNet:
+    torch.manual_seed(0)
+    return PmaNet(PmaNetConfig(**SIZES)).train()  # type: ignore[arg-type]
+
+
+def context(step: int, steps: int = 10, epoch: int = 0) -> HookContext:
+    return HookContext("any", epoch, step, steps, np.random.default_rng((epoch, step)))
+
+
+def train(captioner: PmaNet, seed: int) -> None:
+    """Compute the logits of a training step."""
+    torch.manual_seed(seed)
+    tree, _ = prefix_trees(tiny_captions(3, 2, seed).numpy())
+    captioner(tiny_visual(3, 5, seed), tree)
+
+
+def test_a_training_step_puts_words_into_the_bank_of_every_layer(captioner: PmaNet) -> None:
+    for step in range(6):
+        train(captioner, step)
+        for memory in captioner.memories():
+            assert memory.bank_count.item() == 5 * (step + 1)
+            assert memory.bank_keys.any(dim=1).sum() == min(5 * (step + 1), 20)
+            assert memory.bank_is_full == (step >= 3)
+
+
+def test_the_bank_holds_keys_and_values_of_real_words(captioner: PmaNet) -> None:
+    words = tiny_captions(3, 2, seed=1)
+    visual = tiny_visual(3, 5, seed=1)
+    state = captioner.decode(
+        words, 0, torch.zeros(3, 2, 0, dtype=torch.bool),
+        captioner.initial_state(captioner.encode(visual), 2), captioner.encode(visual),
+    ).state  # fmt: skip
+    memory, cache = captioner.memories()[0], state[0]
+    real = (words != 0).flatten(1)
+    for bank, slots in ((memory.bank_keys, cache.keys), (memory.bank_values, cache.values)):
+        rows = slots.values.transpose(1, 2).flatten(2)[real]
+        for row in bank[:5].float():
+            assert (rows - row).abs().max(dim=1).values.min() < 1e-2
+
+
+@pytest.mark.parametrize("mode", ["evaluation", "without gradients"])
+def test_nothing_is_put_into_the_bank_outside_of_training(captioner: PmaNet, mode: str) -> None:
+    if mode == "evaluation":
+        train(captioner.eval(), 0)
+    else:
+        with torch.no_grad():
+            train(captioner, 0)
+    assert not any(memory.bank_count for memory in captioner.memories())
+
+
+def test_prototypes_are_computed_twice_an_epoch_once_the_bank_is_full(captioner: PmaNet) -> None:
+    refreshed = []
+    for epoch in range(2):
+        for step in range(10):
+            before = captioner.memories()[1].prototype_keys.clone()
+            captioner.on_step(context(step, 10, epoch))
+            if not torch.equal(before, captioner.memories()[1].prototype_keys):
+                refreshed.append((epoch, step))
+            train(captioner, 10 * epoch + step)
+    assert refreshed == [(0, 5), (1, 0), (1, 5)]
+
+
+def test_a_refresh_is_the_same_for_the_same_bank_and_place_in_the_run(captioner: PmaNet) -> None:
+    for step in range(4):
+        train(captioner, step)
+    found: list[dict[str, Tensor]] = []
+    for place in (5, 5, 0):
+        captioner.on_step(context(place))
+        found.append({name: value.clone() for name, value in captioner.state_dict().items()})
+    assert all(torch.equal(found[1][name], value) for name, value in found[0].items())
+    assert any(not torch.equal(found[2][name], value) for name, value in found[0].items())
+
+
+@pytest.mark.parametrize("per_head", [True, False])
+def test_prototypes_of_a_bank_with_as_many_different_keys_are_these_keys(per_head: bool) -> None:
+    torch.manual_seed(0)
+    memory = PrototypeAttention(PmaNetConfig(**{**SIZES, "per_head": per_head, "neighbours": 1}))  # type: ignore[arg-type]
+    keys = torch.randn(3, 16).half()
+    memory.bank_keys.copy_(keys[torch.arange(20) % 3])
+    memory.bank_values.copy_(2 * memory.bank_keys)
+    for seed in range(9):  # some first centroids are equal, and stay so
+        memory.refresh(np.random.default_rng(seed))
+        for head in range(2):
+            found = memory.prototype_keys[head].unique(dim=0)
+            if len(found) == 3:
+                expected = keys.float().unflatten(1, (2, 8))[:, head].unique(dim=0)
+                torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+                torch.testing.assert_close(memory.prototype_values[head], 2 * memory.prototype_keys[head])
+                return
+    pytest.fail("no seed began with three different keys")
+
+
+def test_prototypes_are_keys_and_values_beside_those_of_the_words(captioner: PmaNet) -> None:
+    """Eq. 1 with the segment embeddings added to the keys, written out for one image."""
+    for step in range(4):
+        train(captioner, step)
+    captioner.on_step(context(5))
+    memory = captioner.memories()[0].eval()
+    x, visible = torch.randn(1, 4, 16), torch.ones(4, 4, dtype=torch.bool).tril()
+    with torch.inference_mode():
+        found, cache = memory.attend_words(x, memory.empty_cache(x, 1), visible[None, None])
+        share = memory.memory_share(x, visible[None, None])
+    queries = memory.query(x)[0].view(4, 2, 8)
+    keys, values = memory.key(x)[0].view(4, 2, 8), memory.value(x)[0].view(4, 2, 8)
+    mixed, of_prototypes, of_words = torch.zeros(4, 2, 8), torch.zeros(4), torch.zeros(4)
+    for head in range(2):
+        all_keys = torch.cat(
+            [
+                memory.prototype_keys[head] + memory.segments[head, :, 0],
+                keys[:, head] + memory.segments[head, :, 1],
+            ]
+        )
+        all_values = torch.cat([memory.prototype_values[head], values[:, head]])
+        for word in range(4):
+            scores = all_keys[: 3 + word + 1] @ queries[word, head] / 8**0.5
+            weights = scores.softmax(0)
+            mixed[word, head] = weights @ all_values[: 3 + word + 1]
+            of_prototypes[word] += weights[:3].mean() / 2
+            of_words[word] += weights[3:].mean() / 2
+    torch.testing.assert_close(found[0], memory.output(mixed.flatten(1)), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(share[0], of_prototypes / (of_prototypes + of_words), atol=1e-5, rtol=1e-4)
+    assert cache.keys.values.shape == (1, 2, 4, 8)  # words alone
+
+
+def test_prototypes_do_not_count_before_they_have_been_computed(captioner: PmaNet) -> None:
+    visual, words = tiny_visual(2, 5, seed=0), tiny_captions(2, 2, seed=0)
+    captioner.eval()
+    with torch.inference_mode():
+        before = padded_logits(captioner, visual, words)
+        for memory in captioner.memories():
+            memory.prototype_keys.normal_()
+            memory.prototype_values.normal_()
+        torch.testing.assert_close(padded_logits(captioner, visual, words), before)
+        for memory in captioner.memories():
+            memory.ready.fill_(True)
+        assert (padded_logits(captioner, visual, words) - before).abs().max() > 0.01
+
+
+def test_the_state_of_a_step_has_no_prototypes() -> None:
+    captioner = tiny_captioner("pma_net")
+    assert all(memory.ready for memory in captioner.memories())
+    encoded = captioner.encode(tiny_visual(2, 5, seed=0))
+    words, past = torch.full((2, 3, 1), 4), torch.zeros(2, 3, 0, dtype=torch.bool)
+    state = captioner.decode(words, 0, past, captioner.initial_state(encoded, 3), encoded).state
+    leaves = [leaf for cache in state for leaf in cache]
+    assert all(isinstance(leaf, Slots) and leaf.values.shape[2] == 3 for leaf in leaves)
+
+
+def test_the_graph_has_the_prototypes_and_no_bank() -> None:
+    captioner = tiny_captioner("pma_net")
+    traced = trace_captioner(captioner, 3)
+    constants = [tensor for graph in (traced.start, traced.step) for tensor in graph.graph.initializer]
+    assert sum(tuple(tensor.dims) == (4, 5, 8) for tensor in constants) == 2  # values; keys are transposed
+    assert not any("bank" in tensor.name for tensor in constants)
+
+
+def test_checkpoints_have_banks_and_released_files_have_not(captioner: PmaNet) -> None:
+    banks = {name for name in captioner.state_dict() if ".bank_" in name}
+    assert len(banks) == 6
+    assert banks <= saved_tensors(captioner).keys()
+    released = released_tensors(captioner).keys()
+    assert not banks & released
+    assert "decoder.1.self_attention.prototype_values" in released
+
+
+def test_a_released_file_captions_as_the_model_did(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder, captioner = tmp_path_factory.mktemp("released"), tiny_captioner("pma_net")
+    vocabulary = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(4, 30))))
+    TrainedCaptioner("pma_net", captioner, None, vocabulary, {"name": "any"}).save(folder / "best.safetensors")
+    loaded = TrainedCaptioner.load(folder / "best.safetensors").captioner
+    assert isinstance(loaded, PmaNet)
+    assert not loaded.memories()[0].bank_count
+    visual, words = tiny_visual(2, 5, seed=0), tiny_captions(2, 2, seed=0)
+    with torch.inference_mode():
+        assert torch.equal(padded_logits(loaded, visual, words), padded_logits(captioner, visual, words))
+
+
+def test_the_attention_to_prototypes_of_a_caption_lies_between_0_and_1() -> None:
+    captioner = tiny_captioner("pma_net")
+    assert isinstance(captioner, PmaNet)
+    with torch.inference_mode():
+        shares = captioner.memory_attention(tiny_captions(2, 3, seed=0), captioner.encode(tiny_visual(2, 5, seed=0)))
+    assert shares.shape == (2, 3, 11)
+    assert ((shares > 0) & (shares < 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("prototypes", 0), ("prototypes", 21), ("neighbours", 21), ("bank_steps", 0), ("refreshes_per_epoch", 0)],
+)
+def test_a_config_out_of_range_is_refused_by_name(field: str, value: int) -> None:
+    with pytest.raises(ValueError, match=field):
+        PmaNetConfig(**{**SIZES, field: value})  # type: ignore[arg-type]
+
+
+def test_the_defaults_are_those_of_the_paper() -> None:
+    config = PmaNetConfig(vocabulary_size=30, token_width=1024)
+    stated = ("encoder_layers", "decoder_layers", "d_model", "heads", "prototypes", "bank_steps", "refreshes_per_epoch")
+    assert tuple(dataclasses.asdict(config)[name] for name in stated) == (6, 6, 512, 8, 1024, 1500, 2)

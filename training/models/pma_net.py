@@ -1,0 +1,307 @@
+"""PMA-Net: a Transformer whose decoder attends to prototypes of its own past (Barraco et al., ICCV 2023).
+
+In training every self-attention layer of the decoder keeps a bank of the keys and values of recent words. Twice an
+epoch their prototypes are computed (:mod:`training.models.prototypes`); the layer attends to these as to the words. The
+code of the paper could not be read: docs/families/pma_net.md lists what the paper leaves open and what is chosen here.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from training.models.attention import MASKED_SCORE, WordAttention, WordCache, converted_for_products
+from training.models.captioner import (
+    PADDING_ID,
+    BufferPolicy,
+    HookContext,
+    PrefixTree,
+    State,
+    Step,
+    join_sequences,
+    split_sequences,
+    visible_slots,
+)
+from training.models.layers import DecoderLayer, rows_from
+from training.models.prototypes import Vectors, key_prototypes, value_prototypes
+from training.models.transformer import EncodedImage, Transformer, TransformerConfig
+
+
+@dataclass(frozen=True)
+class PmaNetConfig(TransformerConfig):
+    """Hyper-parameters; the defaults are those of the paper's Sec. 4.2 as far as it states them.
+
+    Raises:
+        ValueError: a value is out of range; the message names it.
+    """
+
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    prototypes: int = 1024
+    """m, prototypes of each layer and, with ``per_head``, of each head."""
+    bank_steps: int = 1500
+    """T, training steps whose words the bank holds."""
+    bank_words: int = 16
+    """Words of a step that the bank holds, drawn at random; the paper keeps all, 10^8 vectors a layer."""
+    refreshes_per_epoch: int = 2
+    """How often in an epoch the prototypes are computed anew, once the bank is full."""
+    neighbours: int = 8
+    """k, keys whose values are interpolated in Eq. 4."""
+    cluster_iterations: int = 10
+    """Iterations of k-means."""
+    per_head: bool = True
+    """Whether the keys of each head are clustered by themselves, or those of all heads joined."""
+    normalise_values: bool = False
+    """Whether the weights of Eq. 4 are divided by their sum; they are not in the paper."""
+    segment_embeddings: bool = True
+    """Whether a learned vector is added to the keys of words and another one to prototypes."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in (
+            "prototypes",
+            "bank_steps",
+            "bank_words",
+            "refreshes_per_epoch",
+            "neighbours",
+            "cluster_iterations",
+        ):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("prototypes", "neighbours"):
+            if getattr(self, name) > self.bank_steps * self.bank_words:
+                raise ValueError(
+                    f"{name} ({getattr(self, name)}) must be at most bank_steps * bank_words, the vectors of the bank"
+                )
+
+
+class _Scores(NamedTuple):
+    """Attention of Q words."""
+
+    weights: Tensor
+    """(B, H, Q, m + K), prototypes first."""
+    prototypes: int
+    """m"""
+
+
+class PrototypeAttention(WordAttention):
+    """Causal self-attention over words and prototypes, with the bank that the prototypes are computed from."""
+
+    bank_keys: Tensor
+    """(bank_steps * bank_words, d) float16, the last ones; a ring."""
+    bank_values: Tensor
+    """As ``bank_keys``."""
+    bank_count: Tensor
+    """() int64, number of words that have been put into the bank so far."""
+    prototype_keys: Tensor
+    """(H, m, d_h) float32, Eq. 3."""
+    prototype_values: Tensor
+    """(H, m, d_h) float32, Eq. 4."""
+    ready: Tensor
+    """() bool, whether the prototypes have been computed; before that they are not attended to."""
+
+    policies: ClassVar[dict[str, BufferPolicy]] = {
+        # The bank of the first process counts: its prototypes are sent to all others.
+        "bank_keys": BufferPolicy(release=False),
+        "bank_values": BufferPolicy(release=False),
+        "bank_count": BufferPolicy(release=False),
+        "prototype_keys": BufferPolicy(synchronise=True),
+        "prototype_values": BufferPolicy(synchronise=True),
+        "ready": BufferPolicy(),
+    }
+
+    def __init__(self, config: PmaNetConfig) -> None:
+        super().__init__(config.d_model, config.heads, attention_on_attention=config.attention_on_attention)
+        self._config = config
+        if config.segment_embeddings:
+            # Column 0 for prototypes, column 1 for words.
+            self.segments = nn.Parameter(torch.randn(self.heads, self.d_head, 2) * self.d_head**-0.5)
+        size = (config.bank_steps * config.bank_words, config.d_model)
+        self.register_buffer("bank_keys", torch.zeros(size, dtype=torch.float16))
+        self.register_buffer("bank_values", torch.zeros(size, dtype=torch.float16))
+        self.register_buffer("bank_count", torch.tensor(0))
+        memory = (self.heads, config.prototypes, self.d_head)
+        self.register_buffer("prototype_keys", torch.zeros(memory))
+        self.register_buffer("prototype_values", torch.zeros(memory))
+        self.register_buffer("ready", torch.tensor(False))
+
+    def attend_words(self, x: Tensor, cache: WordCache, visible: Tensor) -> tuple[Tensor, WordCache]:
+        """Attend from Q words of each image to the prototypes and to the words that they see (Eq. 1).
+
+        The cache has the words alone. Prototypes are the same for all images, so that products with them need no copy.
+        """
+        x = converted_for_products(x)
+        own_keys, own_values = self.project_keys_values(x)
+        after = WordCache(cache.keys.append(own_keys, axis=2), cache.values.append(own_values, axis=2))
+        weights, count = self._attention(x, after.keys.values, visible)
+        weights = weights.to(own_values.dtype)
+        of_prototypes = _by_head(weights[..., :count], self.prototype_values.to(own_values.dtype))
+        mixed = of_prototypes + weights[..., count:] @ after.values.values
+        return self._merge_heads(mixed, x), after
+
+    def memory_share(self, x: Tensor, visible: Tensor) -> Tensor:
+        """Compute how much Q words attend to prototypes, in place of the words that they see.
+
+        Args:
+            x: (B, Q, d).
+            visible: (B, 1, Q, Q) bool, True where a word sees a word.
+
+        Returns:
+            (B, Q), mean weight of a prototype divided by the sum of the mean weights of a prototype and of a word.
+        """
+        keys, _ = self.project_keys_values(x)
+        weights, count = self._attention(x, keys, visible)
+        of_prototype = weights[..., :count].mean(dim=(1, 3))
+        of_word = weights[..., count:].mean(dim=1).sum(dim=-1) / visible[:, 0].sum(dim=-1)
+        return of_prototype / (of_prototype + of_word)
+
+    def _attention(self, x: Tensor, keys: Tensor, visible: Tensor) -> _Scores:
+        """Compute the attention weights from words (B, Q, d) to prototypes and to keys of words (B, H, K, d_h)."""
+        queries = self.split_heads(self.query(x)) * self.d_head**-0.5
+        of_prototypes = _by_head(queries, self.prototype_keys.to(queries.dtype).transpose(1, 2))
+        of_words = queries @ keys.transpose(-2, -1)
+        if self._config.segment_embeddings:
+            # q (k + s) = q k + q s: neither prototypes nor cached keys need to be changed.
+            offsets = _by_head(queries, self.segments.to(queries.dtype))
+            of_prototypes, of_words = of_prototypes + offsets[..., :1], of_words + offsets[..., 1:]
+        of_prototypes = of_prototypes.masked_fill(~self.ready, MASKED_SCORE)
+        of_words = of_words.masked_fill(~visible, MASKED_SCORE)
+        return _Scores(torch.cat([of_prototypes, of_words], dim=-1).softmax(dim=-1), self._config.prototypes)
+
+    @torch.no_grad()
+    def remember(self, keys: Tensor, values: Tensor, real: Tensor) -> None:
+        """Put ``bank_words`` random words into the bank (Eq. 2).
+
+        Args:
+            keys, values: (B, H, Q, d_h), of the words.
+            real: (B, Q) bool, False for padding.
+        """
+        count = self._config.bank_words
+        chosen = torch.multinomial(real.flatten().float(), count, replacement=True)
+        places = (self.bank_count + torch.arange(count, device=real.device)) % len(self.bank_keys)
+        for bank, heads in ((self.bank_keys, keys), (self.bank_values, values)):
+            rows = heads.transpose(1, 2).flatten(2).flatten(0, 1)
+            bank.index_copy_(0, places, rows.index_select(0, chosen).to(bank.dtype))
+        self.bank_count += count
+
+    @property
+    def bank_is_full(self) -> bool:
+        return int(self.bank_count) >= len(self.bank_keys)
+
+    @torch.no_grad()
+    def refresh(self, random: np.random.Generator) -> None:
+        """Compute the prototypes of the bank."""
+        config = self._config
+        banks = [bank.float().cpu().numpy() for bank in (self.bank_keys, self.bank_values)]
+        if config.per_head:
+            parts = list(zip(*(np.split(bank, self.heads, axis=1) for bank in banks), strict=True))
+        else:
+            parts = [(banks[0], banks[1])]
+        found = [self._prototypes(keys, values, random) for keys, values in parts]
+        for buffer, own in zip((self.prototype_keys, self.prototype_values), zip(*found, strict=True), strict=True):
+            joined = torch.from_numpy(np.concatenate(own, axis=1))
+            buffer.copy_(self.split_heads(joined))
+        self.ready.fill_(True)
+
+    def _prototypes(self, keys: Vectors, values: Vectors, random: np.random.Generator) -> tuple[Vectors, Vectors]:
+        config = self._config
+        prototypes = key_prototypes(np.ascontiguousarray(keys), config.prototypes, config.cluster_iterations, random)
+        return prototypes, value_prototypes(
+            prototypes, keys, values, config.neighbours, normalise=config.normalise_values
+        )
+
+
+def _by_head(x: Tensor, memory: Tensor) -> Tensor:
+    """Multiply (B, H, Q, n) by the matrix of each head, (H, n, p), which is not repeated for each image."""
+    joined = x.transpose(0, 1).flatten(1, 2) @ memory
+    return joined.unflatten(1, (-1, x.shape[2])).transpose(0, 1)
+
+
+class PmaNet(Transformer):
+    """The PMA-Net captioner."""
+
+    Config = PmaNetConfig
+    config: PmaNetConfig
+
+    def __init__(self, config: PmaNetConfig) -> None:
+        super().__init__(config)
+        # The number of layers is that of the configuration, so the policies are those of an instance.
+        self.buffer_policies = {  # type: ignore[misc]
+            **type(self).buffer_policies,
+            **{
+                f"decoder.{index}.self_attention.{name}": policy
+                for index in range(config.decoder_layers)
+                for name, policy in PrototypeAttention.policies.items()
+            },
+        }
+
+    def _new_decoder_layer(self, index: int) -> DecoderLayer:
+        layer = super()._new_decoder_layer(index)
+        layer.self_attention = PrototypeAttention(self.config)
+        return layer
+
+    def memories(self) -> list[PrototypeAttention]:
+        """Return the decoder's self-attention layers, first to last."""
+        attentions = (layer.self_attention for layer in self.decoder_layers())
+        return [attention for attention in attentions if isinstance(attention, PrototypeAttention)]
+
+    def decode(
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        past: Tensor,
+        state: State,
+        encoded: EncodedImage,
+        *,
+        attention: bool = True,
+    ) -> Step:
+        step = super().decode(words, position, past, state, encoded, attention=attention)
+        self._remember(step.state, join_sequences(words) != PADDING_ID)
+        return step
+
+    def decode_tree(self, tree: PrefixTree, encoded: EncodedImage) -> Tensor:
+        x = self.embed_words(tree.words, functional.embedding(tree.positions, self.positions[1:]))
+        x, _, caches = self._decode_words(x, tree.visible[:, None], self._empty_caches(encoded), encoded, False)
+        self._remember(caches, tree.words != PADDING_ID)
+        return self.project_words(x)
+
+    def _remember(self, caches: list[WordCache], real: Tensor) -> None:
+        """Put the last words of the caches, (B, Q) of them, into the banks; in training alone."""
+        if not self.training or not torch.is_grad_enabled() or torch.compiler.is_exporting():
+            return
+        count = real.shape[1]
+        for attention, cache in zip(self.memories(), caches, strict=True):
+            attention.remember(cache.keys.values[:, :, -count:], cache.values.values[:, :, -count:], real)
+
+    def on_step(self, context: HookContext) -> None:
+        """Compute the prototypes anew, twice an epoch at even intervals, from the steps in the banks."""
+        count = self.config.refreshes_per_epoch
+        if context.step not in {index * context.steps_per_epoch // count for index in range(count)}:
+            return
+        for attention in self.memories():
+            if attention.bank_is_full:
+                attention.refresh(context.random)
+
+    def memory_attention(self, words: Tensor, encoded: EncodedImage) -> Tensor:
+        """Compute how much the prediction after each word attends to prototypes, averaged over the layers (Sec. 4.3).
+
+        Args:
+            words: (B, G, T) int64, begin token and words, padded.
+            encoded: the images.
+
+        Returns:
+            (B, G, T) in [0, 1].
+        """
+        batch, group, length = words.shape
+        nothing = torch.zeros(batch, group, 0, dtype=torch.bool, device=words.device)
+        visible = visible_slots(nothing, length)[:, None]
+        x = self.embed_words(join_sequences(words), rows_from(self.positions[1:], 0, length).repeat(group, 1))
+        shares = []
+        layers = zip(self.decoder_layers(), self.memories(), self._empty_caches(encoded), encoded.caches, strict=True)
+        for layer, attention, cache, image in layers:
+            shares.append(attention.memory_share(x, visible))
+            x, _, _ = layer(x, cache, visible, image, encoded.mask, weights=False)
+        return split_sequences(torch.stack(shares).mean(dim=0)[..., None], length)[..., 0]
