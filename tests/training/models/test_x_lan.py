@@ -6,28 +6,22 @@ import numpy as np
 import pytest
 import torch
 
-from export.published_x_linear import reorder_words, x_lan_config, x_lan_names
-from smart_caption_ros.captioning.vocabulary import Vocabulary
+from export.import_checkpoint.x_linear import read_x_lan
 from tests.tiny_model import padded_logits
-from tests.training.models.published_x_linear import ParityCase
+from tests.training.models.published_x_linear import NEVER_CHOSEN, ParityCase
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.models.captioner import Visual
 from training.models.x_lan import XLan, XLanConfig
 
-NEVER_PUBLISHED = (Vocabulary.padding_id, Vocabulary.begin_id)
 SIZES = {"vocabulary_size": 30, "token_width": 12, "d_model": 16, "heads": 4, "attention_units": 3}
 
 
 @pytest.fixture(scope="module")
 def parity(reference_dir: Path) -> tuple[XLan, ParityCase]:
     case = ParityCase(reference_dir / "parity" / "xlan.npz")
-    config = x_lan_config(case.state)
-    tensors = {ours: case.state[theirs] for theirs, ours in x_lan_names(config).items()}
-    assert len(tensors) == len(case.state)
-    reorder_words(tensors, case.ids)
-    model = XLan(config)
-    model.load_state_dict(tensors)
-    return model.eval(), case
+    model = case.captioner(read_x_lan)
+    assert isinstance(model, XLan)
+    return model, case
 
 
 @pytest.mark.needs_data
@@ -44,8 +38,8 @@ def test_the_encoder_equals_the_published_code(parity: tuple[XLan, ParityCase]) 
 def test_teacher_forced_log_probabilities_equal_the_published_code(parity: tuple[XLan, ParityCase]) -> None:
     model, case = parity
     with torch.inference_mode():
-        found = padded_logits(model, case.visual(), case.inputs())[:, 0].log_softmax(-1)[..., 2:].numpy()
-    expected = torch.from_numpy(case["tf_logits"]).log_softmax(-1).numpy()[..., case.ids[2:]]
+        found = padded_logits(model, case.visual(), case.inputs())[:, 0].log_softmax(-1)[..., case.ours].numpy()
+    expected = torch.from_numpy(case["tf_logits"]).log_softmax(-1).numpy()
     np.testing.assert_allclose(found[case.real()], expected[case.real()], atol=1e-5, rtol=1e-5)
 
 
@@ -55,7 +49,7 @@ def test_beam_search_equals_the_published_code(parity: tuple[XLan, ParityCase], 
     model, case = parity
     expected = case.beams(f"beam{beam_size}_tokens")
     with torch.inference_mode():
-        settings = SearchSettings(beam_size, expected.shape[1], forbidden=NEVER_PUBLISHED, stop="all")
+        settings = SearchSettings(beam_size, expected.shape[1], forbidden=NEVER_CHOSEN, stop="all")
         found = beam_search(model, case.visual(), settings)
     np.testing.assert_array_equal(found.words[:, 0].numpy(), expected)
     np.testing.assert_allclose(found.log_probabilities[:, 0].numpy(), case[f"beam{beam_size}_logprobs"], atol=1e-5)
@@ -66,7 +60,7 @@ def test_a_beam_of_one_equals_the_published_greedy_decoding(parity: tuple[XLan, 
     model, case = parity
     expected = case.beams("greedy_tokens")
     with torch.inference_mode():
-        settings = SearchSettings(1, expected.shape[1], forbidden=NEVER_PUBLISHED, stop="all")
+        settings = SearchSettings(1, expected.shape[1], forbidden=NEVER_CHOSEN, stop="all")
         found = beam_search(model, case.visual(), settings)
     np.testing.assert_array_equal(found.words[:, 0].numpy(), expected)
 
