@@ -11,7 +11,7 @@ from rich.console import Console
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.files import write_text_atomically
 from training.command_line import JsonOption, run_command
-from training.data.coco import read_results
+from training.data.coco import read_results, write_results
 from training.errors import BackboneError, CheckpointError, DataError
 from training.evaluation.comparison import PERSON, Comparison, ModelCaptions, caption_references, human_captions
 from training.evaluation.references import References, chair_data_of_instances, chair_data_of_objects
@@ -44,6 +44,13 @@ def evaluate(
         typer.Option(
             help="Folder or zip of the images of --karpathy or --references; alone, images without human captions."
         ),
+    ] = None,
+    image_info: Annotated[
+        Path | None,
+        typer.Option(help="COCO file with the ids of --images, for test sets whose captions are not public."),
+    ] = None,
+    write_captions: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for a COCO result file of each model.")
     ] = None,
     only: Annotated[Path | None, typer.Option(help="Text file with the image ids to keep, one a line.")] = None,
     domains: Annotated[
@@ -81,6 +88,9 @@ def evaluate(
           --instances instances_val2017.json
       python -m training.evaluate --dataset coco_photographs --human
       python -m training.evaluate --bundle B --images frames/
+      python -m training.evaluate --bundle B --references nocaps_val_4500_captions.json --images nocaps_val/
+      python -m training.evaluate --bundle B --image-info nocaps_test_image_info.json --images nocaps_test/ \\
+          --write-captions results/
     """
     if references and (dataset or karpathy or split):
         raise typer.BadParameter("give --references or a data set and its split, not both")
@@ -94,6 +104,8 @@ def evaluate(
         raise typer.BadParameter("a bundle needs --images, the folder of the images that the captions are of")
     if chair_synonyms and not (instances or dataset == "coco_photographs"):
         raise typer.BadParameter("--chair-synonyms goes with --instances")
+    if image_info and (not images or references or karpathy):
+        raise typer.BadParameter("--image-info goes with --images alone, the folder of its images")
     images_alone = images is not None and not (references or karpathy)
     if images_alone and (split or human or record or instances or document_frequencies):
         raise typer.BadParameter(
@@ -105,7 +117,9 @@ def evaluate(
         raise typer.BadParameter("--record goes with a bundle")
     if json_path and not json_path.parent.is_dir():
         raise DataError(f"{json_path} cannot be written: no such folder")
-    against = _references(references, karpathy, dataset, split, images)
+    if write_captions and not write_captions.is_dir():
+        raise DataError(f"{write_captions}: no such folder to write captions to")
+    against = _references(references, karpathy, dataset, split, images, image_info)
     against = against.only(only) if only else against
     against = against.with_domains(domains) if domains else against
     against = against.with_frequencies_of(document_frequencies) if document_frequencies else against
@@ -124,8 +138,12 @@ def evaluate(
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
     models += [_caption_with_checkpoint(path, against) for path in checkpoint]
     models += person
+    named = _with_unique_names(models)
+    if write_captions:
+        for name, model in named.items():
+            write_results(write_captions / f"{name}.json", model.captions)
     with Console(stderr=True).status("scoring"):  # prints nothing where stderr is not a terminal
-        comparison = Comparison.of(against, _with_unique_names(models), chair_data, features)
+        comparison = Comparison.of(against, named, chair_data, features)
     bootstrap = comparison.bootstrap(resamples, seed)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(comparison.table(bootstrap))
@@ -143,12 +161,19 @@ def evaluate(
 
 
 def _references(
-    references: Path | None, karpathy: Path | None, dataset: str | None, split: str | None, images: Path | None
+    references: Path | None,
+    karpathy: Path | None,
+    dataset: str | None,
+    split: str | None,
+    images: Path | None,
+    image_info: Path | None,
 ) -> References:
     if references:
         return References.of_coco(references, images)
     if karpathy:
         return References.of_karpathy(karpathy, split or "val", images)
+    if images and image_info:
+        return References.of_image_info(image_info, images)
     if images:
         return References.of_images(images)
     return DATASETS[dataset or "flickr8k"](data_folder(), split or "dev")

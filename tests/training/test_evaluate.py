@@ -251,6 +251,34 @@ def test_only_the_images_of_a_list_are_scored(evaluate: Command, coco: Path) -> 
     assert document["dataset"] == "captions, some.txt"
 
 
+def test_domains_that_the_annotations_name_are_scored_apart_as_for_nocaps(evaluate: Command, coco: Path) -> None:
+    annotations = json.loads((coco / "captions.json").read_text())
+    for image, domain in zip(annotations["images"], ("in-domain", "out-domain", "out-domain"), strict=True):
+        image["domain"] = domain
+    (coco / "nocaps.json").write_text(json.dumps(annotations))
+    out = coco / "out.json"
+    options = ["--captions", coco / "good.json", "--references", coco / "nocaps.json", "--json", out]
+    domains = scored(evaluate(*options), out)["models"]["good"]["domains"]
+    assert {name: scores["images"] for name, scores in domains.items()} == {"in-domain": 1, "out-domain": 2}
+
+
+def test_captions_of_a_test_set_without_public_captions_are_written_for_an_evaluation_server(
+    evaluate: Command, coco: Path, tiny_bundle: Path
+) -> None:
+    images = json.loads((coco / "captions.json").read_text())["images"]
+    (coco / "image_info.json").write_text(json.dumps({"images": images}))
+    (coco / "results").mkdir()
+    done = evaluate(
+        "--bundle", tiny_bundle, "--image-info", coco / "image_info.json", "--images", coco,
+        "--write-captions", coco / "results",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (result,) = (coco / "results").iterdir()
+    entries = json.loads(result.read_text())
+    assert [entry["image_id"] for entry in entries] == [image["id"] for image in images]
+    assert all(set(entry) == {"image_id", "caption"} for entry in entries)
+
+
 def test_domains_of_a_file_are_scored_apart(evaluate: Command, coco: Path) -> None:
     (coco / "domains.json").write_text(json.dumps({"animals": [1, 2], "nothing": [77]}))
     out = coco / "out.json"
@@ -302,6 +330,17 @@ def test_the_module_prints_its_options() -> None:
         ),
         (["--captions", "good.json", "--references", "captions.json", "--domains", "twice.json"], 1, "in two domains"),
         (["--captions", "good.json", "--references", "captions.json", "--domains", "other.json"], 1, "no image of"),
+        (
+            ["--image-info", "captions.json", "--references", "captions.json", "--images", "."],
+            2,
+            "--image-info goes with --images",
+        ),
+        (["--image-info", "good.json", "--images", "."], 1, "a COCO annotation file is an object, not a list"),
+        (
+            ["--captions", "good.json", "--references", "captions.json", "--write-captions", "nowhere"],
+            1,
+            "nowhere: no such folder to write captions to",
+        ),
         (["--dataset", "coco"], 2, "none of flickr8k, coco_photographs"),
         (["--dataset", "flickr8k", "--images", "."], 2, "stands alone"),
         (["--images", ".", "--human"], 2, "--images alone has none"),

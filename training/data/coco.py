@@ -1,11 +1,13 @@
 """COCO's JSON files: caption annotations, instance annotations, and results (an image id and a caption each)."""
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from smart_caption_ros.files import write_text_atomically
 from training.data.json_files import read_json
 from training.errors import DataError
 
@@ -18,6 +20,8 @@ class CocoCaptions:
     """Captions as written, of every image that has any."""
     file_names: dict[str, str]
     """File name of every image of the file."""
+    domains: dict[str, str]
+    """Domain of the images that name one, as those of nocaps do (in-domain, near-domain, out-domain)."""
 
 
 def read_captions(path: Path) -> CocoCaptions:
@@ -30,12 +34,32 @@ def read_captions(path: Path) -> CocoCaptions:
     captions: dict[str, list[str]] = defaultdict(list)
     for place, entry in enumerate(document["annotations"]):
         captions[_image_id(path, place, entry)].append(_caption(path, place, entry))
-    file_names = {
-        str(image["id"]): str(image["file_name"])
-        for image in document.get("images", [])
-        if isinstance(image, dict) and {"id", "file_name"} <= image.keys()
-    }
-    return CocoCaptions(dict(captions), file_names)
+    images = _images(document)
+    return CocoCaptions(
+        dict(captions),
+        {str(image["id"]): str(image["file_name"]) for image in images},
+        {str(image["id"]): image["domain"] for image in images if isinstance(image.get("domain"), str)},
+    )
+
+
+def read_image_files(path: Path) -> dict[str, str]:
+    """Read the file names of ``images`` by image id, from a file with or without annotations.
+
+    Test sets whose captions are not public, such as those of COCO and nocaps, have such files (``image_info_*.json``).
+
+    Raises:
+        DataError: the file has another format or no image.
+    """
+    files = {str(image["id"]): str(image["file_name"]) for image in _images(_read_object(path, "images"))}
+    if not files:
+        raise DataError(f"{path}: no image with id and file_name in it")
+    return files
+
+
+def _images(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        image for image in document.get("images", []) if isinstance(image, dict) and {"id", "file_name"} <= image.keys()
+    ]
 
 
 def read_results(path: Path) -> dict[str, str]:
@@ -61,6 +85,22 @@ def read_results(path: Path) -> dict[str, str]:
     if not captions:
         raise DataError(f"{path}: no caption in it")
     return captions
+
+
+def write_results(path: Path, captions: Mapping[str, str]) -> None:
+    """Write a result file; ids that are numbers are written as numbers, as evaluation servers expect them.
+
+    Raises:
+        DataError: the file cannot be written.
+    """
+    entries = [
+        {"image_id": int(image) if image.isdecimal() else image, "caption": caption}
+        for image, caption in captions.items()
+    ]
+    try:
+        write_text_atomically(path, json.dumps(entries, indent=0) + "\n")
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def read_objects(paths: Iterable[Path]) -> dict[str, set[str]]:

@@ -9,7 +9,7 @@ import numpy as np
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES, ImageFolder, natural_order
 from training.data.caption_dataset import CaptionDataset
-from training.data.coco import read_captions, read_objects
+from training.data.coco import read_captions, read_image_files, read_objects
 from training.data.coco_photographs import CocoPhotographs
 from training.data.flickr8k import Flickr8k
 from training.data.json_files import read_json
@@ -99,14 +99,27 @@ class References:
 
     @classmethod
     def of_coco(cls, path: Path, images: Path | None) -> "References":
-        """Take the caption annotations of a COCO file; ``images`` is the folder or zip of the photographs.
+        """Take the caption annotations of a COCO file, and the domains that it names, as that of nocaps does.
+
+        ``images`` is the folder or zip of the photographs.
 
         Raises:
             DataError: the file is missing, malformed or empty.
         """
         annotations = read_captions(path)
         reader = _image_reader(images, annotations.file_names)
-        return cls(name=path.stem, captions=annotations.captions, read_image=reader)._not_empty(path)
+        references = cls(path.stem, annotations.captions, reader, domains=annotations.domains)
+        return references._not_empty(path)
+
+    @classmethod
+    def of_image_info(cls, path: Path, images: Path) -> "References":
+        """Take the images of a COCO file without annotations, ``images`` being their folder or zip.
+
+        Raises:
+            DataError: the file is missing, malformed or has no image.
+        """
+        files = read_image_files(path)
+        return cls(name=path.stem, captions=dict.fromkeys(files, ()), read_image=_image_reader(images, files))
 
     @classmethod
     def of_images(cls, images: Path) -> "References":
