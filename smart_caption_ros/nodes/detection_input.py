@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
@@ -26,6 +27,8 @@ AUTO = "auto"
 OWN_TYPE = "smart_caption_ros/DetectedObjectArray"
 VISION_TYPE = "vision_msgs/Detection2DArray"
 DETECTION_TYPES = (AUTO, VISION_TYPE, OWN_TYPE)
+MAX_READ = 10_000
+"""Objects of a message that are read; the others are left out, so that no message keeps the node busy for long."""
 _INSTALL = "install ros-jazzy-vision-msgs"
 
 
@@ -73,14 +76,14 @@ class DetectionInput:
             self.close()
         self._type = wanted
         readers = {
-            VISION_TYPE: (Detection2DArray, objects_of_vision),
-            OWN_TYPE: (DetectedObjectArray, objects_of_array),
+            VISION_TYPE: (Detection2DArray, objects_of_vision, "detections"),
+            OWN_TYPE: (DetectedObjectArray, objects_of_array, "objects"),
         }
-        message_class, read = readers[wanted]
+        message_class, read, field = readers[wanted]
         self._subscription = self._node.create_subscription(
             message_class,
             self.topic,
-            lambda message: self._deliver(message, read),
+            lambda message: self._deliver(message, read, len(getattr(message, field))),
             QoSProfile(depth=10, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
             # A group of its own, because an event that arrives during the destruction blocks its group for ever.
             callback_group=MutuallyExclusiveCallbackGroup(),
@@ -105,13 +108,14 @@ class DetectionInput:
             )
         return offered[0] if offered else self._type  # no publisher now: the last type is the likeliest
 
-    def _deliver(self, message: Any, read: Callable[[Any, Sequence[str]], Iterable[DetectedObject | None]]) -> None:
+    def _deliver(
+        self, message: Any, read: Callable[[Any, Sequence[str]], Iterable[DetectedObject | None]], number: int
+    ) -> None:
         if self._subscription is None:  # closed while this message was on its way
             return
-        objects = list(read(message, self._class_names))
-        usable = sorted(filter(None, objects), key=lambda each: -each.score)
+        usable = sorted(filter(None, islice(read(message, self._class_names), MAX_READ)), key=lambda each: -each.score)
         detections = Detections(stamp_ns(message.header), message.header.frame_id, tuple(usable[:MAX_OBJECTS]))
-        self._on_detections(detections, len(objects) - len(usable))
+        self._on_detections(detections, number - len(usable))
 
 
 def check_type_is_installed(chosen_type: str) -> None:
