@@ -9,6 +9,7 @@ mutual information with it, the logarithm of their probability here over that in
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -24,19 +25,22 @@ from training.datagen.rooms.word_lists import words_in
 from training.evaluation.metrics.chair import REPLACED, Synonyms
 
 MIN_WORDS, MAX_WORDS = 6, 14
-MIN_USES = 30
-"""How often all words of a caption must occur in the pool: names and misspellings are rarer."""
-# Words that say nothing beyond the words around them.
+MIN_USES, MIN_PAIR_USES = 30, 5
+"""In how many captions of the pool each word, and each two words one after the other, must occur: names, misspellings
+and broken phrases are rarer."""
+_MAX_POSSIBLE = 2
+"""Possible objects of a class up to which a caption may speak of one."""
+# Words that say nothing beyond the words around them. Words of relations that labels cannot confirm ("on top of",
+# "behind", "inside") are not among them.
 _FUNCTION_WORDS = frozenset(
     words_in(
         """
-    a an the and with of in on to by next near beside under above over between against along around top at from for
-    up down into out off through its it is are has have having that this there some while as his her their them they
-    be being it's very front behind inside outside onto across which who or each
+    a an the and with of in on to by next near beside along around at from for up down into out off through its it is
+    are has have having that this there some while as be being it's very
     """
     )
 )
-_PERSON = "person"
+_PERSON, _END = "person", "</s>"
 _GROUPS = frozenset({"group", "herd", "flock", "couple", "pair", "bunch", "crowd", "several", "many", "some", "row"})
 """Words after which a singular or plural says nothing about the number."""
 _UNSURE_LABELS = {"orange": None, "bear": "teddy bear", "dog": "hot dog", "bowl": "toilet"}
@@ -99,6 +103,7 @@ class FittingCaptions:
         self._terms = frozenset(part for term in (*synonyms.class_of, *REPLACED) for part in term.split())
         tokens = [tokenize(text) for text in texts]
         frequent = Counter(word for words in tokens for word in set(words))
+        self._pairs = Counter(pair for words in tokens for pair in set(pairwise((*words, _END))))
         found: dict[str, tuple[_Caption, frozenset[str], list[str]]] = {}
         for words in tokens:
             if len(words) > MAX_WORDS + 4 or any(frequent[word] < MIN_USES for word in words):
@@ -154,6 +159,11 @@ class FittingCaptions:
         mentions = list(self._mentions(words))
         if not MIN_WORDS <= len(words) <= MAX_WORDS or not mentions:
             return None
+        if any(self._pairs[pair] < MIN_PAIR_USES for pair in pairwise((*words, _END))):
+            return None
+        things = [mention.name for mention in mentions if mention.name != _PERSON]
+        if len(set(things)) < len(things):
+            return None  # "some cars, a bus and a bus"
         open_number = bool(_GROUPS & set(words))
         numbers = {(mention.name, words[mention.last] != singular(words[mention.last])) for mention in mentions}
         # "Person" is as sure as its label; "man" is not.
@@ -201,7 +211,10 @@ def _numbers_fit(caption: _Caption, evidence: LabelEvidence) -> bool:
     """Return whether a caption names one thing where there is one, and several where there are several."""
     for name, several in caption.numbers:
         certain, possible = evidence.counts.get(name, (0, 0))
-        if (several and certain < 2) or (not several and certain == possible > 1):
+        if several and certain < 2:
+            return False
+        # Of many people, a caption may be about one.
+        if not several and name != _PERSON and (certain > 1 or possible > _MAX_POSSIBLE):
             return False
     exact = {certain for certain, possible in evidence.counts.values() if certain == possible}
     return all(number in exact or NUMERALS[number] in evidence.words for number in caption.counted)

@@ -71,7 +71,7 @@ _DEICTIC = frozenset(
     left right side corner edge end middle center centre one ones other another it its that which this those these
     room picture image photo closest nearest farthest furthest far front back first second third fourth last top
     bottom upper lower toward towards he she they someone left-most right-most same both them his her you camera
-    object item thing surface area
+    object item thing surface area is are was has have
     """
     )
 )
