@@ -44,6 +44,7 @@ class Report:
     def table(self) -> Table:
         """Count photographs, captions, different captions and words, and the uses of the commonest caption."""
         table = Table("set", "photographs", "captions", "different", "words", "uses of the commonest")
+        table.columns[0].overflow = "fold"
         for column in table.columns[1:]:
             column.justify = "right"
         for name, images in self.sets.items():
