@@ -2,6 +2,7 @@
 
 import copy
 import functools
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,16 @@ from training.vision.side_by_side import SideBySide
 MAX_WORDS = 12
 
 TINY_TRANSFORMER = {"d_model": 32, "heads": 4, "d_ff": 64, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
-TINY_SIZES: dict[str, dict[str, float]] = {
+TINY_SIZES: dict[str, dict[str, Any]] = {
+    "ensemble": {
+        "members": [
+            {
+                "family": "object_relation",
+                "model": {**TINY_TRANSFORMER, "encoder_layers": 1, "decoder_layers": 1, "token_dropout": 0.0},
+            },
+            {"family": "up_down", "model": {"lstm_units": 24, "attention_units": 16, "embedding_width": 20}},
+        ]
+    },
     "m2": {**TINY_TRANSFORMER, "memory_slots": 5},
     "pma_net": {**TINY_TRANSFORMER, "prototypes": 5, "bank_steps": 8, "bank_words": 4, "neighbours": 3},
     "object_relation": {**TINY_TRANSFORMER, "token_dropout": 0.0},

@@ -26,6 +26,9 @@ def evaluate(
     bundle: Annotated[list[Path], typer.Option(help="Bundle folders (default: the bundle that ships).")] = [],  # noqa: B006
     engine: Annotated[str, typer.Option(help="Engine of the bundles (auto: the fastest that works).")] = "auto",
     checkpoint: Annotated[list[Path], typer.Option(help="best.safetensors of runs, run by torch.")] = [],  # noqa: B006
+    ensemble: Annotated[
+        bool, typer.Option("--ensemble", help="Also score the ensemble of the checkpoints: the mean of probabilities.")
+    ] = False,
     captions: Annotated[list[Path], typer.Option(help="COCO result files.")] = [],  # noqa: B006
     dataset: Annotated[
         str | None,
@@ -83,6 +86,7 @@ def evaluate(
     Examples:
       python -m training.evaluate --bundle B [B2 ...] --dataset flickr8k --split test --json out.json
       python -m training.evaluate --checkpoint runs/R/best.safetensors --karpathy dataset_coco.json --split test
+      python -m training.evaluate --checkpoint A.safetensors B.safetensors --ensemble
       python -m training.evaluate --captions results.json [more.json ...] --references captions_val2017.json
       python -m training.evaluate --bundle B --references captions_val2017.json --images val2017/ \\
           --instances instances_val2017.json
@@ -94,6 +98,8 @@ def evaluate(
     """
     if references and (dataset or karpathy or split):
         raise typer.BadParameter("give --references or a data set and its split, not both")
+    if ensemble and len(checkpoint) < 2:
+        raise typer.BadParameter("--ensemble needs two checkpoints or more")
     if karpathy and dataset:
         raise typer.BadParameter("give --karpathy or --dataset, not both")
     if dataset not in (None, *DATASETS):
@@ -136,7 +142,9 @@ def evaluate(
     models = [(path.stem, ModelCaptions(str(path), read_results(path))) for path in captions]
     captioners = [Captioner.from_bundle(path, engine=engine) for path in bundles]
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
-    models += [_caption_with_checkpoint(path, against) for path in checkpoint]
+    models += [_caption_with_checkpoint([path], against) for path in checkpoint]
+    if ensemble:
+        models.append(_caption_with_checkpoint(checkpoint, against))
     models += person
     named = _with_unique_names(models)
     if write_captions:
@@ -179,14 +187,14 @@ def _references(
     return DATASETS[dataset or "flickr8k"](data_folder(), split or "dev")
 
 
-def _caption_with_checkpoint(path: Path, references: References) -> tuple[str, ModelCaptions]:
+def _caption_with_checkpoint(paths: list[Path], references: References) -> tuple[str, ModelCaptions]:
     # Imported here, because bundles and result files need no torch.
     from training.engine.checkpoint_captions import CheckpointCaptioner
 
-    captioner = CheckpointCaptioner(path)
+    captioner = CheckpointCaptioner(paths[0]) if len(paths) == 1 else CheckpointCaptioner.ensemble(paths)
     captions = captioner.caption(list(references.captions), references.read_image, data_folder())
     facts = {"engine": "torch", "beam_size": captioner.experiment.evaluation.beam_size}
-    return captioner.name, ModelCaptions(str(path), captions, facts=facts)
+    return captioner.name, ModelCaptions(", ".join(map(str, paths)), captions, facts=facts)
 
 
 def _with_unique_names(models: list[tuple[str, ModelCaptions]]) -> dict[str, ModelCaptions]:

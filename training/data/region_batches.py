@@ -28,13 +28,13 @@ class RegionBatches(Protocol):
         ...
 
 
-def open_batches(features: RegionFeatures, images: Sequence[str], family: type[Captioner]) -> RegionBatches:
+def open_batches(features: RegionFeatures, images: Sequence[str], family: type[Captioner] | Captioner) -> RegionBatches:
     """Prepare the reading of batches of images.
 
     Args:
         features: of the images.
         images: image ids.
-        family: of the captioner; says whether boxes and image sizes are needed.
+        family: of the captioner, or the captioner itself; says whether boxes and image sizes are needed.
 
     Raises:
         DataError: an image of a store is missing or lacks what the family needs; of other formats, it is read to know.
@@ -53,7 +53,7 @@ class ImageByImage:
     An image that lacks what the family needs is an error when it is read.
     """
 
-    def __init__(self, features: RegionFeatures, images: Sequence[str], family: type[Captioner]) -> None:
+    def __init__(self, features: RegionFeatures, images: Sequence[str], family: type[Captioner] | Captioner) -> None:
         self._features, self._images, self._family = features, images, family
 
     def read(self, places: np.ndarray) -> VisualBatch:
@@ -65,21 +65,22 @@ class ImageByImage:
         return found
 
 
-def check_needs(family: type[Captioner], image: str, has_boxes: bool, has_size: bool) -> None:
+def check_needs(family: type[Captioner] | Captioner, image: str, has_boxes: bool, has_size: bool) -> None:
     """Check that an image has what a family needs.
 
     Raises:
         DataError: it lacks the size or the boxes; says what to do.
     """
+    name = family.__name__ if isinstance(family, type) else type(family).__name__
     if family.needs_image_size and not has_size:
         raise DataError(
-            f"features of image {image} have no image size, which {family.__name__} needs; "
+            f"features of image {image} have no image size, which {name} needs; "
             "add image_w and image_h to the file (docs/data.md), or train another family"
         )
     if family.needs_boxes and not has_boxes:
         raise DataError(
             f"features of image {image} have no boxes, or boxes in pixels without image_w and image_h, and "
-            f"{family.__name__} needs boxes; add them to the file (docs/data.md), or train another family"
+            f"{name} needs boxes; add them to the file (docs/data.md), or train another family"
         )
 
 

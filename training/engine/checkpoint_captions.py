@@ -14,6 +14,7 @@ from training.data.feature_formats import check_images
 from training.data.feature_inputs import open_stored_features, visual_of_features
 from training.data.photograph_inputs import visual_of_images
 from training.data.region_batches import open_batches
+from training.engine.ensembles import join_captioners
 from training.engine.experiment import parse_record
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, ConfigError, DataError
@@ -41,6 +42,18 @@ class CheckpointCaptioner:
         except (KeyError, ConfigError) as error:
             raise CheckpointError(f"{path} does not say how it was trained ({error})") from None
 
+    @classmethod
+    def ensemble(cls, paths: Sequence[Path]) -> "CheckpointCaptioner":
+        """Join checkpoints to an ensemble with the search settings of the first.
+
+        Raises:
+            CheckpointError: a file is missing or malformed, or the captioners differ in vocabulary or visual tokens.
+        """
+        joined = cls(paths[0])
+        joined.trained = join_captioners({str(path): TrainedCaptioner.load(path) for path in paths})
+        joined.experiment = parse_record(joined.trained.record["experiment"], str(paths[0]))
+        return joined
+
     @property
     def name(self) -> str:
         """Name of the experiment."""
@@ -66,7 +79,7 @@ class CheckpointCaptioner:
         if self.trained.backbone is None:
             features, _ = open_stored_features(self.experiment.features, data)
             check_images(features, images, f"features of {self.path}")
-            batches = open_batches(features, images, type(self.trained.captioner))
+            batches = open_batches(features, images, self.trained.captioner)
         elif read_image is None:
             raise DataError(f"{self.path} captions photographs; give the folder of the images with --images")
         captions: dict[str, str] = {}

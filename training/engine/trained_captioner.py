@@ -9,7 +9,7 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
-from training.data.datasets import provenance_of_record
+from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.photograph_inputs import visual_of_images
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.engine.buffers import load_saved_tensors, released_tensors, saved_tensors
@@ -46,11 +46,12 @@ class TrainedCaptioner:
     @property
     def caption_provenance(self) -> list[dict[str, str]]:
         """Name and terms of the data sets whose captions it was trained on."""
-        return provenance_of_record(self.record)
+        members = (provenance_of_record(member) for member in self.record.get("members", []))
+        return merge_provenance(provenance_of_record(self.record), *members)
 
     def save(self, path: Path) -> None:
         """Write one safetensors file, atomically."""
-        state = {
+        state: dict[str, Any] = {
             "family": self.family,
             "model": asdict(self.captioner.config),
             "vocabulary": self.vocabulary.words,
@@ -95,7 +96,10 @@ class TrainedCaptioner:
         family = FAMILIES[state["family"]]
         model = dict(state["model"])
         model.pop("padding_id", None)  # older checkpoints name it; it is the same in every vocabulary
-        captioner = family(family.Config(**model)).eval()
+        try:
+            captioner = family(family.Config(**model)).eval()
+        except (TypeError, ValueError) as error:
+            raise CheckpointError(f"{path} has options that the family {state['family']} refuses: {error}") from None
         set_eight_bits(captioner, bool(state.get("eight_bits")))
         vocabulary = Vocabulary(tuple(state["vocabulary"]))
         backbone = None
@@ -103,8 +107,28 @@ class TrainedCaptioner:
             options = {"kind": MobileNetV2.kind, **state.get("backbone", {})}  # older checkpoints lack the key
             backbone = BACKBONES[options.pop("kind")](**options).eval()
         trained = cls(state["family"], captioner, backbone, vocabulary, state["record"])
+        trained._check_tensors(path, tensors)
         trained.load_tensors(tensors)
         return trained
+
+    def _check_tensors(self, path: Path, tensors: dict[str, torch.Tensor]) -> None:
+        """Check the names and shapes of a file's tensors.
+
+        Raises:
+            CheckpointError: names the first that is missing, unknown or of another shape.
+        """
+        needed, known = self._with_backbone(released_tensors(self.captioner)), self.tensors()
+        for name, tensor in known.items():
+            if name in tensors and tensors[name].shape != tensor.shape:
+                raise CheckpointError(
+                    f"{path}: {name} has the shape {tuple(tensors[name].shape)}, but a {self.family} of the options in "
+                    f"the file has {tuple(tensor.shape)}; the file was changed"
+                )
+            if name in needed and name not in tensors:
+                raise CheckpointError(f"{path} lacks {name}, which a {self.family} of the options in the file has")
+        for name in tensors:
+            if name not in known and name.startswith(("captioner.", "backbone.")):
+                raise CheckpointError(f"{path} has {name}, which a {self.family} of the options in the file lacks")
 
     def caption(self, visual: Visual, beam_size: int, max_words: int, *, attention: bool = True) -> Hypotheses:
         """Search for the captions of B images; ``attention`` says whether their attention weights are needed."""

@@ -1,27 +1,12 @@
-"""The families of captioners and backbones by name. A new one is one file and one line here."""
+"""The families of captioners and backbones by name. A new one is one file and one line in ``families.py``."""
 
 from training.models.captioner import Captioner
-from training.models.m2 import M2
-from training.models.object_relation import ObjectRelation
-from training.models.pma_net import PmaNet
-from training.models.smart import Smart
-from training.models.transformer import Transformer
-from training.models.up_down import UpDown
-from training.models.x_lan import XLan
-from training.models.x_transformer import XTransformer
+from training.models.ensemble import Ensemble
+from training.models.families import SINGLE_FAMILIES
 from training.vision.backbone import Backbone
 from training.vision.side_by_side import GRIDS, SideBySide
 
-FAMILIES: dict[str, type[Captioner]] = {
-    "smart": Smart,
-    "up_down": UpDown,
-    "transformer": Transformer,
-    "object_relation": ObjectRelation,
-    "m2": M2,
-    "pma_net": PmaNet,
-    "x_lan": XLan,
-    "x_transformer": XTransformer,
-}
+FAMILIES: dict[str, type[Captioner]] = {**SINGLE_FAMILIES, "ensemble": Ensemble}
 BACKBONES: dict[str, type[Backbone]] = {**GRIDS, SideBySide.kind: SideBySide}
 
 __all__ = ["BACKBONES", "FAMILIES"]
