@@ -420,6 +420,9 @@ class ExperimentConfig(TrainingConfig):
     """A key of :data:`training.models.FAMILIES`."""
     model: dict[str, Any] = field(default_factory=dict)
     """Hyper-parameters of the family."""
+    word_vectors: Str = ""
+    """GloVe text file, below the data folder or absolute, for a family with ``word_vector_width``, e.g.
+    ``glove/glove.6B.300d.merged.txt``. Words without a vector are learnt."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
     def __post_init__(self) -> None:

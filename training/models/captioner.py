@@ -196,6 +196,20 @@ class Captioner(nn.Module):
         """Longest sequence of words that can be decoded, begin token included; None where there is no limit."""
         return None
 
+    @property
+    def word_vector_width(self) -> int:
+        """Width of the pretrained word vectors that :meth:`set_word_vectors` takes; 0 where the captioner has none."""
+        return 0
+
+    def set_word_vectors(self, vectors: Tensor, known: Tensor) -> None:
+        """Set the vectors that represent words.
+
+        Args:
+            vectors: (V, word_vector_width) float32.
+            known: (V,) bool, True where a word has a vector; the others are learnt.
+        """
+        raise NotImplementedError
+
     def encode(self, visual: Visual) -> Encoded:
         """Compute everything that decoding needs of the images; called once for all sequences of an image."""
         raise NotImplementedError

@@ -9,11 +9,14 @@ LayerNorm before the gates, and the gated sum has neither.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from training.models.attention import ImageCache
+from training.models.captioner import PADDING_ID, BufferPolicy
 from training.models.layers import DecoderLayer
 from training.models.smart import Smart, SmartConfig
 
@@ -36,12 +39,17 @@ class M2Config(SmartConfig):
     without gates."""
     gates: str = "sigmoid"
     """``sigmoid`` (Eq. 8) or ``softmax``: over the levels, for every channel."""
+    word_vector_width: int = 0
+    """Width of pretrained word vectors, such as GloVe's, that represent words at input and output (Sec. 4.2, novel
+    object captioning); 0: learnt embeddings of width ``d_model`` and a projection of their own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, known in (("connections", CONNECTIONS), ("gates", GATES)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+        if self.word_vector_width < 0:
+            raise ValueError(f"word_vector_width must not be negative, not {self.word_vector_width}")
         if self.connections == "one_to_one" and self.encoder_layers != self.decoder_layers:
             raise ValueError(
                 f"decoder_layers must equal encoder_layers ({self.encoder_layers}) with one_to_one connections, "
@@ -112,10 +120,66 @@ class MeshedDecoderLayer(DecoderLayer):
 
 
 class M2(Smart):
-    """The M2 captioner."""
+    """The M2 captioner.
+
+    With word vectors, a linear layer converts a word's vector to the width of the model, another one converts the
+    decoder's output to the width of the vectors, and the logits are its products with the vectors of all words. Vectors
+    from a file stay as they are, so that a word that no caption has remains comparable with those that are learnt.
+    """
 
     Config = M2Config
     config: M2Config
+    buffer_policies: ClassVar = {
+        **Smart.buffer_policies,
+        "word_vectors": BufferPolicy(),
+        "has_vector": BufferPolicy(),
+    }
+    word_vectors: Tensor
+    """(V, word_vector_width) float32, vectors from a file."""
+    has_vector: Tensor
+    """(V, 1) bool, True where a word has one; the others' are rows of ``word_embedding``."""
+
+    def __init__(self, config: M2Config) -> None:
+        super().__init__(config)
+        width = config.word_vector_width
+        if not width:
+            # An instance declares the buffers that it has.
+            self.buffer_policies = Smart.buffer_policies  # type: ignore[misc]
+            return
+        self.word_embedding = nn.Embedding(config.vocabulary_size, width, padding_idx=PADDING_ID)
+        self.word_input = nn.Linear(width, config.d_model)
+        self.word_projection = nn.Linear(config.d_model, width)
+        for linear in (self.word_input, self.word_projection):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+        nn.init.normal_(self.word_embedding.weight, std=width**-0.5)
+        self.register_buffer("word_vectors", torch.zeros(config.vocabulary_size, width))
+        self.register_buffer("has_vector", torch.zeros(config.vocabulary_size, 1, dtype=torch.bool))
+
+    @property
+    def word_vector_width(self) -> int:
+        return self.config.word_vector_width
+
+    @torch.no_grad()
+    def set_word_vectors(self, vectors: Tensor, known: Tensor) -> None:
+        """Set the vectors of known words; the others begin as random vectors of the same standard deviation."""
+        self.word_vectors.copy_(vectors)
+        self.has_vector.copy_(known[:, None])
+        nn.init.normal_(self.word_embedding.weight, std=float(vectors[known].std()))
+
+    def _vectors(self) -> Tensor:
+        return torch.where(self.has_vector, self.word_vectors, self.word_embedding.weight)
+
+    def embed_words(self, words: Tensor, positions: Tensor) -> Tensor:
+        if not self.config.word_vector_width:
+            return super().embed_words(words, positions)
+        converted: Tensor = self.word_input(functional.embedding(words, self._vectors()))
+        return converted + positions
+
+    def project_words(self, x: Tensor) -> Tensor:
+        if not self.config.word_vector_width:
+            return super().project_words(x)
+        return functional.linear(self.word_projection(x), self._vectors())
 
     def _new_decoder_layer(self, index: int) -> DecoderLayer:
         config = self.config

@@ -13,15 +13,15 @@ from training.models.m2 import M2, M2Config, MeshedDecoderLayer
 
 SIZES = {"vocabulary_size": 30, "token_width": 24, **TINY_SIZES["m2"]}
 ABLATIONS = {
-    "one_to_one": {"connections": "one_to_one"},
-    "one_to_one without memory": {"connections": "one_to_one", "memory_slots": 0},
-    "softmax": {"gates": "softmax"},
-    "no memory": {"memory_slots": 0},
-    "attention on attention": {"attention_on_attention": True},
-    "one layer": {"encoder_layers": 1, "decoder_layers": 1},
-    "six levels": {"encoder_layers": 6},
-    "padding words": {"mask_padding_words": True},
-}
+    "one_to_one, no memory, padding words": {
+        "connections": "one_to_one", "memory_slots": 0, "mask_padding_words": True,
+    },
+    "softmax, three levels, attention on attention, one decoder layer, word vectors": {
+        "gates": "softmax", "encoder_layers": 3, "attention_on_attention": True, "decoder_layers": 1,
+        "word_vector_width": 10,
+    },
+}  # fmt: skip
+"""Several switches at once, because a graph takes seconds to trace."""
 
 
 def tiny_m2(**changes: object) -> M2:
@@ -33,11 +33,13 @@ def tiny_m2(**changes: object) -> M2:
                 parameter += torch.randn_like(parameter) * 0.1
         model.word_embedding.weight *= 4
         model.word_projection.weight *= 2
+        if model.word_vector_width:
+            model.set_word_vectors(torch.randn(30, model.word_vector_width), torch.arange(30) % 2 == 0)
     return model.eval()
 
 
 @pytest.mark.parametrize("ablation", ABLATIONS)
-def test_the_graph_of_every_ablation_has_the_beams_of_torch(ablation: str) -> None:
+def test_the_graph_of_ablations_has_the_beams_of_torch(ablation: str) -> None:
     model = tiny_m2(**ABLATIONS[ablation])
     visual = tiny_visual(2, 7, seed=1, ragged=True)
     settings = SearchSettings(3, 6, stop="all")
@@ -138,3 +140,29 @@ def test_captions_of_a_trained_m2_depend_on_the_image() -> None:
     with torch.inference_mode():
         found = beam_search(captioner, tiny_visual(6, 7, seed=6), SearchSettings(2, 8))
     assert len({str(words) for words in found.words[:, 0].tolist()}) > 3
+
+
+def test_word_vectors_from_a_file_stay_as_they_are_and_the_others_learn() -> None:
+    model = tiny_m2(word_vector_width=10)
+    vectors, known = torch.randn(30, 10), torch.arange(30) % 3 > 0
+    model.set_word_vectors(vectors, known)
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.1)
+    visual, words = tiny_visual(8, 6, seed=0), tiny_captions(8, 2, seed=0)
+    before = model.word_embedding.weight.detach().clone()
+    losses = []
+    for _ in range(40):
+        logits = padded_logits(model, visual, words[..., :-1])
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, -2), words[..., 1:].flatten(), ignore_index=0)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 2
+    assert torch.equal(model.word_vectors, vectors)
+    used = torch.where(known[:, None], vectors, model.word_embedding.weight)
+    with torch.inference_mode():
+        x = torch.randn(2, 3, 32)
+        expected = model.word_projection(x) @ used.T
+        torch.testing.assert_close(model.project_words(x), expected, atol=1e-5, rtol=1e-5)
+    assert not torch.allclose(model.word_embedding.weight[~known], before[~known], atol=0.01)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,6 +16,7 @@ from training.data.tokenized_captions import TokenizedCaptions, load_or_tokenize
 from training.data.tokenizer import RULES, build_vocabulary
 from training.data.visual_batches import VisualInputs
 from training.data.visual_inputs import open_visual_inputs
+from training.data.word_vectors import read_vectors
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import ConfigError
 from training.models import FAMILIES
@@ -73,6 +75,8 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     inputs = open_visual_inputs(config, data, dataset, images, cache)
     captioner = _build_captioner(config, vocabulary, inputs.token_width)
     record = {"name": config.name, **inputs.facts, "experiment": asdict(config)}
+    if config.word_vectors:
+        record["word_vectors"] = _set_word_vectors(captioner, vocabulary, data / config.word_vectors)
     trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record)
     if first is not None:
         _start_from(first, trained, config.start_from)
@@ -99,6 +103,25 @@ def _build_captioner(config: ExperimentConfig, vocabulary: Vocabulary, token_wid
                 f"{captioner.max_words} words"
             )
     return captioner
+
+
+def _set_word_vectors(captioner: Captioner, vocabulary: Vocabulary, path: Path) -> dict[str, Any]:
+    """Give the captioner the vectors of a file, and say which words have none.
+
+    Raises:
+        ConfigError: the captioner takes no vectors, or of another width.
+        DataError: the file is missing or malformed.
+    """
+    found = read_vectors(path, vocabulary.words)
+    width = found.vectors.shape[1]
+    if captioner.word_vector_width != width:
+        raise ConfigError(
+            f"word_vectors: {path} has vectors of width {width}; set word_vector_width of a model that takes them "
+            f"(family m2) to it, not {captioner.word_vector_width}"
+        )
+    captioner.set_word_vectors(found.vectors, found.known)
+    learnt = [word for word, known in zip(vocabulary.words, found.known.tolist(), strict=True) if not known]
+    return {"file": path.name, "words": len(vocabulary), "learnt": learnt}
 
 
 def _start_from(first: TrainedCaptioner, trained: TrainedCaptioner, path: str) -> None:

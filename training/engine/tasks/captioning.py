@@ -60,6 +60,13 @@ class CaptioningTask:
         setup = set_up_captioner(config, data, cache)
         self.images, self.captions, self._groups = setup.images, setup.captions, setup.groups
         self.inputs, self.trained = setup.inputs, setup.trained
+        if processes.is_first and (vectors := setup.trained.record.get("word_vectors")):
+            learnt = vectors["learnt"]
+            print(
+                f"word vectors: {vectors['words'] - len(learnt)} of {vectors['words']} words have one in "
+                f"{vectors['file']}; {len(learnt)} are learnt: {', '.join(learnt[:8])}{' ...' if learnt[8:] else ''}",
+                flush=True,
+            )
         self._places = [_images_of_sources(self.images["train"], phase) for phase in config.phases]
         self._dev = DevEvaluation(setup.images["dev"], setup.references, config.evaluation, config.seed, processes)
         self._learning = [_trained_parameters(self.trained.captioner, phase) for phase in config.phases]
