@@ -74,7 +74,7 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
             r"data: dataset must be one of flickr8k, coco, coco_photographs, rooms, caption_sets, .*, not 'nowhere'",
         ),
         (phase(objective="reinforce"), r"phases\[0\]: objective must be one of cross_entropy, .*self_critical"),
-        (phase(schedule="linear"), r"phases\[0\]: schedule must be one of constant, cosine, noam"),
+        (phase(schedule="linear"), r"phases\[0\]: schedule must be one of constant, cosine, .*noam"),
         (phase(schedule="noam"), r"phases\[0\]: schedule noam needs warmup_steps"),
         (phase(objective="self_critical", beam_size=1), r"phases\[0\]: beam_size must be at least 2"),
         (phase(accumulate=0), r"phases\[0\]: accumulate must be at least 1, not 0"),

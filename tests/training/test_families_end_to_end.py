@@ -1,0 +1,66 @@
+"""M2 with word vectors and the Object Relation Transformer from stored features to the score of their ensemble."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tiny_model import TINY_SIZES
+from tests.training.small_coco import features_config, make_coco, write_coco_config
+from training import evaluate
+from training.configs.schema import ExperimentConfig
+from training.engine.experiment import load_run
+from training.engine.trained_captioner import TrainedCaptioner
+from training.engine.trainer import Trainer
+from training.errors import ConfigError
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_coco(tmp_path_factory.mktemp("data"))
+    (root / "glove.txt").write_text("red 1 0 1\nball 0 1 1\nbox 0 2 1\n")
+    return root
+
+
+def train(folder: Path, data: Path, family: str, model: dict[str, object], **changes: object) -> Path:
+    """Train one epoch and return the result."""
+    folder.mkdir()
+    phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 4}]
+    path = write_coco_config(
+        folder / "config.yaml",
+        name=family, family=family, model=model, features=features_config("npz"), phases=phases, **changes,
+    )  # fmt: skip
+    config = load_run(path)
+    assert isinstance(config, ExperimentConfig)
+    Trainer(config, data, folder / "run", folder / "cache").run()
+    return folder / "run" / "best.safetensors"
+
+
+def test_members_of_different_families_are_scored_beside_their_ensemble(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = {**TINY_SIZES["m2"], "word_vector_width": 3}
+    m2 = train(tmp_path / "m2", data, "m2", model, word_vectors="glove.txt")
+    assert "3 of " in capsys.readouterr().out
+    kept = TrainedCaptioner.load(m2)
+    learnt = kept.record["word_vectors"]["learnt"]
+    assert "green" in learnt
+    assert "ball" not in learnt
+    assert kept.captioner.word_vectors[kept.vocabulary.encode(["box"])[0]].tolist() == [0, 2, 1]
+    relation = train(tmp_path / "relation", data, "object_relation", TINY_SIZES["object_relation"])
+
+    monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
+    monkeypatch.setenv("PATH", str(tmp_path))  # without Java, which this is not about
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    out, splits = tmp_path / "out.json", data / "coco" / "dataset_coco.json"
+    options = ["--checkpoint", m2, relation, "--ensemble", "--karpathy", splits, "--split", "test", "--json", out]
+    monkeypatch.setattr(sys, "argv", ["evaluate", *map(str, options)])
+    assert evaluate.main() == 0
+    models = json.loads(out.read_text())["models"]
+    assert list(models) == ["m2", "object_relation", "ensemble of 2: m2, object_relation"]
+
+
+def test_vectors_of_another_width_are_refused(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="vectors of width 3; set word_vector_width"):
+        train(tmp_path / "m2", data, "m2", TINY_SIZES["m2"], word_vectors="glove.txt")
