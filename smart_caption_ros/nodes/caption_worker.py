@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.clock import ROSClock
 from rclpy.node import Node
+from std_msgs.msg import Header
 
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answer_stage import UnfinishedAnswer
@@ -256,9 +257,11 @@ class CaptionWorker:
         if not outputs.overlay_is_watched:
             captioned = replace(captioned, image_bgr=None)
 
+        received_s = image.at_s  # not the image: answers that wait for their evidence would keep its memory
+
         def publish(answer: ImageAnswer) -> None:
             answer.message.timing.dropped_frames = dropped
-            self._publish(camera, outputs, answer, image)
+            self._publish(camera, outputs, answer, received_s)
 
         self._complete(camera, captioned, settings, publish)
 
@@ -271,7 +274,7 @@ class CaptionWorker:
         with suppress(RuntimeError):  # the thread was ended
             self._thread.submit(self._answer_newest, camera)
 
-    def _publish(self, camera: CameraStream, outputs: Outputs, answer: ImageAnswer, image: ReceivedImage) -> None:
+    def _publish(self, camera: CameraStream, outputs: Outputs, answer: ImageAnswer, received_s: float) -> None:
         values, status, reason = self._parameters.values, Caption.STATUS_ERROR, ""
         try:
             outputs.publish(answer, text_on_change=values["text_on_change"])
@@ -283,9 +286,9 @@ class CaptionWorker:
             problem = f"cannot publish the answer: {type(error).__name__}: {shortened(str(error))}"
             reason = reason or problem
             self._node.get_logger().error(problem, throttle_duration_sec=_LOG_PERIOD_S)
-        age_s = self._age_s(image.message)
+        age_s = self._age_s(answer.message.header)
         # Since its arrival where its age is unknown, or wrong because the camera's clock is ahead.
-        latency_s = time.monotonic() - image.at_s if age_s is None or age_s < 0 else age_s
+        latency_s = time.monotonic() - received_s if age_s is None or age_s < 0 else age_s
         camera.statistics.count_answer(status, reason, latency_s=latency_s, work_s=answer.work_s)
 
     def _settings(self, camera: CameraStream, *, any_age: bool) -> AnswerSettings:
@@ -304,7 +307,7 @@ class CaptionWorker:
         captioner = self._model.captioner if self._model is not None else None
         self._work_started_s = time.monotonic()
         try:
-            return caption_image(captioner, image, settings, age_s=self._age_s(image), reference=reference)
+            return caption_image(captioner, image, settings, age_s=self._age_s(image.header), reference=reference)
         finally:
             self._work_started_s = None
 
@@ -330,12 +333,12 @@ class CaptionWorker:
         unfinished = UnfinishedAnswer(captioned, settings, collector, detections_expected, time.monotonic())
         return camera.stage.submit(unfinished, publish)
 
-    def _age_s(self, image: ImageMessage) -> float | None:
-        """Return the age of an image by its stamp, negative for a stamp in the future; None where it is unknown.
+    def _age_s(self, header: Header) -> float | None:
+        """Return the age of the image with this header, negative for a stamp in the future; None where it is unknown.
 
         It is unknown for an image without a stamp, and before the first message on /clock with `use_sim_time`.
         """
-        stamp = stamp_ns(image.header)
+        stamp = stamp_ns(header)
         if not stamp or self.lacks_clock:
             return None
         return float(self._node.get_clock().now().nanoseconds - stamp) / 1e9

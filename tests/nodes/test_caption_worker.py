@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -248,6 +249,25 @@ def test_every_image_is_answered_dropped_passed_over_or_unchanged(shared: Shared
     shared.wait_until_idle()
     for camera in shared.cameras:
         assert sum(camera.statistics.summary().answers.values()) == len(shared.recorders[camera].messages)
+
+
+def test_answers_that_wait_for_detections_do_not_keep_their_images(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(shared.values, "detection_wait_s", 10.0)
+    monkeypatch.setitem(shared.values, "max_age_s", 0.0)
+    monkeypatch.setattr(type(shared.front.detection_input), "has_publisher", True)
+    shared.captioner.open()
+    image = Image(**image_fields(10))
+    image.header.stamp.sec = 1
+    kept = weakref.ref(image.data)
+    shared.front.statistics.count_received()
+    shared.worker.put(shared.front, ReceivedImage(image, time.monotonic()))
+    del image
+    wait_for(lambda: shared.captioner.begun, "work of the engine")
+    wait_for(lambda: kept() is None, "end of the pixels")
+    assert not shared.texts(shared.front)
+    shared.front.detections.clear()
 
 
 def test_the_image_of_a_request_is_of_no_camera(shared: Shared) -> None:
