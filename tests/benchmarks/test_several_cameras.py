@@ -1,0 +1,41 @@
+"""The benchmark of several cameras measures real processes, and the engine with a batch."""
+
+from pathlib import Path
+
+import pytest
+
+from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.measuring.agreement import golden_frames
+
+pytestmark = pytest.mark.needs_ros
+
+
+def test_memory_and_processor_time_of_a_node_with_two_cameras_are_measured(
+    tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks import several_cameras
+
+    monkeypatch.setattr(several_cameras, "WARM_UP_S", 0.0)
+    arguments = {"bundle": tiny_bundle, "coverage": "false"}
+    found = several_cameras.measure_layout([["front", "rear"]], golden_frames(2, 64, 48), 10.0, 1.0, arguments)
+    assert found["resident_mb"] > found["private_mb"] > 20
+    assert found["captions_per_second"] > 0
+    assert found["cpu_ms_per_caption"] > 0
+
+
+def test_the_second_camera_costs_the_median_difference_between_the_rounds() -> None:
+    from benchmarks.several_cameras import second_camera_mb
+
+    def runs(*resident_mb: float) -> list[dict[str, float]]:
+        return [dict.fromkeys(("resident_mb", "private_mb", "shared_mb", "shared_memory_mb"), mb) for mb in resident_mb]
+
+    found = second_camera_mb({"one camera": runs(100, 110, 90), "two cameras": runs(120, 200, 115)})
+    assert found["resident"] == 25
+
+
+def test_a_batch_is_timed_beside_its_images_one_by_one(tiny_bundle: Path) -> None:
+    from benchmarks.several_cameras import measure_batch
+
+    found = measure_batch(Captioner.from_bundle(tiny_bundle), golden_frames(2, 64, 48), rounds=2)
+    assert found["batch"]["calls"] == found["one by one"]["calls"] == 2
+    assert found["batch_to_one_by_one"] > 0
