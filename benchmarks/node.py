@@ -245,7 +245,7 @@ def _observe(
     """
     with ExitStack() as stack:
         stack.enter_context(environment(ros_variables(folder / "logs")))
-        listener = stack.enter_context(_Listener.opened())
+        listener = stack.enter_context(CaptionListener.opened())
         given = {"engine": settings.engine, "threads": settings.threads, **parameters}
         if settings.bundle:
             given["bundle"] = settings.bundle
@@ -301,7 +301,7 @@ def images_between(stamps_s: Sequence[float], rate_hz: float) -> int:
     return sum(max(0, round((later - earlier) * rate_hz) - 1) for earlier, later in pairwise(stamps_s))
 
 
-class _Listener:
+class CaptionListener:
     """Receives the captions, each with its age at arrival."""
 
     def __init__(self, context: Context) -> None:
@@ -313,7 +313,7 @@ class _Listener:
 
     @classmethod
     @contextmanager
-    def opened(cls) -> Iterator["_Listener"]:
+    def opened(cls) -> Iterator["CaptionListener"]:
         context = Context()
         rclpy.init(context=context)
         listener = cls(context)
