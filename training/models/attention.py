@@ -107,7 +107,17 @@ class MultiHeadAttention(nn.Module):
         if bias is not None or torch.compiler.is_exporting() or (keys.dtype == torch.bfloat16 and not keys.is_cuda):
             return self.attend_with_weights(x, keys, values, mask, bias)[0]
         queries = self.split_heads(self.query(x))
-        return self._merge_heads(functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask), x)
+        leading = keys.shape[:-3]
+        if len(leading) == 1:
+            mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
+        else:  # the fast kernels of the fused operator take one leading axis
+            queries = queries.expand(*leading, *queries.shape[-3:])
+            if mask is not None:
+                mask = mask.expand(*leading, *mask.shape[-3:]).flatten(0, -4)
+            queries, keys, values = (each.flatten(0, -4) for each in (queries, keys, values))
+            mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
+            mixed = mixed.unflatten(0, leading)
+        return self._merge_heads(mixed, x)
 
     def attend_with_weights(
         self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, bias: Tensor | None = None
