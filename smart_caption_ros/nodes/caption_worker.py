@@ -117,6 +117,7 @@ class CaptionWorker:
             self._is_loading = True
             try:
                 model = load()
+                release_memory()  # what loading alone needed
                 if self.loading_cancelled.is_set():
                     raise CancelledLoadingError
                 self._model = model
