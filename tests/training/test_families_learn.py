@@ -1,0 +1,69 @@
+"""Every family learns from 64 images in two epochs of the training loop."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from tests.tiny_model import TINY_SIZES
+from tests.training.region_files import WIDTH, Arrays, regions, write_npz
+from training.engine.experiment import load_run
+from training.engine.trainer import Trainer
+from training.models import FAMILIES
+
+COLOURS, THINGS = ("red", "green", "blue"), ("ball", "box")
+LEARNING_RATES = {"up_down": 0.015}
+SIZES = {"train": 64, "dev": 4, "test": 2}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Flickr8k's layout, with regions of which the first names colour and thing."""
+    root, random = tmp_path_factory.mktemp("data"), np.random.default_rng(0)
+    (root / "flickr8k").mkdir()
+    (root / "flickr8k" / "images_224.zip").touch()  # features are read in its place
+    images: dict[str, Arrays] = {}
+    with (root / "flickr8k" / "captions.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["image", "caption"])
+        for split, count in SIZES.items():
+            names = [f"{split}_{index}.jpg" for index in range(count)]
+            (root / "flickr8k" / f"{split}.txt").write_text("\n".join(names) + "\n")
+            for index, name in enumerate(names):
+                colour, thing = int(random.integers(3)), int(random.integers(2))
+                arrays = regions(5, seed=index)
+                arrays["features"][0] = 3 * np.eye(WIDTH)[colour] + 3 * np.eye(WIDTH)[3 + thing]
+                images[name] = arrays
+                for text in ("A {} {} on the floor .", "There is a {} {} here ."):
+                    writer.writerow([name, text.format(COLOURS[colour], THINGS[thing])])
+    write_npz(root, images)
+    return root
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_loss_falls_by_half_in_the_second_epoch(family: str, data: Path, tmp_path: Path) -> None:
+    experiment = {
+        "name": family,
+        "family": family,
+        "model": TINY_SIZES.get(family, {}),
+        "features": {"npz": "features", "width": WIDTH},
+        "precision": "fp32",
+        "data": {"minimum_count": 1, "max_words": 10},
+        "phases": [
+            {
+                "name": "xe",
+                "epochs": 2,
+                "learning_rate": LEARNING_RATES.get(family, 5e-3),
+                "schedule": "constant",
+                "warmup_steps": 4,
+                "images_per_batch": 2,
+            }
+        ],
+    }
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(experiment))
+    trainer = Trainer(load_run(tmp_path / "config.yaml"), data, tmp_path / "run", tmp_path / "cache")
+    trainer.run()
+    first, second = (entry["loss"] for entry in trainer.progress.history)
+    assert second < first / 2
