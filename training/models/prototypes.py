@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
-from scipy.spatial.distance import cdist
 
 _ROWS_AT_A_TIME = 64
 """Prototypes whose distances to all keys are computed at a time: bounds the memory."""
@@ -52,10 +51,12 @@ def value_prototypes(
         (m, d)
     """
     found = np.empty_like(prototypes)
+    squares = np.square(keys).sum(axis=1)
     for rows in _slices(len(prototypes), _ROWS_AT_A_TIME):
-        distances = cdist(prototypes[rows], keys)
-        nearest = np.argpartition(distances, neighbours - 1, axis=1)[:, :neighbours]
-        near = np.take_along_axis(distances, nearest, axis=1)
+        # Squared distances less the square of the prototype, which is the same for all keys.
+        order = squares - 2 * prototypes[rows] @ keys.T
+        nearest = np.argpartition(order, neighbours - 1, axis=1)[:, :neighbours]
+        near = np.linalg.norm(prototypes[rows, None] - keys[nearest], axis=-1)
         # Shifted by the smallest distance, the shares do not underflow.
         weights = np.exp(near.min(axis=1, keepdims=True) - near) if normalise else np.exp(-near)
         if normalise:
