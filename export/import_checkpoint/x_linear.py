@@ -50,17 +50,17 @@ def read_x_lan(state: Mapping[str, Tensor], words: Sequence[str], choices: Impor
     Raises:
         ImportCheckpointError: a tensor that the sizes are read off is missing, or the words do not fit.
     """
-    encoder, decoder = "encoder_layers.layers", "attention.layers"
-    vocabulary, order = _vocabulary(state, "word_embed.0.weight", words)
+    encoder, decoder, embedding = "encoder_layers.layers", "attention.layers", "word_embed.0.weight"
+    vocabulary, order = _vocabulary(state, embedding, words)
     config = _checked(
         XLanConfig,
-        **_sizes(state, f"{encoder}.0.encoder_attn", len(vocabulary), choices),
+        **_sizes(state, embedding, f"{encoder}.0.encoder_attn", len(vocabulary), choices),
         encoder_layers=_layers(state, encoder),
         decoder_layers=_layers(state, decoder),
     )
 
     def parameters() -> _Parameters:
-        yield from _words("word_embed.0.weight", "word_embedding.weight", order)
+        yield from _words(embedding, "word_embedding.weight", order)
         yield from _affine("att_embed.0", "token_projection")
         yield from _logits("logit", order)
         for i in range(config.encoder_layers):
@@ -88,10 +88,11 @@ def read_x_transformer(state: Mapping[str, Tensor], words: Sequence[str], choice
     Raises:
         ImportCheckpointError: a tensor that the sizes are read off is missing, or the words do not fit.
     """
-    vocabulary, order = _vocabulary(state, "decoder.embed_tokens.weight", words)
+    embedding = "decoder.embed_tokens.weight"
+    vocabulary, order = _vocabulary(state, embedding, words)
     config = _checked(
         XTransformerConfig,
-        **_sizes(state, "encoder.layers.0.encoder_attn", len(vocabulary), choices),
+        **_sizes(state, embedding, "encoder.layers.0.encoder_attn", len(vocabulary), choices),
         d_ff=shape_of(state, "encoder.layers.0.ff_layer.fc1.weight", 2)[0],
         encoder_layers=_layers(state, "encoder.layers"),
         decoder_layers=_layers(state, "decoder.layers"),
@@ -115,7 +116,7 @@ def read_x_transformer(state: Mapping[str, Tensor], words: Sequence[str], choice
             if i < config.decoder_layers - 1:
                 yield from _update(theirs, ours, "layer_norm_x")
             yield from _affine(f"{theirs}.layer_norm_gx", f"{ours}.norm.norm")
-        yield from _words("decoder.embed_tokens.weight", "word_embedding.weight", order)
+        yield from _words(embedding, "word_embedding.weight", order)
         yield (
             "decoder.embed_positions.pe",
             PublishedParameter("positions", lambda table: table[0, : config.max_length]),
@@ -153,11 +154,13 @@ def _checked(kind: Callable[..., Config], **sizes: int) -> Config:
         raise ImportCheckpointError(f"the sizes of the tensors do not fit each other: {error}") from None
 
 
-def _sizes(state: Mapping[str, Tensor], block: str, words: int, choices: ImportChoices) -> dict[str, int]:
-    """Read the sizes that both families have off a block and the embedding of the regions."""
+def _sizes(
+    state: Mapping[str, Tensor], embedding: str, block: str, words: int, choices: ImportChoices
+) -> dict[str, int]:
+    """Read the sizes that both families have off the words, the regions and a block."""
     if choices.attend_padding:
         raise ImportCheckpointError("--attend-padding is for M2: the published X-LAN masks padded regions")
-    d_model, token_width = shape_of(state, "att_embed.0.weight", 2)
+    d_model, token_width = shape_of(state, embedding, 2)[1], shape_of(state, "att_embed.0.weight", 2)[1]
     attention_units, d_head = shape_of(state, f"{block}.attn_net.attention_basic.0.weight", 2)
     heads = d_model // max(1, d_head)
     if choices.heads not in (None, heads):

@@ -70,7 +70,7 @@ def test_the_unknown_word_of_the_published_vocabulary_is_ours(
         ("x-lan", "word_embed.0.weight", torch.zeros(50, 32), "has 50 words, the vocabulary 60"),
         ("x-transformer", "decoder.wbil9.bias", torch.zeros(1), "has decoder.wbil9.bias, which x_transformer"),
         ("x-transformer", "decoder.embed_positions.pe", torch.zeros(1, 5000, 30), "decoder.embed_positions.pe has"),
-        ("x-transformer", "att_embed.0.weight", torch.zeros(30, 24), "d_model (30) must be a multiple"),
+        ("x-transformer", "att_embed.0.weight", torch.zeros(30, 24), "att_embed.0.weight has the shape (30, 24)"),
     ],
 )
 def test_a_state_dict_that_does_not_fit_is_refused_with_its_first_differing_parameter(
