@@ -1,6 +1,7 @@
 """PMA-Net: banks, refreshes, and attention to prototypes."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +11,13 @@ from torch import Tensor
 from export.trace import trace_captioner
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_visual
+from tests.training.small_flickr8k import write_config
+from training.checkpoint import load_checkpoint
 from training.data.prefix_trees import prefix_trees
-from training.engine.buffers import released_tensors, saved_tensors
+from training.engine.buffers import released_tensors, saved_tensors, synchronised_buffers
+from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
+from training.engine.trainer import Trainer
 from training.models.captioner import HookContext, Slots
 from training.models.pma_net import PmaNet, PmaNetConfig, PrototypeAttention
 
@@ -187,6 +192,48 @@ def test_checkpoints_have_banks_and_released_files_have_not(captioner: PmaNet) -
     released = released_tensors(captioner).keys()
     assert not banks & released
     assert "decoder.1.self_attention.prototype_values" in released
+
+
+def test_prototypes_are_sent_from_the_first_process_to_all_others(captioner: PmaNet) -> None:
+    names = {f"decoder.{i}.self_attention.prototype_{kind}" for i in range(2) for kind in ("keys", "values")}
+    assert synchronised_buffers(captioner).keys() == names
+
+
+def trainer_of(folder: Path, data: Path) -> Trainer:
+    """Of three steps an epoch; the prototypes are computed before steps 0 and 1 of all epochs but the first."""
+    folder.mkdir(exist_ok=True)
+    model = {name: value for name, value in SIZES.items() if name not in ("vocabulary_size", "token_width")}
+    phase = {"name": "only", "epochs": 3, "learning_rate": 1e-3, "images_per_batch": 4, "average": 0.75}
+    model = {**model, "bank_steps": 3, "dropout": 0.1}
+    config = write_config(folder / "config.yaml", family="pma_net", phases=[phase], model=model)
+    return Trainer(load_run(config), data, folder / "run", folder / "features")
+
+
+@pytest.mark.parametrize("stopped_after", [2, 4])
+def test_a_resumed_run_has_the_prototypes_of_one_that_was_not_stopped(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped_after: int
+) -> None:
+    trainer_of(tmp_path / "whole", data).run()
+    on_step, calls = PmaNet.on_step, list[HookContext]()
+
+    def stops(captioner: PmaNet, place: HookContext) -> None:
+        if len(calls) == stopped_after:
+            raise KeyboardInterrupt
+        calls.append(place)
+        on_step(captioner, place)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PmaNet, "on_step", stops)
+        with pytest.raises(KeyboardInterrupt):
+            trainer_of(tmp_path / "cut", data).run()
+    trainer_of(tmp_path / "cut", data).run()
+    whole, cut = (load_checkpoint(tmp_path / name / "run" / "checkpoint.safetensors")[0] for name in ("whole", "cut"))
+    assert whole["captioner.decoder.1.self_attention.ready"]
+    assert whole.keys() == cut.keys()
+    assert all(torch.equal(cut[name], tensor) for name, tensor in whole.items())
+    released, _ = load_checkpoint(tmp_path / "cut" / "run" / "best.safetensors")
+    assert not any(".bank_" in name for name in released)
+    assert "captioner.decoder.1.self_attention.prototype_keys" in released
 
 
 def test_a_released_file_captions_as_the_model_did(tmp_path_factory: pytest.TempPathFactory) -> None:
