@@ -47,6 +47,9 @@ def export(
         bool, typer.Option("--no-detector", help="Leave out the backbone's object detector.")
     ] = False,
     detector_score: Annotated[float, typer.Option(help="Objects below this score are left out.")] = 0.3,
+    no_guide: Annotated[
+        bool, typer.Option("--no-guide", help="Leave out the inputs by which objects guide the search (objects_guide).")
+    ] = False,
     no_static: Annotated[
         bool, typer.Option("--no-static", help="Leave out the form for TensorRT and CUDA graphs.")
     ] = False,
@@ -57,8 +60,8 @@ def export(
     options = ExportOptions(
         checkpoint=checkpoint, bundle=bundle, name=name, precision=precision, storage=storage,
         int8_weights=int8_weights, beam_size=beam_size, vision_from=vision_from, max_words=max_words,
-        detector=not no_detector, detector_score=detector_score, static=not no_static, replace=replace,
-        check_images=check_images,
+        detector=not no_detector, detector_score=detector_score, guided=not no_guide, static=not no_static,
+        replace=replace, check_images=check_images,
     )  # fmt: skip
     written = export_bundle(options)
     size = sum(file["bytes"] for file in written.manifest["files"].values())

@@ -29,6 +29,12 @@ def output_values(batch: int | str, beam_size: int, steps: int | str, tokens: in
     ]
 
 
+def scores_of(finish: onnx.GraphProto, last_scores: str) -> list[onnx.NodeProto]:
+    """Return the node that gives the scores of the captions, unless the last graph computes them."""
+    computed = any(value.name == "scores" for value in finish.output)
+    return [] if computed else [helper.make_node("Identity", [last_scores], ["scores"])]
+
+
 def with_prefix(model: onnx.ModelProto, prefix: str) -> onnx.GraphProto:
     """Copy a graph with ``prefix`` before its inner names, but not before those of its inputs and outputs."""
     return compose.add_prefix_graph(model.graph, prefix, rename_inputs=False, rename_outputs=False)

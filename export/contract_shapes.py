@@ -14,11 +14,11 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from export.shapes import BATCH, SLOTS, STEPS, TOKENS, Size, TensorSpec
-from smart_caption_ros.captioning.bundle import CAPTIONER_INPUTS
+from smart_caption_ros.captioning.bundle import VISUAL_INPUTS
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.models.captioner import Captioner, Rows, Slots, Visual
 
-IMAGE_TOKENS, TOKEN_MASK, TOKEN_BOXES, FRAME_SIZE = CAPTIONER_INPUTS
+IMAGE_TOKENS, TOKEN_MASK, TOKEN_BOXES, FRAME_SIZE = VISUAL_INPUTS
 """Inputs of a captioner graph: the fields of :class:`Visual`."""
 
 

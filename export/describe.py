@@ -98,7 +98,7 @@ def _detector_facts(source: Source, minimum_score: float) -> dict[str, Any]:
         assert source.trained.backbone is not None
         facts["class_names"] = list(source.trained.backbone.class_names)
         facts["detector"] = {"layout": VISION_LAYOUT, "minimum_score": minimum_score}
-        if teachers := source.trained.record["detector"].get("boxes_by"):
+        if teachers := source.trained.record.get("detector", {}).get("boxes_by"):
             facts["detector"]["boxes_by"] = [TEACHERS.get(name, {"name": name}) for name in teachers]
     elif lender is not None and lender.detector is not None and lender.detector.layout == VISION_LAYOUT:
         facts = {key: lender.manifest[key] for key in ("class_names", "detector")}

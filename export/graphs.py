@@ -40,7 +40,7 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         ExportError: no layer can be put in 8 bits, or TensorRT cannot run the static form.
     """
     vision = source.vision_graph()
-    traced = trace_captioner(source.trained.captioner, options.beam_size)
+    traced = trace_captioner(source.trained.captioner, options.beam_size, guided=options.guided)
     inputs, choice = traced.inputs, None
     if options.precision == "float16":
         if source.lender is None:
@@ -50,7 +50,10 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         choice = as_trained(traced, source.trained.captioner)
         traced = choice.traced
     elif options.precision == "int8":
-        dev = DevSplit.load(source.trained.vocabulary, vision, lambda tokens: grid_inputs(inputs, tokens, source.grid))
+        vocabulary = source.trained.vocabulary
+        dev = DevSplit.load(
+            vocabulary, vision, lambda tokens: grid_inputs(inputs, tokens, source.grid, len(vocabulary))
+        )
         choice = _choose_layers(traced, dev, source.max_words, options.int8_weights or "u8")
         traced = choice.traced
     graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(traced, source.max_words)}

@@ -3,7 +3,7 @@
 import onnx
 from onnx import TensorProto, helper
 
-from export.captioner_graph import STEP_RESULTS, as_model, output_values, with_prefix
+from export.captioner_graph import STEP_RESULTS, as_model, output_values, scores_of, with_prefix
 from export.trace import TracedCaptioner
 
 
@@ -13,12 +13,15 @@ def loop_form(traced: TracedCaptioner, max_words: int, *, early_exit: bool = Tru
     ``tokens`` (B, N, token_width) float32, ``token_mask`` (B, N) bool and, if the captioner needs them,
     ``token_boxes`` (B, N, 4) and ``image_size`` (B, 2) float32 -> ``words`` (B, k, T) int64, ``log_probabilities``
     (B, k, T), ``scores`` (B, k), ``attention`` (B, k, T, N) float32, beams best first. B and N are dynamic; T is how
-    many words were decoded, ``max_words`` at most.
+    many words were decoded, ``max_words`` at most. A guided captioner also takes ``word_bias`` (B, V) float32 and
+    ``word_groups`` (B, V) int32 (:class:`training.decoding.beam_search.WordGuide`) and ``every_beam`` (B,) bool, True
+    for an image whose search goes on until all its beams have ended.
 
     Args:
         traced: from :func:`export.trace.trace_captioner`.
         max_words: the longest caption, end token included.
-        early_exit: end when every image's best beam has ended; without it T is always ``max_words``.
+        early_exit: end when every image's best beam has ended, and the others where ``every_beam`` is True; without it
+            T is always ``max_words``.
     """
     loop = helper.make_node(
         "Loop",
@@ -30,7 +33,7 @@ def loop_form(traced: TracedCaptioner, max_words: int, *, early_exit: bool = Tru
     length = helper.make_tensor("max_words", TensorProto.INT64, [], [max_words])
     start, finish = with_prefix(traced.start, "start/"), with_prefix(traced.finish, "finish/")
     graph = helper.make_graph(
-        [*start.node, loop, *finish.node, helper.make_node("Identity", ["last_scores"], ["scores"])],
+        [*start.node, loop, *finish.node, *scores_of(finish, "last_scores")],
         "captioner", list(start.input), output_values("batch", traced.beam_size, "steps", "tokens"),
         initializer=[*start.initializer, length, *finish.initializer],
     )  # fmt: skip

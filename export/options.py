@@ -32,6 +32,8 @@ class ExportOptions:
     """Whether the vision graph has the backbone's detector, if it has one."""
     detector_score: float = 0.3
     """Objects below it are left out."""
+    guided: bool = True
+    """Whether the captioner's search has the inputs by which objects guide it."""
     static: bool = True
     """Whether the bundle has the static form; bundles of the precision int8 have none."""
     replace: bool = False

@@ -7,17 +7,18 @@ import onnx_ir as ir
 from onnx import NodeProto, TensorProto, helper
 from onnxscript import optimizer
 
-from export.captioner_graph import STEP_RESULTS, as_model, output_values, with_prefix
+from export.captioner_graph import STEP_RESULTS, as_model, output_values, scores_of, with_prefix
 from export.shapes import BATCH, SLOTS, STEPS, TOKENS, shape_at
 from export.trace import PAST, TracedCaptioner
+from smart_caption_ros.captioning.bundle import LOOP_INPUTS
 
 
 def static_form(traced: TracedCaptioner, max_words: int, tokens: int, batch: int = 1) -> onnx.ModelProto:
     """Join the traced graphs with the search unrolled and all shapes fixed.
 
-    Inputs and outputs are those of :func:`export.loop_form.loop_form` with B = ``batch``, N = ``tokens`` and T =
-    ``max_words``, padding after the end. Every step has the slots of all words of all beams: it appends its own at the
-    back and drops as many empty ones at the front, so all steps are the same graph.
+    Inputs and outputs are those of :func:`export.loop_form.loop_form`, without ``every_beam``, with B = ``batch``, N =
+    ``tokens`` and T = ``max_words``, padding after the end. Every step has the slots of all words of all beams: it
+    appends its own at the back and drops as many empty ones at the front, so all steps are the same graph.
     """
     beam_size = traced.beam_size
     sizes = {BATCH: batch, TOKENS: tokens, SLOTS: (max_words - 1) * beam_size, STEPS: max_words}
@@ -63,10 +64,11 @@ def static_form(traced: TracedCaptioner, max_words: int, tokens: int, batch: int
         helper.make_node("Identity", [state[PAST]], [f"last_{PAST}"]),
         helper.make_node("Identity", [state["scores"]], ["last_scores"]),
         *last.node,
-        helper.make_node("Identity", [state["scores"]], ["scores"]),
+        *scores_of(last, state["scores"]),
     ]
+    inputs = [value for value in first.input if value.name not in LOOP_INPUTS]
     graph = helper.make_graph(
-        nodes, "captioner_static", list(first.input), output_values(batch, beam_size, max_words, tokens),
+        nodes, "captioner_static", inputs, output_values(batch, beam_size, max_words, tokens),
         initializer=initializers,
     )  # fmt: skip
     return as_model(graph)

@@ -18,20 +18,22 @@ from export.passes.rows import flatten_rows
 from export.passes.simplify import simplify
 from export.shapes import BATCH, SLOTS, STEPS, TOKENS, Shape, Size, TensorSpec
 from export.torch_to_onnx import to_onnx
+from smart_caption_ros.captioning.bundle import EVERY_BEAM, WORD_BIAS, WORD_GROUPS
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.decoding.beam_search import (
     EXCLUDED,
     SearchSettings,
     backtrack,
     excluded_words,
+    next_bias,
     select_continuations,
 )
 from training.models.captioner import Captioner, visible_slots
 
 PAST = "past"
 """Which slots precede each beam's next word."""
-_SEARCH = ("words", "scores", "ended", PAST)
-"""What the search itself carries from word to word."""
+_BIAS, _GROUPS, _EVERY_BEAM = "guide_bias", "guide_groups", "guide_every_beam"
+"""What a guided search carries from word to word, (B, k, V), and two of its inputs as the step takes them."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class TracedCaptioner:
     """``position``, the carried and the encoded names -> ``going_on``, ``next_*`` of every carried name, ``chosen``
     and ``attention``."""
     finish: onnx.ModelProto
-    """``step_words``, ``step_chosen``, ``step_attention``, ``last_past``, ``last_scores`` -> the captions."""
+    """``step_words``, ``step_chosen``, ``step_attention``, ``last_past``, ``last_scores`` -> the captions; of a guided
+    search also their ``scores``, because ``last_scores`` contains the guidance."""
     beam_size: int
     inputs: tuple[str, ...]
     """Inputs of the captioner graph."""
@@ -63,7 +66,11 @@ class TracedCaptioner:
 
 
 def trace_captioner(
-    captioner: Captioner, beam_size: int, forbidden: tuple[int, ...] = SearchSettings().forbidden
+    captioner: Captioner,
+    beam_size: int,
+    forbidden: tuple[int, ...] = SearchSettings().forbidden,
+    *,
+    guided: bool = False,
 ) -> TracedCaptioner:
     """Trace a captioner; layers that share an input become one (:mod:`export.passes.fuse`).
 
@@ -71,6 +78,7 @@ def trace_captioner(
         captioner: of any family.
         beam_size: k, number of hypotheses per image.
         forbidden: ids that the search never chooses.
+        guided: whether the graphs take a :class:`training.decoding.beam_search.WordGuide`.
 
     Raises:
         ValueError: the captioner breaks the contract; the message says how.
@@ -87,6 +95,12 @@ def trace_captioner(
     }
     encoded = {name: found.specs[name] for name in found.encoded.names}
     starting = visual_inputs(captioner)
+    if guided:
+        words = captioner.config.vocabulary_size
+        starting[WORD_BIAS] = TensorSpec(torch.float32, (batch, words))
+        starting[WORD_GROUPS] = encoded[_GROUPS] = TensorSpec(torch.int32, (batch, words))
+        starting[EVERY_BEAM] = encoded[_EVERY_BEAM] = TensorSpec(torch.bool, (batch,))
+        carried[_BIAS] = TensorSpec(torch.float32, (batch, beam_size, words))
     # What belongs to the image comes first: the exporter takes the size of the batch from the first tensor that has it.
     stepping = {**encoded, "position": TensorSpec(torch.int64, ()), **carried}
     steps, slots = Size(STEPS), Size(STEPS, beam_size)
@@ -97,6 +111,7 @@ def trace_captioner(
         f"last_{PAST}": TensorSpec(torch.bool, (batch, beam_size, slots)),
         "last_scores": TensorSpec(torch.float32, (batch, beam_size)),
     }
+    captions = ["words", "log_probabilities", "attention", *(["scores"] if guided else [])]
     start = to_onnx(_Start(captioner, beam_size, found), starting, [*(f"first_{name}" for name in carried), *encoded])
     step = to_onnx(
         _Step(captioner, found, forbidden),
@@ -110,7 +125,7 @@ def trace_captioner(
     return TracedCaptioner(
         start=once,
         step=every_word,
-        finish=to_onnx(_Finish(beam_size), finishing, ["words", "log_probabilities", "attention"]),
+        finish=to_onnx(_Finish(beam_size, guided=guided), finishing, captions),
         beam_size=beam_size,
         inputs=tuple(starting),
         carried=tuple(carried),
@@ -140,10 +155,15 @@ class _Start(nn.Module):
         encoded = self.captioner.encode(visual)
         state = self.captioner.initial_state(encoded, self.beam_size)
         ended = self.ended.repeat(batch, 1)
+        kept = [*self.found.state.flatten(state).values(), *self.found.encoded.flatten(encoded).values()]
+        bias = []
+        if WORD_BIAS in inputs:
+            bias = [inputs[WORD_BIAS][:, None].repeat(1, self.beam_size, 1)]
+            kept += [inputs[WORD_GROUPS], inputs[EVERY_BEAM]]
+        states = len(self.found.state.names)
         return (
             self.words.repeat(batch, 1), self.scores.repeat(batch, 1), ended, ended[..., None][:, :, :0],
-            *(tensor.clone() for tensor in self.found.state.flatten(state).values()),
-            *(tensor.clone() for tensor in self.found.encoded.flatten(encoded).values()),
+            *(tensor.clone() for tensor in kept[:states]), *bias, *(tensor.clone() for tensor in kept[states:]),
         )  # fmt: skip
 
 
@@ -163,15 +183,21 @@ class _Step(nn.Module):
         encoded, state = self.found.encoded.unflatten(tensors), self.found.state.unflatten(tensors)
         logits, attention, state = self.captioner.decode(words[..., None], position, past, state, encoded)
         assert attention is not None
+        bias = tensors.get(_BIAS)
         words, parents, chosen, scores, ended = select_continuations(
-            logits.squeeze(2).float() + self.excluded, scores, ended
+            logits.squeeze(2).float() + self.excluded, scores, ended, bias
         )
-        going_on = torch.logical_not(ended[:, 0].all())
+        finished = ended[:, 0]
+        if bias is not None:
+            finished = finished & (ended.all(dim=1) | torch.logical_not(tensors[_EVERY_BEAM]))
+        going_on = torch.logical_not(finished.all())
         past = visible_slots(past, 1)
         carried = {
             name: _gathered(tensor, parents) if name in self.found.state.rows else tensor
             for name, tensor in self.found.state.flatten(state).items()
         }
+        if bias is not None:
+            carried[_BIAS] = next_bias(_gathered(bias, parents), tensors[_GROUPS], words)
         return (
             going_on, words, scores, ended, _gathered(past, parents), *carried.values(), chosen,
             attention.squeeze(2).float(),
@@ -183,8 +209,9 @@ class _Finish(nn.Module):
 
     own: Tensor
 
-    def __init__(self, beam_size: int) -> None:
+    def __init__(self, beam_size: int, *, guided: bool) -> None:
         super().__init__()
+        self.guided = guided
         self.register_buffer("own", torch.eye(beam_size, dtype=torch.bool)[None])
 
     def forward(
@@ -193,7 +220,8 @@ class _Finish(nn.Module):
         past = torch.cat([last_past, self.own.expand(last_scores.shape[0], -1, -1)], dim=2)
         found = backtrack(step_words, step_chosen, step_attention, past, last_scores)
         assert found.attention is not None
-        return found.words, found.log_probabilities, found.attention
+        scores = (found.log_probabilities.sum(dim=-1),) if self.guided else ()
+        return found.words, found.log_probabilities, found.attention, *scores
 
 
 def _gathered(rows: Tensor, parents: Tensor) -> Tensor:

@@ -10,7 +10,8 @@ import torch
 
 from export.vision import IMAGE_SIZE
 from smart_caption_ros.captioning import Bundle, Caption
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, EVERY_BEAM, VISION_GRAPH, WORD_BIAS, WORD_GROUPS
+from smart_caption_ros.captioning.guidance import WordBiases
 from smart_caption_ros.captioning.vision import grid_boxes
 from smart_caption_ros.engines import Engine
 from smart_caption_ros.engines.base import Graph
@@ -35,20 +36,25 @@ def synthetic_images(count: int, size: int, seed: int = 0) -> np.ndarray:
     return np.stack([cv2.resize(image, (size, size), interpolation=cv2.INTER_CUBIC) for image in coarse])
 
 
-def grid_inputs(names: Sequence[str], tokens: np.ndarray, grid: tuple[int, int]) -> dict[str, np.ndarray]:
-    """Make the inputs of a captioner graph for frames of the vision graph's size.
+def grid_inputs(names: Sequence[str], tokens: np.ndarray, grid: tuple[int, int], words: int) -> dict[str, np.ndarray]:
+    """Make the inputs of a captioner graph for frames of the vision graph's size and a search without a guide.
 
     Args:
         names: of the inputs.
         tokens: (B, N, token_width) float32, of the cells of the grid.
         grid: rows and columns.
+        words: size of the vocabulary.
     """
     batch = len(tokens)
+    biases = WordBiases.none(batch, words)
     inputs = {
         "tokens": tokens,
         "token_mask": np.ones(tokens.shape[:2], dtype=bool),
         "token_boxes": np.tile(grid_boxes(*grid), (batch, 1, 1)),
         "image_size": np.full((batch, 2), IMAGE_SIZE, np.float32),
+        WORD_BIAS: biases.bias,
+        WORD_GROUPS: biases.groups,
+        EVERY_BEAM: np.zeros(batch, bool),
     }
     return {name: inputs[name] for name in names}
 
@@ -95,8 +101,9 @@ def compare_forms(bundle: Bundle, engine: Engine, images_bgr: np.ndarray) -> Agr
     identical, largest = 0, 0.0
     for image in images_bgr:
         tokens = vision.run({"image_bgr": image[None]})["tokens"]
-        inputs = grid_inputs(bundle.captioner_inputs, tokens, bundle.grid)
-        expected, found = loop.run(inputs), static.run(inputs)
+        inputs = grid_inputs(bundle.captioner_inputs, tokens, bundle.grid, len(bundle.vocabulary))
+        expected = loop.run(inputs)
+        found = static.run({name: inputs[name] for name in static.input_names})
         steps = expected["words"].shape[2]
         words = found["words"][0, 0]
         if np.array_equal(words[:steps], expected["words"][0, 0]) and not words[steps:].any():

@@ -20,6 +20,8 @@ class Beam:
 
     words: list[int] = field(default_factory=list)
     log_probabilities: list[float] = field(default_factory=list)
+    guidance: float = 0.0
+    said_groups: frozenset[int] = frozenset()
 
     @property
     def score(self) -> float:
@@ -31,9 +33,17 @@ class Beam:
 
 
 def plain_beam_search(
-    model: Captioner, visual: Visual, beam_size: int, max_words: int, forbidden: tuple[int, ...] = FORBIDDEN
+    model: Captioner,
+    visual: Visual,
+    beam_size: int,
+    max_words: int,
+    forbidden: tuple[int, ...] = FORBIDDEN,
+    guide: dict[int, tuple[float, int]] | None = None,
 ) -> list[Beam]:
-    """Search for the beams of one image (B = 1), best first; every beam is finished."""
+    """Search for the beams of one image (B = 1), best first by score + guidance; every beam is finished.
+
+    ``guide`` has the bias and the group of words by their ids; the first word of a group counts.
+    """
     beams = [Beam()]
     for _ in range(max_words):
         continued = [beam for beam in beams if beam.ended]
@@ -44,9 +54,20 @@ def plain_beam_search(
             logits[list(forbidden)] = -torch.inf  # probabilities are normalised over the words that are allowed
             scores = logits.log_softmax(-1).tolist()
             continued += [
-                Beam([*beam.words, word], [*beam.log_probabilities, score])
+                _with_word(beam, word, score, (guide or {}).get(word))
                 for word, score in enumerate(scores)
                 if word not in forbidden
             ]
-        beams = sorted(continued, key=lambda beam: -beam.score)[:beam_size]
+        beams = sorted(continued, key=lambda beam: -beam.score - beam.guidance)[:beam_size]
     return beams
+
+
+def _with_word(beam: Beam, word: int, log_probability: float, guide: tuple[float, int] | None) -> Beam:
+    bias, group = guide or (0.0, 0)
+    counts = group not in beam.said_groups
+    return Beam(
+        [*beam.words, word],
+        [*beam.log_probabilities, log_probability],
+        beam.guidance + bias * counts,
+        beam.said_groups | ({group} if guide else set()),
+    )

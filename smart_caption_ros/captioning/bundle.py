@@ -29,10 +29,18 @@ CAPTIONER_GRAPHS: Mapping[GraphForm, str] = {"dynamic": CAPTIONER_GRAPH, "static
 """The captioner's file by the form of its graph."""
 VISION_LAYOUT = "vision"
 """Layout of a detector inside the vision graph, beside :data:`smart_caption_ros.detection.layouts.LAYOUT_NAMES`."""
-CAPTIONER_INPUTS = ("tokens", "token_mask", "token_boxes", "image_size")
+VISUAL_INPUTS = ("tokens", "token_mask", "token_boxes", "image_size")
 """Inputs that a captioner graph may have, for B frames of N visual tokens: (B, N, token width) float32; (B, N) bool,
 True where a token is real; (B, N, 4) float32 xyxy, fractions of the frame; (B, 2) float32, width and height of the
 frame in pixels."""
+WORD_BIAS, WORD_GROUPS, EVERY_BEAM = GUIDE_INPUTS = ("word_bias", "word_groups", "every_beam")
+"""Inputs of a captioner graph whose search can be guided: (B, V) float32, added to the log probabilities of words when
+the search chooses; (B, V) int32, group of each word, whose bias is 0 for a beam that has said a word of the group; (B,)
+bool, True where the search goes on until all beams have ended. Zeros and False have no effect."""
+CAPTIONER_INPUTS = (*VISUAL_INPUTS, *GUIDE_INPUTS)
+"""All inputs that a captioner graph may have."""
+LOOP_INPUTS = (EVERY_BEAM,)
+"""Inputs that the graph with fixed shapes lacks: its search always goes on to the longest caption."""
 
 
 def default_bundle_path() -> Path:
@@ -85,6 +93,11 @@ class Bundle:
     vocabulary: Vocabulary
     detector: DetectorFacts | None
     """None for a bundle without a detector."""
+
+    @property
+    def can_be_guided(self) -> bool:
+        """Whether the search takes :data:`GUIDE_INPUTS`."""
+        return WORD_BIAS in self.captioner_inputs
 
     @property
     def static_graph(self) -> Path | None:
@@ -166,10 +179,12 @@ def _read_vocabulary(path: Path) -> Vocabulary:
 
 def _read_captioner_inputs(read: "_Reader") -> tuple[str, ...]:
     if "captioner_inputs" not in read.manifest:  # the key is newer than the first bundles
-        return CAPTIONER_INPUTS[:2]
+        return VISUAL_INPUTS[:2]
     names = read.value(
         "captioner_inputs", list, f"a list with tokens and any others of {', '.join(CAPTIONER_INPUTS[1:])}",
-        lambda names: "tokens" in names and all(names.count(name) == 1 and name in CAPTIONER_INPUTS for name in names),
+        lambda names: "tokens" in names
+        and all(names.count(name) == 1 and name in CAPTIONER_INPUTS for name in names)
+        and len({*names} & {*GUIDE_INPUTS}) in (0, len(GUIDE_INPUTS)),
     )  # fmt: skip
     return tuple(names)
 

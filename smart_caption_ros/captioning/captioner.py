@@ -10,9 +10,21 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPHS, DETECTOR_GRAPH, VISION_GRAPH, VISION_LAYOUT, Bundle
+from smart_caption_ros.captioning.bundle import (
+    CAPTIONER_GRAPHS,
+    DETECTOR_GRAPH,
+    EVERY_BEAM,
+    LOOP_INPUTS,
+    STATIC_GRAPH,
+    VISION_GRAPH,
+    VISION_LAYOUT,
+    WORD_BIAS,
+    WORD_GROUPS,
+    Bundle,
+)
 from smart_caption_ros.captioning.errors import BundleError
-from smart_caption_ros.captioning.vision import Vision, grid_boxes
+from smart_caption_ros.captioning.guidance import Guide, GuideMode, WordBiases, rank_captions
+from smart_caption_ros.captioning.vision import Vision, VisionOutput, grid_boxes
 from smart_caption_ros.captioning.vision_detector import VisionDetector
 from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.detection.boxes import Box, DetectedObject
@@ -96,6 +108,7 @@ class Captioner:
         detector: Detector | None = None,
         detects: bool = True,
         minimum_score: float | None = None,
+        guide: Guide | None = None,
     ) -> None:
         """
         Args:
@@ -105,10 +118,13 @@ class Captioner:
             detector: detects objects; None takes the detector of the bundle, if there is one.
             detects: False switches object detection off.
             minimum_score: lowest score of an object of the bundle's detector; None takes that of the manifest.
+            guide: lets detected objects guide the search for words, such as
+                :class:`smart_caption_ros.grounding.ObjectsGuide`; None leaves it to the captioner.
 
         Raises:
             EngineError: a graph cannot be loaded, or the bundle has no form that the engine can run.
-            BundleError: the inputs or outputs of a graph differ from those of the manifest.
+            BundleError: the inputs or outputs of a graph differ from those of the manifest, or the bundle has no inputs
+                for ``guide``.
             DetectorError: the layout of the bundle's detector is unknown.
         """
         self.bundle = bundle
@@ -122,7 +138,9 @@ class Captioner:
         """Engine and mode of each graph; from :meth:`from_bundle` also the reason of the choice."""
         self.engine_fallbacks: tuple[str, ...] = ()
         """From :meth:`from_bundle` with ``auto``: faster engines that could not load the graphs, with the reasons."""
-        _check_graph(bundle, bundle.path / self.graph, self._graph)
+        _check_graph(bundle, self.graph, self._graph)
+        self._guide: Guide | None = None
+        self.guide = guide
         self.detector: Detector | VisionDetector | None = detector
         """Detects the objects; None where detection is off or the bundle has no detector."""
         if detector is None and detects:
@@ -139,6 +157,7 @@ class Captioner:
         *,
         spinning: bool = True,
         is_cancelled: Callable[[], bool] = lambda: False,
+        guide: Guide | None = None,
     ) -> "Captioner":
         """Load a bundle and an engine to run it.
 
@@ -154,9 +173,10 @@ class Captioner:
             spinning: whether threads of ONNX Runtime without work poll for it during a run, which is faster and takes
                 CPU time from other processes.
             is_cancelled: called before and during the build of a TensorRT engine, on any thread; True ends the build.
+            guide: lets detected objects guide the search for words; None leaves it to the captioner.
 
         Raises:
-            BundleError: the bundle is missing or wrong.
+            BundleError: the bundle is missing or wrong, or has no inputs for ``guide``.
             DetectorError: the detector is missing, or its layout is unknown.
             EngineError: the engine is unknown or does not work on this machine.
             BuildCancelledError: the build of an engine was cancelled.
@@ -165,9 +185,9 @@ class Captioner:
 
         def load(created: Engine) -> "Captioner":
             if detector is None or os.fspath(detector) == NO_DETECTOR:
-                return cls(bundle, created, detects=detector is None, minimum_score=minimum_score)
+                return cls(bundle, created, detects=detector is None, minimum_score=minimum_score, guide=guide)
             score = MINIMUM_SCORE if minimum_score is None else minimum_score
-            return cls(bundle, created, detector=Detector(Path(detector), created, minimum_score=score))
+            return cls(bundle, created, detector=Detector(Path(detector), created, minimum_score=score), guide=guide)
 
         if threads is not None:
             cv2.setNumThreads(threads)
@@ -176,11 +196,35 @@ class Captioner:
         captioner.engine_fallbacks = choice.fallbacks
         return captioner
 
-    def caption(self, image_bgr: np.ndarray) -> Caption:
+    @property
+    def guide(self) -> Guide | None:
+        """Lets detected objects guide the search for words; None where it is off.
+
+        Raises:
+            BundleError: on setting; the bundle has no inputs for a guide.
+        """
+        return self._guide
+
+    @guide.setter
+    def guide(self, guide: Guide | None) -> None:
+        if guide is None or guide.mode is GuideMode.OFF:
+            self._guide = None
+            return
+        if not self.bundle.can_be_guided:
+            raise BundleError(
+                f"{self.bundle.path}: objects cannot guide this bundle, whose captioner has no input {WORD_BIAS}; set "
+                "objects_guide to off, or export the bundle again"
+            )
+        guide.word_biases((), self.bundle.vocabulary)  # looks up the words, which is slow the first time
+        self._guide = guide
+
+    def caption(self, image_bgr: np.ndarray, objects: Sequence[DetectedObject] | None = None) -> Caption:
         """Caption a frame.
 
         Args:
             image_bgr: (H, W, 3) uint8, of any size.
+            objects: for the guide, in place of those that the captioner's own detector finds; they do not become
+                :attr:`Caption.objects`.
 
         Raises:
             ValueError: ``image_bgr`` has another type, dtype or shape.
@@ -192,13 +236,10 @@ class Captioner:
         preprocessed = self._vision.preprocess(image_bgr)
         preprocessing_ended = time.perf_counter()
         output = self._vision.run(preprocessed)
-        objects: tuple[DetectedObject, ...] = ()
-        if isinstance(self.detector, VisionDetector):
-            objects = self.detector.objects(output, width, height)
-        elif self.detector is not None:
-            objects = self.detector.detect(image_bgr)
+        detected = self._detect(image_bgr, output)
         vision_ended = time.perf_counter()
-        found = self.decode(output.tokens, image_size=_sizes([image_bgr]))
+        biases = self._word_biases(detected if objects is None else objects)
+        found = self.decode(output.tokens, image_size=_sizes([image_bgr]), biases=biases)
         ended = time.perf_counter()
         words, log_probabilities = found["words"][0], found["log_probabilities"][0]
         boxes = self._vision.boxes(width, height)[found["attention"][0, 0].argmax(axis=-1)]
@@ -228,7 +269,7 @@ class Captioner:
             image_size=(width, height),
             model=self.model,
             engine=self.engine,
-            objects=objects,
+            objects=detected,
         )
 
     def visual_tokens(self, image_bgr: np.ndarray) -> np.ndarray:
@@ -237,7 +278,11 @@ class Captioner:
         return self._vision.tokens(self._vision.preprocess(image_bgr))
 
     def decode(
-        self, tokens: np.ndarray, token_mask: np.ndarray | None = None, image_size: np.ndarray | None = None
+        self,
+        tokens: np.ndarray,
+        token_mask: np.ndarray | None = None,
+        image_size: np.ndarray | None = None,
+        biases: WordBiases | None = None,
     ) -> dict[str, np.ndarray]:
         """Run the captioner graph: beam search over visual tokens.
 
@@ -246,6 +291,7 @@ class Captioner:
             token_mask: (B, N) bool, True where a token is real; None when all are.
             image_size: (B, 2) float32, width and height of the frames in pixels; None takes the size of the vision
                 graph's input. Read only by graphs that have this input.
+            biases: of the words, used as the guide's mode says; None for none.
 
         Returns:
             ``words`` (B, k, T) int64, ``log_probabilities`` (B, k, T), ``scores`` (B, k) and ``attention``
@@ -255,7 +301,10 @@ class Captioner:
             EngineError: the engine failed.
         """
         batch, inputs = len(tokens), {"tokens": tokens}
-        for name in self.bundle.captioner_inputs:
+        mode = GuideMode.OFF if self._guide is None or biases is None else self._guide.mode
+        none = WordBiases.none(batch, len(self.bundle.vocabulary)) if self.bundle.can_be_guided else None
+        in_search = biases if mode.biases_words else none
+        for name in self._graph.input_names:
             if name == "token_mask":
                 inputs[name] = np.ones(tokens.shape[:2], dtype=bool) if token_mask is None else token_mask
             elif name == "token_boxes":
@@ -264,7 +313,14 @@ class Captioner:
                 size = self.bundle.preprocessing
                 default = np.tile(np.array([size.width, size.height], np.float32), (batch, 1))
                 inputs[name] = default if image_size is None else image_size
-        return run_batch(self._graph, inputs)
+            elif name == WORD_BIAS and in_search is not None:
+                inputs[name] = in_search.bias
+            elif name == WORD_GROUPS and in_search is not None:
+                inputs[name] = in_search.groups
+            elif name == EVERY_BEAM:
+                inputs[name] = np.full(batch, mode.ranks_captions)
+        found = run_batch(self._graph, inputs)
+        return rank_captions(found, biases) if biases is not None and mode.ranks_captions else found
 
     def caption_batch(self, images_bgr: Sequence[np.ndarray]) -> list[str]:
         """Caption several frames at once, for evaluation; the sentences are those of :meth:`caption`.
@@ -279,12 +335,27 @@ class Captioner:
         for image_bgr in images_bgr:
             check_image(image_bgr)
         preprocessed = np.concatenate([self._vision.preprocess(image_bgr) for image_bgr in images_bgr])
-        found = self.decode(self._vision.tokens(preprocessed), image_size=_sizes(images_bgr))
+        output = self._vision.run(preprocessed)
+        biases = None
+        if self._guide is not None:
+            detected = [self._detect(image, output.frame(place)) for place, image in enumerate(images_bgr)]
+            biases = WordBiases.join([self._guide.word_biases(each, self.bundle.vocabulary) for each in detected])
+        found = self.decode(output.tokens, image_size=_sizes(images_bgr), biases=biases)
         return [join_words(self._text_tokens(words)) for words in found["words"][:, 0]]
 
     def warm_up(self) -> None:
         """Caption a grey frame, because the first run of a graph is slow."""
         self.caption(np.full((self.bundle.preprocessing.height, self.bundle.preprocessing.width, 3), 127, np.uint8))
+
+    def _detect(self, image_bgr: np.ndarray, output: VisionOutput) -> tuple[DetectedObject, ...]:
+        """Detect the objects of a frame, whose output of the vision graph is given."""
+        if isinstance(self.detector, VisionDetector):
+            height, width = image_bgr.shape[:2]
+            return self.detector.objects(output, width, height)
+        return () if self.detector is None else self.detector.detect(image_bgr)
+
+    def _word_biases(self, objects: Sequence[DetectedObject]) -> WordBiases | None:
+        return None if self._guide is None else self._guide.word_biases(objects, self.bundle.vocabulary)
 
     def _text_tokens(self, ids: np.ndarray) -> list[str]:
         return self.bundle.vocabulary.decode(ids.tolist())
@@ -300,12 +371,14 @@ def _sizes(images_bgr: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([image_bgr.shape[1::-1] for image_bgr in images_bgr], np.float32)
 
 
-def _check_graph(bundle: Bundle, path: Path, graph: Graph) -> None:
+def _check_graph(bundle: Bundle, name: str, graph: Graph) -> None:
     """Raise BundleError unless the captioner graph has the inputs of the manifest and the outputs of beam search."""
-    inputs, outputs = bundle.captioner_inputs, ("words", "log_probabilities", "scores", "attention")
+    lacking = LOOP_INPUTS if name == STATIC_GRAPH else ()
+    inputs = tuple(each for each in bundle.captioner_inputs if each not in lacking)
+    outputs = ("words", "log_probabilities", "scores", "attention")
     if set(graph.input_names) != set(inputs) or not set(outputs) <= set(graph.output_names):
         raise BundleError(
-            f"{path} maps {', '.join(graph.input_names)} to {', '.join(graph.output_names)} instead of "
+            f"{bundle.path / name} maps {', '.join(graph.input_names)} to {', '.join(graph.output_names)} instead of "
             f"{', '.join(inputs)} to {', '.join(outputs)}; export the bundle again"
         )
 

@@ -21,6 +21,11 @@ class VisionOutput:
     class_scores: np.ndarray | None = None
     """(B, A, classes) float32, from 0 to 1; None where the graph has no detector."""
 
+    def frame(self, place: int) -> "VisionOutput":
+        """Return the output for one of the frames, B = 1."""
+        arrays = (self.tokens, self.boxes, self.class_scores)
+        return VisionOutput(*(None if array is None else array[place : place + 1] for array in arrays))  # type: ignore[arg-type]
+
 
 def grid_boxes(rows: int, columns: int) -> np.ndarray:
     """Compute the boxes of grid cells, row by row: (rows * columns, 4) float32 xyxy, fractions of the frame."""

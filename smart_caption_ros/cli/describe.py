@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.options import Argument, EngineOption, Option
+from smart_caption_ros.cli.options import Argument, EngineOption, GuideOption, GuideStrengthOption, Option
 from smart_caption_ros.cli.terminal import (
     FAILED,
     check_engine,
     check_folder_of,
+    check_guide,
     console,
     errors_in_a_sentence,
     log_to_terminal,
@@ -48,6 +49,8 @@ class DescribeOptions:
         Path | None,
         Option(help="ONNX detector to use instead of the bundle's own, or none; objects, nouns and coverage need one."),
     ] = None
+    objects_guide: GuideOption = "off"
+    guide_strength: GuideStrengthOption = None
     topic: Annotated[str | None, Option(help="Image topic of a bag that has several.")] = None
     every: Annotated[int, Option(min=1, help="Caption every Nth frame of each source.")] = 1
     output: Annotated[Path | None, Option(help="Folder for the frames with their captions drawn, as PNG files.")] = None
@@ -76,6 +79,7 @@ def describe(
         from smart_caption_ros.sources import FrameSource, describing
 
         check_engine(options.engine)
+        check_guide(options.objects_guide)
         _check_sheet(options.sheet)
         log_to_terminal()
         sources = describing.open_all(paths, options.topic)
@@ -83,6 +87,8 @@ def describe(
         pictures = _Pictures(options)
         captioner = _load_captioner(options) if readable else None
         coverage = _load_coverage(captioner.detector.class_names) if captioner and captioner.detector else None
+        if captioner is not None:
+            _guide(captioner, options)
         described = describing.describe(captioner, sources, options.every, coverage)
         complete = True
         for frame in _with_progress(described, describing.count_frames(sources, options.every)):
@@ -158,6 +164,16 @@ def _load_captioner(options: DescribeOptions) -> Captioner:
 
     with status("loading the model"):
         return Captioner.from_bundle(options.bundle, engine=options.engine, detector=options.detector)
+
+
+def _guide(captioner: Captioner, options: DescribeOptions) -> None:
+    """Let objects guide the words, where the options say so."""
+    from smart_caption_ros.grounding import ObjectsGuide
+    from smart_caption_ros.grounding.objects_guide import STRENGTH
+
+    if options.objects_guide != "off":
+        strength = STRENGTH if options.guide_strength is None else options.guide_strength
+        captioner.guide = ObjectsGuide(options.objects_guide, strength)
 
 
 def _load_coverage(class_names: Sequence[str]) -> NounCoverage:

@@ -58,6 +58,13 @@ BundleArgument = Annotated[
     Path | None, Argument(metavar="PATH", help="Folder of the bundle; the default bundle if omitted.")
 ]
 EngineOption = Annotated[str, Option(help="Engine that runs the model; `doctor` lists the engines.")]
+GuideOption = Annotated[
+    str, Option(help="How detected objects guide the words: off, rank (captions), bias (words) or both.")
+]
+GuideStrengthOption = Annotated[
+    float | None,
+    Option(min=0, help="Bias of the words of an object with score 1, natural logarithm; 4 if omitted."),
+]
 ThreadsOption = Annotated[int | None, Option(min=1, help="Number of CPU threads; the engine's choice by default.")]
 PipelineOption = Annotated[
     str | None, Option(help="Name or folder of a spaCy pipeline; the one in the package by default.")

@@ -70,6 +70,18 @@ def check_engine(name: str) -> None:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(ENGINE_NAMES)}.", param_hint="--engine")
 
 
+def check_guide(mode: str) -> None:
+    """Check the mode of the guide.
+
+    Raises:
+        typer.BadParameter: there is no such mode.
+    """
+    from smart_caption_ros.captioning import GuideMode
+
+    if mode not in (modes := [each.value for each in GuideMode]):
+        raise typer.BadParameter(f"{mode!r} is not one of {', '.join(modes)}.", param_hint="--objects-guide")
+
+
 def check_folder_of(path: Path | None, option: str | None = None) -> None:
     """Check that a file can be written where an option says.
 

@@ -8,6 +8,7 @@ from smart_caption_ros.grounding.class_words import ClassWords
 from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.noun_coverage import NounCoverage
 from smart_caption_ros.grounding.nouns import Noun
+from smart_caption_ros.grounding.objects_guide import ObjectsGuide
 from smart_caption_ros.grounding.word_vectors import WordVectors
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "Match",
     "Noun",
     "NounCoverage",
+    "ObjectsGuide",
     "WordVectors",
 ]

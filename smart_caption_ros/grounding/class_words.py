@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -68,6 +69,15 @@ class ClassWords:
             for word in words.split():
                 meant.setdefault(word, set()).update({name} - {_OTHER})
         return cls({word: frozenset(names) for word, names in meant.items()}, frozenset(classes), frozenset(never))
+
+    def classes_named_by(self, word: str, class_names: Iterable[str]) -> set[str]:
+        """Return those of some classes that a word names by this table or by their own name.
+
+        Args:
+            word: in the singular, lower case.
+            class_names: normalised.
+        """
+        return {name for name in class_names if self.verdict(word, name)}
 
     def verdict(self, word: str, class_name: str) -> bool | None:
         """Return whether a word names a class; None if the table does not decide.

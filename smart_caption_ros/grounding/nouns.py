@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +126,18 @@ class NounFinder:
                 found.append(_noun(caption, tokens[i], tokens[i], normalise(keys[i])))
             i += length or 1
         return tuple(found)
+
+    def singulars(self, words: Sequence[str]) -> list[str]:
+        """Return the singular of each word, lower case, as :attr:`Noun.lemma` of a noun."""
+        from spacy.tokens import Doc
+
+        doc = Doc(self._nlp.vocab, words=list(words))
+        for token in doc:
+            token.pos_ = "NOUN"
+        for name, component in self._nlp.pipeline:
+            if name != "tagger":
+                doc = component(doc)
+        return [normalise(token.lemma_ or token.text) for token in doc]
 
     def _compound_at(self, keys: list[str], i: int) -> tuple[int, str]:
         for length in range(min(self._longest, len(keys) - i), 1, -1):

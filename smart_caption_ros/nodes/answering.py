@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -106,6 +106,7 @@ def caption_image(
     *,
     age_s: float | None,
     reference: NDArray[np.float32] | None = None,
+    guiding_objects: Callable[[Header], Sequence[captioning.DetectedObject] | None] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> CaptionedImage:
     """Decode and caption one image message; never raises.
@@ -116,6 +117,8 @@ def caption_image(
         settings: the parameters.
         age_s: age of the image now; None for an image without a stamp, or where the clock has not started.
         reference: thumbnail of the last image captioned, for `min_change`; None captions this image in any case.
+        guiding_objects: returns the objects that guide the words, by the header of the image, or None for those of the
+            captioner's own detector; None where objects do not guide them.
         clock: monotonic clock in seconds.
     """
     started_s = clock()
@@ -136,7 +139,10 @@ def caption_image(
             if reference is not None and change_between(reference, seen) < settings.min_change:
                 return replace(without_caption, unchanged=True)
         decoding_s = clock() - started_s
-        caption = captioner.caption(image_bgr)
+        if guiding_objects is None:
+            caption = captioner.caption(image_bgr)
+        else:
+            caption = captioner.caption(image_bgr, guiding_objects(image.header))
     except ImageMessageError as error:
         return replace(without_caption, reason=str(error))
     except Exception as error:  # an engine may raise anything, and one image must not end the node

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from smart_caption_ros.captioning import GuideMode
 from smart_caption_ros.engines import ENGINE_NAMES
+from smart_caption_ros.grounding.objects_guide import STRENGTH
 from smart_caption_ros.imaging.encoded_images import HIGHEST_MAX_PIXELS, MAX_PIXELS
 from smart_caption_ros.nodes.detection_input import AUTO, DETECTION_TYPES
 from smart_caption_ros.nodes.image_selection import Trigger
@@ -91,6 +93,22 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         Changes.WHILE_UNCONFIGURED,
         minimum=-1.0,
         maximum=1.0,
+    ),
+    ParameterSpec(
+        "objects_guide",
+        GuideMode.OFF.value,
+        "How the objects guide the words of a caption: rank (captions that name them come first), bias (their words "
+        "are preferred), both, or off. The bundle must have the inputs for it.",
+        Changes.WHILE_UNCONFIGURED,
+        choices=tuple(mode.value for mode in GuideMode),
+    ),
+    ParameterSpec(
+        "guide_strength",
+        STRENGTH,
+        "Bias of the words of an object with score 1, for objects_guide [natural logarithm].",
+        Changes.WHILE_UNCONFIGURED,
+        minimum=0.0,
+        maximum=100.0,
     ),
     ParameterSpec(
         "detection_type",

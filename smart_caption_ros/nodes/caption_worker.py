@@ -247,7 +247,7 @@ class CaptionWorker:
         settings = replace(
             self._settings(camera, any_age=False), min_change=values["change_threshold"] if on_change else None
         )
-        captioned = self._caption(image.message, settings, camera.reference)
+        captioned = self._caption(camera, image.message, settings, camera.reference)
         if captioned.unchanged:
             camera.unreported_drops = dropped
             camera.statistics.count_unchanged()
@@ -268,7 +268,7 @@ class CaptionWorker:
 
     def _describe_image(self, camera: CameraStream, image: ImageMessage, settings: AnswerSettings) -> Future[Caption]:
         """Caption the image of a service call."""
-        captioned = self._caption(image, settings)
+        captioned = self._caption(camera, image, settings)
         return self._complete(camera, replace(captioned, image_bgr=None), settings)
 
     def _queue(self, camera: CameraStream) -> None:
@@ -302,13 +302,24 @@ class CaptionWorker:
         )
 
     def _caption(
-        self, image: ImageMessage, settings: AnswerSettings, reference: NDArray[np.float32] | None = None
+        self,
+        camera: CameraStream,
+        image: ImageMessage,
+        settings: AnswerSettings,
+        reference: NDArray[np.float32] | None = None,
     ) -> CaptionedImage:
         """Run the engine on an image; see :func:`caption_image`."""
-        captioner = self._model.captioner if self._model is not None else None
+        model = self._model
         self._work_started_s = time.monotonic()
         try:
-            return caption_image(captioner, image, settings, age_s=self._age_s(image.header), reference=reference)
+            return caption_image(
+                model.captioner if model is not None else None,
+                image,
+                settings,
+                age_s=self._age_s(image.header),
+                reference=reference,
+                guiding_objects=self._collector(camera).objects_of_topic if model is not None and model.guided else None,
+            )
         finally:
             self._work_started_s = None
 
@@ -320,19 +331,21 @@ class CaptionWorker:
         publish: Callable[[ImageAnswer], None] | None = None,
     ) -> Future[Caption]:
         """Submit a captioned image to the stage that completes its answer."""
+        collector, expected = self._collector(camera), camera.detection_input.has_publisher
+        unfinished = UnfinishedAnswer(captioned, settings, collector, expected, time.monotonic())
+        return camera.stage.submit(unfinished, publish)
+
+    def _collector(self, camera: CameraStream) -> EvidenceCollector:
         values, model = self._parameters.values, self._model
-        detections_expected = camera.detection_input.has_publisher
-        collector = EvidenceCollector(
+        return EvidenceCollector(
             has_detector=model is not None and model.captioner.detector is not None,
             uses_topic=uses_topic(values),
             detections=camera.detections,
             coverage=model.coverage if model is not None else None,
             slop_s=values["detection_slop_s"],
-            wait_s=values["detection_wait_s"] if detections_expected else 0.0,
+            wait_s=values["detection_wait_s"] if camera.detection_input.has_publisher else 0.0,
             coverage_lock=model.coverage_lock if model is not None else threading.Lock(),
         )
-        unfinished = UnfinishedAnswer(captioned, settings, collector, detections_expected, time.monotonic())
-        return camera.stage.submit(unfinished, publish)
 
     def _age_s(self, header: Header) -> float | None:
         """Return the age of the image with this header, negative for a stamp in the future; None where it is unknown.

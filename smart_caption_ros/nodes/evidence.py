@@ -85,6 +85,17 @@ class EvidenceCollector:
         except Exception as error:  # the caption is published without its coverage
             return replace(evidence, coverage_error=f"coverage failed: {type(error).__name__}: {error}")
 
+    def objects_of_topic(self, header: Header) -> tuple[DetectedObject, ...] | None:
+        """Return the objects on the detections topic of the image with this header; None where it has none.
+
+        Waits for them as :meth:`collect` does.
+        """
+        stamp = stamp_ns(header)
+        if not self.uses_topic or not stamp:
+            return None
+        found = self.detections.nearest(stamp, header.frame_id, wait_s=self.wait_s)
+        return None if found is None or abs(found.stamp_ns - stamp) / 1e9 > self.slop_s else found.objects
+
     def _with_objects(self, caption: Caption, header: Header) -> Evidence:
         detected = Evidence(caption, ObjectOrigin.DETECTOR)
         if not self.uses_topic:

@@ -32,7 +32,7 @@ WORDS = (*SPECIAL, *(f"w{index}" for index in range(4, 60)))
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
-        for name, options in (("tiny", []), ("detecting", ["--no-static"])):
+        for name, options in (("tiny", ["--no-guide"]), ("detecting", ["--no-static"])):
             work = Path(temporary) / name
             lender = write_lender(work / "lender", detects=name == "detecting")
             save_checkpoint(work / "best.safetensors", lender)

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from smart_caption_ros.captioning import Bundle, BundleError, Captioner
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, CAPTIONER_INPUTS, STATIC_GRAPH
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH, VISUAL_INPUTS
 from smart_caption_ros.files import sha256_of
 
 SHAPES: dict[str, tuple[int, list[int | str]]] = {
@@ -86,7 +86,7 @@ def load(bundle: Path) -> Captioner:
 
 @pytest.mark.parametrize("width", [640, 37])
 def test_boxes_of_the_grid_and_the_size_of_the_frame_reach_the_graph(bundle_copy: Path, width: int) -> None:
-    captioner = load(replace_captioner(bundle_copy, list(CAPTIONER_INPUTS), *CAPTIONER_INPUTS))
+    captioner = load(replace_captioner(bundle_copy, list(VISUAL_INPUTS), *VISUAL_INPUTS))
     frame = np.zeros((480, width, 3), np.uint8)
     caption = captioner.caption(frame)
     assert [word.log_probability for word in caption.words] == [width, 480]
@@ -121,8 +121,8 @@ def test_inputs_are_tokens_and_token_mask_where_the_manifest_names_none(bundle_c
 @pytest.mark.parametrize(
     ("named", "had"),
     [
-        (None, CAPTIONER_INPUTS),
-        (list(CAPTIONER_INPUTS), ("tokens", "token_mask")),
+        (None, VISUAL_INPUTS),
+        (list(VISUAL_INPUTS), ("tokens", "token_mask")),
         (["tokens", "token_boxes"], ("tokens", "image_size")),
     ],
 )

@@ -5,6 +5,7 @@ import onnx
 import onnxruntime
 import torch
 
+from smart_caption_ros.captioning.guidance import WordBiases
 from tests.plain_beam_search import plain_beam_search
 from training.models.captioner import Captioner, Visual
 
@@ -18,7 +19,38 @@ def session_of(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def run(session: onnxruntime.InferenceSession, visual: Visual) -> dict[str, np.ndarray]:
+Guides = list[dict[int, tuple[float, int]]]
+"""Bias and group of words by their ids, for each image."""
+
+
+def random_guides(batch: int, words: int, seed: int) -> Guides:
+    """Biases of twelve words in four groups, for each image; some are negative."""
+    random = np.random.default_rng(seed)
+    return [
+        {
+            int(word): (float(random.normal(1, 3)), int(random.integers(1, 5)))
+            for word in random.choice(np.arange(4, words), 12, replace=False)
+        }
+        for _ in range(batch)
+    ]
+
+
+def word_biases(guides: Guides, words: int) -> WordBiases:
+    """Guides as the arrays that a graph takes."""
+    biases = WordBiases.none(len(guides), words)
+    for image, guide in enumerate(guides):
+        for word, (bias, group) in guide.items():
+            biases.bias[image, word], biases.groups[image, word] = bias, group
+    return biases
+
+
+def run(
+    session: onnxruntime.InferenceSession,
+    visual: Visual,
+    biases: WordBiases | None = None,
+    *,
+    every_beam: bool = False,
+) -> dict[str, np.ndarray]:
     """Run a captioner graph on the inputs that it takes."""
     tokens = visual.tokens
     given = {
@@ -27,7 +59,10 @@ def run(session: onnxruntime.InferenceSession, visual: Visual) -> dict[str, np.n
         "token_boxes": visual.boxes_xyxy,
         "image_size": visual.image_size,
     }
-    inputs = {value.name: given[value.name].numpy() for value in session.get_inputs()}
+    inputs = {value.name: given[value.name].numpy() for value in session.get_inputs() if value.name in given}
+    if biases is not None:
+        guide = {"word_bias": biases.bias, "word_groups": biases.groups, "every_beam": np.full(len(tokens), every_beam)}
+        inputs |= {value.name: guide[value.name] for value in session.get_inputs() if value.name in guide}
     return dict(zip((output.name for output in session.get_outputs()), session.run(None, inputs), strict=True))
 
 
@@ -40,14 +75,16 @@ def ragged(batch: int, seed: int, length: int = 9) -> Visual:
 
 
 def assert_equal_to_plain_search(
-    captioner: Captioner, found: dict[str, np.ndarray], visual: Visual, beams: int
+    captioner: Captioner, found: dict[str, np.ndarray], visual: Visual, beams: int, guides: Guides | None = None
 ) -> list[list[int]]:
     """Compare the ``beams`` best of each image with a plain torch beam search; return the lengths of all beams."""
     batch, beam_size, _ = found["words"].shape
     lengths = []
     for image in range(batch):
         one = Visual(*(None if field is None else field[image : image + 1] for field in visual))
-        expected = plain_beam_search(captioner, one, beam_size, MAX_WORDS)
+        expected = plain_beam_search(
+            captioner, one, beam_size, MAX_WORDS, guide=None if guides is None else guides[image]
+        )
         for place in range(beams):
             words, log_probabilities = expected[place].words, expected[place].log_probabilities
             assert found["words"][image, place, : len(words)].tolist() == words

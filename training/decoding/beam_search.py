@@ -36,7 +36,8 @@ class SearchSettings:
     """Ids that are never chosen; the probabilities are normalised over the others."""
     stop: Literal["best", "all", "never"] = "best"
     """``best``: when every image's best beam has ended. The best caption is final, because scores only fall; other
-    beams may be unfinished. ``all``: when every beam has ended; results are padded to ``max_words``. ``never``: after
+    beams may be unfinished. (With a :class:`WordGuide` a beam that has not ended may still gain, so that the search is
+    exact with ``all`` alone.) ``all``: when every beam has ended; results are padded to ``max_words``. ``never``: after
     ``max_words``; the search then never waits for the device, so that a CUDA graph can capture it."""
     attention: bool = True
     """Whether the attention weights are returned."""
@@ -47,8 +48,23 @@ class SearchSettings:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
 
 
+class WordGuide(NamedTuple):
+    """What is known of the objects in each image, for the choice of words.
+
+    The search ranks beams by log probability + guidance. The guidance of a caption is the sum, over the groups of words
+    that it has said, of the bias of the first word that it said of the group. The probabilities of words, and the
+    scores of captions, remain those of the model.
+    """
+
+    bias: Tensor
+    """(B, V) float32, natural logarithm, added to the log probability of a word when the search chooses."""
+    groups: Tensor
+    """(B, V) int32, group of each word, from 1; 0 for words without bias. Once a beam has said a word of a group, the
+    bias of all words of the group is 0 for it."""
+
+
 class Hypotheses(NamedTuple):
-    """The k best captions of each image, best first."""
+    """The k best captions of each image, best first; with a :class:`WordGuide` in the order of score + guidance."""
 
     words: Tensor
     """(B, k, T) int64, padding after the end token."""
@@ -71,12 +87,12 @@ class Continuations(NamedTuple):
     log_probabilities: Tensor
     """float32, natural logarithms of the words' probabilities; 0 where the beam had ended."""
     scores: Tensor
-    """float32, sums of the log probabilities so far."""
+    """float32, sums of the log probabilities so far, and of the biases of the words."""
     ended: Tensor
     """bool, True where the beam has its end token."""
 
 
-def select_continuations(logits: Tensor, scores: Tensor, ended: Tensor) -> Continuations:
+def select_continuations(logits: Tensor, scores: Tensor, ended: Tensor, bias: Tensor | None = None) -> Continuations:
     """Select the k best of all k * V continuations of each image.
 
     A beam that has ended has one continuation: padding, with log probability 0.
@@ -85,22 +101,38 @@ def select_continuations(logits: Tensor, scores: Tensor, ended: Tensor) -> Conti
         logits: (B, k, V) float32, next-word logits of every beam.
         scores: (B, k) float32, scores of the beams, best first.
         ended: (B, k) bool, True where the beam has its end token.
+        bias: (B, k, V) float32, added to the log probabilities in the choice alone; None for none.
     """
     beam_size = logits.shape[1]
     # The k best of an image are among the k best of each beam, which avoids a sort over k * V.
-    best, words = logits.topk(beam_size, dim=-1)
-    largest = best[..., :1]
-    log_probabilities = best - largest - (logits - largest).exp().sum(dim=-1, keepdim=True).log()
+    best, words = (logits if bias is None else logits + bias).topk(beam_size, dim=-1)
+    own = best if bias is None else logits.gather(-1, words)
+    largest = best[..., :1] if bias is None else logits.amax(dim=-1, keepdim=True)
+    log_probabilities = own - largest - (logits - largest).exp().sum(dim=-1, keepdim=True).log()
     first = torch.arange(beam_size, device=logits.device) == 0
     padding = torch.where(first, 0.0, EXCLUDED).to(logits.dtype)
+    gains = log_probabilities if bias is None else log_probabilities + bias.gather(-1, words)
+    gains = torch.where(ended[..., None], padding, gains)
     log_probabilities = torch.where(ended[..., None], padding, log_probabilities)
     words = torch.where(ended[..., None], Vocabulary.padding_id, words)
-    totals, choice = (scores[..., None] + log_probabilities).flatten(1).topk(beam_size, dim=-1)
+    totals, choice = (scores[..., None] + gains).flatten(1).topk(beam_size, dim=-1)
     # A table, because the division of indices becomes four floating-point operators in a graph.
     parents = torch.arange(beam_size, device=logits.device).repeat_interleave(beam_size)[choice]
     words = words.flatten(1).gather(1, choice)
     chosen = log_probabilities.flatten(1).gather(1, choice)
     return Continuations(words, parents, chosen, totals, ended.gather(1, parents) | (words == Vocabulary.end_id))
+
+
+def next_bias(bias: Tensor, groups: Tensor, words: Tensor) -> Tensor:
+    """Return the bias after a word: 0 for the words of its group.
+
+    Args:
+        bias: (B, k, V) float32, of the beams that were continued.
+        groups: (B, V) int32, as in :class:`WordGuide`.
+        words: (B, k) int64, the words that continued them.
+    """
+    said = groups.gather(1, words)
+    return torch.where(groups[:, None] == said[..., None], 0.0, bias)
 
 
 def excluded_words(
@@ -113,7 +145,9 @@ def excluded_words(
     return addend
 
 
-def beam_search(captioner: Captioner, visual: Visual, settings: SearchSettings) -> Hypotheses:
+def beam_search(
+    captioner: Captioner, visual: Visual, settings: SearchSettings, guide: WordGuide | None = None
+) -> Hypotheses:
     """Search for the best captions of B images; the gradient passes through the log probabilities.
 
     Returns:
@@ -122,10 +156,16 @@ def beam_search(captioner: Captioner, visual: Visual, settings: SearchSettings) 
     Raises:
         ValueError: the captioner cannot decode that many words.
     """
-    return search_captions(captioner, captioner.encode(visual), visual, settings)
+    return search_captions(captioner, captioner.encode(visual), visual, settings, guide)
 
 
-def search_captions(captioner: Captioner, encoded: Encoded, visual: Visual, settings: SearchSettings) -> Hypotheses:
+def search_captions(
+    captioner: Captioner,
+    encoded: Encoded,
+    visual: Visual,
+    settings: SearchSettings,
+    guide: WordGuide | None = None,
+) -> Hypotheses:
     """Search for the best captions of images that are already encoded, as :func:`beam_search` does.
 
     Images leave the batch when their search has ended, so that the last words are decoded for few of them.
@@ -135,12 +175,13 @@ def search_captions(captioner: Captioner, encoded: Encoded, visual: Visual, sett
         encoded: by :meth:`Captioner.encode`.
         visual: the images.
         settings: of the search.
+        guide: of the images; None lets the captioner's probabilities alone choose.
     """
     max_words = settings.max_words
     if captioner.max_words is not None and max_words > captioner.max_words:
         raise ValueError(f"max_words is {max_words}, but the captioner can decode {captioner.max_words} words at most")
     batch, device = visual.tokens.shape[0], visual.tokens.device
-    search = _Search(captioner, encoded, batch, device, settings)
+    search = _Search(captioner, encoded, batch, device, settings, guide)
     images = torch.arange(batch, device=device)
     finished: list[tuple[Tensor, Hypotheses]] = []
     for position in range(max_words):
@@ -175,7 +216,13 @@ class _Search:
     """The beams of B images after a number of words."""
 
     def __init__(
-        self, captioner: Captioner, encoded: Encoded, batch: int, device: torch.device, settings: SearchSettings
+        self,
+        captioner: Captioner,
+        encoded: Encoded,
+        batch: int,
+        device: torch.device,
+        settings: SearchSettings,
+        guide: WordGuide | None,
     ) -> None:
         beam_size = settings.beam_size
         self._captioner, self._encoded, self._settings = captioner, encoded, settings
@@ -187,6 +234,8 @@ class _Search:
         self.ended = torch.zeros(batch, beam_size, dtype=torch.bool, device=device)
         self._own = torch.eye(beam_size, dtype=torch.bool, device=device).expand(batch, -1, -1)
         self._past = self._own[:, :, :0]
+        self._groups = None if guide is None else guide.groups
+        self._bias = None if guide is None else guide.bias[:, None].expand(-1, beam_size, -1)
         self._history: list[tuple[Tensor, Tensor, Tensor | None]] = []
 
     def step(self, position: int) -> None:
@@ -200,8 +249,11 @@ class _Search:
             attention=self._settings.attention,
         )
         self._words, parents, chosen, self._scores, self.ended = select_continuations(
-            logits.squeeze(2).float() + self._excluded, self._scores, self.ended
+            logits.squeeze(2).float() + self._excluded, self._scores, self.ended, self._bias
         )
+        if self._bias is not None and self._groups is not None:
+            continued = self._bias.gather(1, parents[..., None].expand_as(self._bias))
+            self._bias = next_bias(continued, self._groups, self._words)
         self._state = reorder_rows(state, parents)
         past = torch.cat([self._past, self._own], dim=2)
         self._past = past.gather(1, parents[..., None].expand_as(past))
@@ -219,6 +271,8 @@ class _Search:
         selected._state = map_state(self._state, select, select)
         for name in ("_words", "_scores", "ended", "_own", "_past"):
             setattr(selected, name, select(getattr(self, name)))
+        if self._bias is not None and self._groups is not None:
+            selected._bias, selected._groups = select(self._bias), select(self._groups)
         selected._history = [
             (select(words), select(chosen), None if weights is None else select(weights))
             for words, chosen, weights in self._history
@@ -229,7 +283,8 @@ class _Search:
         words, chosen, weights = zip(*self._history, strict=True)
         attention = torch.stack(weights) if self._settings.attention else None
         ancestry = torch.cat([self._past, self._own], dim=2)
-        return backtrack(torch.stack(words), torch.stack(chosen), attention, ancestry, self._scores)
+        found = backtrack(torch.stack(words), torch.stack(chosen), attention, ancestry, self._scores)
+        return found if self._bias is None else found._replace(scores=found.log_probabilities.sum(dim=-1))
 
 
 def _pad(found: Hypotheses, length: int) -> Hypotheses:

@@ -15,7 +15,7 @@ from export.loop_form import loop_form
 from export.static_form import static_form
 from export.tensorrt_support import unsupported_by_tensorrt
 from export.trace import TracedCaptioner, trace_captioner
-from smart_caption_ros.captioning.bundle import CAPTIONER_INPUTS
+from smart_caption_ros.captioning.bundle import VISUAL_INPUTS
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.export.graphs import session_of
 from tests.plain_beam_search import FORBIDDEN, plain_beam_search
@@ -277,7 +277,7 @@ def traced(request: pytest.FixtureRequest) -> tuple[Captioner, TracedCaptioner]:
 
 def run_graph(graph: onnx.ModelProto, visual: Visual) -> Hypotheses:
     session = session_of(graph)
-    values = dict(zip(CAPTIONER_INPUTS, visual, strict=True))
+    values = dict(zip(VISUAL_INPUTS, visual, strict=True))
     inputs = {given.name: values[given.name].numpy() for given in session.get_inputs()}
     outputs = session.run(list(Hypotheses._fields), inputs)
     return Hypotheses(*(torch.from_numpy(output) for output in outputs))

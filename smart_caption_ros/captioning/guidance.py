@@ -1,0 +1,93 @@
+"""Guidance of beam search by the objects in a frame: which words the search prefers, and how captions are ranked.
+
+:class:`smart_caption_ros.grounding.ObjectsGuide` makes the word biases from detected objects.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from smart_caption_ros.detection.boxes import DetectedObject
+
+
+class GuideMode(enum.Enum):
+    """The values of `objects_guide`."""
+
+    OFF = "off"
+    RANK = "rank"
+    """Captions that have ended are ranked by score + guidance."""
+    BIAS = "bias"
+    """Beam search chooses words by log probability + bias."""
+    BOTH = "both"
+
+    @property
+    def biases_words(self) -> bool:
+        """Whether the bias takes part in the choice of words."""
+        return self in (GuideMode.BIAS, GuideMode.BOTH)
+
+    @property
+    def ranks_captions(self) -> bool:
+        """Whether the search goes on until all beams have ended, which are then ranked."""
+        return self in (GuideMode.RANK, GuideMode.BOTH)
+
+
+@dataclass(frozen=True)
+class WordBiases:
+    """Biases of the words for B frames."""
+
+    bias: np.ndarray
+    """(B, V) float32, natural logarithm."""
+    groups: np.ndarray
+    """(B, V) int32, group of each word, from 1; 0 for words without bias. A group's bias counts once in a caption."""
+
+    @classmethod
+    def none(cls, frames: int, words: int) -> WordBiases:
+        """Return biases that have no effect, for a vocabulary of that many words."""
+        return cls(np.zeros((frames, words), np.float32), np.zeros((frames, words), np.int32))
+
+    @classmethod
+    def join(cls, biases: Sequence[WordBiases]) -> WordBiases:
+        """Join the biases of several frames."""
+        return cls(np.concatenate([each.bias for each in biases]), np.concatenate([each.groups for each in biases]))
+
+    def guidance(self, words: np.ndarray) -> np.ndarray:
+        """Compute the guidance of captions: over the groups that a caption names, the sum of its first word's bias.
+
+        Args:
+            words: (B, k, T) int64 ids.
+
+        Returns:
+            (B, k) float32.
+        """
+        frames = np.arange(len(words))[:, None, None]
+        groups, bias = self.groups[frames, words], self.bias[frames, words]
+        earlier = np.tril(groups[..., :, None] == groups[..., None, :], -1).any(axis=-1)
+        return np.where(earlier, np.float32(0), bias).sum(axis=-1, dtype=np.float32)
+
+
+class Guide(Protocol):
+    """Computes word biases from objects."""
+
+    mode: GuideMode
+
+    def word_biases(self, objects: Sequence[DetectedObject], vocabulary: Vocabulary) -> WordBiases:
+        """Compute the biases of a frame's words, B = 1."""
+        ...
+
+
+def rank_captions(found: dict[str, np.ndarray], biases: WordBiases) -> dict[str, np.ndarray]:
+    """Put the captions of each frame in the order of score + guidance.
+
+    Args:
+        found: outputs of a captioner graph, whose first two axes are frames and captions.
+        biases: of the frames.
+    """
+    order = np.argsort(-(found["scores"] + biases.guidance(found["words"])), axis=1, kind="stable")
+    frames = np.arange(len(order))[:, None]
+    return {name: values[frames, order] for name, values in found.items()}
