@@ -66,9 +66,9 @@ def static_form(traced: TracedCaptioner, max_words: int, tokens: int, batch: int
         *last.node,
         *scores_of(last, state["scores"]),
     ]
-    inputs = [value for value in first.input if value.name not in LOOP_INPUTS]
+    taken = [value for value in first.input if value.name not in LOOP_INPUTS]
     graph = helper.make_graph(
-        nodes, "captioner_static", inputs, output_values(batch, beam_size, max_words, tokens),
+        nodes, "captioner_static", taken, output_values(batch, beam_size, max_words, tokens),
         initializer=initializers,
     )  # fmt: skip
     return as_model(graph)

@@ -92,16 +92,16 @@ class ObjectsGuide:
         for index, word in enumerate(self._singulars_of(vocabulary)):
             if not word:
                 continue
+            meant = self._table.classes_of.get(word, frozenset())
             named = self._table.classes_named_by(word, best)
             if chosen := next((name for name in sure if name in named), None):
-                count = max(1, len(self._table.classes_of.get(word, ())))
-                biases.bias[0, index] = self._strength * best[chosen] / count
-                biases.groups[0, index] = groups[chosen]
-            elif not named and (against := self._table.classes_of.get(word, frozenset()) & lowered.keys()):
-                if against == self._table.classes_of[word]:
-                    chosen = max(against, key=lambda name: (lowered[name], name))
-                    biases.bias[0, index] = -self._strength * self._share * lowered[chosen]
-                    biases.groups[0, index] = groups[chosen]
+                bias = self._strength * best[chosen] / max(1, len(meant))
+            elif not named and meant and meant <= lowered.keys():
+                chosen = max(meant, key=lambda name: (lowered[name], name))
+                bias = -self._strength * self._share * lowered[chosen]
+            else:
+                continue
+            biases.bias[0, index], biases.groups[0, index] = bias, groups[chosen]
         return biases
 
     def _singulars_of(self, vocabulary: Vocabulary) -> tuple[str, ...]:

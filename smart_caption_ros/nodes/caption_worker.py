@@ -318,7 +318,9 @@ class CaptionWorker:
                 settings,
                 age_s=self._age_s(image.header),
                 reference=reference,
-                guiding_objects=self._collector(camera).objects_of_topic if model is not None and model.guided else None,
+                guiding_objects=self._collector(camera).objects_of_topic
+                if model is not None and model.guided
+                else None,
             )
         finally:
             self._work_started_s = None

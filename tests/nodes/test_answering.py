@@ -22,6 +22,7 @@ from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption
 from std_msgs.msg import Header
 
+from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.imaging.image_messages import SUPPORTED_ENCODINGS
 from smart_caption_ros.nodes.answering import AnswerSettings, ImageAnswer, caption_image, complete_answer
 from smart_caption_ros.nodes.detection_buffer import DetectionBuffer
@@ -288,3 +289,17 @@ def test_no_image_message_whatever_is_left_without_an_answer(**fields: Any) -> N
     assert message.status in (Caption.STATUS_OK, Caption.STATUS_NOTHING_FOUND, Caption.STATUS_ERROR)
     assert bool(message.text) == (message.status == Caption.STATUS_OK)
     assert bool(message.status_message) == (message.status != Caption.STATUS_OK)
+
+
+@pytest.mark.parametrize("objects", [None, ()])
+def test_a_guided_captioner_gets_the_objects_of_the_image(objects: tuple[DetectedObject, ...] | None) -> None:
+    class Guided(FakeCaptioner):
+        def caption(self, image_bgr: Any, objects: Any = "not given") -> Any:
+            given.append(objects)
+            return super().caption(image_bgr)
+
+    given: list[Any] = []
+    for guiding_objects in (None, lambda header: {HEADER.frame_id: objects}[header.frame_id]):
+        found = caption_image(Guided(), image(), SETTINGS, age_s=0.0, guiding_objects=guiding_objects)
+        assert found.caption is not None
+    assert given == ["not given", objects]

@@ -171,3 +171,12 @@ def test_what_is_cut_at_the_edges_lies_inside_and_has_an_area(
         left, top, right, bottom = each.box_xyxy
         assert 0 <= left < right <= width
         assert 0 <= top < bottom <= height
+
+
+@pytest.mark.parametrize(
+    ("stamp_ns", "guides"),
+    [(5 * SECOND, True), (5 * SECOND + SECOND // 10, True), (5 * SECOND + SECOND // 10 + 1, False), (0, False)],
+)
+def test_the_objects_that_guide_a_caption_are_those_of_its_image(stamp_ns: int, guides: bool) -> None:
+    assert collector(5 * SECOND).objects_of_topic(header(stamp_ns)) == ((SHADE,) if guides else None)
+    assert collector(5 * SECOND, uses_topic=False).objects_of_topic(header(stamp_ns)) is None

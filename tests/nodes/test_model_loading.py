@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
+from smart_caption_ros.captioning import BundleError, Captioner, GuideMode
 from smart_caption_ros.grounding import CoverageError
-from smart_caption_ros.nodes.model_loading import load_coverage
+from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS
+from smart_caption_ros.nodes.model_loading import LoadedModel, load_coverage, load_model
 
 pytestmark = pytest.mark.needs_ros
 
@@ -19,3 +24,22 @@ def test_what_coverage_cannot_load_is_refused_with_a_sentence(chosen: tuple[str,
     with pytest.raises(CoverageError) as caught:
         load_coverage(*chosen, class_names=())
     assert "no_such" in str(caught.value) or "/no/such" in str(caught.value)
+
+
+def loaded(**changes: Any) -> LoadedModel:
+    values = {spec.name: spec.default for spec in CAPTION_NODE_PARAMETERS}
+    values |= {"engine": "onnxruntime-cpu", "coverage": False}
+    return load_model({**values, **changes}, Captioner.from_bundle, load_coverage)
+
+
+def test_objects_guide_the_words_where_the_parameter_says_so(detecting_bundle: Path) -> None:
+    model = loaded(bundle=str(detecting_bundle), objects_guide="both")
+    assert model.guided
+    assert model.captioner.guide is not None
+    assert model.captioner.guide.mode is GuideMode.BOTH
+    assert not loaded(bundle=str(detecting_bundle)).guided
+
+
+def test_a_bundle_that_cannot_be_guided_is_refused(tiny_bundle: Path) -> None:
+    with pytest.raises(BundleError, match="set objects_guide to off, or export the bundle again"):
+        loaded(bundle=str(tiny_bundle), objects_guide="bias")

@@ -71,6 +71,9 @@ class DataConfig:
     """Rule by which captions become words, a key of :data:`training.data.tokenizer.RULES`."""
     minimum_count: Int = 0
     """Words that occur less often in the training split are unknown; 0: the count of the rule."""
+    required_words: Str = ""
+    """Words that the vocabulary has however rare they are: ``detector``, those that people use for the classes of the
+    captioner's detector; empty: none."""
     max_words: Int = 20
     """Maximum length of a caption in beam search, in words, including the end token."""
     max_caption_words: Int = 0
@@ -80,6 +83,8 @@ class DataConfig:
     def __post_init__(self) -> None:
         _check_at_least_1(self, "max_words")
         _check_not_negative(self, "minimum_count", "max_caption_words")
+        if self.required_words not in ("", "detector"):
+            raise ValueError(f"required_words must be detector or empty, not {self.required_words!r}")
 
 
 _FEATURE_KINDS = ("store", "hdf5", "tsv", "npz")

@@ -2,7 +2,7 @@
 
 import re
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
@@ -58,7 +58,13 @@ RULES = {
 }
 
 
-def build_vocabulary(counts: Mapping[str, int], minimum_count: int) -> Vocabulary:
-    """Collect the words that occur ``minimum_count`` times or more, by descending frequency, ties by spelling."""
-    kept = sorted((word for word, n in counts.items() if n >= minimum_count), key=lambda w: (-counts[w], w))
-    return Vocabulary((*SPECIAL, *kept))
+def build_vocabulary(counts: Mapping[str, int], minimum_count: int, required: Iterable[str] = ()) -> Vocabulary:
+    """Collect the words that occur ``minimum_count`` times or more, by descending frequency, ties by spelling.
+
+    Args:
+        counts: how often each word occurs in the training captions.
+        minimum_count: words that occur less often are left out.
+        required: words that are never left out.
+    """
+    kept = {word for word, n in counts.items() if n >= minimum_count} | set(required)
+    return Vocabulary((*SPECIAL, *sorted(kept, key=lambda word: (-counts.get(word, 0), word))))

@@ -13,12 +13,16 @@ from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.photograph_inputs import visual_of_images
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.engine.buffers import load_saved_tensors, released_tensors, saved_tensors
+from training.engine.untrained_words import fill_untrained_words
 from training.errors import CheckpointError
 from training.models import BACKBONES, FAMILIES
 from training.models.captioner import Captioner, Visual
 from training.models.eight_bits import has_eight_bits, set_eight_bits
 from training.vision.backbone import Backbone
 from training.vision.mobilenet_v2 import MobileNetV2
+
+UNTRAINED = "untrained_words"
+"""Key of the record: words of the vocabulary that no training caption had."""
 
 
 @dataclass
@@ -83,6 +87,9 @@ class TrainedCaptioner:
     def load(cls, path: Path) -> "TrainedCaptioner":
         """Read a file of :meth:`save`; the networks are in evaluation mode.
 
+        Words that no training caption had take the weights of related words
+        (:mod:`training.engine.untrained_words`).
+
         Raises:
             CheckpointError: the file is missing, malformed or not a trained captioner.
         """
@@ -109,6 +116,7 @@ class TrainedCaptioner:
         trained = cls(state["family"], captioner, backbone, vocabulary, state["record"])
         trained._check_tensors(path, tensors)
         trained.load_tensors(tensors)
+        fill_untrained_words(captioner, vocabulary, trained.record.get(UNTRAINED, []))
         return trained
 
     def _check_tensors(self, path: Path, tensors: dict[str, torch.Tensor]) -> None:

@@ -12,12 +12,14 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.datasets import merge_provenance, open_dataset
 from training.data.mixture import caption_weights
+from training.data.required_words import DETECTOR, words_of_detector
 from training.data.tokenized_captions import TokenizedCaptions, load_or_tokenize
 from training.data.tokenizer import RULES, build_vocabulary
 from training.data.visual_batches import VisualInputs
 from training.data.visual_inputs import open_visual_inputs
 from training.data.word_vectors import read_vectors
-from training.engine.trained_captioner import TrainedCaptioner
+from training.engine.trained_captioner import UNTRAINED, TrainedCaptioner
+from training.engine.untrained_words import untrained_words
 from training.errors import ConfigError
 from training.models import FAMILIES
 from training.models.captioner import Captioner
@@ -77,6 +79,9 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     record = {"name": config.name, **inputs.facts, "experiment": asdict(config)}
     if config.word_vectors:
         record["word_vectors"] = _set_word_vectors(captioner, vocabulary, data / config.word_vectors)
+    if untrained := untrained_words(vocabulary, train_words.word_counts()):
+        earlier = first.record.get(UNTRAINED, []) if first is not None else untrained
+        record[UNTRAINED] = [word for word in untrained if word in earlier]
     trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record)
     if first is not None:
         _start_from(first, trained, config.start_from)
@@ -86,7 +91,8 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
 
 def _vocabulary(config: DataConfig, captions: TokenizedCaptions) -> Vocabulary:
     minimum_count = config.minimum_count or RULES[config.vocabulary].minimum_count
-    return build_vocabulary(captions.word_counts(), minimum_count)
+    required = words_of_detector() if config.required_words == DETECTOR else ()
+    return build_vocabulary(captions.word_counts(), minimum_count, required)
 
 
 def _build_captioner(config: ExperimentConfig, vocabulary: Vocabulary, token_width: int) -> Captioner:

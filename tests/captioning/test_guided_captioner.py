@@ -1,0 +1,86 @@
+"""A captioner whose words are guided by the objects in the frame."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from smart_caption_ros.captioning import BundleError, Captioner, DetectedObject, GuideMode
+from smart_caption_ros.captioning.guidance import WordBiases
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from tests.frames import blobs
+
+FRAME = blobs(1, 60, 80)
+SAID = 9
+"""Id of a word that no caption here has unless it is raised."""
+
+
+class RaisedWord:
+    """A guide that raises one word wherever there are objects, and remembers them."""
+
+    def __init__(self, mode: GuideMode, bias: float = 60.0) -> None:
+        self.mode, self.bias = mode, bias
+        self.seen: list[tuple[DetectedObject, ...]] = []
+
+    def word_biases(self, objects: Sequence[DetectedObject], vocabulary: Vocabulary) -> WordBiases:
+        self.seen.append(tuple(objects))
+        biases = WordBiases.none(1, len(vocabulary))
+        if objects:
+            biases.bias[0, SAID], biases.groups[0, SAID] = self.bias, 1
+        return biases
+
+
+@pytest.fixture
+def captioner(detecting_bundle: Path) -> Captioner:
+    return Captioner.from_bundle(detecting_bundle, "onnxruntime-cpu", threads=1)
+
+
+def test_a_biased_word_is_said_once_and_has_the_models_own_probability(captioner: Captioner) -> None:
+    plain = captioner.caption(FRAME)
+    captioner.guide = guide = RaisedWord(GuideMode.BIAS)
+    guided = captioner.caption(FRAME)
+    assert guide.seen[-1] == plain.objects == guided.objects != ()
+    assert f"w{SAID}" not in plain.text
+    assert guided.text.split().count(f"w{SAID}") == 1
+    assert guided.score < plain.score < 0
+    assert max(word.log_probability for word in guided.words) <= 0
+
+
+def test_captions_of_a_batch_are_guided_by_the_objects_of_their_frames(captioner: Captioner) -> None:
+    captioner.guide = RaisedWord(GuideMode.BOTH)
+    frames = [FRAME, blobs(3, 50, 50)]
+    assert captioner.caption_batch(frames) == [captioner.caption(frame).text for frame in frames]
+
+
+def test_objects_from_elsewhere_guide_the_words_and_do_not_become_the_captions(captioner: Captioner) -> None:
+    captioner.guide = guide = RaisedWord(GuideMode.BIAS)
+    objects = (DetectedObject("giraffe", 23, 0.9, (0.0, 0.0, 5.0, 5.0)),)
+    caption = captioner.caption(FRAME, objects)
+    assert guide.seen[-1] == objects
+    assert caption.objects != objects
+    assert f"w{SAID}" in caption.text
+    assert f"w{SAID}" not in captioner.caption(FRAME, ()).text
+
+
+def test_ranking_puts_the_caption_with_most_guidance_first_after_all_have_ended(captioner: Captioner) -> None:
+    plain = captioner.caption(FRAME)
+    captioner.guide = RaisedWord(GuideMode.RANK, bias=0.0)
+    ranked = captioner.caption(FRAME)
+    assert ranked.text == plain.text
+    assert ranked.timing.steps >= plain.timing.steps
+    assert len(ranked.alternatives) == captioner.bundle.beam_size - 1
+    words = captioner.decode(captioner.visual_tokens(FRAME))["words"]
+    assert words.shape[1] == captioner.bundle.beam_size
+
+
+def test_a_guide_that_is_off_is_no_guide(captioner: Captioner) -> None:
+    captioner.guide = RaisedWord(GuideMode.OFF)
+    assert captioner.guide is None
+
+
+def test_a_bundle_without_the_inputs_works_and_refuses_a_guide(tiny_bundle: Path) -> None:
+    captioner = Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu")
+    assert captioner.caption(np.zeros((40, 40, 3), np.uint8)).words
+    with pytest.raises(BundleError, match="objects cannot guide this bundle, whose captioner has no input word_bias"):
+        captioner.guide = RaisedWord(GuideMode.BIAS)

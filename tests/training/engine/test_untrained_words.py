@@ -1,0 +1,70 @@
+"""Weights of words without examples."""
+
+from pathlib import Path
+
+import torch
+
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from tests.tiny_model import tiny_captioner, tiny_smart
+from training.engine.trained_captioner import UNTRAINED, TrainedCaptioner
+from training.engine.untrained_words import DONORS, fill_untrained_words, related_words, untrained_words
+
+WORDS = (
+    "a", "dog", "dogs", "cat", "elephant", "elephants", "horse", "bear", "pizza", "car", "zebra", "zebras", "running",
+    "xylo",
+)  # fmt: skip
+VOCABULARY = Vocabulary((*SPECIAL, *WORDS))
+UNSEEN = ["zebra", "zebras", "xylo"]
+
+
+def rows(captioner: torch.nn.Module, *words: str) -> list[torch.Tensor]:
+    places = VOCABULARY.encode(words)
+    return [captioner.word_embedding.weight[places], captioner.word_projection.weight[places]]  # type: ignore
+
+
+def test_untrained_words_are_those_of_no_caption() -> None:
+    assert untrained_words(VOCABULARY, {word: 1 for word in WORDS if word not in UNSEEN}) == UNSEEN
+
+
+def test_related_words_are_trained_names_of_like_objects_in_the_same_number() -> None:
+    related = related_words("zebra", VOCABULARY, UNSEEN)
+    assert len(related) == DONORS
+    assert {"elephant"} <= set(related) <= {"dog", "cat", "elephant", "horse", "bear"}
+    assert set(related_words("zebras", VOCABULARY, UNSEEN)) == {"dogs", "elephants"}
+    assert set(related_words("xylo", VOCABULARY, UNSEEN)) == {
+        "dog", "cat", "elephant", "horse", "bear", "pizza", "car"
+    }  # fmt: skip
+
+
+def test_an_untrained_word_takes_the_mean_weights_of_related_words_and_no_other_changes() -> None:
+    captioner = tiny_smart(vocabulary_size=len(VOCABULARY))
+    before = [each.clone() for each in rows(captioner, *WORDS)]
+    fill_untrained_words(captioner, VOCABULARY, UNSEEN)
+    seen = [place for place, word in enumerate(WORDS) if word not in UNSEEN]
+    for found, earlier, donors in zip(
+        rows(captioner, *WORDS), before, rows(captioner, "dogs", "elephants"), strict=True
+    ):
+        torch.testing.assert_close(found[seen], earlier[seen])
+        torch.testing.assert_close(found[WORDS.index("zebras")], donors.mean(dim=0))
+
+
+def test_both_families_have_the_weights_of_words() -> None:
+    for family in ("smart", "up_down"):
+        captioner = tiny_captioner(family)
+        size = captioner.config.vocabulary_size
+        vocabulary = Vocabulary((*SPECIAL, "dog", "zebra", *(f"w{i}" for i in range(size - 6))))
+        before = {name: values.clone() for name, values in captioner.state_dict().items()}
+        fill_untrained_words(captioner, vocabulary, ["zebra"])
+        after = captioner.state_dict()
+        changed = [name for name in before if not torch.equal(before[name], after[name])]
+        assert len(changed) >= 2
+        assert all(torch.equal(after[name][5], after[name][4]) for name in changed)
+
+
+def test_a_checkpoint_is_read_with_the_weights_filled(tmp_path: Path) -> None:
+    captioner = tiny_smart(vocabulary_size=len(VOCABULARY))
+    record = {"name": "tiny", UNTRAINED: ["zebras"]}
+    TrainedCaptioner("smart", captioner, None, VOCABULARY, record).save(tmp_path / "best.safetensors")
+    loaded = TrainedCaptioner.load(tmp_path / "best.safetensors").captioner
+    for found, donors in zip(rows(loaded, "zebras"), rows(captioner, "dogs", "elephants"), strict=True):
+        torch.testing.assert_close(found[0], donors.mean(dim=0))
