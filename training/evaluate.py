@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from smart_caption_ros.captioning import BundleError, Captioner, EngineError
+from smart_caption_ros.captioning import BundleError, Captioner, EngineError, GuideMode
 from smart_caption_ros.files import write_text_atomically
+from smart_caption_ros.grounding import ObjectsGuide
+from smart_caption_ros.grounding.objects_guide import STRENGTH
 from training.command_line import JsonOption, run_command
 from training.data.coco import read_results, write_results
 from training.errors import BackboneError, CheckpointError, DataError
@@ -25,6 +27,12 @@ DATASETS = {"flickr8k": References.of_flickr8k, "coco_photographs": References.o
 def evaluate(
     bundle: Annotated[list[Path], typer.Option(help="Bundle folders (default: the bundle that ships).")] = [],  # noqa: B006
     engine: Annotated[str, typer.Option(help="Engine of the bundles (auto: the fastest that works).")] = "auto",
+    objects_guide: Annotated[
+        str, typer.Option(help="How detected objects guide the words of the bundles: off, rank, bias or both.")
+    ] = "off",
+    guide_strength: Annotated[
+        float, typer.Option(min=0, help="Bias of the words of an object with score 1, natural logarithm.")
+    ] = STRENGTH,
     checkpoint: Annotated[list[Path], typer.Option(help="best.safetensors of runs, run by torch.")] = [],  # noqa: B006
     ensemble: Annotated[
         bool, typer.Option("--ensemble", help="Also score the ensemble of the checkpoints: the mean of probabilities.")
@@ -119,6 +127,10 @@ def evaluate(
             "--images alone has none"
         )
     bundles: list[Path | None] = [*bundle] or ([] if captions or checkpoint else [None])
+    if objects_guide not in (modes := [mode.value for mode in GuideMode]):
+        raise typer.BadParameter(f"{objects_guide!r} is none of {', '.join(modes)}", param_hint="--objects-guide")
+    if record and objects_guide != GuideMode.OFF.value:
+        raise typer.BadParameter("--record writes the scores of captions that no objects guide; leave one of both out")
     if record and not bundles:
         raise typer.BadParameter("--record goes with a bundle")
     if json_path and not json_path.parent.is_dir():
@@ -140,7 +152,8 @@ def evaluate(
     if against.has_captions and against.read_image:
         features = photograph_features(list(against.captions), against.read_image)
     models = [(path.stem, ModelCaptions(str(path), read_results(path))) for path in captions]
-    captioners = [Captioner.from_bundle(path, engine=engine) for path in bundles]
+    guide = ObjectsGuide(objects_guide, guide_strength) if objects_guide != GuideMode.OFF.value else None
+    captioners = [Captioner.from_bundle(path, engine=engine, guide=guide) for path in bundles]
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
     models += [_caption_with_checkpoint([path], against) for path in checkpoint]
     if ensemble:

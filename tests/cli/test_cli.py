@@ -267,6 +267,7 @@ def test_a_model_that_cannot_be_loaded_is_one_sentence(
         (["describe"], "Missing argument 'PATH"),
         (["describe", "x.jpg", "--every", "0"], "--every"),
         (["describe", "x.jpg", "--engine", "steam"], "'steam' is not one of auto"),
+        (["describe", "x.jpg", "--objects-guide", "loud"], "'loud' is not one of off, rank"),
         (["describe", "x.jpg", "--nonsense"], "No such option: --nonsense"),
         (["demo", "--rate", "0"], "--rate"),
         (["bundle", "frobnicate"], "No such command 'frobnicate'"),
@@ -296,6 +297,17 @@ def test_numbers_that_json_lacks_become_null(monkeypatch: pytest.MonkeyPatch, ph
     monkeypatch.setattr(FakeCaptioner, "caption", caption)
     (record,) = lines(run("describe", photos / "a.png", "--json"))
     assert (record["words"][0][1], record["score"]) == (None, None)
+
+
+def test_objects_guide_a_bundle_that_has_the_inputs_and_no_other(
+    photos: Path, detecting_bundle: Path, tiny_bundle: Path
+) -> None:
+    options = ("--engine", "onnxruntime-cpu", "--json", "--objects-guide", "both", "--guide-strength", "2", "--bundle")
+    (record,) = lines(run("describe", photos / "a.png", *options, detecting_bundle))
+    assert record["words"]
+    refused = run("describe", photos / "a.png", *options, tiny_bundle)
+    assert refused.exit_code == 1
+    assert "objects cannot guide this bundle" in refused.stderr
 
 
 def test_the_default_bundle_describes_a_photograph(tmp_path: Path) -> None:

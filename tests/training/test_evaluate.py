@@ -116,6 +116,17 @@ def test_a_bundle_is_scored_on_a_split_and_its_captions_are_reported(
     assert name in done.stdout
 
 
+def test_captions_that_objects_guide_are_scored_and_not_recorded(
+    evaluate: Command, detecting_bundle: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.json"
+    arguments = ("--bundle", detecting_bundle, "--split", "dev", "--objects-guide", "bias")
+    (model, *_) = scored(evaluate(*arguments, "--json", out), out)["models"].values()
+    assert model["objects_guide"] == "bias"
+    assert "leave one of both out" in evaluate(*arguments, "--record").stderr
+    assert "'loud' is none of off, rank, bias, both" in evaluate("--objects-guide", "loud").stderr
+
+
 def test_recorded_scores_are_in_the_manifest_and_the_bundle_still_loads(
     evaluate: Command, tiny_bundle: Path, tmp_path: Path
 ) -> None:

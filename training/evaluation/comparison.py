@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rich.console import RenderableType
 from tqdm import tqdm
 
-from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.captioning import Captioner, GuideMode
 from smart_caption_ros.captioning.bundle import write_manifest
 from training.errors import DataError
 from training.evaluation.metrics.bootstrap import Bootstrap
@@ -73,7 +73,12 @@ def caption_references(captioner: Captioner, references: References) -> ModelCap
         batch = images[start : start + BATCH]
         frames = [references.read_image(image) for image in batch]
         captions.update(zip(batch, captioner.caption_batch(frames), strict=True))
-    facts = {"engine": captioner.engine, "beam_size": captioner.bundle.beam_size}
+    guide = captioner.guide.mode if captioner.guide is not None else GuideMode.OFF
+    facts = {
+        "engine": captioner.engine,
+        "beam_size": captioner.bundle.beam_size,
+        "objects_guide": guide.value,
+    }
     return ModelCaptions(str(captioner.bundle.path), captions, captioner=captioner, facts=facts)
 
 
