@@ -143,7 +143,7 @@ def score(frames: Frames, said: Mapping[str, Mapping[str, Said]], coverage: Noun
     cider = TextCiderD(references, corpus)
     synonyms = Synonyms.load(data_folder() / "lexicon" / "chair_synonyms.txt")
     first = next(iter(said.values()))
-    scores = {}
+    scores: dict[str, object] = {}
     for setting, of_images in said.items():
         texts = {image: _words(of_images[image].text) for image in references}
         results = [coverage.score(of_images[image].text, frames.classes[image]) for image in references]
