@@ -3,9 +3,9 @@
     python -m benchmarks.objects_guide BUNDLE --json benchmarks/objects_guide.json
 
 Every setting captions the dev part of ``coco_photographs`` and every fourth frame of the household sequences in the
-package, one frame after the other on one thread, the settings in turn on each frame. A setting is a mode (off, rank, bias, both); after colons
-may follow the strength and the share by which contradicting classes are lowered. Reported for each data set and
-setting:
+package, one frame after the other on one thread, the settings in turn on each frame. A setting is a mode (off, rank,
+bias, both); after colons may follow the strength and the share by which contradicting classes are lowered. Reported for
+each data set and setting:
 
 - ``cider_d`` against the human captions (for ``household`` those of the renderer),
 - ``classes_named``: share of the annotated classes of a frame that its caption names,
