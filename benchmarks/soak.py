@@ -10,7 +10,7 @@ unsubscribe. The checks:
 - the node lives, answers all calls, ends with status 0, and logs no exception;
 - each caption has the header of one image, and the text and score that the captioner, called directly, gives for that
   image; a bad image is answered with an error;
-- images received are answered, dropped or passed over, in every diagnostics message and at the end;
+- images received are answered, dropped, passed over or unchanged, in every diagnostics message and at the end;
 - the resident memory grows by less than 1 MB a minute: Theil-Sen estimator of one sample a second after the warm-up;
 - with ``--cycles``: it grows by less than 2 MB in as many lifecycle cycles after 20 for warm-up.
 
@@ -124,7 +124,7 @@ def table_of(result: Mapping[str, Any]) -> Table:
             "images", f"{run['published']} of {result['size']} at {result['rate_hz']:g} Hz, {run['seconds']} s"
         )
         table.add_row("captions", ", ".join(f"{count} {name}" for name, count in run["captions_by_status"].items()))
-        names = ("received", "answered", "dropped", "passed_over", "lost", "undecodable")
+        names = ("received", "answered", "dropped", "passed_over", "unchanged", "lost", "undecodable")
         table.add_row(
             "counts of the node", ", ".join(f"{counts[n]} {n.replace('_', ' ')}" for n in names if n in counts)
         )

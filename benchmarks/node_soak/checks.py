@@ -51,7 +51,7 @@ def check_counts(record: Record) -> list[str]:
     if not record.counts:
         return ["the node published no diagnostics"]
     for before, after in pairwise(record.counts):
-        names = ("received", "answered", "dropped", "passed_over", "lost", "undecodable", "reader_errors")
+        names = ("received", "answered", "dropped", "passed_over", "unchanged", "lost", "undecodable", "reader_errors")
         problems += [
             f"the count {name} went from {getattr(before, name)} to {getattr(after, name)}"
             for name in names
@@ -129,7 +129,7 @@ def _check_answer(
 def _sum(counts: Counts) -> str:
     return (
         f"{counts.received} received, {counts.answered} answered, {counts.dropped} dropped, "
-        f"{counts.passed_over} passed over"
+        f"{counts.passed_over} passed over, {counts.unchanged} unchanged"
     )
 
 

@@ -26,6 +26,7 @@ class Counts:
     answered_ok: int
     dropped: int
     passed_over: int
+    unchanged: int
     lost: int
     undecodable: int
     reader_errors: int
@@ -33,8 +34,8 @@ class Counts:
 
     @property
     def in_progress(self) -> int:
-        """Images received that are neither answered nor dropped nor passed over yet."""
-        return self.received - self.answered - self.dropped - self.passed_over
+        """Images received that are neither answered, dropped, passed over nor unchanged."""
+        return self.received - self.answered - self.dropped - self.passed_over - self.unchanged
 
 
 @dataclass

@@ -144,6 +144,7 @@ def _counts(values: dict[str, str]) -> Counts:
         answered_ok=int(values["answered ok"]),
         dropped=int(values["images dropped for newer ones"]),
         passed_over=int(values["images passed over"]),
+        unchanged=int(values["images unchanged"]),
         lost=int(values["images lost on the way"]),
         undecodable=int(values["messages that are not images"]),
         reader_errors=int(values["errors of receiving"]),

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.needs_ros
 
 EXPECTED: Mapping[str, ExpectedCaption] = {"a": ExpectedCaption("a cup", -1.0), "b": ExpectedCaption("a chair", -2.0)}
 COUNTS = Counts(
-    received=5, answered=3, answered_ok=2, dropped=1, passed_over=1, lost=0, undecodable=1, reader_errors=0,
-    state="active",
+    received=5, answered=3, answered_ok=2, dropped=1, passed_over=1, unchanged=0, lost=0, undecodable=1,
+    reader_errors=0, state="active",
 )  # fmt: skip
 
 
