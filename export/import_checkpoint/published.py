@@ -1,6 +1,6 @@
 """What a published checkpoint is: a file of named tensors, a list of words, and how a format maps both to ours."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -162,21 +162,36 @@ def reordered_vocabulary(words: Sequence[str], special: Sequence[int]) -> tuple[
         special: published ids of padding, begin, end and unknown; an id may be given several times.
 
     Returns:
-        The vocabulary, in which a word of white space is called ``<space>``, and the published id of each of its words,
-        (V,) int64.
+        The vocabulary, in which words of white space are called ``<space>``, ``<space_2>`` ..., and the published id of
+        each of its words, (V,) int64.
 
     Raises:
         ImportCheckpointError: a word occurs twice.
     """
     order = [*special, *(index for index in range(len(words)) if index not in special)]
-    named = [*SPECIAL, *(_printable(words[index]) for index in order[len(SPECIAL) :])]
-    if repeated := [word for word in named if named.count(word) > 1] if len(set(named)) < len(named) else []:
-        raise ImportCheckpointError(f"the vocabulary has the word {repeated[0]!r} twice")
-    return Vocabulary(tuple(named)), torch.tensor(order)
+    named = [*SPECIAL, *(words[index] for index in order[len(SPECIAL) :])]
+    seen: set[str] = set()
+    for word in named:
+        if word in seen:
+            raise ImportCheckpointError(f"the vocabulary has the word {word!r} twice")
+        seen.add(word)
+    return Vocabulary(tuple(_without_spaces(named))), torch.tensor(order)
 
 
-def _printable(word: str) -> str:
-    return "_".join(word.split()) or "<space>"
+def _without_spaces(words: Sequence[str]) -> Iterator[str]:
+    """Rename words with white space, which a tokeniser may make of captions with several spaces in a row."""
+    taken = set(words)
+    for word in words:
+        if word.split() == [word]:
+            yield word
+            continue
+        name = "_".join(word.split()) or "<space>"
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"<space_{number}>"
+        taken.add(name)
+        yield name
 
 
 def shape_of(state: Mapping[str, Tensor], name: str, axes: int) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """Published checkpoints through the command: graphs and checkpoint as the published code, and what is refused."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,13 @@ import pytest
 import torch
 
 from export.import_checkpoint import __main__ as command
+from export.import_checkpoint.m2 import read_m2
+from export.import_checkpoint.published import ImportChoices, read_words
 from smart_caption_ros.captioning import Bundle, BundleError
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.training.models.published_m2 import published_state, published_words
 from training.engine.checkpoint_captions import CheckpointCaptioner
+from training.models import FAMILIES
 from training.models.captioner import Visual
 
 
@@ -138,3 +142,28 @@ def test_an_unknown_format_lists_the_known_ones(
 ) -> None:
     assert run(monkeypatch, "m3", "file.pth", "--vocabulary", "words.txt", "-o", tmp_path / "bundle") == 2
     assert "m2" in capsys.readouterr().err
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize(
+    ("listing", "family"), [("m2_3layer", "m2"), ("m2_2layer_meshed", "m2"), ("smart_2layer", "smart")]
+)
+def test_every_name_and_shape_of_a_full_sized_state_dict_is_mapped(
+    listing: str, family: str, reference_dir: Path, data_dir: Path
+) -> None:
+    state = {}
+    for line in (reference_dir / "state_dicts" / f"{listing}.txt").read_text().splitlines():
+        if found := re.match(r"(\S+) \(([\d, ]*)\) torch\.(\w+)$", line):
+            shape = [int(size) for size in found[2].split(",") if size.strip()]
+            state[found[1]] = torch.empty(shape, dtype=getattr(torch, found[3]), device="meta")
+    model = read_m2(state, read_words(data_dir / "lexicon" / "m2_vocab.json"), ImportChoices())
+    with torch.device("meta"):
+        captioner = FAMILIES[model.family](model.config)
+    ours = {name: tensor.shape for name, tensor in captioner.state_dict().items()}
+    assert model.family == family
+    assert {parameter.name for parameter in model.parameters.values()} == ours.keys()
+    assert {*model.parameters, *model.ignored} == state.keys()
+    for name, parameter in model.parameters.items():
+        assert state[name].numel() == ours[parameter.name].numel(), name
+    assert model.vocabulary.words[:5] == ("<pad>", "<bos>", "<eos>", "<unk>", "a")
+    assert "<space>" in model.vocabulary.words
