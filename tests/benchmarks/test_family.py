@@ -1,0 +1,62 @@
+"""The benchmark of the families trains, exports and measures every captioner of its plan."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmarks.family import PLAN, read_plan, write_experiments
+from tests.training.small_flickr8k import make_data
+from training.errors import ConfigError
+from training.models.families import SINGLE_FAMILIES
+
+PHASE = {"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6}
+SMALL_PLAN = {
+    "recipe": {
+        "backbone": "mobilenetv2_float32.onnx",
+        "data": {"dataset": "flickr8k", "minimum_count": 1, "max_words": 8},
+        "phases": [PHASE],
+    },
+    "captioners": {
+        "ours": {"family": "smart", "model": {"d_model": 32, "heads": 4, "d_ff": 64}},
+        "lstm": {"family": "up_down", "model": {"lstm_units": 24, "attention_units": 16, "embedding_width": 20}},
+    },
+}
+
+
+def test_every_captioner_of_a_plan_is_trained_scored_and_timed(tmp_path: Path) -> None:
+    plan, output = tmp_path / "plan.yaml", tmp_path / "family.json"
+    plan.write_text(yaml.safe_dump(SMALL_PLAN, sort_keys=False))
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.family", str(plan), "--seeds", "1,2", "--rounds", "1",
+         "--runs", str(tmp_path / "runs"), "--json", str(output)],
+        capture_output=True, text=True, env={**os.environ, "SMART_CAPTION_DATA": str(make_data(tmp_path / "data"))},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result = json.loads(output.read_text())
+    assert list(result["captioners"]) == ["ours", "lstm"]
+    for captioner in result["captioners"].values():
+        cider = captioner["scores"]["cider"]
+        low, high = cider["interval"]
+        assert len(cider["seeds"]) == 2
+        assert low <= cider["mean"] <= high
+        assert captioner["million_parameters"] > 0
+        assert captioner["gflop_per_caption"] > 0
+        assert captioner["cpu_ms_median"] > 0
+        assert captioner["private_memory_mb"] > 1
+
+
+def test_the_plan_has_a_valid_experiment_for_every_family(tmp_path: Path) -> None:
+    recipe, captioners = read_plan(PLAN, None)
+    assert {captioner["family"] for captioner in captioners.values()} == set(SINGLE_FAMILIES)
+    for name, captioner in captioners.items():
+        assert len(write_experiments(recipe, name, captioner, [1], tmp_path)) == 1
+
+
+def test_a_captioner_that_the_plan_does_not_have_is_refused() -> None:
+    with pytest.raises(ConfigError, match="has no captioner 'blip'; it has"):
+        read_plan(PLAN, ["blip"])
