@@ -80,9 +80,9 @@ class _Observations:
         return call
 
     def _reward(self, score: Callable[..., Any]) -> Callable[..., Any]:
-        def call(corpus: Any, images: Any, words: Any) -> Any:
+        def call(corpus: Any, images: Any, words: Any, *more: Any) -> Any:
             started = time.perf_counter()
-            scores = score(corpus, images, words)
+            scores = score(corpus, images, words, *more)
             self._reward_seconds.append(time.perf_counter() - started)
             self._words.append(words)
             return scores

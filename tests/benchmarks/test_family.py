@@ -1,14 +1,15 @@
 """The benchmark of the families trains, exports and measures every captioner of its plan."""
 
+import importlib
 import json
-import os
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
+from benchmarks import family
 from benchmarks.family import PLAN, read_plan, write_experiments
 from tests.training.small_flickr8k import make_data
 from training.errors import ConfigError
@@ -28,15 +29,26 @@ SMALL_PLAN = {
 }
 
 
-def test_every_captioner_of_a_plan_is_trained_scored_and_timed(tmp_path: Path) -> None:
+def run_in_this_process(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Run the commands without the start of a process for each."""
+
+    def run(module: str, *arguments: str) -> None:
+        monkeypatch.setattr(sys, "argv", [module, *arguments])
+        assert importlib.import_module(module).main() == 0
+
+    return run
+
+
+def test_every_captioner_of_a_plan_is_trained_scored_and_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     plan, output = tmp_path / "plan.yaml", tmp_path / "family.json"
     plan.write_text(yaml.safe_dump(SMALL_PLAN, sort_keys=False))
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.family", str(plan), "--seeds", "1,2", "--rounds", "1",
-         "--runs", str(tmp_path / "runs"), "--json", str(output)],
-        capture_output=True, text=True, env={**os.environ, "SMART_CAPTION_DATA": str(make_data(tmp_path / "data"))},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    monkeypatch.setenv("SMART_CAPTION_DATA", str(make_data(tmp_path / "data")))
+    monkeypatch.setattr(family, "_run", run_in_this_process(monkeypatch))
+    arguments = ["--seeds", "1,2", "--rounds", "1", "--runs", str(tmp_path / "runs"), "--json", str(output)]
+    monkeypatch.setattr(sys, "argv", ["family", str(plan), *arguments])
+    assert family.main() == 0, capsys.readouterr().err
     result = json.loads(output.read_text())
     assert list(result["captioners"]) == ["ours", "lstm"]
     for captioner in result["captioners"].values():

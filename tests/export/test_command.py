@@ -20,7 +20,7 @@ def test_a_bundle_is_written_and_checked_against_torch(exported_bundle: Path) ->
     bundle = Bundle.load(exported_bundle)
     assert bundle.manifest["precision"] == {"stored": "float16", "computed": "float32"}
     assert bundle.manifest["architecture"]["memory_slots"] == 5
-    assert bundle.captioner_inputs == ("tokens", "token_mask")
+    assert bundle.captioner_inputs == ("tokens", "token_mask", "word_bias", "word_groups", "every_beam")
     assert bundle.static_graph is not None
     assert not list(exported_bundle.parent.glob("*.unfinished"))
 

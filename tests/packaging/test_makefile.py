@@ -10,7 +10,7 @@ from tests.packaging.conftest import Run
 
 STAMPS = (".ros", ".package", ".demo", ".test")
 # Overrides the arguments of the `make` that runs this test.
-DEFAULTS = {"MAKEFLAGS": "", "PYTEST_ARGS": "", "SOURCE": "", "VENV": ".venv"}
+DEFAULTS = {"MAKEFLAGS": "", "MAKEOVERRIDES": "", "JOBS": "auto", "PYTEST_ARGS": "", "SOURCE": "", "VENV": ".venv"}
 
 
 @pytest.fixture
