@@ -28,6 +28,7 @@ from benchmarks.gemm_floor import gemm_floor
 from benchmarks.graphs import write_graphs, write_static_graph
 from benchmarks.latency import sample_frames
 from benchmarks.peers import hugging_face_decoders
+from benchmarks.plotting import require_matplotlib
 from benchmarks.timing import measure
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
 from smart_caption_ros import captioning
@@ -111,11 +112,10 @@ def decode(
     """
     if plot_file:
         try:
-            import matplotlib as mpl
-        except ImportError as error:
-            report_error(f"--plot needs matplotlib ({error}); pip install '.[benchmarks]'")
+            require_matplotlib()
+        except ValueError as error:
+            report_error(str(error))
             return FAILED
-        mpl.use("Agg")
     size = QUICK if quick else FULL
     torch.set_num_threads(threads)
     model, inputs, what = paper_sized(checkpoint or (CHECKPOINT if CHECKPOINT.is_file() else None), size.inputs)

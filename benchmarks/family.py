@@ -20,7 +20,10 @@ import yaml
 from numpy.typing import NDArray
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.ablation import RunFailedError
+from benchmarks.decode import photographs
 from benchmarks.environment import describe_environment, report
+from benchmarks.plotting import require_matplotlib
 from benchmarks.process_use import resident_mb
 from benchmarks.timing import measure
 from export.bundle import ExportError
@@ -44,10 +47,6 @@ MEANS = ("cider", "rouge_l")
 RESAMPLES = 2000
 
 
-class RunFailedError(Exception):
-    """A training run or an evaluation ended with an error."""
-
-
 def family(
     plan: Annotated[Path, typer.Argument(help="Recipe and captioners.")] = PLAN,
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "1,2,3",
@@ -64,7 +63,7 @@ def family(
     The same command continues a benchmark that was stopped.
     """
     if plot is not None:
-        _need_matplotlib()
+        require_matplotlib()
     numbers = [int(seed) for seed in seeds.split(",")]
     recipe, captioners = read_plan(plan, only)
     files = {name: write_experiments(recipe, name, captioners[name], numbers, runs) for name in captioners}
@@ -191,7 +190,7 @@ def sizes(checkpoint: Path) -> dict[str, float]:
     """
     trained = TrainedCaptioner.load(checkpoint)
     assert trained.backbone is not None
-    frame = _photographs(1)
+    frame, _ = photographs(1)
     with torch.inference_mode():
         visual = visual_of_images(trained.backbone, torch.from_numpy(frame))
         with FlopCounterMode(display=False) as counter:
@@ -208,7 +207,7 @@ def caption_times(
     """Time the captioner graphs alone, one photograph at a time, one thread, in turns."""
     captioners = {name: Captioner.from_bundle(bundle, engine=ENGINE, threads=1) for name, bundle in bundles.items()}
     first = next(iter(captioners.values()))
-    tokens = [first.visual_tokens(frame) for frame in _photographs(16)]
+    tokens = [first.visual_tokens(frame) for frame in photographs(16)[0]]
     variants = {name: partial(_decode, captioner) for name, captioner in captioners.items()}
     return measure(variants, tokens, rounds)
 
@@ -247,22 +246,6 @@ def draw(result: Mapping[str, Any], path: Path) -> None:
     with replaced_atomically(path) as unfinished:
         figure.savefig(unfinished, format=path.suffix.lstrip(".") or "svg")
     pyplot.close(figure)
-
-
-def _need_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ValueError(f"--plot needs matplotlib ({error}); pip install '.[benchmarks]'") from None
-
-
-def _photographs(count: int) -> np.ndarray:
-    """Read the first dev photographs of Flickr8k, (count, 224, 224, 3) uint8 BGR."""
-    from training.data.flickr8k import Flickr8k
-    from training.paths import data_folder
-
-    dataset = Flickr8k(data_folder() / "flickr8k")
-    return dataset.read_images(dataset.split("dev")[:count])
 
 
 def _run(module: str, *arguments: str) -> None:

@@ -15,8 +15,8 @@ import itertools
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -25,17 +25,15 @@ from typing import Annotated, Any
 
 import cv2
 import numpy as np
-import rclpy
 import typer
 from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from rclpy.time import Time
 from rich.console import Console
 from rich.table import Table
 from smart_caption_ros.msg import Caption
 
 from benchmarks.environment import describe_environment, report
+from benchmarks.own_context import NodeInOwnContext
 from benchmarks.process_use import cpu_s
 from benchmarks.thread_pools import BusyProcess
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
@@ -301,28 +299,13 @@ def images_between(stamps_s: Sequence[float], rate_hz: float) -> int:
     return sum(max(0, round((later - earlier) * rate_hz) - 1) for earlier, later in pairwise(stamps_s))
 
 
-class CaptionListener:
+class CaptionListener(NodeInOwnContext):
     """Receives the captions, each with its age at arrival."""
 
     def __init__(self, context: Context) -> None:
+        super().__init__(context)
         self.arrived: list[tuple[Caption, float]] = []
-        self.node = Node("benchmark", context=context)
-        self._executor = SingleThreadedExecutor(context=context)
-        self._executor.add_node(self.node)
         self.node.create_subscription(Caption, "/robot/caption", self._on_caption, 100)
-
-    @classmethod
-    @contextmanager
-    def opened(cls) -> Iterator["CaptionListener"]:
-        context = Context()
-        rclpy.init(context=context)
-        listener = cls(context)
-        try:
-            yield listener
-        finally:
-            listener._executor.shutdown()
-            listener.node.destroy_node()
-            context.try_shutdown()
 
     def spin(self, seconds: float, *, until_first: bool = False) -> bool:
         """Listen for a while, or until the first caption; return whether there is one."""

@@ -12,24 +12,22 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
 import cv2
 import numpy as np
-import rclpy
 import typer
 from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from rich.console import Console
 from rich.table import Table
 from smart_caption_ros.msg import Caption
 
 from benchmarks.environment import describe_environment, report
+from benchmarks.own_context import NodeInOwnContext
 from benchmarks.process_use import cpu_s, resident_mb
 from benchmarks.timing import measure
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
@@ -222,30 +220,15 @@ def table_of(result: Mapping[str, Any]) -> Table:
     return table
 
 
-class _Listener:
+class _Listener(NodeInOwnContext):
     """Counts the captions of all cameras."""
 
     def __init__(self, context: Context, cameras: Sequence[str]) -> None:
+        super().__init__(context)
         self.captions: list[str] = []
         self._cameras = set(cameras)
-        self.node = Node("benchmark", context=context)
-        self._executor = SingleThreadedExecutor(context=context)
-        self._executor.add_node(self.node)
         for camera in cameras:
             self.node.create_subscription(Caption, f"/{camera}/caption", self._on_caption, 100)
-
-    @classmethod
-    @contextmanager
-    def opened(cls, cameras: Sequence[str]) -> Iterator["_Listener"]:
-        context = Context()
-        rclpy.init(context=context)
-        listener = cls(context, cameras)
-        try:
-            yield listener
-        finally:
-            listener._executor.shutdown()
-            listener.node.destroy_node()
-            context.try_shutdown()
 
     def spin(self, seconds: float, *, until_all: bool = False) -> bool:
         """Listen for a while, or until every camera has a caption; return whether all have."""

@@ -1,25 +1,22 @@
 """A user's node: records captions and diagnostics, calls services, opens and closes further subscriptions."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import SetParameters
 from rclpy.client import Client
 from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from rclpy.subscription import Subscription
 from smart_caption_ros.msg import Caption
 
 from benchmarks.node_soak.records import Answered, Counts, Record
+from benchmarks.own_context import NodeInOwnContext
 from smart_caption_ros.nodes.demo.processes import NodeProcess
 
 CAPTION_NODE = "/caption_node"
@@ -34,34 +31,20 @@ class NoAnswerError(Exception):
     """The node did not answer in time; one sentence."""
 
 
-class User:
+class User(NodeInOwnContext):
     """Everything happens in the thread that calls its methods."""
+
+    node_name = "soak"
 
     def __init__(self, context: Context, record: Record) -> None:
         """Subscribe to captions and diagnostics, which are added to ``record`` while a method runs."""
-        self.node = Node("soak", context=context)
+        super().__init__(context)
         self.process: NodeProcess | None = None
         """The process of the caption node: a wait ends as soon as it has ended."""
         self._record = record
-        self._executor = SingleThreadedExecutor(context=context)
-        self._executor.add_node(self.node)
         self._clients: dict[str, Client] = {}
         self.node.create_subscription(Caption, CAPTION_TOPIC, self._on_caption, _QUEUE)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, _QUEUE)
-
-    @classmethod
-    @contextmanager
-    def opened(cls, record: Record) -> Iterator["User"]:
-        """Create a user in a context of its own, for the length of the block."""
-        context = Context()
-        rclpy.init(context=context)
-        user = cls(context, record)
-        try:
-            yield user
-        finally:
-            user._executor.shutdown()
-            user.node.destroy_node()
-            context.try_shutdown()
 
     def spin(self, seconds: float) -> None:
         """Receive messages for a while."""

@@ -1,7 +1,7 @@
 """X-LAN: X-Linear attention blocks as encoder, an LSTM with one of them as decoder (Pan et al., CVPR 2020, Sec. 3.3).
 
-The parity cases (``tests/training/models/test_x_lan.py``) compare this file with the published code, which it follows
-where paper and code differ; :mod:`training.models.x_linear` names the differences.
+The parity cases (``tests/training/models/test_x_linear_families.py``) compare this file with the published code, which
+it follows where paper and code differ; :mod:`training.models.x_linear` names the differences.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """X-Transformer: a Transformer whose attention is the X-Linear attention block (Pan et al., CVPR 2020, Sec. 4.2).
 
 The paper describes it in one sentence; this file follows the published code, and the parity cases
-(``tests/training/models/test_x_transformer.py``) compare the two. The decoder has two streams: the words, and for each
-word a global vector that attends first to the words before it and then to the regions, and predicts the next word.
+(``tests/training/models/test_x_linear_families.py``) compare the two. The decoder has two streams: the words, and for
+each word a global vector that attends first to the words before it and then to the regions, and predicts the next word.
 """
 
 import math

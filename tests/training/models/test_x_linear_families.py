@@ -1,31 +1,62 @@
-"""X-Transformer compared with the published code, with random weights."""
+"""X-LAN and X-Transformer compared with the published code, with random weights."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from export.import_checkpoint.x_linear import read_x_transformer
+from export.import_checkpoint.published import PublishedFormat
+from export.import_checkpoint.x_linear import read_x_lan, read_x_transformer
 from tests.tiny_model import padded_logits
 from tests.training.models.published_x_linear import NEVER_CHOSEN, ParityCase
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.models.captioner import Visual
-from training.models.x_transformer import XTransformer, XTransformerConfig
+from training.models.x_lan import XLan
+from training.models.x_transformer import XTransformer
 
-SIZES = {"vocabulary_size": 30, "token_width": 12, "d_model": 16, "heads": 4, "attention_units": 3, "d_ff": 32}
+SIZES = {"vocabulary_size": 30, "token_width": 12, "d_model": 16, "heads": 4, "attention_units": 3}
 
 
-@pytest.fixture(scope="module")
-def parity(reference_dir: Path) -> tuple[XTransformer, ParityCase]:
-    case = ParityCase(reference_dir / "parity" / "xtransformer.npz")
-    model = case.captioner(read_x_transformer)
-    assert isinstance(model, XTransformer)
+@dataclass(frozen=True)
+class Published:
+    """A family and its parity case."""
+
+    family: type[XLan | XTransformer]
+    read: PublishedFormat
+    case: str
+    parameters: int
+    """Of the published sizes."""
+    sizes: dict[str, Any]
+    """Of a small captioner."""
+
+
+PUBLISHED = {
+    "x_lan": Published(XLan, read_x_lan, "xlan.npz", 75_189_781, SIZES),
+    "x_transformer": Published(
+        XTransformer, read_x_transformer, "xtransformer.npz", 137_521_826, {**SIZES, "d_ff": 32}
+    ),
+}
+
+
+@pytest.fixture(params=list(PUBLISHED))
+def published(request: pytest.FixtureRequest) -> Published:
+    return PUBLISHED[request.param]
+
+
+@pytest.fixture(scope="module", params=list(PUBLISHED))
+def parity(request: pytest.FixtureRequest, reference_dir: Path) -> tuple[XLan | XTransformer, ParityCase]:
+    published = PUBLISHED[request.param]
+    case = ParityCase(reference_dir / "parity" / published.case)
+    model = case.captioner(published.read)
+    assert isinstance(model, published.family)
     return model, case
 
 
 @pytest.mark.needs_data
-def test_the_encoder_equals_the_published_code(parity: tuple[XTransformer, ParityCase]) -> None:
+def test_the_encoder_equals_the_published_code(parity: tuple[XLan | XTransformer, ParityCase]) -> None:
     model, case = parity
     with torch.inference_mode():
         whole, regions = model.encode_regions(case.visual())
@@ -35,7 +66,9 @@ def test_the_encoder_equals_the_published_code(parity: tuple[XTransformer, Parit
 
 
 @pytest.mark.needs_data
-def test_teacher_forced_log_probabilities_equal_the_published_code(parity: tuple[XTransformer, ParityCase]) -> None:
+def test_teacher_forced_log_probabilities_equal_the_published_code(
+    parity: tuple[XLan | XTransformer, ParityCase],
+) -> None:
     model, case = parity
     with torch.inference_mode():
         found = padded_logits(model, case.visual(), case.inputs())[:, 0].log_softmax(-1)[..., case.ours].numpy()
@@ -45,7 +78,7 @@ def test_teacher_forced_log_probabilities_equal_the_published_code(parity: tuple
 
 @pytest.mark.needs_data
 @pytest.mark.parametrize("beam_size", [5, 3, 2])
-def test_beam_search_equals_the_published_code(parity: tuple[XTransformer, ParityCase], beam_size: int) -> None:
+def test_beam_search_equals_the_published_code(parity: tuple[XLan | XTransformer, ParityCase], beam_size: int) -> None:
     model, case = parity
     expected = case.beams(f"beam{beam_size}_tokens")
     with torch.inference_mode():
@@ -56,7 +89,7 @@ def test_beam_search_equals_the_published_code(parity: tuple[XTransformer, Parit
 
 
 @pytest.mark.needs_data
-def test_a_beam_of_one_equals_the_published_greedy_decoding(parity: tuple[XTransformer, ParityCase]) -> None:
+def test_a_beam_of_one_equals_the_published_greedy_decoding(parity: tuple[XLan | XTransformer, ParityCase]) -> None:
     model, case = parity
     expected = case.beams("greedy_tokens")
     with torch.inference_mode():
@@ -65,16 +98,16 @@ def test_a_beam_of_one_equals_the_published_greedy_decoding(parity: tuple[XTrans
     np.testing.assert_array_equal(found.words[:, 0].numpy(), expected)
 
 
-def test_the_default_sizes_are_the_published_ones() -> None:
+def test_the_default_sizes_are_the_published_ones(published: Published) -> None:
     with torch.device("meta"):
-        model = XTransformer(XTransformerConfig(vocabulary_size=9488, token_width=2048))
-    assert sum(parameter.numel() for parameter in model.parameters()) == 137_521_826
+        model = published.family(published.family.Config(vocabulary_size=9488, token_width=2048))
+    assert sum(parameter.numel() for parameter in model.parameters()) == published.parameters
 
 
 @pytest.mark.parametrize("activation", ["celu", "elu", "relu"])
-def test_masked_tokens_do_not_change_the_logits(activation: str) -> None:
+def test_masked_tokens_do_not_change_the_logits(published: Published, activation: str) -> None:
     torch.manual_seed(0)
-    model = XTransformer(XTransformerConfig(**SIZES, activation=activation)).eval()  # type: ignore[arg-type]
+    model = published.family(published.family.Config(**published.sizes, activation=activation)).eval()
     tokens, words = torch.randn(2, 9, 12), torch.randint(4, 30, (2, 3, 7))
     with torch.inference_mode():
         padded = padded_logits(model, Visual(tokens, torch.arange(9)[None] < torch.tensor([[6], [6]])), words)
@@ -86,6 +119,6 @@ def test_masked_tokens_do_not_change_the_logits(activation: str) -> None:
     ("field", "value"),
     [("d_model", 30), ("encoder_layers", 0), ("dropout", 1.0), ("activation", "gelu"), ("alpha", 0.0)],
 )
-def test_a_config_out_of_range_is_refused_by_name(field: str, value: float) -> None:
+def test_a_config_out_of_range_is_refused_by_name(published: Published, field: str, value: float) -> None:
     with pytest.raises(ValueError, match=field):
-        XTransformerConfig(**{**SIZES, field: value})  # type: ignore[arg-type]
+        published.family.Config(**{**published.sizes, field: value})
