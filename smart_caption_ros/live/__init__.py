@@ -1,0 +1,50 @@
+"""What a program that follows captions as they come sees: captions, events and statistics, with ROS and without.
+
+`smart-caption watch`, `serve` and `log` read a :class:`CaptionFeed`. :class:`SourceFeed` captions files and webcams in
+this process; :class:`smart_caption_ros.nodes.live.RosCaptionFeed` receives the captions of running nodes::
+
+    with SourceFeed({"kitchen": open_source("0")}, Captioner.from_bundle()) as feed:
+        while not feed.ended:
+            match feed.next(timeout_s=1.0):
+                case LiveCaption() as live:
+                    print(live.camera, live.caption.text)
+                case FeedEvent() as event:
+                    print(event.camera, event.text)
+"""
+
+from smart_caption_ros.live.feed import CaptionFeed, FeedError, FeedItem
+from smart_caption_ros.live.feed_buffer import FeedBuffer
+from smart_caption_ros.live.live_caption import (
+    CaptionStatus,
+    EventKind,
+    FeedEvent,
+    LiveCaption,
+    LiveImage,
+    NounState,
+    Pose,
+    status_of,
+    without_caption,
+)
+from smart_caption_ros.live.source_feed import SourceFeed, open_cameras
+from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatistics
+
+__all__ = [
+    "CameraSummary",
+    "CaptionFeed",
+    "CaptionStatus",
+    "EventKind",
+    "FeedBuffer",
+    "FeedError",
+    "FeedEvent",
+    "FeedItem",
+    "Health",
+    "LiveCaption",
+    "LiveImage",
+    "LiveStatistics",
+    "NounState",
+    "Pose",
+    "SourceFeed",
+    "open_cameras",
+    "status_of",
+    "without_caption",
+]

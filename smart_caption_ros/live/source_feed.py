@@ -1,0 +1,277 @@
+"""A feed without ROS: captions the frames of files, folders, videos, bags and webcams in this process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+
+from smart_caption_ros.captioning import Captioner, EngineError
+from smart_caption_ros.grounding import NounCoverage
+from smart_caption_ros.grounding.named_objects import ground_caption
+from smart_caption_ros.live.feed import FeedItem
+from smart_caption_ros.live.feed_buffer import CAPACITY, FeedBuffer
+from smart_caption_ros.live.live_caption import (
+    CaptionStatus,
+    EventKind,
+    FeedEvent,
+    LiveCaption,
+    LiveImage,
+    status_of,
+    without_caption,
+)
+from smart_caption_ros.live.statistics import CameraSummary
+from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
+
+_MAX_PAUSE_S = 10.0
+"""Longest pause between two frames of a recording, whatever their stamps say."""
+_JOIN_TIMEOUT_S = 5.0
+
+
+def open_cameras(specs: Sequence[str], topic: str | None = None) -> dict[str, FrameSource]:
+    """Open sources and name a camera after each: after its file or folder, with a number where names are equal.
+
+    Args:
+        specs: see :func:`smart_caption_ros.sources.open_source`.
+        topic: image topic of a bag.
+
+    Raises:
+        SourceError: a source cannot be opened; one sentence.
+    """
+    cameras: dict[str, FrameSource] = {}
+    for spec in specs:
+        source = open_source(spec, topic=topic)
+        plain = name = f"camera{spec}" if spec.isdecimal() else spec.partition(":")[2] or Path(spec).stem or spec
+        number = 1
+        while name in cameras:
+            number += 1
+            name = f"{plain} {number}"
+        cameras[name] = source
+    return cameras
+
+
+@dataclass(eq=False)  # frames are arrays, which have no truth value
+class _Camera:
+    """A source and the slot in which its newest frame waits for the captioner."""
+
+    name: str
+    source: FrameSource
+    waiting: Frame | None = None
+    waiting_since_s: float = 0.0
+    dropped: int = 0
+    ending: str = ""
+    """Why the source has ended; empty while it is read."""
+
+
+class SourceFeed:
+    """Captions sources: recordings at the speed of their stamps, photographs one after the other, webcams live.
+
+    A thread reads each source, and one thread captions the newest frame of each in turn. A frame with a stamp that
+    waits when the next one comes is dropped and counted; photographs wait for their turn.
+    """
+
+    def __init__(
+        self,
+        cameras: Mapping[str, FrameSource],
+        captioner: Captioner,
+        coverage: NounCoverage | None = None,
+        *,
+        interval_s: float = 1.0,
+        loop: bool = False,
+        min_confidence: float = 0.0,
+        capacity: int = CAPACITY,
+    ) -> None:
+        """
+        Args:
+            cameras: a source for each name of a camera.
+            captioner: used by the feed's thread alone until the feed is closed.
+            coverage: matches nouns with objects; None leaves that out.
+            interval_s: time between two photographs, seconds; 0 captions them as fast as possible.
+            loop: whether sources start again at their end.
+            min_confidence: captions below it have the status LOW_CONFIDENCE.
+            capacity: maximum number of captions and events that wait for the consumer.
+        """
+        self._cameras = [_Camera(name, source) for name, source in cameras.items()]
+        self._captioner = captioner
+        self._coverage = coverage
+        self._interval_s = interval_s
+        self._loop = loop
+        self._min_confidence = min_confidence
+        self._buffer = FeedBuffer(capacity)
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> SourceFeed:
+        for camera in self._cameras:
+            self._buffer.add_camera(camera.name, camera.source.spec, camera.source.description)
+            self._threads.append(threading.Thread(target=self._read, args=(camera,), name="frames", daemon=True))
+        self._threads.append(threading.Thread(target=self._caption_all, name="captions", daemon=True))
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def description(self) -> str:
+        return ", ".join(camera.source.description for camera in self._cameras)
+
+    @property
+    def ended(self) -> bool:
+        return self._buffer.ended
+
+    @property
+    def cameras(self) -> tuple[CameraSummary, ...]:
+        return self._buffer.cameras
+
+    @property
+    def waiting_for(self) -> tuple[str, ...]:
+        if self._buffer.has_captions:
+            return ()
+        return tuple(f"the first frame of {camera.source.description}" for camera in self._cameras)
+
+    def next(self, timeout_s: float) -> FeedItem | None:
+        return self._buffer.next(timeout_s)
+
+    def close(self) -> None:
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        self._buffer.close()
+        end_s = time.monotonic() + _JOIN_TIMEOUT_S
+        for thread in self._threads:
+            # A webcam without light can take seconds for a frame; its thread is a daemon.
+            thread.join(max(0.0, end_s - time.monotonic()))
+
+    def _read(self, camera: _Camera) -> None:
+        """Read a source until its end or the feed's."""
+        text = f"{camera.source.spec} has ended"
+        try:
+            self._read_passes(camera)
+        except SourceError as error:
+            text = str(error)
+            self._buffer.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
+        except Exception as error:  # of OpenCV or a bag's library: the other cameras go on
+            text = f"reading {camera.source.spec} failed: {type(error).__name__}: {error}"
+            self._buffer.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
+        finally:
+            with self._changed:
+                camera.ending = text
+                self._changed.notify_all()
+
+    def _read_passes(self, camera: _Camera) -> None:
+        while True:
+            reported = 0
+            anchor: tuple[float, float] | None = None  # stamp and monotonic time from which frames are timed
+            for frame in camera.source:
+                reported = self._report_skipped(camera, reported)
+                if frame.stamp_s is None:
+                    if not self._offer_photograph(camera, frame):
+                        return
+                    continue
+                now_s = time.monotonic()
+                if anchor is None or not 0 <= anchor[1] + frame.stamp_s - anchor[0] - now_s <= _MAX_PAUSE_S:
+                    # The first frame, a gap, a stamp before the last one, or frames that come later than they should.
+                    anchor = (frame.stamp_s, now_s)
+                if not self._offer(camera, frame, anchor[1] + frame.stamp_s - anchor[0]):
+                    return
+            self._report_skipped(camera, reported)
+            if not self._loop:
+                return
+
+    def _report_skipped(self, camera: _Camera, reported: int) -> int:
+        for skipped in camera.source.skipped_frames[reported:]:
+            text = f"cannot read {camera.source.address_of(skipped)}: {skipped.reason}"
+            self._buffer.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
+        return len(camera.source.skipped_frames)
+
+    def _offer(self, camera: _Camera, frame: Frame, due_s: float) -> bool:
+        """Put a frame into its slot when it is due; return False if the feed ends before."""
+        with self._changed:
+            if self._changed.wait_for(lambda: self._stopping, max(0.0, due_s - time.monotonic())):
+                return False
+            camera.dropped += camera.waiting is not None
+            self._put(camera, frame)
+            return True
+
+    def _offer_photograph(self, camera: _Camera, frame: Frame) -> bool:
+        """Put a photograph into its slot when the one before it was taken, and wait until it was shown long enough."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping or camera.waiting is None)
+            if self._stopping:
+                return False
+            self._put(camera, frame)
+            self._changed.wait_for(lambda: self._stopping or camera.waiting is None)
+            return not self._changed.wait_for(lambda: self._stopping, self._interval_s)
+
+    def _put(self, camera: _Camera, frame: Frame) -> None:
+        camera.waiting, camera.waiting_since_s = frame, time.monotonic()
+        self._changed.notify_all()
+
+    def _caption_all(self) -> None:
+        """Caption the frames that wait, each camera in its turn, until all sources have ended."""
+        turn = 0
+        reading = list(self._cameras)
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopping or self._ready() or any(map(_is_done, reading)))
+                for done in filter(_is_done, list(reading)):
+                    reading.remove(done)
+                    self._buffer.remove_camera(done.name, done.ending)
+                camera = self._ready(turn)
+                if self._stopping or not (camera or reading):
+                    break
+                if camera is None:
+                    continue
+                turn = self._cameras.index(camera) + 1
+                frame, since_s, dropped = camera.waiting, camera.waiting_since_s, camera.dropped
+                camera.waiting, camera.dropped = None, 0
+                self._changed.notify_all()
+            assert frame is not None
+            live = self._caption(camera, frame)
+            self._buffer.add(replace(live, age_s=time.monotonic() - since_s, dropped=dropped))
+        self._buffer.close("every source has ended")
+
+    def _ready(self, turn: int = 0) -> _Camera | None:
+        """Return the first camera from `turn` on whose frame waits."""
+        order = self._cameras[turn:] + self._cameras[:turn]
+        return next((camera for camera in order if camera.waiting is not None), None)
+
+    def _caption(self, camera: _Camera, frame: Frame) -> LiveCaption:
+        captioner, grounding = self._captioner, None
+        try:
+            caption = captioner.caption(frame.image_bgr)
+            status, message = status_of(caption, self._min_confidence)
+            if self._coverage is not None:
+                grounding = ground_caption(self._coverage, caption)
+        except Exception as error:  # one frame must not end the feed
+            kind = "" if isinstance(error, (EngineError, ValueError)) else f"{type(error).__name__}: "
+            height, width = frame.image_bgr.shape[:2]
+            caption = without_caption((width, height), captioner.model, captioner.engine)
+            status, message = CaptionStatus.ERROR, f"cannot caption {camera.source.address_of(frame)}: {kind}{error}"
+        looks = captioner.detector is not None and self._coverage is not None and status is not CaptionStatus.ERROR
+        return LiveCaption(
+            camera=camera.name,
+            source=camera.source.spec,
+            caption=caption,
+            status=status,
+            status_message=message,
+            stamp_ns=None if frame.stamp_s is None else round(frame.stamp_s * 1e9),
+            name=frame.name,
+            grounding=grounding,
+            looked_for_objects=looks,
+            coverage_reason="" if looks else "no detector looks for objects",
+            image=LiveImage.of_pixels(frame.image_bgr),
+        )
+
+
+def _is_done(camera: _Camera) -> bool:
+    """Whether the source of a camera has ended and its last frame was taken."""
+    return bool(camera.ending) and camera.waiting is None

@@ -1,0 +1,109 @@
+"""The queue between a feed and its consumer: in order, bounded, with statistics of each camera."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from smart_caption_ros.live import (
+    CaptionStatus,
+    EventKind,
+    FeedBuffer,
+    FeedError,
+    FeedEvent,
+    Health,
+    LiveCaption,
+    LiveStatistics,
+    without_caption,
+)
+
+
+def live(camera: str = "front", *, at_s: float | None = None, **fields: object) -> LiveCaption:
+    at_s = time.monotonic() if at_s is None else at_s
+    return LiveCaption(camera, f"/{camera}", without_caption(), received_monotonic_s=at_s, **fields)  # type: ignore[arg-type]
+
+
+def test_captions_come_in_order_and_a_late_consumer_loses_the_oldest_ones_which_are_counted() -> None:
+    buffer = FeedBuffer(capacity=2)
+    for number in range(5):
+        buffer.add(live(name=str(number)))
+    assert [buffer.next(0).name for _ in range(2)] == ["3", "4"]  # type: ignore[union-attr]
+    assert buffer.next(0) is None
+    (front,) = buffer.cameras
+    assert (front.captions, front.lost) == (5, 3)
+
+
+def test_a_camera_that_goes_and_comes_back_says_so_once_each_and_keeps_its_counts() -> None:
+    buffer = FeedBuffer()
+    for _ in range(2):
+        buffer.add_camera("front", "/front", "there")
+    buffer.add(live())
+    for _ in range(2):
+        buffer.remove_camera("front", "away")
+    assert not buffer.cameras[0].is_online
+    buffer.add_camera("front", "/front", "back")
+    items = [buffer.next(0) for _ in range(4)]
+    assert [item.kind if isinstance(item, FeedEvent) else "caption" for item in items] == [
+        EventKind.APPEARED,
+        "caption",
+        EventKind.GONE,
+        EventKind.APPEARED,
+    ]
+    assert buffer.next(0) is None
+    assert buffer.cameras[0].captions == 1
+
+
+def test_the_health_of_a_camera_is_an_event_only_where_its_level_changes() -> None:
+    buffer = FeedBuffer()
+    buffer.add(live())
+    buffer.next(0)
+    for health, message in [
+        (Health.OK, "2.0 images a second"),
+        (Health.ERROR, "no image for 3 s"),
+        (Health.ERROR, "no image for 4 s"),
+        (Health.OK, "fine"),
+    ]:
+        buffer.set_health("front", health, message)
+    assert [buffer.next(0).text for _ in range(2)] == ["no image for 3 s", "fine"]  # type: ignore[union-attr]
+    assert buffer.next(0) is None
+    assert buffer.cameras[0].health_message == "fine"
+    buffer.set_health("unknown camera", Health.ERROR, "?")
+    assert buffer.next(0) is None
+
+
+def test_a_closed_feed_gives_what_is_left_and_then_its_failure() -> None:
+    buffer = FeedBuffer()
+    buffer.add(live())
+    buffer.close("the end", FeedError("of another type"))
+    buffer.add(live())
+    assert isinstance(buffer.next(0), LiveCaption)
+    assert buffer.next(0).kind is EventKind.ENDED  # type: ignore[union-attr]
+    assert buffer.ended
+    with pytest.raises(FeedError, match="of another type"):
+        buffer.next(0)
+
+
+def test_statistics_count_statuses_drops_and_ages_of_the_last_seconds() -> None:
+    statistics = LiveStatistics("front", "/front")
+    for second in range(100):
+        status = CaptionStatus.STALE if second % 10 == 0 else CaptionStatus.OK
+        statistics.add(live(at_s=second, age_s=second / 1000, status=status, dropped=2))
+    summary = statistics.summary(99.0)
+    assert (summary.captions, summary.dropped) == (100, 200)
+    assert summary.by_status == {CaptionStatus.OK: 90, CaptionStatus.STALE: 10}
+    assert summary.rate_hz == pytest.approx(1, rel=0.05)
+    assert summary.age_p50_s == pytest.approx(0.084, abs=0.001)
+    assert summary.age_p95_s == pytest.approx(0.0975, abs=0.001)
+    assert summary.last_received_monotonic_s == 99
+
+
+@pytest.mark.parametrize(
+    ("times", "now_s", "expected_hz"),
+    [([], 5.0, 0.0), ([0.0], 0.0, 0.0), ([0.0], 60.0, 0.0), ([0.0, 0.5, 1.0], 1.0, 2.0), ([0.0, 0.5, 1.0], 4.0, 0.5)],
+)
+def test_the_rate_falls_while_nothing_comes(times: list[float], now_s: float, expected_hz: float) -> None:
+    statistics = LiveStatistics("front", "/front")
+    for at_s in times:
+        statistics.add(live(at_s=at_s))
+    assert statistics.summary(now_s).rate_hz == pytest.approx(expected_hz)
