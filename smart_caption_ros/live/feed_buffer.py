@@ -85,6 +85,11 @@ class FeedBuffer:
                 known.is_online = False
                 self._put(FeedEvent(EventKind.GONE, text, camera))
 
+    def forget_camera(self, camera: str) -> None:
+        """Remove a camera and its statistics, because it turned out to have another name."""
+        with self._changed:
+            self._statistics.pop(camera, None)
+
     def add(self, live: LiveCaption) -> None:
         """Count a caption and pass it on."""
         with self._changed:
@@ -127,7 +132,7 @@ class FeedBuffer:
             return
         if len(self._items) >= self._capacity:
             oldest = self._items.popleft()
-            if isinstance(oldest, LiveCaption):
+            if isinstance(oldest, LiveCaption) and oldest.camera in self._statistics:
                 self._statistics[oldest.camera].lost += 1
         self._items.append(item)
         self._changed.notify_all()

@@ -14,6 +14,9 @@ from smart_caption_ros.nodes.evidence import ObjectOrigin
 from smart_caption_ros.nodes.messages import STATUS_NAMES
 from smart_caption_ros.nodes.node_statistics import WINDOW_S, Summary
 
+IMAGE_TOPIC = "image topic"
+"""Key of the value that names the topic of a camera's images."""
+
 _PERCENTS = (50, 95, 99)
 
 
@@ -139,7 +142,7 @@ def _camera_values(camera: CameraState) -> dict[str, str]:
     coverages = [each.coverage for each in summary.recent_evidence if each.coverage is not None]
     coverage_s = [each.coverage_s for each in summary.recent_evidence if each.coverage_s]
     return {
-        "image topic": camera.topic,
+        IMAGE_TOPIC: camera.topic,
         "images received": str(summary.received),
         "images answered": str(sum(summary.answers.values())),
         **{f"answered {name}": str(summary.answers.get(status, 0)) for status, name in STATUS_NAMES.items()},

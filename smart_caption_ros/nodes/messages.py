@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from std_msgs.msg import Header
 
 from smart_caption_ros import captioning
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
+from smart_caption_ros.live import CaptionStatus, status_of
 from smart_caption_ros.msg import (
     BoundingBox,
     Caption,
@@ -19,14 +18,16 @@ from smart_caption_ros.msg import (
 )
 from smart_caption_ros.msg import GroundedNoun as GroundedNounMessage
 
-STATUS_NAMES = {
-    Caption.STATUS_OK: "ok",
-    Caption.STATUS_NOTHING_FOUND: "nothing found",
-    Caption.STATUS_LOW_CONFIDENCE: "low confidence",
-    Caption.STATUS_STALE: "stale",
-    Caption.STATUS_ERROR: "error",
+CAPTION_STATUSES = {
+    Caption.STATUS_OK: CaptionStatus.OK,
+    Caption.STATUS_NOTHING_FOUND: CaptionStatus.NOTHING_FOUND,
+    Caption.STATUS_LOW_CONFIDENCE: CaptionStatus.LOW_CONFIDENCE,
+    Caption.STATUS_STALE: CaptionStatus.STALE,
+    Caption.STATUS_ERROR: CaptionStatus.ERROR,
 }
+STATUS_NAMES = {number: status.value for number, status in CAPTION_STATUSES.items()}
 
+_STATUS_NUMBERS = {status: number for number, status in CAPTION_STATUSES.items()}
 _MS_PER_S = 1000.0
 
 
@@ -49,7 +50,7 @@ def to_message(
         grounding: nouns and coverage of the caption; None where coverage is off.
         coverage_reason: why something of the coverage was not measured, a constant of Coverage and a sentence.
     """
-    status, status_message = _status_of(caption, min_confidence)
+    status, status_message = status_of(caption, min_confidence)
     timing = caption.timing
     return Caption(
         format_version=Caption.FORMAT_VERSION,
@@ -83,7 +84,7 @@ def to_message(
         ),
         model=caption.model,
         engine=caption.engine,
-        status=status,
+        status=_STATUS_NUMBERS[status],
         status_message=status_message,
     )
 
@@ -172,19 +173,6 @@ def _coverage(grounding: Grounding | None, reason: int, reason_message: str) -> 
         unsupported_nouns=list(grounding.unsupported_nouns),
         out_of_vocabulary_nouns=list(grounding.out_of_vocabulary_nouns),
     )
-
-
-def _status_of(caption: captioning.Caption, min_confidence: float) -> tuple[int, str]:
-    if not caption.text:
-        return Caption.STATUS_NOTHING_FOUND, "the model found nothing to say about this image"
-    confidence = caption.confidence
-    # NaN compares false with every number, and so would pass as a high confidence.
-    if math.isnan(confidence) or confidence < min_confidence:
-        return (
-            Caption.STATUS_LOW_CONFIDENCE,
-            f"the confidence {confidence:.3f} is below min_confidence ({min_confidence:.3f})",
-        )
-    return Caption.STATUS_OK, ""
 
 
 def _box(xyxy: tuple[float, ...]) -> BoundingBox:

@@ -1,0 +1,322 @@
+"""A feed of the captions that running nodes publish: finds the topics, subscribes, and follows the diagnostics."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rclpy.subscription import Subscription
+from std_msgs.msg import Header
+
+from smart_caption_ros.live import (
+    CameraSummary,
+    EventKind,
+    FeedBuffer,
+    FeedError,
+    FeedEvent,
+    FeedItem,
+    LiveCaption,
+    Pose,
+)
+from smart_caption_ros.live.feed_buffer import CAPACITY
+from smart_caption_ros.msg import Caption
+from smart_caption_ros.nodes.live.diagnostics_reader import DiagnosticsReader
+from smart_caption_ros.nodes.live.feed_images import IMAGE_TYPES, ImageHistory
+from smart_caption_ros.nodes.live.live_messages import camera_name, live_caption
+from smart_caption_ros.text import shortened
+
+CAPTION_TYPE = "smart_caption_ros/msg/Caption"
+
+_DISCOVERY_PERIOD_S = 0.5
+_SPIN_S = 0.1
+_IMAGE_WAIT_S = 0.5
+"""How long a caption waits for its image, which for an overlay is drawn after the caption was published."""
+_MAX_PENDING = 32
+_JOIN_TIMEOUT_S = 5.0
+
+PoseLookup = Callable[[Header], Pose | None]
+
+
+class FeedImages(enum.Enum):
+    """Which images a feed adds to the captions."""
+
+    NONE = "none"
+    CAMERA = "camera"
+    """Those of the camera, from the topic that the caption node's diagnostics name."""
+    OVERLAY = "overlay"
+    """Those that the caption node draws while somebody subscribes: `<caption topic>/image/compressed`."""
+
+
+@dataclass
+class _Topic:
+    """A topic of captions."""
+
+    name: str
+    subscription: Subscription | None = None
+    reliability: ReliabilityPolicy = ReliabilityPolicy.RELIABLE
+    cameras: dict[str, str] = field(default_factory=dict)
+    """Names in the feed by :attr:`Caption.camera`, of the cameras whose captions were received."""
+    placeholder: str = ""
+    """Name in the feed until the first caption says which camera it is of."""
+    images: dict[str, ImageHistory] = field(default_factory=dict)
+    """By the name of the camera in the feed; of an overlay by the empty name."""
+    pending: deque[tuple[LiveCaption, float]] = field(default_factory=deque)
+    """Captions that wait for their images, and until when (monotonic)."""
+    refused_format: int | None = None
+
+
+class RosCaptionFeed:
+    """Captions from ROS 2, on a thread and in a context of its own; see :class:`smart_caption_ros.live.CaptionFeed`."""
+
+    def __init__(
+        self,
+        topics: Sequence[str] = (),
+        cameras: Sequence[str] = (),
+        *,
+        images: FeedImages = FeedImages.NONE,
+        node_name: str = "caption_feed",
+        make_pose_lookup: Callable[[Node], PoseLookup] | None = None,
+        capacity: int = CAPACITY,
+    ) -> None:
+        """
+        Args:
+            topics: names of topics of captions; empty takes all that there are, also those that appear later.
+            cameras: names of cameras, as the feed or the messages have them; empty takes all.
+            images: which images to add to the captions.
+            node_name: name of the feed's node; the process id is appended.
+            make_pose_lookup: called once with the feed's node; what it returns is called on the feed's thread with the
+                header of each caption, and gives :attr:`LiveCaption.pose`.
+            capacity: maximum number of captions and events that wait for the consumer.
+        """
+        self._wanted_topics = tuple(topics)
+        self._wanted_cameras = frozenset(cameras)
+        self._images = images
+        self._node_name = f"{node_name}_{os.getpid()}"
+        self._make_pose_lookup = make_pose_lookup
+        self._buffer = FeedBuffer(capacity)
+        self._topics: dict[str, _Topic] = {}
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._context = Context()
+
+    def __enter__(self) -> RosCaptionFeed:
+        try:
+            rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+            self._node = Node(
+                self._node_name, context=self._context, enable_rosout=False, start_parameter_services=False
+            )
+            self._executor = SingleThreadedExecutor(context=self._context)
+            self._executor.add_node(self._node)
+            for name in self._wanted_topics:
+                full_name = self._node.resolve_topic_name(name)
+                self._topics[full_name] = _Topic(full_name)
+        except Exception as error:  # rclpy raises many kinds: a wrong domain, a missing middleware, an invalid name
+            self._context.try_shutdown()
+            raise FeedError(f"ROS 2 does not start: {shortened(' '.join(str(error).split()))}") from error
+        self._pose_lookup = None if self._make_pose_lookup is None else self._make_pose_lookup(self._node)
+        self._diagnostics = DiagnosticsReader(self._buffer)
+        self._node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnostics.read, 10)
+        self._thread = threading.Thread(target=self._run, name="captions", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def description(self) -> str:
+        topics = ", ".join(self._topics) or f"all topics of type {CAPTION_TYPE}"
+        return f"{topics} in ROS 2 domain {self._context.get_domain_id() if self._thread else '?'}"
+
+    @property
+    def ended(self) -> bool:
+        return self._buffer.ended
+
+    @property
+    def cameras(self) -> tuple[CameraSummary, ...]:
+        return self._buffer.cameras
+
+    @property
+    def waiting_for(self) -> tuple[str, ...]:
+        if self._buffer.has_captions:
+            return ()
+        domain = os.environ.get("ROS_DOMAIN_ID", "0")
+        topics = list(self._topics.values())
+        if topics and any(topic.subscription for topic in topics):
+            names = ", ".join(topic.name for topic in topics if topic.subscription)
+            waits = [f"a caption on {names}: the node is there, and has published none since"]
+            checks = "is it active, and do images arrive? ros2 topic echo /diagnostics says what it waits for"
+        else:
+            names = ", ".join(topic.name for topic in topics) or f"a topic of type {CAPTION_TYPE}"
+            waits = [f"a publisher of {names} in ROS domain {domain}"]
+            checks = (
+                "does the caption node run (ros2 node list), with the same ROS_DOMAIN_ID, "
+                "and does ROS_AUTOMATIC_DISCOVERY_RANGE let this machine see it?"
+            )
+        if self._wanted_cameras:
+            waits.append(f"of the camera {', '.join(sorted(self._wanted_cameras))}")
+        return (" ".join(waits), checks)
+
+    def next(self, timeout_s: float) -> FeedItem | None:
+        return self._buffer.next(timeout_s)
+
+    def close(self) -> None:
+        self._closed.set()
+        self._buffer.close()
+        if self._thread is not None:
+            self._thread.join(_JOIN_TIMEOUT_S)
+
+    def _run(self) -> None:
+        """Serve the subscriptions until the feed is closed; everything of the node happens on this thread."""
+        due_s = 0.0
+        try:
+            while not self._closed.is_set():
+                if time.monotonic() >= due_s:
+                    self._discover()
+                    due_s = time.monotonic() + _DISCOVERY_PERIOD_S
+                self._executor.spin_once(timeout_sec=_SPIN_S)
+                for topic in self._topics.values():
+                    self._release(topic)
+        except FeedError as error:
+            self._buffer.close(failure=error)
+        except ExternalShutdownException:
+            self._buffer.close("ROS 2 was shut down")
+        except Exception as error:
+            text = f"receiving captions failed: {type(error).__name__}: {shortened(str(error))}"
+            self._buffer.close(failure=FeedError(text))
+        finally:
+            with contextlib.suppress(Exception):  # whatever was destroyed first
+                self._executor.shutdown()
+                self._node.destroy_node()
+            self._context.try_shutdown()
+
+    def _discover(self) -> None:
+        """Subscribe to topics that have a publisher now, and note those that have none any more."""
+        types = dict(self._node.get_topic_names_and_types())
+        if self._wanted_topics:
+            self._refuse_other_types(types)
+        else:
+            for name in (name for name, kinds in types.items() if CAPTION_TYPE in kinds):
+                self._topics.setdefault(name, _Topic(name))
+        for topic in self._topics.values():
+            self._follow(topic)
+            if self._images is not FeedImages.NONE:
+                self._follow_images(topic, types)
+
+    def _refuse_other_types(self, types: dict[str, list[str]]) -> None:
+        others = {name: types[name] for name in self._topics if types.get(name) and CAPTION_TYPE not in types[name]}
+        if len(others) == len(self._topics):
+            raise FeedError(
+                "; ".join(
+                    f"the topic {name} has the type {', '.join(kinds)} instead of {CAPTION_TYPE}"
+                    for name, kinds in others.items()
+                )
+            )
+
+    def _follow(self, topic: _Topic) -> None:
+        publishers = [
+            each for each in self._node.get_publishers_info_by_topic(topic.name) if each.topic_type == CAPTION_TYPE
+        ]
+        if not publishers:
+            for camera in (*topic.cameras.values(), topic.placeholder):
+                self._buffer.remove_camera(camera, f"{topic.name} has no publisher any more")
+            return
+        self._diagnostics.set_nodes(topic.name, {(each.node_namespace, each.node_name) for each in publishers})
+        for camera in topic.cameras.values():
+            self._buffer.add_camera(camera, topic.name, f"{topic.name} has a publisher again")
+        if not topic.cameras:
+            self._add_placeholder(topic)
+        # Best effort matches every publisher; reliable loses nothing, and matches only those that are reliable, too.
+        reliable = all(each.qos_profile.reliability == ReliabilityPolicy.RELIABLE for each in publishers)
+        reliability = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
+        if topic.subscription is not None and topic.reliability == reliability:
+            return
+        if topic.subscription is not None:
+            self._node.destroy_subscription(topic.subscription)
+        topic.reliability = reliability
+        topic.subscription = self._node.create_subscription(
+            Caption,
+            topic.name,
+            lambda message: self._receive(topic, message),
+            QoSProfile(depth=100, history=HistoryPolicy.KEEP_LAST, reliability=reliability),
+        )
+
+    def _add_placeholder(self, topic: _Topic) -> None:
+        """Add a camera from which nothing has come yet, with the name that its captions most likely have."""
+        name = camera_name(topic.name, "")
+        if not self._wanted_cameras or name in self._wanted_cameras:
+            topic.placeholder = name
+            self._buffer.add_camera(name, topic.name, f"{topic.name} has a publisher")
+            self._diagnostics.set_camera(topic.name, name.rpartition("/")[2], name)
+
+    def _follow_images(self, topic: _Topic, types: dict[str, list[str]]) -> None:
+        """Subscribe to the images of the cameras of a topic, where they are known."""
+        wanted = {"": f"{topic.name}/image/compressed"}
+        if self._images is FeedImages.CAMERA:
+            named = ((camera, self._diagnostics.image_topic(camera)) for camera in topic.cameras.values())
+            wanted = {camera: name for camera, name in named if name is not None}
+        for camera, name in wanted.items():
+            history = topic.images.get(camera)
+            if history is not None and history.topic == name:
+                continue
+            kind = next((kind for kind in types.get(name, ()) if kind in IMAGE_TYPES), None)
+            if kind is None:
+                continue
+            if history is not None:
+                history.destroy()
+            topic.images[camera] = ImageHistory(self._node, name, kind, lambda: self._release(topic))
+
+    def _receive(self, topic: _Topic, message: Caption) -> None:
+        camera = camera_name(topic.name, message.camera)
+        if self._wanted_cameras and not self._wanted_cameras & {camera, message.camera}:
+            return
+        if message.format_version != Caption.FORMAT_VERSION and message.format_version != topic.refused_format:
+            topic.refused_format = message.format_version
+            text = (
+                f"{topic.name} has captions of format {message.format_version}, and this program knows "
+                f"{Caption.FORMAT_VERSION}: install the same version of the package on both sides"
+            )
+            self._buffer.add_event(FeedEvent(EventKind.ERROR, text, camera))
+        if message.camera not in topic.cameras:
+            topic.cameras[message.camera] = camera
+            if topic.placeholder not in ("", camera):
+                self._buffer.forget_camera(topic.placeholder)
+                self._diagnostics.forget_camera(topic.placeholder)
+            topic.placeholder = ""
+            self._buffer.add_camera(camera, topic.name, f"captions on {topic.name}")
+            self._diagnostics.set_camera(topic.name, message.camera, camera)
+        live = live_caption(message, camera, topic.name)
+        if self._pose_lookup is not None:
+            live = replace(live, pose=self._pose_lookup(message.header))
+        topic.pending.append((live, time.monotonic() + _IMAGE_WAIT_S))
+        self._release(topic)
+
+    def _release(self, topic: _Topic) -> None:
+        """Pass on captions, in order, whose images are there or have not come in time."""
+        while topic.pending:
+            live, due_s = topic.pending[0]
+            history = topic.images.get("" if self._images is FeedImages.OVERLAY else live.camera)
+            image = None
+            if history is not None and live.stamp_ns is not None:
+                image = history.take(live.stamp_ns)
+                can_come = live.caption.text or self._images is FeedImages.CAMERA
+                if image is None and can_come and time.monotonic() < due_s and len(topic.pending) < _MAX_PENDING:
+                    return
+            topic.pending.popleft()
+            self._buffer.add(replace(live, image=image))

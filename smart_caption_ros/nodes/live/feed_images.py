@@ -1,0 +1,101 @@
+"""The images of captions: the last ones of one image topic, by their stamps."""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import CompressedImage, Image
+
+from smart_caption_ros.imaging.image_messages import ImageMessageError, decode_compressed, decode_image
+from smart_caption_ros.live import LiveImage
+from smart_caption_ros.nodes.serialised_image import parse_image
+from smart_caption_ros.text import shortened
+
+IMAGE_TYPES = {"sensor_msgs/msg/Image": Image, "sensor_msgs/msg/CompressedImage": CompressedImage}
+
+_MAX_IMAGES = 64
+_MAX_BYTES = 128_000_000
+_STAMP_AT = 4  # behind the encapsulation header of CDR
+
+
+class ImageHistory:
+    """Subscribes to an image topic and keeps its last images, serialised, until their captions come."""
+
+    def __init__(self, node: Node, topic: str, type_name: str, on_image: Callable[[], None]) -> None:
+        """
+        Args:
+            node: the node.
+            topic: full name of the topic.
+            type_name: one of :data:`IMAGE_TYPES`.
+            on_image: called after each image.
+        """
+        self.topic = topic
+        self._node = node
+        self._type = IMAGE_TYPES[type_name]
+        self._on_image = on_image
+        self._images: OrderedDict[int, bytes] = OrderedDict()
+        self._bytes = 0
+        # Best effort matches every publisher. Raw, because an image whose caption never comes need not be decoded.
+        qos = QoSProfile(depth=5, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self._subscription = node.create_subscription(
+            self._type, topic, self._keep, qos, raw=True, callback_group=MutuallyExclusiveCallbackGroup()
+        )
+
+    def destroy(self) -> None:
+        """Unsubscribe."""
+        self._node.destroy_subscription(self._subscription)
+
+    def take(self, stamp_ns: int) -> LiveImage | None:
+        """Return the image with this stamp, and forget it and those before it; None if there is none."""
+        if stamp_ns not in self._images:
+            return None
+        while True:
+            stamp, serialised = self._images.popitem(last=False)
+            self._bytes -= len(serialised)
+            if stamp == stamp_ns:
+                break
+        return LiveImage(lambda: self._pixels(serialised), self._file(serialised))
+
+    def _keep(self, serialised: bytes) -> None:
+        if (stamp := _stamp_ns_of(serialised)) is None:
+            return
+        self._bytes += len(serialised) - len(self._images.pop(stamp, b""))
+        self._images[stamp] = serialised
+        while len(self._images) > _MAX_IMAGES or (self._bytes > _MAX_BYTES and len(self._images) > 1):
+            self._bytes -= len(self._images.popitem(last=False)[1])
+        self._on_image()
+
+    def _file(self, serialised: bytes) -> bytes | None:
+        """Return the bytes of a compressed image; None for a raw one or a message that cannot be read."""
+        if self._type is Image:
+            return None
+        try:
+            return bytes(deserialize_message(serialised, CompressedImage).data)
+        except Exception:  # `_pixels` says why
+            return None
+
+    def _pixels(self, serialised: bytes) -> NDArray[np.uint8]:
+        try:
+            if self._type is Image:
+                return decode_image(parse_image(serialised))
+            return decode_compressed(deserialize_message(serialised, CompressedImage))
+        except ImageMessageError:
+            raise
+        except Exception as error:  # RMWError, ValueError, or whatever else the bytes of a stranger cause
+            raise ImageMessageError(f"a message on {self.topic} is not an image: {shortened(str(error))}") from error
+
+
+def _stamp_ns_of(serialised: bytes) -> int | None:
+    """Read the stamp at the beginning of a serialised message; None where there is none."""
+    if len(serialised) < _STAMP_AT + 8:
+        return None
+    seconds, nanoseconds = struct.unpack_from("<iI" if serialised[1] & 1 else ">iI", serialised, _STAMP_AT)
+    return int(seconds * 1_000_000_000 + nanoseconds)

@@ -1,0 +1,198 @@
+"""The feed of running nodes finds their captions, adds images and health, and says what it waits for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import CompressedImage, Image
+from smart_caption_ros.msg import Caption, Coverage
+from std_msgs.msg import Header, String
+
+from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
+from smart_caption_ros.imaging.image_messages import encode_image
+from smart_caption_ros.live import CaptionStatus, EventKind, FeedError, FeedEvent, Health, LiveCaption, NounState
+from smart_caption_ros.nodes.live import FeedImages, RosCaptionFeed
+from smart_caption_ros.nodes.live.live_messages import camera_name, live_caption
+from smart_caption_ros.nodes.messages import message_without_text, to_message
+from smart_caption_ros.viewing import encode_picture
+from tests.nodes.fake_captioner import painted, shade_caption
+
+if TYPE_CHECKING:
+    from rclpy.lifecycle import LifecycleNode
+
+pytestmark = pytest.mark.needs_ros
+
+
+def caption_message(shade: int, camera: str = "", stamp_s: int = 0) -> Caption:
+    header = Header(stamp=Time(sec=stamp_s or shade, nanosec=5), frame_id="eye")
+    grounding = Grounding((GroundedNoun("shade", "shade", 0, 0, 0.9),), 1.0, 1.0, (), (), (), 0.001)
+    message = to_message(shade_caption(shade, 64, 48), header, camera=camera, min_confidence=0.0, grounding=grounding)
+    message.timing.age_at_start_ms = 100.0
+    message.timing.dropped_frames = 3
+    return message
+
+
+@pytest.fixture
+def domain(node: LifecycleNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[LifecycleNode]:
+    """The node, in the domain that a feed looks at."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(node.context.get_domain_id()))
+    return node  # type: ignore[return-value]
+
+
+def wait_for_items(
+    feed: RosCaptionFeed, done: Callable[[list[Any]], bool], again: Callable[[], None] = lambda: None
+) -> list[Any]:
+    """Take items until they are what is wanted; `again` publishes meanwhile."""
+    items: list[Any] = []
+    end_s = time.monotonic() + 30
+    while not done(items):
+        assert time.monotonic() < end_s, (feed.cameras, items[-5:])
+        again()
+        time.sleep(0.05)
+        if (item := feed.next(0.1)) is not None:
+            items.append(item)
+    return items
+
+
+def captions_in(items: list[Any]) -> list[LiveCaption]:
+    return [item for item in items if isinstance(item, LiveCaption)]
+
+
+def test_captions_of_all_topics_are_found_with_cameras_health_and_images(domain: LifecycleNode) -> None:
+    with RosCaptionFeed(images=FeedImages.CAMERA) as feed:
+        assert feed.next(0.0) is None
+        assert "a topic of type smart_caption_ros/msg/Caption" in feed.waiting_for[0]
+        front = domain.create_publisher(Caption, "/robot/caption", 10)
+        # A publisher that appears later, with best effort.
+        rear = domain.create_publisher(
+            Caption, "/rear/caption", QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
+        )
+        images = domain.create_publisher(Image, "/front_image", 10)
+        diagnostics = domain.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        status = DiagnosticStatus(
+            level=DiagnosticStatus.WARN,
+            name="part: captions",
+            message="it is dark",
+            values=[KeyValue(key="image topic", value="/front_image")],
+            hardware_id="front",
+        )
+        shade = 0
+
+        def publish() -> None:
+            nonlocal shade
+            shade += 1
+            front.publish(caption_message(100, "front", stamp_s=shade))
+            header = Header(stamp=Time(sec=shade, nanosec=5))
+            images.publish(Image(header=header, **encode_image(painted(100))))  # as late as an overlay
+            rear.publish(caption_message(7))
+            diagnostics.publish(DiagnosticArray(status=[status]))
+
+        items = wait_for_items(
+            feed,
+            lambda items: (
+                {each.camera for each in captions_in(items)} == {"front", "rear"}
+                and any(each.image is not None for each in captions_in(items))
+                and any(each.health is Health.WARNING for each in feed.cameras)
+            ),
+            publish,
+        )
+        assert feed.waiting_for == ()
+        cameras = {each.camera: each for each in feed.cameras}
+        assert cameras.keys() == {"front", "rear"}, "no place-holder is left"
+        assert (cameras["front"].health_message, cameras["rear"].health) == ("it is dark", Health.UNKNOWN)
+        with_image = next(each for each in captions_in(items) if each.image is not None)
+        assert with_image.camera == "front"
+        assert (with_image.image.bgr() == painted(100)).all()  # type: ignore[union-attr]
+        assert (with_image.caption.text, with_image.frame_id, with_image.dropped) == ("shade 100", "eye", 3)
+        assert with_image.stamp_ns is not None
+        assert with_image.stamp_ns % 10**9 == 5
+        domain.destroy_publisher(rear)
+        wait_for_items(
+            feed,
+            lambda items: any(
+                isinstance(each, FeedEvent) and (each.kind, each.camera) == (EventKind.GONE, "rear") for each in items
+            ),
+        )
+        assert [each.is_online for each in feed.cameras if each.camera == "rear"] == [False]
+
+
+def test_the_overlay_of_a_caption_comes_with_it_and_one_camera_of_a_topic_can_be_chosen(domain: LifecycleNode) -> None:
+    captions = domain.create_publisher(Caption, "both", 10)
+    overlays = domain.create_publisher(CompressedImage, "both/image/compressed", 10)
+    jpeg = encode_picture(painted(50), ".jpg")
+    with RosCaptionFeed(["both"], ["front"], images=FeedImages.OVERLAY) as feed:
+
+        def publish() -> None:
+            captions.publish(caption_message(9, "rear"))
+            captions.publish(caption_message(8, "front"))
+            overlays.publish(CompressedImage(header=Header(stamp=Time(sec=8, nanosec=5)), format="jpeg", data=jpeg))
+
+        items = wait_for_items(feed, lambda items: any(each.image is not None for each in captions_in(items)), publish)
+    assert {each.camera for each in captions_in(items)} == {"both/front"}
+    assert next(each.image for each in captions_in(items) if each.image is not None).jpeg() == jpeg
+
+
+def test_a_topic_of_another_type_is_an_error_and_closing_twice_is_none(domain: LifecycleNode) -> None:
+    publisher = domain.create_publisher(String, "/chatter", 10)
+    with RosCaptionFeed(["chatter"]) as feed, pytest.raises(FeedError, match=r"/chatter has the type std_msgs/msg/Str"):
+        wait_for_items(feed, lambda items: False, lambda: publisher.publish(String()))
+    feed.close()
+    assert feed.ended
+
+
+def test_a_feed_that_cannot_start_says_so_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROS_DOMAIN_ID", "many")
+    with pytest.raises(FeedError, match="ROS 2 does not start"):
+        RosCaptionFeed().__enter__()
+    monkeypatch.setenv("ROS_DOMAIN_ID", "77")
+    with pytest.raises(FeedError, match="topic"):
+        RosCaptionFeed(["no topic"]).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("topic", "camera", "name"),
+    [
+        ("/robot/caption", "", "robot"),
+        ("/robot/caption", "front", "front"),
+        ("/front/caption", "front", "front"),
+        ("/left/caption", "", "left"),
+        ("/left/caption", "front", "left/front"),
+        ("/left/front/caption", "front", "left/front"),
+        ("/left/robot/caption", "front", "left/front"),
+        ("/caption", "", "caption"),
+        ("/what/it/sees", "", "what/it/sees"),
+        ("/caption", "front", "front"),
+    ],
+)
+def test_cameras_of_several_robots_have_different_names(topic: str, camera: str, name: str) -> None:
+    assert camera_name(topic, camera) == name
+
+
+def test_the_age_of_a_caption_is_that_of_its_node_and_nouns_are_unchecked_without_detections() -> None:
+    live = live_caption(caption_message(9), "front", "/front")
+    assert live.age_s == pytest.approx(0.107, abs=1e-3)
+    assert live.grounding is not None
+    assert live.state_of(live.grounding.nouns[0]) is NounState.SUPPORTED
+    message = caption_message(9)
+    message.coverage = Coverage(reason=Coverage.REASON_NO_DETECTIONS, reason_message="none came")
+    late = live_caption(message, "front", "/front")
+    assert late.grounding is not None
+    assert late.state_of(late.grounding.nouns[0]) is NounState.UNCHECKED
+    assert late.coverage_reason == "none came"
+
+
+def test_an_image_that_was_not_captioned_has_its_status() -> None:
+    stale = live_caption(message_without_text(Caption.STATUS_STALE, "too old", Header(), camera=""), "front", "/front")
+    assert (stale.status, stale.status_message, stale.caption.text) == (CaptionStatus.STALE, "too old", "")
+    assert (stale.stamp_ns, stale.age_s, stale.grounding) == (None, None, None)
+    of_the_future = live_caption(Caption(status=99), "front", "/front")
+    assert of_the_future.status is CaptionStatus.ERROR
