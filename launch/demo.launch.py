@@ -91,7 +91,7 @@ def generate_launch_description() -> LaunchDescription:
     rviz = Node(
         package="rviz2",
         executable="rviz2",
-        arguments=["-d", str(SHARE / "config" / "demo.rviz")],
+        arguments=["-d", str(SHARE / "config" / "rviz" / "caption.rviz")],
         condition=IfCondition(LaunchConfiguration("rviz")),
         output="screen",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 import cv2
 import numpy as np
@@ -22,6 +23,7 @@ from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import ImageAnswer
 from smart_caption_ros.nodes.detection_messages import to_vision
+from smart_caption_ros.nodes.image_annotations import ImageAnnotations
 from smart_caption_ros.nodes.mailbox import Mailbox
 from smart_caption_ros.nodes.messages import STATUS_NAMES
 from smart_caption_ros.nodes.text_filter import TextFilter
@@ -47,7 +49,8 @@ class _OverlayTask:
 class Outputs:
     """Publishes on `<topic>`, `<topic>/text`, `<topic>/image` and `<topic>/image/compressed`.
 
-    Where vision_msgs is installed, `<topic>/detections` has what the node's own detector found.
+    Where vision_msgs is installed, `<topic>/detections` has what the node's own detector found;
+    :class:`ImageAnnotations` publishes what viewers draw over the camera's images.
     """
 
     def __init__(self, node: LifecycleNode, topic: str) -> None:
@@ -70,16 +73,17 @@ class Outputs:
         self._detections: LifecyclePublisher | None = None
         if vision_msgs is not None:
             self._detections = self._publisher(vision_msgs.Detection2DArray, f"{self.topic}/detections", depth=10)
+        self._annotations = ImageAnnotations(partial(self._publisher, depth=10), self.topic)
 
     def destroy(self) -> None:
         """End the thread that draws, and destroy the publishers."""
         self.close()
-        for publisher in (self._caption, self._text, self._overlay, self._overlay_jpeg, self._detections):
-            if publisher is not None:
-                self._node.destroy_lifecycle_publisher(publisher)
+        publishers = [self._caption, self._text, self._overlay, self._overlay_jpeg, *self._annotations.publishers]
+        for publisher in publishers if self._detections is None else [*publishers, self._detections]:
+            self._node.destroy_lifecycle_publisher(publisher)
 
     def publish(self, answer: ImageAnswer, *, text_on_change: bool) -> None:
-        """Publish the message, its text if the status is STATUS_OK, and detections that have a subscriber.
+        """Publish the message, its text if the status is STATUS_OK, and annotations and detections with a subscriber.
 
         Args:
             answer: the answer.
@@ -90,6 +94,7 @@ class Outputs:
             self._text.publish(String(data=answer.message.text))
         if answer.detected is not None and self._detections is not None and self._detections.get_subscription_count():
             self._detections.publish(to_vision(answer.detected, answer.message.header, vision_msgs))
+        self._annotations.publish(answer.message)
 
     def forget_text(self) -> None:
         """Publish the next text, whatever its meaning."""

@@ -157,7 +157,9 @@ def test_the_demo_starts_a_camera_in_the_namespace_of_the_captions(launch: Calla
 
 
 def test_the_demo_shows_the_overlay_in_rviz() -> None:
-    view = yaml.safe_load((ROOT / "config" / "demo.rviz").read_text(encoding="utf-8"))["Visualization Manager"]
+    view = yaml.safe_load((ROOT / "config" / "rviz" / "caption.rviz").read_text(encoding="utf-8"))[
+        "Visualization Manager"
+    ]
     assert view["Displays"][0]["Topic"]["Value"] == "/robot/caption/image"
     assert view["Global Options"]["Fixed Frame"] == "camera_optical_frame"
 

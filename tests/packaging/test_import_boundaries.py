@@ -13,6 +13,7 @@ ROS = {
     "ament_index_python",
     "builtin_interfaces",
     "diagnostic_msgs",
+    "foxglove_msgs",
     "lifecycle_msgs",
     "rcl_interfaces",
     "rclpy",
@@ -22,6 +23,7 @@ ROS = {
     "std_msgs",
     "std_srvs",
     "vision_msgs",
+    "visualization_msgs",
 }
 SOURCES = ("smart_caption_ros", "training", "export", "benchmarks")
 ROBOT_ROOMS = (

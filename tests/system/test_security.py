@@ -103,7 +103,12 @@ def test_the_policy_is_what_the_caption_node_does(robot: Robot) -> None:
     assert robot.set_parameter("/caption_node", "image_transport", "compressed").successful
     robot.wait_for(lambda: robot.node.count_subscribers("/image/compressed"), "the other transport")
     absent = set() if has_bond else {"/bond"}
-    absent |= set() if find_spec("vision_msgs") else {"/robot/caption/detections"}
+    for package, topic in (
+        ("foxglove_msgs", "annotations"),
+        ("vision_msgs", "detections"),
+        ("visualization_msgs", "boxes"),
+    ):
+        absent |= set() if find_spec(package) else {f"/robot/caption/{topic}"}
     assert_graph_is_policy(robot, "caption_node", raw, absent)
 
 
