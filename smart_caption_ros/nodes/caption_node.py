@@ -38,6 +38,7 @@ from smart_caption_ros.nodes.messages import message_without_text
 from smart_caption_ros.nodes.model_loading import LoadCaptioner, LoadCoverage, load_coverage, load_model
 from smart_caption_ros.nodes.object_source import uses_topic
 from smart_caption_ros.nodes.parameters import Parameters
+from smart_caption_ros.nodes.service_manager import ServiceReport
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
 from smart_caption_ros.text import shortened
 
@@ -119,6 +120,9 @@ class CaptionNode(LifecycleNode):
         )
         self._service_change_state.callback = self._transition_requests.answer
         self._diagnostics = DiagnosticsPublisher(self, self._statuses, self._values["diagnostics_period_s"])
+        self._service_report = ServiceReport(
+            self, state=lambda: self._lifecycle, is_ready=self._has_started, problem=self._restart_reason
+        )
         # Steady time, so that a simulation that stands still does not stop the search for publishers.
         steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(_PUBLISHER_POLL_S, self._follow_publishers, clock=steady_clock)
@@ -213,6 +217,7 @@ class CaptionNode(LifecycleNode):
 
     def interrupt(self) -> None:
         """Let the callbacks that wait for the model return, and cancel loading, which is not waited for."""
+        self._service_report.stop()
         self._worker.interrupt()
 
     def close(self) -> bool:
@@ -245,6 +250,15 @@ class CaptionNode(LifecycleNode):
 
     def _end(self) -> None:
         self.exit_status = 0
+
+    def _has_started(self) -> bool:
+        """Return whether the node is active, or waits for its lifecycle manager."""
+        return self._lifecycle == "active" or not self._values["autostart"]
+
+    def _restart_reason(self) -> str:
+        """Return what only a restart of the process helps against; empty where nothing is wrong."""
+        problems = (camera.image_input.problem for camera in self._cameras)
+        return self._worker.problem(self._values["work_timeout_s"]) or next(filter(None, problems), "")
 
     def _camera_stream(self, name: str) -> CameraStream:
         topics = CameraTopics(IMAGE_TOPIC, DETECTIONS_TOPIC, CAPTION_TOPIC)

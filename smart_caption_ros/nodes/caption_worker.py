@@ -85,6 +85,7 @@ class CaptionWorker:
         self._work_started_s: float | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="captioner")
         self._interrupted: Future[None] = Future()
+        self._probe, self._probed_s = self._thread.submit(lambda: None), time.monotonic()
 
     @property
     def model(self) -> LoadedModel | None:
@@ -97,6 +98,26 @@ class CaptionWorker:
         started_s = self._work_started_s
         own_s = 0.0 if started_s is None else time.monotonic() - started_s
         return max(own_s, *(stage.in_work_s for stage in self._stages))
+
+    def problem(self, work_timeout_s: float) -> str:
+        """Return why images are not captioned any more; empty where all goes on. To be called again and again.
+
+        Args:
+            work_timeout_s: longest time of work on one image.
+        """
+        if self.in_work_s > work_timeout_s:
+            return f"an image has been in work for {self.in_work_s:.1f} s"
+        if self._probe.done():
+            try:
+                self._probe, self._probed_s = self._thread.submit(lambda: None), time.monotonic()
+            except RuntimeError:
+                return "the thread that captions has ended"
+        elif self._is_loading:
+            self._probed_s = time.monotonic()
+        # The work in progress, an image of each camera, and a request may come before the probe.
+        elif time.monotonic() - self._probed_s > (len(self._cameras) + 2) * work_timeout_s:
+            return "the thread that captions is stuck"
+        return ""
 
     @property
     def lacks_clock(self) -> bool:

@@ -275,3 +275,41 @@ def test_the_image_of_a_request_is_of_no_camera(shared: Shared) -> None:
     answer = shared.worker.describe_request(Image(**image_fields(30)))
     assert (answer.text, answer.camera) == ("shade 30", "")
     assert not any(shared.recorders[camera].messages for camera in shared.cameras)
+
+
+def test_a_thread_that_is_stuck_outside_of_the_work_on_an_image_is_a_problem(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared.captioner.open()
+    timeout_s = 0.05
+    go_on = threading.Event()
+
+    def stuck(when_free: Any) -> bool:
+        return go_on.wait(20)
+
+    assert not shared.worker.problem(timeout_s)
+    monkeypatch.setattr(shared.front.stage, "has_place", stuck)
+    shared.put(shared.front, 1)
+    wait_for(lambda: shared.worker.problem(timeout_s) == "the thread that captions is stuck")
+    go_on.set()
+    wait_for(lambda: not shared.worker.problem(10.0))
+    shared.wait_until_idle()
+
+
+def test_loading_that_takes_long_is_no_problem(shared: Shared) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def load() -> LoadedModel:
+        begun.set()
+        go_on.wait(20)
+        return LoadedModel(shared.captioner, FakeCoverage(), "", ())  # type: ignore[arg-type]
+
+    loading = threading.Thread(target=lambda: shared.worker.load(load))
+    loading.start()
+    begun.wait(20)
+    timeout_s = 0.01
+    for _ in range(10):
+        assert not shared.worker.problem(timeout_s)
+        time.sleep(2 * timeout_s)
+    go_on.set()
+    loading.join()

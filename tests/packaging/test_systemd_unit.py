@@ -1,0 +1,66 @@
+"""The systemd unit fits the node: its notifications, its times and its variables."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+UNIT = ROOT / "config" / "systemd" / "smart-caption.service"
+ENVIRONMENT = ROOT / "config" / "systemd" / "environment"
+
+
+def service() -> dict[str, str]:
+    parser = ConfigParser(interpolation=None, delimiters=("=",), comment_prefixes=("#",), strict=True)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(UNIT.read_text(encoding="utf-8"))
+    return dict(parser["Service"])
+
+
+SERVICE = service()
+
+
+def seconds(time: str) -> float:
+    number, unit = re.fullmatch(r"(\d+)(min|s|)", time).groups()  # type: ignore[union-attr]
+    return float(number) * (60 if unit == "min" else 1)
+
+
+def test_systemd_waits_for_the_node_watches_it_and_starts_it_again() -> None:
+    assert SERVICE["Type"] == "notify"
+    assert SERVICE["Restart"] == "on-failure", "which includes the watchdog"
+    # The node reports nothing of an image in work before work_timeout_s, which is a parameter.
+    page = (ROOT / "config" / "caption.yaml").read_text(encoding="utf-8")
+    work_timeout_s = float(re.findall(r"work_timeout_s: ([\d.]+)", page)[0])
+    assert seconds(SERVICE["WatchdogSec"]) > 2 * work_timeout_s
+    assert seconds(SERVICE["TimeoutStartSec"]) >= 600, "an engine may be built"
+
+
+def test_the_node_is_the_process_that_systemd_started() -> None:
+    assert "exec smart-caption-node" in SERVICE["ExecStart"]
+    assert SERVICE["NotifyAccess"] == "main"
+
+
+def test_the_unit_lets_the_node_write_its_cache_and_its_logs_alone() -> None:
+    assert SERVICE["ProtectSystem"] == "strict"
+    variables = dict(each.split("=") for each in SERVICE["Environment"].split())
+    written = {variables["XDG_CACHE_HOME"], variables["ROS_LOG_DIR"]}
+    assert set(SERVICE["ReadWritePaths"].split()) == written
+    assert f"/var/cache/{SERVICE['CacheDirectory']}" in written
+    assert f"/var/log/{SERVICE['LogsDirectory']}" in written
+
+
+def test_the_example_of_the_environment_sets_every_variable_of_the_command() -> None:
+    names = re.findall(r"^(\w+)=", ENVIRONMENT.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(re.findall(r"\$\$\{(\w+)\}", SERVICE["ExecStart"])) <= set(names)
+    assert SERVICE["EnvironmentFile"].endswith(f"/{ENVIRONMENT.name}")
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+def test_systemd_finds_no_fault() -> None:
+    verified = subprocess.run(["systemd-analyze", "verify", UNIT], capture_output=True, text=True, timeout=60)
+    assert (verified.returncode, verified.stderr) == (0, "")
