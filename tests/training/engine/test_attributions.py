@@ -1,0 +1,62 @@
+"""Integrated Gradients of words."""
+
+import sys
+
+import pytest
+import torch
+
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from tests.tiny_model import tiny_captioner, tiny_visual
+from training.decoding.beam_search import SearchSettings, beam_search
+from training.engine.attributions import Attributions, attribute_words, stretch_contrast
+from training.errors import DataError
+from training.models.captioner import Visual
+
+
+@pytest.mark.parametrize("family", ["object_relation", "up_down", "x_transformer"])
+def test_attributions_of_each_word_sum_to_its_change_of_log_probability(family: str) -> None:
+    captioner, visual = tiny_captioner(family), tiny_visual(1, 6, seed=0)
+    with torch.no_grad():
+        best = beam_search(captioner, visual, SearchSettings(2, 5))
+    words = best.words[0, 0][best.words[0, 0] != Vocabulary.padding_id]
+    nothing = captioner_log_probabilities(captioner, visual._replace(tokens=torch.zeros_like(visual.tokens)), words)
+    change = best.log_probabilities[0, 0, : len(words)] - nothing
+    found = attribute_words(captioner, visual, words)
+    torch.testing.assert_close(found.change, change, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(found.channels.sum(dim=(1, 2)), change, rtol=0.01, atol=0.01)
+    assert found.error <= 0.01
+
+
+def captioner_log_probabilities(captioner: torch.nn.Module, visual: Visual, words: torch.Tensor) -> torch.Tensor:
+    """Log probability of each word of a caption among the words that the search may choose."""
+    said = torch.cat([torch.tensor([Vocabulary.begin_id]), words[:-1]])
+    with torch.no_grad():
+        logits = captioner.decode_captions(said[None, None], captioner.encode(visual))[0, 0]  # type: ignore[operator]
+    allowed = [*range(logits.shape[1])]
+    for index in (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id):
+        allowed.remove(index)
+    return logits[torch.arange(len(words)), words] - logits[:, allowed].logsumexp(dim=1)
+
+
+def test_padding_has_no_attributions() -> None:
+    captioner, visual = tiny_captioner("x_transformer"), tiny_visual(1, 4, seed=1)
+    mask = torch.tensor([[True, True, False, True]])
+    found = attribute_words(captioner, visual._replace(mask=mask), torch.tensor([5, 9]))
+    assert (found.channels.abs().sum(dim=2) > 0).tolist() == [mask[0].tolist()] * 2
+
+
+def test_regions_are_means_over_channels_whose_sum_has_the_size_1_and_keeps_its_sign() -> None:
+    channels = torch.tensor([[[1.0, 3.0], [2.0, 0.0]], [[-1.0, -3.0], [-2.0, 0.0]]])
+    regions = Attributions(channels, channels.sum(dim=(1, 2)), 8, 0.0).regions()
+    torch.testing.assert_close(regions, torch.tensor([[2 / 3, 1 / 3], [-2 / 3, -1 / 3]]))
+    torch.testing.assert_close(stretch_contrast(regions), torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+
+
+def test_equal_scores_are_stretched_to_zeros() -> None:
+    assert stretch_contrast(torch.full((1, 3), 0.5)).tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_without_captum_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "captum.attr", None)
+    with pytest.raises(DataError, match=r"need captum .*pip install '\.\[attribution\]'"):
+        attribute_words(tiny_captioner("up_down"), tiny_visual(1, 2, seed=0), torch.tensor([4]))
