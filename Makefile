@@ -1,4 +1,4 @@
-# make demo, test, lint, docs, platforms: the first call of any of them creates the virtual environment.
+# make demo, test, lint, docs, platforms, audit: the first call of any of them creates the virtual environment.
 
 PYTHON ?= $(or $(shell command -v python3.11),python3)
 VENV ?= .venv
@@ -15,7 +15,7 @@ SOURCES := CMakeLists.txt package.xml pyproject.toml setup.py \
 # The virtual environment is a ROS prefix; unset the variables of a ROS prefix that the shell has sourced.
 unexport AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
-.PHONY: help demo test lint docs platforms clean
+.PHONY: help demo test lint docs platforms audit clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo 'make lint                 check style and types'
 	@echo 'make docs                 write the parameter tables of the documentation'
 	@echo 'make platforms            run the robot side tests with the versions of Ubuntu 22.04 and 24.04'
+	@echo 'make audit                report the known vulnerabilities of the pinned packages'
 	@echo 'make clean                remove the virtual environment and what was built'
 
 demo: $(VENV)/.demo
@@ -44,10 +45,13 @@ docs: $(VENV)/.test
 platforms:
 	.ci/platforms
 
+audit: $(VENV)/.audit
+	$(BIN)/python .ci/audit.py
+
 clean:
 	rm -rf $(VENV) build/platforms build/bdist* build/lib* build/temp* build/wheel *.egg-info demo_output
 
-# Stamps: .ros for the virtual environment with ROS, .package for this package, .demo and .test for the other
+# Stamps: .ros for the virtual environment with ROS, .package for this package, .demo, .test and .audit for the other
 # dependencies of these targets. Changed pins create a new environment, so that no old package remains.
 $(VENV)/.ros: requirements/ros-jazzy.txt requirements/constraints.txt
 	@echo 'Making the virtual environment $(VENV) (once; some minutes) ...'
@@ -63,9 +67,10 @@ $(VENV)/.package: $(VENV)/.ros $(SOURCES)
 	$(PIP_INSTALL) --force-reinstall --no-deps build/wheel/*.whl
 	@touch $@
 
-$(VENV)/.demo $(VENV)/.test: $(VENV)/.ros pyproject.toml | $(VENV)/.package
+$(VENV)/.demo $(VENV)/.test $(VENV)/.audit: $(VENV)/.ros pyproject.toml | $(VENV)/.package
 $(VENV)/.demo: EXTRAS := demo
 $(VENV)/.test: EXTRAS := demo,test,training
-$(VENV)/.demo $(VENV)/.test:
+$(VENV)/.audit: EXTRAS := audit
+$(VENV)/.demo $(VENV)/.test $(VENV)/.audit:
 	$(PIP_INSTALL) 'smart_caption_ros[$(EXTRAS)]'
 	@touch $@
