@@ -32,7 +32,7 @@ demo: $(VENV)/.demo
 	$(BIN)/smart-caption demo $(if $(SOURCE),--source "$(SOURCE)") --output demo_output
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) $(PYTEST_ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -110,9 +111,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "data_dir" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.needs_data)
-        # Files that trace captioners share the graphs, so one process runs them all; every other file stays whole.
-        traces = "export" in item.path.parts or item.path.name == "test_conformance.py"
-        item.add_marker(pytest.mark.xdist_group("export" if traces else str(item.path)))
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        from tests.shared_out import place_of
+
+        items.sort(key=lambda item: place_of(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from tests.shared_out import WholeUnits
+
+    config.option.loadscopereorder = False
+    return WholeUnits(config, log)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

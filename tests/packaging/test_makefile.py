@@ -34,7 +34,7 @@ def would_make(tree: Path, target: str, run: Run, *arguments: str) -> list[str]:
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 class TestMake:
     def test_second_call_starts_at_once(self, made: Path, run: Run) -> None:
-        assert would_make(made, "test", run) == [".venv/bin/python -m pytest --numprocesses auto --dist loadgroup "]
+        assert would_make(made, "test", run) == [".venv/bin/python -m pytest --numprocesses auto "]
         (command,) = would_make(made, "demo", run)
         assert command.startswith(".venv/bin/smart-caption demo")
 
