@@ -18,6 +18,7 @@ from smart_caption_ros.cli import (
     demo,
     describe,
     doctor,
+    serve,
     verify,
 )
 from smart_caption_ros.cli.options import Option, add_command, as_typer_function, make_app
@@ -32,6 +33,7 @@ app = make_app(
 )
 add_command(app, describe.describe)
 add_command(app, demo.demo)
+add_command(app, serve.serve)
 add_command(app, doctor.doctor)
 add_command(app, benchmark.benchmark)
 add_command(app, verify.verify)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 PROGRAM = "smart-caption"
-FAILED, INTERRUPTED = 1, 130
+FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 
 @contextmanager

@@ -31,6 +31,7 @@ ROBOT_ROOMS = (
     "nodes",
     "measuring",
     "evaluation",
+    "serving",
     "live",
     "sources",
     "viewing",

@@ -1,0 +1,145 @@
+"""`smart-caption serve`."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from smart_caption_ros.cli.options import EngineOption, Option
+from smart_caption_ros.cli.terminal import (
+    FAILED,
+    WRONG_USAGE,
+    check_engine,
+    errors_in_a_sentence,
+    log_to_terminal,
+    report_error,
+    status,
+)
+
+if TYPE_CHECKING:
+    from smart_caption_ros.live import CaptionFeed
+    from smart_caption_ros.serving import Access, PageServer
+
+TOKEN_VARIABLE = "SMART_CAPTION_TOKEN"
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """The options of `serve`."""
+
+    source: Annotated[
+        list[str] | None,
+        Option(
+            help="Caption this here instead of listening to ROS: an image, folder, sequences, video, bag or index of a "
+            "camera; several times for several cameras."
+        ),
+    ] = None
+    topic: Annotated[
+        list[str] | None,
+        Option(help="Topic of captions in ROS, several times for several; all by default. With --source, the bag's."),
+    ] = None
+    host: Annotated[str, Option(help="Address to listen on; any but this machine's own needs a token.")] = "127.0.0.1"
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8080
+    token: Annotated[
+        str | None,
+        Option(help=f"Secret that browsers must show; also ${TOKEN_VARIABLE}. A random one where one is needed."),
+    ] = None
+    allow_host: Annotated[
+        list[str] | None, Option(help="Another name of this machine that browsers may use; several times for several.")
+    ] = None
+    bundle: Annotated[Path | None, Option(help="Folder of the bundle for --source; the default bundle if omitted.")] = (
+        None
+    )
+    engine: EngineOption = "auto"
+    detector: Annotated[
+        Path | None, Option(help="ONNX detector for --source instead of the bundle's own, or none.")
+    ] = None
+    interval: Annotated[float, Option(min=0, help="Seconds between two photographs of --source.")] = 1.0
+    loop: Annotated[bool, Option("--loop", help="Start --source again at its end.")] = False
+
+
+def serve(*, options: ServeOptions) -> None:
+    """Show live captions on a web page, of ROS topics or of --source, until Ctrl-C."""
+    with errors_in_a_sentence():
+        from smart_caption_ros.live import FeedError
+        from smart_caption_ros.nodes.signals import EndSignals
+        from smart_caption_ros.serving import Hub, PageServer, ServingError
+        from smart_caption_ros.serving.feeding import pass_on
+
+        check_engine(options.engine)
+        log_to_terminal()
+        try:
+            access = _access(options)
+            hub = Hub(", ".join(options.source or []) or "ROS 2")
+            server = PageServer(hub, access, options.host, options.port)
+        except ServingError as error:
+            report_error(str(error))
+            raise typer.Exit(WRONG_USAGE) from None
+        try:
+            feed = _open_feed(options)
+            # The signals end the loop and not the process, so that the browsers' streams are ended, too.
+            with EndSignals() as ending, server, feed:
+                print(_invitation(server, access.token), flush=True)
+                pass_on(feed, hub, lambda: ending.arrived)
+        except FeedError as error:
+            report_error(str(error))
+            raise typer.Exit(FAILED) from None
+        finally:
+            server.close()
+
+
+def _access(options: ServeOptions) -> Access:
+    """Decide who may see the page; raises ServingError for a token that is no good."""
+    from smart_caption_ros.serving import Access, is_loopback, make_token
+
+    token = options.token if options.token is not None else os.environ.get(TOKEN_VARIABLE) or None
+    if token is None and not is_loopback(options.host):
+        token = make_token()
+    return Access.of(token, options.allow_host or ())
+
+
+def _invitation(server: PageServer, token: str | None) -> str:
+    """Return the sentence with the address to open."""
+    address = server.url + (f"?token={token}" if token else "")
+    elsewhere = ""
+    if server.host in ("0.0.0.0", "::"):
+        elsewhere = f" here, or with {socket.gethostname()} or this machine's address in place of the host elsewhere"
+    return f"Open {address}{elsewhere} (Ctrl-C ends)"
+
+
+def _open_feed(options: ServeOptions) -> CaptionFeed:
+    if options.source:
+        return _source_feed(options)
+    try:
+        from smart_caption_ros.nodes.live import FeedImages, RosCaptionFeed
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] in ("numpy", "cv2"):
+            raise
+        report_error(
+            f"captions of ROS topics need ROS 2 and this package's messages, and there is no module {error.name}: "
+            "source the setup.bash of the workspace, or give --source to caption files or a camera without ROS"
+        )
+        raise typer.Exit(FAILED) from None
+    return RosCaptionFeed(options.topic or (), images=FeedImages.CAMERA, node_name="caption_page")
+
+
+def _source_feed(options: ServeOptions) -> CaptionFeed:
+    from smart_caption_ros.captioning import Captioner
+    from smart_caption_ros.detection.class_names import COCO_CLASSES
+    from smart_caption_ros.grounding import NounCoverage
+    from smart_caption_ros.live import SourceFeed, open_cameras
+
+    if options.topic and len(options.topic) > 1:
+        raise typer.BadParameter("With --source, --topic is the one image topic of a bag.", param_hint="--topic")
+    cameras = open_cameras(options.source or (), options.topic[0] if options.topic else None)
+    coverage = None
+    with status("loading the model"):
+        captioner = Captioner.from_bundle(options.bundle, engine=options.engine, detector=options.detector)
+        if captioner.detector is not None:
+            coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *captioner.detector.class_names))
+    return SourceFeed(cameras, captioner, coverage, interval_s=options.interval, loop=options.loop)

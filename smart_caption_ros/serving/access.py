@@ -1,0 +1,95 @@
+"""Who may see the page: a token, and the host names that a request may address.
+
+A page on another site can make a browser send requests to this machine. It cannot read the answers, unless its own name
+resolves to this machine's address (DNS rebinding); then the request's Host header has that name and is refused.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+import secrets
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from smart_caption_ros.serving.errors import ServingError
+
+MIN_TOKEN_LENGTH = 16
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+_HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[^:\[\]]+)(?::\d+)?")
+
+
+def make_token() -> str:
+    """Generate a token of 192 random bits, for a URL."""
+    return secrets.token_urlsafe(24)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address or name to listen on is reached from this machine alone."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a request has to show.
+
+    Attributes:
+        token: the secret; None lets everybody in who reaches the address.
+        names: names of this machine that a request may address, beside localhost and IP addresses.
+    """
+
+    token: str | None = field(default=None, repr=False)
+    names: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        token = self.token
+        if token is not None and (len(token) < MIN_TOKEN_LENGTH or not _TOKEN.fullmatch(token)):
+            raise ServingError(
+                f"the token must have at least {MIN_TOKEN_LENGTH} characters, each a letter, a digit, - or _; leave it "
+                "out for a random one"
+            )
+
+    @classmethod
+    def of(cls, token: str | None = None, names: Iterable[str] = ()) -> Access:
+        """Allow this machine's own names and some others.
+
+        Args:
+            token: see :attr:`token`.
+            names: see :attr:`names`; without a port.
+
+        Raises:
+            ServingError: the token is too short or has other characters.
+        """
+        own = socket.gethostname()
+        return cls(token, frozenset(name.lower().rstrip(".") for name in (own, f"{own}.local", *names)))
+
+    def allows_host(self, header: str) -> bool:
+        """Return whether a request with this Host header is for this machine.
+
+        An IP address is no name that another site could make resolve to this machine, so all are allowed.
+        """
+        match = _HOST.fullmatch(header)
+        if match is None:
+            return False
+        name = match["name"].lower().strip("[]").rstrip(".")
+        if name == "localhost" or name in self.names:
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    def allows_token(self, given: Iterable[str]) -> bool:
+        """Return whether one of the given tokens is right, in a time that does not depend on their characters."""
+        if self.token is None:
+            return True
+        expected = self.token.encode()
+        return any([hmac.compare_digest(each.encode(), expected) for each in given])

@@ -1,0 +1,42 @@
+"""Passes what a feed gives to the browsers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from smart_caption_ros.live import CaptionFeed, EventKind, FeedEvent, LiveCaption
+from smart_caption_ros.serving.hub import Hub
+from smart_caption_ros.serving.messages import status_json
+
+STATUS_PERIOD_S = 1.0
+_WAIT_S = 0.2
+
+
+def pass_on(feed: CaptionFeed, hub: Hub, is_stopped: Callable[[], bool]) -> None:
+    """Pass captions and the state of the cameras on until it is stopped; the last ones stay when the feed has ended.
+
+    Args:
+        feed: started.
+        hub: of a server.
+        is_stopped: called several times a second.
+
+    Raises:
+        FeedError: the feed can never give a caption.
+    """
+    notes: dict[str, str] = {}
+    due_s = 0.0
+    while not is_stopped():
+        item = None
+        if feed.ended:
+            time.sleep(_WAIT_S)
+        else:
+            item = feed.next(_WAIT_S)
+        if isinstance(item, LiveCaption):
+            hub.publish(item)
+        elif isinstance(item, FeedEvent) and item.camera is not None:
+            # The newest of them; that a camera has come back makes what was wrong with it the past.
+            notes[item.camera] = "" if item.kind is EventKind.APPEARED else item.text
+        if (now_s := time.monotonic()) >= due_s:
+            hub.update_status(status_json(feed.cameras, feed.waiting_for, notes))
+            due_s = now_s + STATUS_PERIOD_S

@@ -1,0 +1,212 @@
+"""Between the feed and the browsers: the newest captions, their pictures, and a mailbox for each browser."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import itertools
+import logging
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import cv2
+
+from smart_caption_ros.imaging import ImageError
+from smart_caption_ros.live import LiveCaption
+from smart_caption_ros.serving.mailbox import Mailbox
+from smart_caption_ros.serving.messages import caption_json, event, to_json
+from smart_caption_ros.viewing import encode_picture
+
+logger = logging.getLogger(__name__)
+
+MAX_PICTURE_PX = 960
+"""Longer side of the pictures that the browsers get; larger frames are scaled down."""
+KEPT_PICTURES = 3
+"""Frames of each camera that a browser can ask for: those of the newest captions."""
+HISTORY_S = 120.0
+_JPEG_QUALITY = 80
+_MAX_HISTORY = 2400
+
+
+@dataclass(eq=False)
+class _Shown:
+    """A caption as the browsers get it; encoded once, when the first of them needs it."""
+
+    number: int
+    live: LiveCaption
+    picture: asyncio.Future[bytes | None] | None = None
+    """The JPEG of the frame, the same for all browsers; None before the first of them asks."""
+
+    @functools.cached_property
+    def json(self) -> dict[str, Any]:
+        return caption_json(self.live, self.number, None if self.live.image is None else f"frames/{self.number}.jpg")
+
+    @functools.cached_property
+    def event(self) -> bytes:
+        return event("caption", self.json)
+
+
+@dataclass
+class _Camera:
+    """What is kept of a camera."""
+
+    newest: _Shown
+    pictures: OrderedDict[int, _Shown] = field(default_factory=OrderedDict)
+    history: deque[tuple[float, float | None, float | None]] = field(default_factory=lambda: deque(maxlen=_MAX_HISTORY))
+    """Time by :func:`time.monotonic`, coverage and age in milliseconds of the captions of the last two minutes."""
+
+
+class Hub:
+    """Passes captions from the threads of a feed to the browsers.
+
+    :meth:`publish` and :meth:`update_status` may be called from any thread and never wait for a browser. Everything
+    else runs on the thread of the event loop.
+    """
+
+    def __init__(self, description: str = "") -> None:
+        """
+        Args:
+            description: what the captions are of, for a person.
+        """
+        self.pictures_encoded = 0
+        """Number of frames that were encoded, because a browser asked for them."""
+        self._description = description
+        self._lock = threading.Lock()
+        self._inbox: dict[str, LiveCaption] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._cameras: dict[str, _Camera] = {}
+        self._status: Mapping[str, Any] = {"waiting_for": "", "cameras": {}}
+        self._mailboxes: set[Mailbox] = set()
+        self._numbers = itertools.count(1)
+        self._encoder = ThreadPoolExecutor(1, thread_name_prefix="jpeg")
+
+    @property
+    def browsers(self) -> int:
+        """Number of open streams."""
+        return len(self._mailboxes)
+
+    def publish(self, live: LiveCaption) -> None:
+        """Pass a caption on; one of the same camera that the event loop has not taken yet gives way."""
+        with self._lock:
+            is_woken = bool(self._inbox)
+            self._inbox[live.camera] = live
+        if not is_woken:
+            self._call(self._deliver)
+
+    def update_status(self, status: Mapping[str, Any]) -> None:
+        """Pass on what :func:`smart_caption_ros.serving.messages.status_json` says of the cameras."""
+        self._call(lambda: self._deliver_status(status))
+
+    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start delivering on this event loop."""
+        self._loop = loop
+        self._deliver()
+
+    def detach(self) -> None:
+        """End all streams and deliver no more."""
+        self._loop = None
+        for mailbox in self._mailboxes:
+            mailbox.close()
+
+    def open_mailbox(self) -> Mailbox:
+        """Add a browser; its mailbox has what a page needs to begin."""
+        mailbox = Mailbox()
+        now_s = time.monotonic()
+        hello = {
+            "description": self._description,
+            "now_s": now_s,
+            "cameras": sorted(self._cameras),
+            "history": {
+                name: [(round(at, 2), *values) for at, *values in camera.history if at >= now_s - HISTORY_S]
+                for name, camera in self._cameras.items()
+            },
+        }
+        mailbox.put("hello", event("hello", hello))
+        mailbox.put("status", event("status", self._status))
+        for name, camera in self._cameras.items():
+            mailbox.put(_key(name), camera.newest.event)
+        self._mailboxes.add(mailbox)
+        return mailbox
+
+    def close_mailbox(self, mailbox: Mailbox) -> None:
+        """Remove a browser."""
+        mailbox.close()
+        self._mailboxes.discard(mailbox)
+
+    def captions(self) -> str:
+        """Return the newest caption of each camera and the status, as JSON."""
+        newest = {name: camera.newest.json for name, camera in sorted(self._cameras.items())}
+        return to_json({"captions": newest, "status": self._status})
+
+    async def picture(self, number: int) -> bytes | None:
+        """Return the JPEG of the frame of a caption; None if there is none or it is not kept any more."""
+        for camera in self._cameras.values():
+            if (shown := camera.pictures.get(number)) is not None:
+                if shown.picture is None:
+                    self.pictures_encoded += 1
+                    shown.picture = asyncio.get_running_loop().run_in_executor(self._encoder, _encode, shown.live)
+                # Shielded, because a browser that leaves must not cancel what others wait for.
+                return await asyncio.shield(shown.picture)
+        return None
+
+    def _call(self, function: Callable[[], None]) -> None:
+        loop = self._loop
+        if loop is not None:
+            try:
+                loop.call_soon_threadsafe(function)
+            except RuntimeError:  # the loop was closed in between
+                logger.debug("the server has stopped")
+
+    def _deliver(self) -> None:
+        """Pass what arrived to all browsers."""
+        with self._lock:
+            arrived, self._inbox = self._inbox, {}
+        for name, live in arrived.items():
+            shown = _Shown(next(self._numbers), live)
+            camera = self._cameras.get(name)
+            if camera is None:
+                camera = self._cameras[name] = _Camera(shown)
+            camera.newest = shown
+            coverage = None if live.grounding is None else live.grounding.coverage
+            age_ms = None if live.age_s is None else round(1e3 * live.age_s, 1)
+            camera.history.append((live.received_monotonic_s, coverage, age_ms))
+            if live.image is not None:
+                camera.pictures[shown.number] = shown
+                if len(camera.pictures) > KEPT_PICTURES:
+                    camera.pictures.popitem(last=False)
+            for mailbox in self._mailboxes:
+                if mailbox.put(_key(name), shown.event):
+                    mailbox.missed[name] += 1
+                    mailbox.put("missed", event("missed", mailbox.missed))
+
+    def _deliver_status(self, status: Mapping[str, Any]) -> None:
+        self._status = status
+        for mailbox in self._mailboxes:
+            mailbox.put("status", event("status", status))
+
+
+def _key(camera: str) -> str:
+    """The slot of a camera; no name of a camera is that of another slot."""
+    return f"camera {camera}"
+
+
+def _encode(live: LiveCaption) -> bytes | None:
+    """Encode a frame as JPEG; None where it cannot be decoded."""
+    assert live.image is not None
+    try:
+        if max(live.caption.image_size) <= MAX_PICTURE_PX:
+            return live.image.jpeg()
+        image_bgr = live.image.bgr()
+        height, width = image_bgr.shape[:2]
+        scale = min(1.0, MAX_PICTURE_PX / max(height, width))
+        size = max(1, round(scale * width)), max(1, round(scale * height))
+        resized = cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA)
+        return encode_picture(resized, ".jpg", _JPEG_QUALITY)
+    except (ImageError, OSError, cv2.error) as error:
+        logger.warning("a frame of %s cannot be shown: %s", live.camera, error)
+        return None

@@ -1,0 +1,43 @@
+// Elements of the page. Text from outside is only ever set as textContent.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export const byId = (id) => document.getElementById(id);
+
+export function element(tag, { text, ...attributes } = {}) {
+  return filled(document.createElement(tag), text, attributes);
+}
+
+export function svgElement(tag, { text, ...attributes } = {}) {
+  return filled(document.createElementNS(SVG, tag), text, attributes);
+}
+
+// Give `parent` one child for each item and keep the children that it has, so that keyboard focus stays where it is.
+export function matchChildren(parent, items, make, update) {
+  while (parent.children.length > items.length) parent.lastElementChild.remove();
+  items.forEach((item, index) => {
+    if (index === parent.children.length) parent.append(make(index));
+    update(parent.children[index], item, index);
+  });
+}
+
+// Write text only where it differs: a screen reader and the browser's layout then see no change.
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+// A value that the browser keeps; storage may be switched off.
+export function stored(key, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(`smart-caption ${key}`, value);
+    return localStorage.getItem(`smart-caption ${key}`);
+  } catch {
+    return value ?? null;
+  }
+}
+
+function filled(node, text, attributes) {
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  if (text !== undefined) node.textContent = text;
+  return node;
+}

@@ -1,0 +1,57 @@
+"""Who may see the page."""
+
+from __future__ import annotations
+
+import pytest
+
+from smart_caption_ros.serving import Access, ServingError, is_loopback, make_token
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [("127.0.0.1", True), ("127.3.2.1", True), ("::1", True), ("LocalHost", True), ("0.0.0.0", False), ("::", False),
+     ("192.168.1.7", False), ("robot.local", False), ("", False)],
+)  # fmt: skip
+def test_only_addresses_of_this_machine_alone_are_loopback(host: str, own: bool) -> None:
+    assert is_loopback(host) is own
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["localhost", "localhost:9000", "127.0.0.1:8080", "192.168.1.7:8080", "[::1]:8080", "[fe80::1]", "robot", "Robot.LOCAL:80",
+     "localhost.", "bot.example:8080"],
+)  # fmt: skip
+def test_addresses_and_names_of_the_machine_are_allowed(header: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "robot")
+    assert Access.of(names=["Bot.example"]).allows_host(header)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "localhost:80:80",
+     "localhost:http", "a b", "[::1", "::1", "user@localhost", "1.2.3.4.5", "[evil.example]:80"],
+)  # fmt: skip
+def test_other_names_are_refused_because_another_site_could_use_them(header: str) -> None:
+    assert not Access.of().allows_host(header)
+
+
+def test_a_token_is_accepted_alone_and_nothing_is_needed_without_one() -> None:
+    token = make_token()
+    access = Access(token)
+    assert access.allows_token(["", token])
+    assert not access.allows_token([])
+    assert not access.allows_token(["", token[:-1], f"{token}x", "é"])
+    assert Access().allows_token([])
+
+
+def test_tokens_differ_and_are_long_and_are_not_printed_by_accident() -> None:
+    first, second = make_token(), make_token()
+    assert first != second
+    assert len(first) >= 32
+    assert first not in repr(Access(first))
+
+
+@pytest.mark.parametrize("token", ["", "short", "x" * 15, "with a space in it!", "ünüsual-characters", "x" * 20 + "\n"])
+def test_a_token_that_is_easy_to_guess_or_to_garble_is_refused_in_a_sentence(token: str) -> None:
+    with pytest.raises(ServingError, match="at least 16 characters"):
+        Access(token)

@@ -1,0 +1,362 @@
+"""The server of the page over real sockets: what it answers, what it refuses, and that nobody waits for a slow browser."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from smart_caption_ros.live import LiveImage
+from smart_caption_ros.serving import Access, Hub, PageServer, ServingError, make_token
+from smart_caption_ros.serving.hub import KEPT_PICTURES, MAX_PICTURE_PX
+from tests.serving.captions import live_caption, picture
+
+pytest.importorskip("starlette", reason="needs the extra serve")
+pytest.importorskip("uvicorn", reason="needs the extra serve")
+
+TOKEN = make_token()
+TIMEOUT_S = 20.0
+
+
+@pytest.fixture(scope="module")
+def hub() -> Hub:
+    return Hub("a test")
+
+
+@pytest.fixture(scope="module")
+def server(hub: Hub) -> Iterator[PageServer]:
+    with PageServer(hub, Access.of()) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def locked() -> Iterator[PageServer]:
+    with PageServer(Hub(), Access.of(TOKEN)) as running:
+        yield running
+
+
+def get(server: PageServer, path: str, method: str = "GET", **headers: str) -> tuple[int, str, dict[str, str]]:
+    """Status, body and headers (in lower case) of an answer; a path is sent as it stands."""
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT_S)) as connection:
+        connection.putrequest(method, path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode("latin-1"), {name.lower(): v for name, v in answer.getheaders()}
+
+
+class Browser:
+    """Reads the stream of events."""
+
+    def __init__(self, server: PageServer, **headers: str) -> None:
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT_S)
+        self.connection.request("GET", "/events", headers=headers)
+        self.answer = self.connection.getresponse()
+
+    def next(self, name: str) -> Any:
+        """The data of the next event of this name."""
+        event = ""
+        while line := self.answer.readline().decode():
+            if line.startswith("event: "):
+                event = line[7:].strip()
+            elif line.startswith("data: ") and event == name:
+                return json.loads(line[6:])
+        raise EOFError("the stream ended")
+
+    def close(self) -> None:
+        self.answer.close()
+        self.connection.close()
+
+
+@contextmanager
+def browsing(server: PageServer) -> Iterator[Browser]:
+    with closing(Browser(server)) as browser:
+        yield browser
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    end_s = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < end_s, "did not come about in time"
+        time.sleep(0.005)
+
+
+# --- what is answered ----------------------------------------------------------------------------------
+
+
+def test_the_page_its_files_and_nothing_else_are_served(server: PageServer) -> None:
+    status, body, headers = get(server, "/")
+    assert status == 200
+    assert headers["content-type"].startswith("text/html")
+    files = set(re.findall(r'(?:href|src)="(page/[^"]+)"', body))
+    assert {"page/page.css", "page/main.js"} <= files
+    imported = set(re.findall(r'from "\./([a-z]+\.js)"', get(server, "/page/main.js")[1]))
+    assert len(imported) > 3
+    for name in [*files, *(f"page/{each}" for each in imported)]:
+        assert get(server, f"/{name}")[0] == 200, name
+    assert get(server, "/page/main.js")[2]["content-type"].startswith("text/javascript")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/page/../server.py", "/page/%2e%2e/server.py", "/page/..%2fserver.py", "/../../etc/passwd", "//etc/passwd",
+     "/page//etc/passwd", "/page/", "/page/main.py", "/nothing", "/frames/1.png", "/frames/-1.jpg", "/frames/x.jpg",
+     "/frames/99999999999999999999999.jpg", "/frames/../page/main.js", "/docs", "/openapi.json"],
+)  # fmt: skip
+def test_any_other_path_is_not_found_in_a_sentence(server: PageServer, path: str) -> None:
+    status, body, headers = get(server, path)
+    assert status == 404
+    assert headers["content-type"].startswith("text/plain")
+    assert body in ("There is no such page.\n", "This frame is not kept: only those of the newest captions are.\n")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_a_request_that_could_change_something_is_refused(server: PageServer, method: str) -> None:
+    status, body, _ = get(server, "/", method, **{"Content-Length": "0"})
+    assert (status, body) == (405, "This server answers GET alone.\n")
+
+
+@pytest.mark.parametrize("path", ["/", "/page/main.js", "/captions.json", "/nothing", "/frames/0.jpg"])
+def test_every_answer_allows_scripts_of_this_server_alone_and_no_frame_around_it(server: PageServer, path: str) -> None:
+    headers = get(server, path)[2]
+    policy = dict(each.strip().partition(" ")[::2] for each in headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert {policy[each] for each in ("script-src", "style-src", "img-src", "connect-src")} == {"'self'"}
+    assert "unsafe" not in headers["content-security-policy"]
+    assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
+    assert policy["require-trusted-types-for"] == "'script'"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["cache-control"] == "no-store"
+    assert "access-control-allow-origin" not in headers
+    assert "server" not in headers
+
+
+def test_the_files_of_the_page_name_no_other_server_and_have_no_inline_script(server: PageServer) -> None:
+    body = get(server, "/")[1]
+    assert not re.findall(r"<script(?![^>]*\bsrc=)|\son\w+=|<style|\sstyle=", body)
+    for name in ("page.css", "main.js", "links.js", "picture.js", "connection.js", "icon.svg"):
+        text = get(server, f"/page/{name}")[1].replace("http://www.w3.org/2000/svg", "")
+        assert "//" not in re.sub(r"^\s*// .*|\s// .*$", "", text, flags=re.MULTILINE), name
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|url\(", text), name
+
+
+# --- who is let in -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/", "/events", "/captions.json", "/page/main.js", "/frames/1.jpg", "/nothing"])
+def test_without_the_token_or_with_a_wrong_one_nothing_is_answered(locked: PageServer, path: str) -> None:
+    for headers in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": f"Basic {TOKEN}"}, {"Cookie": "a=b"}):
+        status, body, answered = get(locked, path, **headers)
+        assert (status, body) == (401, "Open the address with the token that the server printed.\n")
+        assert answered["www-authenticate"] == "Bearer"
+    assert get(locked, f"{path}?token={TOKEN[:-1]}")[0] == 401
+
+
+def test_the_token_is_accepted_in_a_header_a_query_or_a_cookie(locked: PageServer) -> None:
+    assert get(locked, "/captions.json", Authorization=f"Bearer {TOKEN}")[0] == 200
+    assert get(locked, f"/captions.json?token={TOKEN}")[0] == 200
+    assert get(locked, "/captions.json", Cookie=f"smart_caption_{locked.port}={TOKEN}")[0] == 200
+
+
+def test_the_printed_address_leaves_the_token_in_a_cookie_and_not_in_the_address_bar(locked: PageServer) -> None:
+    status, _, headers = get(locked, f"/?token={TOKEN}")
+    assert status == 303
+    assert headers["location"] == "."
+    cookie = headers["set-cookie"]
+    assert {"httponly", "samesite=lax", "path=/"} <= {each.strip().lower() for each in cookie.split(";")}
+    assert get(locked, "/", Cookie=cookie.split(";")[0])[0] == 200
+
+
+def test_a_name_that_another_site_could_use_is_refused_before_the_token_is_looked_at(locked: PageServer) -> None:
+    for headers in ({"Host": "evil.example"}, {"Host": f"evil.example:{locked.port}"}, {"Host": ""}):
+        status, body, _ = get(locked, f"/?token={TOKEN}", **headers)
+        assert (status, body) == (403, "This server has another name: see --allow-host.\n")
+    assert get(locked, f"/captions.json?token={TOKEN}", Host="localhost:9000")[0] == 200
+
+
+# --- captions and frames -------------------------------------------------------------------------------
+
+
+def test_a_browser_gets_what_is_known_and_then_every_caption(server: PageServer, hub: Hub) -> None:
+    hub.publish(live_caption("a cup beside a lamp", camera="first"))
+    wait_until(lambda: "first" in get(server, "/captions.json")[1])
+    with browsing(server) as browser:
+        hello = browser.next("hello")
+        assert hello["description"] == "a test"
+        assert "first" in hello["cameras"]
+        (*_, coverage, age_ms) = hello["history"]["first"][-1]
+        assert (coverage, age_ms) == (0.5, 100.0)
+        known = browser.next("caption")
+        assert known["text"] == "a cup beside a lamp"
+        hub.publish(live_caption("a lamp beside a cup", camera="first"))
+        caption = browser.next("caption")
+        assert caption["number"] > known["number"]
+    assert caption["words"][1] == {"text": "lamp", "probability": 0.8, "box": [1.0, 0.0, 2.0, 1.0]}
+    assert caption["nouns"][0] == {"first": 1, "count": 1, "object": 0, "state": "supported"}
+    assert caption["nouns"][1]["state"] == "unsupported"
+    assert caption["objects"][0] == {"name": "cup", "score": 0.9, "box": [4.0, 8.0, 20.0, 24.0]}
+    assert caption["coverage"] == {"value": 0.5, "noun_support": 0.5, "missed_classes": ["table"], "reason": ""}
+    assert caption["alternatives"] == [{"text": "a cup", "score": -2.5}]
+
+
+def test_a_line_end_in_a_caption_stays_inside_its_event(server: PageServer, hub: Hub) -> None:
+    text = "two\n\nevent: hello\ndata: {}\r\n lines \u2028 here"
+    with browsing(server) as browser:
+        hub.publish(live_caption(text, camera="lines"))
+        while (caption := browser.next("caption"))["camera"] != "lines":
+            pass
+    assert caption["text"] == text
+
+
+def test_a_frame_is_encoded_once_for_all_and_only_if_somebody_asks(server: PageServer, hub: Hub) -> None:
+    before = hub.pictures_encoded
+    for shade in (40, 200):
+        hub.publish(live_caption(camera="shades", shade=shade))
+        wait_until(lambda: "shades" in get(server, "/captions.json")[1])
+    with browsing(server) as browser:
+        while (caption := browser.next("caption"))["camera"] != "shades":
+            pass
+    answers: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda: answers.append(get(server, f"/{caption['picture']}"))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {status for status, *_ in answers} == {200}
+    assert len({body for _, body, _ in answers}) == 1
+    decoded = cv2.imdecode(np.frombuffer(answers[0][1].encode("latin-1"), np.uint8), cv2.IMREAD_COLOR)
+    np.testing.assert_allclose(decoded, picture(200), atol=3)
+    assert hub.pictures_encoded == before + 1
+
+
+def test_a_large_frame_is_scaled_down_and_an_old_one_is_gone(server: PageServer, hub: Hub) -> None:
+    from dataclasses import replace
+
+    live = live_caption(camera="large")
+    large = np.zeros((1080, 1920, 3), np.uint8)
+    image = LiveImage.of_pixels(large)
+    live = replace(live, image=image, caption=replace(live.caption, image_size=(1920, 1080)))
+    numbers = []
+    for _ in range(KEPT_PICTURES + 1):
+        hub.publish(live)
+        before = numbers[-1:]
+        wait_until(lambda: json.loads(get(server, "/captions.json")[1])["captions"].get("large", {}).get("number") not in [None, *before])  # fmt: skip # noqa: B023, E501
+        numbers.append(json.loads(get(server, "/captions.json")[1])["captions"]["large"]["number"])
+    assert get(server, f"/frames/{numbers[0]}.jpg")[0] == 404
+    status, body, _ = get(server, f"/frames/{numbers[-1]}.jpg")
+    assert status == 200
+    decoded = cv2.imdecode(np.frombuffer(body.encode("latin-1"), np.uint8), cv2.IMREAD_COLOR)
+    assert decoded.shape == (540, MAX_PICTURE_PX, 3)
+
+
+def test_a_frame_that_cannot_be_decoded_is_missing_and_its_caption_is_not(server: PageServer, hub: Hub) -> None:
+    from dataclasses import replace
+
+    hub.publish(replace(live_caption(camera="broken"), image=LiveImage.of_file(b"\x89PNG no picture")))
+    wait_until(lambda: "broken" in get(server, "/captions.json")[1])
+    caption = json.loads(get(server, "/captions.json")[1])["captions"]["broken"]
+    assert get(server, f"/{caption['picture']}")[0] == 404
+
+
+# --- slow browsers -------------------------------------------------------------------------------------
+
+
+def test_a_browser_that_reads_nothing_delays_neither_the_feed_nor_another_browser() -> None:
+    hub = Hub()
+    long = "a cup " + "very " * 4000 + "far away"
+    with PageServer(hub, Access.of()) as server, closing(socket.socket()) as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", server.port))
+        slow.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_until(lambda: hub.browsers == 1)
+        with browsing(server) as browser:
+            wait_until(lambda: hub.browsers == 2)
+            for number in range(30):
+                hub.publish(live_caption(long, age_s=number))
+                while browser.next("caption")["age_ms"] != 1000.0 * number:
+                    pass
+            slow.settimeout(TIMEOUT_S)
+            received = b""
+            while b'"age_ms":29000.0' not in received:
+                received += slow.recv(1 << 20)
+        events = re.findall(rb"event: missed\ndata: (.*)\n", received)
+        got = set(re.findall(rb'"number":(\d+)', received))
+    missed = json.loads(events[-1])["front"]
+    assert missed > 0
+    assert len(got) + missed == 30
+
+
+def test_browsers_that_leave_are_forgotten(server: PageServer, hub: Hub) -> None:
+    wait_until(lambda: hub.browsers == 0)
+    with browsing(server):
+        wait_until(lambda: hub.browsers == 1)
+    wait_until(lambda: hub.browsers == 0)
+
+
+def test_more_browsers_than_the_limit_are_refused_in_a_sentence(
+    server: PageServer, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("smart_caption_ros.serving.application.MAX_BROWSERS", 1)
+    with browsing(server):
+        wait_until(lambda: hub.browsers == 1)
+        assert get(server, "/events")[:2] == (503, "1 browsers are connected, which is the limit.\n")
+
+
+def test_a_server_that_stops_ends_open_streams_and_frees_its_port() -> None:
+    hub = Hub()
+    with PageServer(hub, Access.of()) as server:
+        browser = Browser(server)
+        browser.next("hello")
+        began_s = time.monotonic()
+        server.close()
+        assert time.monotonic() - began_s < 4
+        with pytest.raises(EOFError):
+            browser.next("nothing")
+        browser.close()
+    hub.publish(live_caption())  # the feed may go on for a moment
+    with PageServer(Hub(), Access.of(), port=server.port) as again:
+        assert get(again, "/")[0] == 200
+
+
+# --- addresses -----------------------------------------------------------------------------------------
+
+
+def test_a_port_that_is_taken_is_reported_in_a_sentence(server: PageServer) -> None:
+    with pytest.raises(ServingError, match=rf"^port {server.port} of 127.0.0.1 is taken by another program; .*--port"):
+        PageServer(Hub(), Access.of(), port=server.port)
+
+
+@pytest.mark.parametrize(
+    ("host", "sentence"),
+    [("no.such.host.invalid", "there is no address no.such.host.invalid"), ("203.0.113.7", "no address of this machine")],
+)
+def test_an_address_of_another_machine_is_reported_in_a_sentence(host: str, sentence: str) -> None:
+    with pytest.raises(ServingError, match=sentence):
+        PageServer(Hub(), Access.of(), host=host)
+
+
+def test_without_the_packages_of_the_server_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
+    with pytest.raises(ServingError, match=r"needs uvicorn, .*pip install 'smart_caption_ros\[serve\]'"):
+        PageServer(Hub(), Access.of())
+
+
+def test_the_address_of_all_interfaces_is_printed_as_one_that_a_browser_can_open() -> None:
+    server = PageServer(Hub(), Access.of(TOKEN), host="0.0.0.0")
+    assert server.url == f"http://127.0.0.1:{server.port}/"
+    server.close()
