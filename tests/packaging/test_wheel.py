@@ -64,6 +64,12 @@ def test_wheel_holds_the_templates_of_reports(names: set[str]) -> None:
     assert templates <= names
 
 
+def test_wheel_holds_the_files_of_the_web_page(names: set[str]) -> None:
+    page = {str(path.relative_to(ROOT)) for path in ROOT.glob("smart_caption_ros/serving/page/*")}
+    assert {Path(name).suffix for name in page} >= {".html", ".css", ".js"}
+    assert page <= names
+
+
 def test_wheel_is_no_larger_than_what_ships_in_it_may_be(wheel: Path) -> None:
     bundle, sequences, rest = 45e6, 12e6, 3e6
     assert wheel.stat().st_size < bundle + sequences + rest
