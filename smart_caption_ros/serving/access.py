@@ -92,4 +92,5 @@ class Access:
         if self.token is None:
             return True
         expected = self.token.encode()
-        return any([hmac.compare_digest(each.encode(), expected) for each in given])
+        are_right = [hmac.compare_digest(each.encode(), expected) for each in given]
+        return any(are_right)

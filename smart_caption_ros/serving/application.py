@@ -175,5 +175,9 @@ async def _explain(request: Request, error: Exception) -> Response:
     """Answer with the sentence of an error."""
     assert isinstance(error, HTTPException)
     known = {404: "There is no such page.", 405: "This server answers GET alone."}
-    detail = known.get(error.status_code, error.detail) if error.detail in ("Not Found", "Method Not Allowed") else error.detail
+    detail = (
+        known.get(error.status_code, error.detail)
+        if error.detail in ("Not Found", "Method Not Allowed")
+        else error.detail
+    )
     return PlainTextResponse(f"{detail}\n", error.status_code, headers=error.headers)

@@ -147,8 +147,19 @@ def test_no_module_takes_part_in_a_circle_of_imports() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["captioning", "cli", "detection", "evaluation", "grounding", "imaging", "live", "measuring", "serving", "sources",
-     "viewing"],
+    [
+        "captioning",
+        "cli",
+        "detection",
+        "evaluation",
+        "grounding",
+        "imaging",
+        "live",
+        "measuring",
+        "serving",
+        "sources",
+        "viewing",
+    ],
 )
 def test_importing_what_needs_no_ros_loads_neither_torch_nor_rclpy(module: str) -> None:
     loaded = f"import smart_caption_ros.{module}, sys; print(sorted({{'rclpy', 'torch'}} & set(sys.modules)))"

@@ -49,7 +49,9 @@ def live_caption(
         ),
         grounding=Grounding(
             nouns=(
-                GroundedNoun(words[min(1, len(words) - 1)], words[min(1, len(words) - 1)], min(1, len(words) - 1), 0, 1.0),
+                GroundedNoun(
+                    words[min(1, len(words) - 1)], words[min(1, len(words) - 1)], min(1, len(words) - 1), 0, 1.0
+                ),
                 GroundedNoun(words[-1], words[-1], len(words) - 1, None, 0.0),
             ),
             coverage=coverage,

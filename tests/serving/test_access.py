@@ -9,7 +9,8 @@ from smart_caption_ros.serving import Access, ServingError, is_loopback, make_to
 
 @pytest.mark.parametrize(
     ("host", "own"),
-    [("127.0.0.1", True), ("127.3.2.1", True), ("::1", True), ("LocalHost", True), ("0.0.0.0", False), ("::", False),
+    [
+        ("127.0.0.1", True), ("127.3.2.1", True), ("::1", True), ("LocalHost", True), ("0.0.0.0", False), ("::", False),
      ("192.168.1.7", False), ("robot.local", False), ("", False)],
 )  # fmt: skip
 def test_only_addresses_of_this_machine_alone_are_loopback(host: str, own: bool) -> None:
@@ -18,7 +19,8 @@ def test_only_addresses_of_this_machine_alone_are_loopback(host: str, own: bool)
 
 @pytest.mark.parametrize(
     "header",
-    ["localhost", "localhost:9000", "127.0.0.1:8080", "192.168.1.7:8080", "[::1]:8080", "[fe80::1]", "robot", "Robot.LOCAL:80",
+    ["localhost", "localhost:9000", "127.0.0.1:8080", "192.168.1.7:8080", "[::1]:8080", "[fe80::1]", "robot",
+     "Robot.LOCAL:80",
      "localhost.", "bot.example:8080"],
 )  # fmt: skip
 def test_addresses_and_names_of_the_machine_are_allowed(header: str, monkeypatch: pytest.MonkeyPatch) -> None:

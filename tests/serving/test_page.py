@@ -107,7 +107,8 @@ def test_a_caption_its_frame_its_measures_and_its_alternatives_are_shown(
     assert measures["Coverage"] == measures["Nouns supported"] == "0.50"
     assert (measures["Not named"], measures["Age"], measures["Model"]) == ("table", "100 ms", "small")
     assert [node.get_attribute("aria-label") for node in page.locator("#charts svg").all()] == [
-        f"{name} over the last two minutes: from {low} to {low}" for name, low in (("Coverage", "0.50"), ("Age", "100 ms"))
+        f"{name} over the last two minutes: from {low} to {low}"
+        for name, low in (("Coverage", "0.50"), ("Age", "100 ms"))
     ]
     # Boxes stand where the picture is, also where the window limits its height.
     page.set_viewport_size({"width": 1200, "height": 300})
@@ -166,7 +167,12 @@ def test_the_keyboard_reaches_everything_in_order_and_marks_what_has_the_focus(
     publish(hub, page, "one cup beside a lamp")
     assert page.evaluate(focused) == "cup", "a new caption takes the focus from nobody"
     assert active_objects(page) == ["cup"]
-    assert [pressed("End"), pressed("ArrowRight"), pressed("Home"), pressed("ArrowLeft")] == ["lamp", "lamp", "one", "one"]
+    assert [pressed("End"), pressed("ArrowRight"), pressed("Home"), pressed("ArrowLeft")] == [
+        "lamp",
+        "lamp",
+        "one",
+        "one",
+    ]
     pressed("ArrowRight")
     page.keyboard.press("Enter")
     page.locator("#pause").focus()
@@ -229,8 +235,8 @@ def test_a_screen_reader_hears_changed_captions_alone_and_one_in_five_seconds(
     expect(region).to_have_text("a first caption here")
     page.clock.pause_at(page.evaluate("() => Date.now() + 60_000"))
     page.evaluate(
-        "() => { window.said = []; new MutationObserver(() => said.push(document.getElementById('announcement').textContent))"
-        ".observe(document.getElementById('announcement'), {childList: true}); }"
+        "() => { const region = document.getElementById('announcement'); window.said = [];"
+        " new MutationObserver(() => said.push(region.textContent)).observe(region, {childList: true}); }"
     )
     publish(hub, page, "a second caption here")  # the last one was a minute ago
     for text in ("a third caption here", "a fourth caption here", "a fifth caption here"):
@@ -250,9 +256,7 @@ def test_a_screen_reader_hears_changed_captions_alone_and_one_in_five_seconds(
     assert page.evaluate("said")[2:] in ([], [""]), "switched off"
 
 
-def test_markup_in_a_caption_an_object_or_an_alternative_is_text(
-    hub: Hub, server: PageServer, open_page: Open
-) -> None:
+def test_markup_in_a_caption_an_object_or_an_alternative_is_text(hub: Hub, server: PageServer, open_page: Open) -> None:
     page = open_page(server)
     word, name, other, message = (
         "<img src=x onerror=alert(1)>",

@@ -1,4 +1,4 @@
-"""The server of the page over real sockets: what it answers, what it refuses, and that nobody waits for a slow browser."""
+"""The server of the page over real sockets: what it answers, whom it refuses, and that nobody waits for others."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import cv2
@@ -90,6 +91,18 @@ def wait_until(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < end_s, "did not come about in time"
         time.sleep(0.005)
+
+
+def newest(server: PageServer, camera: str, name: str = "") -> dict[str, Any]:
+    """The caption of a camera as soon as it has one, of the frame of this name."""
+    found: dict[str, Any] = {}
+
+    def is_there() -> bool:
+        found.update(json.loads(get(server, "/captions.json")[1])["captions"].get(camera, {}))
+        return bool(found) and found["name"] == name
+
+    wait_until(is_there)
+    return found
 
 
 # --- what is answered ----------------------------------------------------------------------------------
@@ -192,7 +205,7 @@ def test_a_name_that_another_site_could_use_is_refused_before_the_token_is_looke
 
 def test_a_browser_gets_what_is_known_and_then_every_caption(server: PageServer, hub: Hub) -> None:
     hub.publish(live_caption("a cup beside a lamp", camera="first"))
-    wait_until(lambda: "first" in get(server, "/captions.json")[1])
+    newest(server, "first")
     with browsing(server) as browser:
         hello = browser.next("hello")
         assert hello["description"] == "a test"
@@ -223,16 +236,11 @@ def test_a_line_end_in_a_caption_stays_inside_its_event(server: PageServer, hub:
 
 def test_a_frame_is_encoded_once_for_all_and_only_if_somebody_asks(server: PageServer, hub: Hub) -> None:
     before = hub.pictures_encoded
-    for shade in (40, 200):
-        hub.publish(live_caption(camera="shades", shade=shade))
-        wait_until(lambda: "shades" in get(server, "/captions.json")[1])
-    with browsing(server) as browser:
-        while (caption := browser.next("caption"))["camera"] != "shades":
-            pass
+    for name, shade in (("dark", 40), ("light", 200)):
+        hub.publish(replace(live_caption(camera="shades", shade=shade), name=name))
+        caption = newest(server, "shades", name)
     answers: list[Any] = []
-    threads = [
-        threading.Thread(target=lambda: answers.append(get(server, f"/{caption['picture']}"))) for _ in range(8)
-    ]
+    threads = [threading.Thread(target=lambda: answers.append(get(server, f"/{caption['picture']}"))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -245,18 +253,14 @@ def test_a_frame_is_encoded_once_for_all_and_only_if_somebody_asks(server: PageS
 
 
 def test_a_large_frame_is_scaled_down_and_an_old_one_is_gone(server: PageServer, hub: Hub) -> None:
-    from dataclasses import replace
-
     live = live_caption(camera="large")
     large = np.zeros((1080, 1920, 3), np.uint8)
     image = LiveImage.of_pixels(large)
     live = replace(live, image=image, caption=replace(live.caption, image_size=(1920, 1080)))
     numbers = []
-    for _ in range(KEPT_PICTURES + 1):
-        hub.publish(live)
-        before = numbers[-1:]
-        wait_until(lambda: json.loads(get(server, "/captions.json")[1])["captions"].get("large", {}).get("number") not in [None, *before])  # fmt: skip # noqa: B023, E501
-        numbers.append(json.loads(get(server, "/captions.json")[1])["captions"]["large"]["number"])
+    for name in map(str, range(KEPT_PICTURES + 1)):
+        hub.publish(replace(live, name=name))
+        numbers.append(newest(server, "large", name)["number"])
     assert get(server, f"/frames/{numbers[0]}.jpg")[0] == 404
     status, body, _ = get(server, f"/frames/{numbers[-1]}.jpg")
     assert status == 200
@@ -265,12 +269,8 @@ def test_a_large_frame_is_scaled_down_and_an_old_one_is_gone(server: PageServer,
 
 
 def test_a_frame_that_cannot_be_decoded_is_missing_and_its_caption_is_not(server: PageServer, hub: Hub) -> None:
-    from dataclasses import replace
-
     hub.publish(replace(live_caption(camera="broken"), image=LiveImage.of_file(b"\x89PNG no picture")))
-    wait_until(lambda: "broken" in get(server, "/captions.json")[1])
-    caption = json.loads(get(server, "/captions.json")[1])["captions"]["broken"]
-    assert get(server, f"/{caption['picture']}")[0] == 404
+    assert get(server, f"/{newest(server, 'broken')['picture']}")[0] == 404
 
 
 # --- slow browsers -------------------------------------------------------------------------------------
@@ -343,7 +343,10 @@ def test_a_port_that_is_taken_is_reported_in_a_sentence(server: PageServer) -> N
 
 @pytest.mark.parametrize(
     ("host", "sentence"),
-    [("no.such.host.invalid", "there is no address no.such.host.invalid"), ("203.0.113.7", "no address of this machine")],
+    [
+        ("no.such.host.invalid", "there is no address no.such.host.invalid"),
+        ("203.0.113.7", "no address of this machine"),
+    ],
 )
 def test_an_address_of_another_machine_is_reported_in_a_sentence(host: str, sentence: str) -> None:
     with pytest.raises(ServingError, match=sentence):

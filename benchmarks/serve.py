@@ -1,0 +1,181 @@
+"""Measure whether browsers that look at the page slow the captioner down.
+
+    python -m benchmarks.serve [--bundle FOLDER] [--rate 5] [--browsers 20] [--stalled 3] [--json FILE]
+
+Captions frames in the process that serves the page, which costs the captioner more than a node in another process,
+alternately without browsers and with some, of which a few stop reading. The browsers are in another process; each reads
+the stream and gets the frame of every caption. They share the processor with the captioner here, and not on a robot.
+"""
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.environment import describe_environment, report
+from benchmarks.page_browsers import Crowd, Load
+from smart_caption_ros.captioning import BundleError, Captioner, EngineError
+from smart_caption_ros.detection.class_names import COCO_CLASSES
+from smart_caption_ros.grounding import NounCoverage
+from smart_caption_ros.live import LiveCaption, SourceFeed
+from smart_caption_ros.serving import Access, Hub, PageServer, ServingError
+from smart_caption_ros.sources import SourceError, open_source
+from training.command_line import JsonOption, run_command
+
+WARM_UP_S = 3.0
+
+
+def serve(
+    bundle: Annotated[Path | None, typer.Option(help="Folder of the bundle (default: the bundle that ships).")] = None,
+    engine: Annotated[str, typer.Option(help="Engine that runs the bundle.")] = "onnxruntime-cpu",
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads of the engine.")] = 1,
+    source: Annotated[str, typer.Option(help="Frames to caption.")] = "sample:household",
+    rate: Annotated[float, typer.Option(min=0.1, max=100.0, help="Frames per second.")] = 5.0,
+    browsers: Annotated[int, typer.Option(min=1, help="Number of browsers.")] = 20,
+    stalled: Annotated[int, typer.Option(min=0, help="How many of them stop reading.")] = 3,
+    seconds: Annotated[float, typer.Option(min=1.0, help="Duration of each measurement in seconds.")] = 15.0,
+    rounds: Annotated[int, typer.Option(min=1, help="Measurements with and without browsers.")] = 3,
+    json_file: JsonOption = None,
+) -> None:
+    """Measure whether browsers that look at the page slow the captioner down."""
+    captioner = Captioner.from_bundle(bundle, engine, threads)
+    coverage = None
+    if captioner.detector is not None:
+        coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *captioner.detector.class_names))
+    loads = {"no browser": Load(0, 0), f"{browsers} browsers": Load(browsers, min(stalled, browsers))}
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in loads}
+    for number in range(rounds):
+        for name, load in loads.items():
+            print(f"measuring: {name}, round {number + 1} of {rounds}", file=sys.stderr, flush=True)
+            runs[name].append(measure_load(captioner, coverage, source, rate, load, seconds))
+    result = {
+        **describe_environment(seed=0),
+        "model": captioner.model,
+        "engine": captioner.engine,
+        "threads": threads,
+        "source": source,
+        "rate_hz": rate,
+        "seconds": seconds,
+        "stalled": loads[f"{browsers} browsers"].stalled,
+        "runs": runs,
+        "medians": {name: medians_of(found) for name, found in runs.items()},
+    }
+    report(result, json_file)
+    Console(stderr=True).print(table_of(result["medians"]))
+
+
+def main() -> int:
+    return run_command(serve, "python -m benchmarks.serve", (BundleError, EngineError, ServingError, SourceError))
+
+
+def measure_load(
+    captioner: Captioner, coverage: NounCoverage | None, source: str, rate_hz: float, load: Load, seconds: float
+) -> dict[str, Any]:
+    """Caption a source while browsers look.
+
+    Args:
+        captioner: used by one feed at a time.
+        coverage: matches nouns with objects; None leaves that out.
+        source: frames without stamps, which repeat.
+        rate_hz: frames per second at most; each frame waits until the one before it was captioned.
+        load: the browsers.
+        seconds: duration.
+
+    Returns:
+        Captions a second; age of the captions when they are complete, milliseconds; CPU time of this process a caption;
+        for the browsers that read, what each got a second and the age of a frame when it had arrived; how many captions
+        those that read and those that stopped reading missed.
+    """
+    hub = Hub()
+    ages_ms: list[float] = []
+    with ExitStack() as stack:
+        server = stack.enter_context(PageServer(hub, Access.of()))
+        crowd = stack.enter_context(closing(Crowd(server.port, load)))
+        feed = stack.enter_context(
+            SourceFeed({"camera": open_source(source)}, captioner, coverage, interval_s=1 / rate_hz, loop=True)
+        )
+        _pass_on(feed, hub, WARM_UP_S)
+        crowd.forget()
+        started_s, cpu_before_s, encoded_before = time.monotonic(), time.process_time(), hub.pictures_encoded
+        ages_ms = _pass_on(feed, hub, seconds)
+        elapsed_s, cpu_used_s = time.monotonic() - started_s, time.process_time() - cpu_before_s
+        encoded = hub.pictures_encoded - encoded_before
+        seen = crowd.seen()
+    captions = max(1, len(ages_ms))
+    return {
+        "captions_per_second": round(len(ages_ms) / elapsed_s, 3),
+        "caption_age_ms": _spread(ages_ms),
+        "cpu_ms_per_caption": round(1e3 * cpu_used_s / captions, 2),
+        "frames_encoded_per_caption": round(encoded / captions, 3),
+        **(
+            {
+                "frames_per_second_and_browser": round(
+                    len(seen["ages_ms"]) / elapsed_s / max(1, load.browsers - load.stalled), 3
+                ),
+                "frame_age_in_browser_ms": _spread(seen["ages_ms"]),
+                "megabytes_per_second": round(seen["bytes"] / 1e6 / elapsed_s, 3),
+            }
+            if load.browsers
+            else {}
+        ),
+    }
+
+
+def medians_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the median of each figure over the rounds."""
+    found: dict[str, Any] = {}
+    for name, value in runs[0].items():
+        values = [run[name] for run in runs]
+        found[name] = medians_of(values) if isinstance(value, Mapping) else round(median(values), 3)
+    return found
+
+
+def table_of(medians: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Return the medians as a table."""
+    table = Table("", "captions/s", "age p50 ms", "p95 ms", "CPU ms/caption", "frames/s a browser", "age there p50 ms",
+                  box=None, pad_edge=False)  # fmt: skip
+    for name, found in medians.items():
+        in_browser = found.get("frame_age_in_browser_ms")
+        table.add_row(
+            name,
+            f"{found['captions_per_second']:.2f}",
+            f"{found['caption_age_ms']['p50']:.0f}",
+            f"{found['caption_age_ms']['p95']:.0f}",
+            f"{found['cpu_ms_per_caption']:.0f}",
+            f"{found['frames_per_second_and_browser']:.2f}" if in_browser else "",
+            f"{in_browser['p50']:.0f}" if in_browser else "",
+        )
+    return table
+
+
+def _pass_on(feed: SourceFeed, hub: Hub, seconds: float) -> list[float]:
+    """Give the captions of a feed to the browsers for some time; return their ages, milliseconds."""
+    ages_ms = []
+    end_s = time.monotonic() + seconds
+    while (left_s := end_s - time.monotonic()) > 0:
+        item = feed.next(min(left_s, 0.1))
+        if isinstance(item, LiveCaption) and item.age_s is not None:
+            ages_ms.append(1e3 * item.age_s)
+            # The browsers compute ages from the time when the frame was read, on the clock that all processes share.
+            hub.publish(replace(item, name=repr(item.received_monotonic_s - item.age_s)))
+    return ages_ms
+
+
+def _spread(values_ms: Sequence[float]) -> dict[str, float]:
+    if not values_ms:
+        return {"p50": 0.0, "p95": 0.0}
+    p50, p95 = np.percentile(values_ms, (50, 95))
+    return {"p50": round(float(p50), 2), "p95": round(float(p95), 2)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""`smart-caption serve`: what it refuses, and that the command serves captions and ends at a signal."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import cv2
+import pytest
+from typer.testing import Result
+
+from smart_caption_ros.cli.serve import TOKEN_VARIABLE
+
+pytest.importorskip("starlette", reason="needs the extra serve")
+pytest.importorskip("uvicorn", reason="needs the extra serve")
+
+Run = Callable[..., Result]
+
+
+def test_a_port_that_is_taken_is_wrong_usage_in_a_sentence(run: Run) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        result = run("serve", "--port", port, "--source", "nowhere")
+    assert result.exit_code == 2
+    sentence = (
+        f"port {port} of 127.0.0.1 is taken by another program; choose another one with --port, or 0 for a free one"
+    )
+    assert result.stderr == f"smart-caption: {sentence}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--token", "short"], "the token must have at least 16 characters"),
+        (["--host", "no.such.host.invalid"], "there is no address no.such.host.invalid to listen on"),
+        (["--host", "203.0.113.7"], "203.0.113.7 is no address of this machine"),
+    ],
+)
+def test_an_address_or_a_token_that_is_no_good_is_wrong_usage_in_a_sentence(
+    run: Run, arguments: list[str], sentence: str
+) -> None:
+    result = run("serve", "--port", 0, *arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"smart-caption: {sentence}")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_token_of_the_environment_is_checked_like_one_of_the_command_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "short")
+    assert run("serve", "--port", 0).exit_code == 2
+
+
+def test_wrong_options_are_reported_before_a_model_is_loaded(run: Run) -> None:
+    assert run("serve", "--port", 70000).exit_code == 2
+    assert run("serve", "--engine", "steam").exit_code == 2
+    assert run("serve", "--port", 0, "--source", "bag", "--topic", "a", "--topic", "b").exit_code == 2
+    result = run("serve", "--port", 0, "--source", "nowhere.jpg")
+    assert (result.exit_code, result.stderr) == (1, "smart-caption: there is no file or folder nowhere.jpg\n")
+
+
+def test_without_ros_the_sentence_says_what_else_there_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "smart_caption_ros.nodes.live", None)
+    result = run("serve", "--port", 0)
+    assert result.exit_code == 1
+    assert "need ROS 2" in result.stderr
+    assert "--source" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_command_serves_captions_behind_a_token_and_ends_at_sigterm_with_open_streams(
+    tiny_bundle: Path, tmp_path: Path
+) -> None:
+    from smart_caption_ros.measuring.agreement import golden_frames
+
+    (picture,) = golden_frames(1, 64, 48)
+    cv2.imwrite(str(tmp_path / "room.png"), picture)
+    arguments = ["--host", "0.0.0.0", "--port", "0", "--source", tmp_path / "room.png", "--bundle", tiny_bundle]
+    command = [sys.executable, "-c", "from smart_caption_ros.cli import main; main()", "serve", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            match = re.match(r"Open http://127\.0\.0\.1:(\d+)/\?token=([\w-]{32,}) here, or with ", said)
+            assert match, said or process.communicate()
+            connection = http.client.HTTPConnection("127.0.0.1", int(match[1]), timeout=60)
+            connection.request("GET", "/captions.json")
+            refused = connection.getresponse()
+            assert refused.status == 401
+            refused.read()
+            bearer = {"Authorization": f"Bearer {match[2]}"}
+            captions: dict[str, Any] = {}
+            end_s = time.monotonic() + 60
+            while not captions:
+                assert time.monotonic() < end_s
+                connection.request("GET", "/captions.json", headers=bearer)
+                captions = json.loads(connection.getresponse().read())["captions"]
+            assert captions["room"]["size"] == [64, 48]
+            connection.request("GET", f"/{captions['room']['picture']}", headers=bearer)
+            assert connection.getresponse().read().startswith(b"\xff\xd8\xff")
+            connection.request("GET", "/events", headers=bearer)
+            stream = connection.getresponse()
+            assert stream.readline() == b"event: hello\n"
+            process.send_signal(signal.SIGTERM)
+            assert stream.read().count(b"event: ") > 0, "the stream was ended, not cut off"
+            assert process.wait(30) == 0
+            assert process.stderr is not None
+            assert process.stderr.read() == ""
+        finally:
+            process.kill()
