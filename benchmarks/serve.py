@@ -57,6 +57,7 @@ def serve(
         for name, load in loads.items():
             print(f"measuring: {name}, round {number + 1} of {rounds}", file=sys.stderr, flush=True)
             runs[name].append(measure_load(captioner, coverage, source, rate, load, seconds))
+    medians = {name: medians_of(found) for name, found in runs.items()}
     result = {
         **describe_environment(seed=0),
         "model": captioner.model,
@@ -67,10 +68,10 @@ def serve(
         "seconds": seconds,
         "stalled": loads[f"{browsers} browsers"].stalled,
         "runs": runs,
-        "medians": {name: medians_of(found) for name, found in runs.items()},
+        "medians": medians,
     }
     report(result, json_file)
-    Console(stderr=True).print(table_of(result["medians"]))
+    Console(stderr=True).print(table_of(medians))
 
 
 def main() -> int:

@@ -23,7 +23,7 @@ from smart_caption_ros.cli.terminal import (
 
 if TYPE_CHECKING:
     from smart_caption_ros.live import CaptionFeed
-    from smart_caption_ros.serving import Access, PageServer
+    from smart_caption_ros.serving import Access, Hub, PageServer
 
 TOKEN_VARIABLE = "SMART_CAPTION_TOKEN"
 
@@ -81,7 +81,7 @@ def serve(*, options: ServeOptions) -> None:
             report_error(str(error))
             raise typer.Exit(WRONG_USAGE) from None
         try:
-            feed = _open_feed(options)
+            feed = _open_feed(options, hub)
             # The signals end the loop and not the process, so that the browsers' streams are ended, too.
             with EndSignals() as ending, server, feed:
                 print(_invitation(server, access.token), flush=True)
@@ -112,7 +112,7 @@ def _invitation(server: PageServer, token: str | None) -> str:
     return f"Open {address}{elsewhere} (Ctrl-C ends)"
 
 
-def _open_feed(options: ServeOptions) -> CaptionFeed:
+def _open_feed(options: ServeOptions, hub: Hub) -> CaptionFeed:
     if options.source:
         return _source_feed(options)
     try:
@@ -125,7 +125,12 @@ def _open_feed(options: ServeOptions) -> CaptionFeed:
             "source the setup.bash of the workspace, or give --source to caption files or a camera without ROS"
         )
         raise typer.Exit(FAILED) from None
-    return RosCaptionFeed(options.topic or (), images=FeedImages.CAMERA, node_name="caption_page")
+    return RosCaptionFeed(
+        options.topic or (),
+        images=FeedImages.CAMERA,
+        are_images_wanted=lambda: hub.browsers > 0,
+        node_name="caption_page",
+    )
 
 
 def _source_feed(options: ServeOptions) -> CaptionFeed:

@@ -88,6 +88,7 @@ class RosCaptionFeed:
         cameras: Sequence[str] = (),
         *,
         images: FeedImages = FeedImages.NONE,
+        are_images_wanted: Callable[[], bool] = lambda: True,
         node_name: str = "caption_feed",
         make_pose_lookup: Callable[[Node], PoseLookup] | None = None,
         capacity: int = CAPACITY,
@@ -97,6 +98,7 @@ class RosCaptionFeed:
             topics: names of topics of captions; empty takes all that there are, also those that appear later.
             cameras: names of cameras, as the feed or the messages have them; empty takes all.
             images: which images to add to the captions.
+            are_images_wanted: called twice a second on the feed's thread; while it returns False, no image is received.
             node_name: name of the feed's node; the process id is appended.
             make_pose_lookup: called once with the feed's node; what it returns is called on the feed's thread with the
                 header of each caption, and gives :attr:`LiveCaption.pose`.
@@ -105,6 +107,7 @@ class RosCaptionFeed:
         self._wanted_topics = tuple(topics)
         self._wanted_cameras = frozenset(cameras)
         self._images = images
+        self._are_images_wanted = are_images_wanted
         self._node_name = f"{node_name}_{os.getpid()}"
         self._make_pose_lookup = make_pose_lookup
         self._buffer = FeedBuffer(capacity)
@@ -216,8 +219,14 @@ class RosCaptionFeed:
                 self._topics.setdefault(name, _Topic(name))
         for topic in self._topics.values():
             self._follow(topic)
-            if self._images is not FeedImages.NONE:
+            if self._images is FeedImages.NONE:
+                continue
+            if self._are_images_wanted():
                 self._follow_images(topic, types)
+            else:
+                for history in topic.images.values():
+                    history.destroy()
+                topic.images.clear()
 
     def _refuse_other_types(self, types: dict[str, list[str]]) -> None:
         others = {name: types[name] for name in self._topics if types.get(name) and CAPTION_TYPE not in types[name]}

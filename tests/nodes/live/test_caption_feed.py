@@ -141,6 +141,21 @@ def test_the_overlay_of_a_caption_comes_with_it_and_one_camera_of_a_topic_can_be
     assert next(each.image for each in captions_in(items) if each.image is not None).jpeg() == jpeg
 
 
+def test_images_are_received_only_while_they_are_wanted(domain: LifecycleNode) -> None:
+    captions = domain.create_publisher(Caption, "captions", 10)
+    overlays = domain.create_publisher(CompressedImage, "captions/image/compressed", 10)
+    wanted = False
+    with RosCaptionFeed(["captions"], images=FeedImages.OVERLAY, are_images_wanted=lambda: wanted) as feed:
+        publish = lambda: captions.publish(caption_message(8, "front"))  # noqa: E731
+        (first, *_) = captions_in(wait_for_items(feed, lambda items: bool(captions_in(items)), publish))
+        assert first.image is None
+        assert overlays.get_subscription_count() == 0
+        wanted = True
+        wait_for_items(feed, lambda _: overlays.get_subscription_count() == 1, publish)
+        wanted = False
+        wait_for_items(feed, lambda _: overlays.get_subscription_count() == 0, publish)
+
+
 def test_a_topic_of_another_type_is_an_error_and_closing_twice_is_none(domain: LifecycleNode) -> None:
     publisher = domain.create_publisher(String, "/chatter", 10)
     with RosCaptionFeed(["chatter"]) as feed, pytest.raises(FeedError, match=r"/chatter has the type std_msgs/msg/Str"):
