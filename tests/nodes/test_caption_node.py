@@ -31,6 +31,7 @@ from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption, DetectedObjectArray
 from smart_caption_ros.srv import DescribeLatest
 from std_msgs.msg import Header, String
+from visualization_msgs.msg import ImageMarker
 
 from smart_caption_ros.captioning import BundleError
 from smart_caption_ros.detection.class_names import COCO_CLASSES
@@ -300,6 +301,10 @@ def test_what_the_own_detector_found_is_published_only_while_it_has_a_subscriber
         lambda: stamps & {(m.header.stamp.sec, m.header.stamp.nanosec) for m in received},
         "detections with the header of their image",
     )
+    boxes: list[ImageMarker] = []
+    bench.user.create_subscription(ImageMarker, "robot/caption/boxes", boxes.append, 10)
+    bench.wait_for(lambda: bench.caption(102) and boxes, "annotations of the image")
+    assert len(boxes[-1].points) == 8, "the frame of one object"
 
 
 def test_an_image_that_waits_for_its_detections_does_not_hold_up_the_engine(
