@@ -20,6 +20,7 @@ from smart_caption_ros.cli import (
     doctor,
     serve,
     verify,
+    watch,
 )
 from smart_caption_ros.cli.options import Option, add_command, as_typer_function, make_app
 from smart_caption_ros.cli.terminal import PROGRAM
@@ -32,6 +33,7 @@ app = make_app(
     pretty_exceptions_enable=False,
 )
 add_command(app, describe.describe)
+add_command(app, watch.watch)
 add_command(app, demo.demo)
 add_command(app, serve.serve)
 add_command(app, doctor.doctor)

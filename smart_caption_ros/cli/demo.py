@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from smart_caption_ros.cli.options import Option
-from smart_caption_ros.cli.terminal import FAILED, errors_in_a_sentence, report_error
+from smart_caption_ros.cli.terminal import errors_in_a_sentence, needs_ros
 
 
 def demo(
@@ -30,24 +30,8 @@ def demo(
 ) -> None:
     """Start a camera node and a caption node, and print the captions that arrive over ROS 2."""
     with errors_in_a_sentence():
-        try:
+        with needs_ros("the demo"):
             from smart_caption_ros.nodes.demo.demo import run_demo
             from smart_caption_ros.nodes.demo.plan import DEFAULT_SOURCE, DemoOptions
-        except ModuleNotFoundError as error:
-            missing = error.name or ""
-            if missing in ("smart_caption_ros.msg", "smart_caption_ros.srv"):
-                report_error(
-                    "the demo needs the messages of this package, which were not built: ROS 2 was not there "
-                    "when it was installed; install it again in the environment with ROS 2: pip install ."
-                )
-            elif missing.split(".")[0] in ("smart_caption_ros", "numpy", "cv2"):
-                raise
-            else:
-                report_error(
-                    f"the demo needs ROS 2, and there is no module {missing}: "
-                    "source /opt/ros/jazzy/setup.bash, or run `make demo` in a checkout, "
-                    "which makes an environment with ROS 2"
-                )
-            raise typer.Exit(FAILED) from None
         options = DemoOptions(source or DEFAULT_SOURCE, output, rate, timeout, max_frames, every)
         raise typer.Exit(run_demo(options))

@@ -53,6 +53,32 @@ def errors_in_a_sentence() -> Iterator[None]:
         raise typer.Exit(FAILED) from error
 
 
+@contextmanager
+def needs_ros(what: str) -> Iterator[None]:
+    """Report a missing module of ROS 2 as one sentence on stderr and exit with status 1.
+
+    Args:
+        what: beginning of the sentence, "the demo".
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if missing in ("smart_caption_ros.msg", "smart_caption_ros.srv"):
+            report_error(
+                f"{what} needs the messages of this package, which were not built: ROS 2 was not there when it was "
+                "installed; install it again in the environment with ROS 2: pip install ."
+            )
+        elif missing.split(".")[0] in ("smart_caption_ros", "numpy", "cv2"):
+            raise
+        else:
+            report_error(
+                f"{what} needs ROS 2, and there is no module {missing}: source /opt/ros/jazzy/setup.bash, or run "
+                "`make demo` in a checkout, which makes an environment with ROS 2"
+            )
+        raise typer.Exit(FAILED) from None
+
+
 def report_error(sentence: str) -> None:
     """Print a sentence on stderr, with the name of the program."""
     print(f"{PROGRAM}: {printable(sentence)}", file=sys.stderr, flush=True)

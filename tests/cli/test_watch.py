@@ -1,0 +1,102 @@
+"""`smart-caption watch` without a terminal: lines, JSON, and bad input in one sentence."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import pytest
+from typer.testing import Result
+
+from tests.frames import blobs
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = tmp_path / "kitchen"
+    folder.mkdir()
+    for number in range(3):
+        cv2.imwrite(str(folder / f"{number}.png"), blobs(number, 48, 64))
+    return folder
+
+
+def test_a_source_gives_one_json_object_for_each_picture(run: Run, pictures: Path, tiny_bundle: Path) -> None:
+    (pictures / "1.png").write_bytes(b"no picture")
+    result = run("watch", "--source", pictures, "--bundle", tiny_bundle, "--json", "--interval", 0)
+    assert result.exit_code == 0
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(record["camera"], record["name"]) for record in records] == [("kitchen", "0.png"), ("kitchen", "2.png")]
+    for record in records:
+        assert record["status"] in ("ok", "nothing found")
+        assert (record["stamp"], record["pose"], record["dropped"]) == (None, None, 0)
+        assert record["age_ms"] > 0
+        assert {"text", "words", "objects", "nouns", "coverage", "timing_ms", "model", "engine"} <= record.keys()
+    assert "1.png" in result.stderr
+
+
+def test_without_a_terminal_captions_are_lines_and_count_ends_them(run: Run, pictures: Path, tiny_bundle: Path) -> None:
+    result = run("watch", "--source", pictures, "--bundle", tiny_bundle, "--loop", "--interval", 0, "--count", 5)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert len(lines) == 5
+    assert all(" kitchen: " in line and "\x1b" not in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (["--source", "nowhere"], 1, "there is no file or folder nowhere"),
+        (["--source", "99"], 1, "cannot open camera 99"),
+        (["--source", __file__], 1, "is not an image, a video or a ROS 2 bag"),
+        (["--source", "KITCHEN", "--bundle", "nowhere"], 1, "nowhere: no such bundle"),
+        (["--source", "KITCHEN", "--camera", "garden"], 2, "'garden' is not one of kitchen"),
+        (["--source", "KITCHEN", "--topic", "a", "--topic", "b"], 2, "one image topic at a time"),
+        (["--source", "KITCHEN", "--topic", "a"], 1, "is not a ROS 2 bag"),
+        (["--engine", "steam"], 2, "'steam' is not one of"),
+        (["--bundle", "nowhere"], 2, "needs --source"),
+    ],
+)
+def test_bad_input_is_one_sentence(run: Run, pictures: Path, arguments: list[str], status: int, sentence: str) -> None:
+    result = run("watch", *(str(pictures) if each == "KITCHEN" else each for each in arguments))
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert sentence in " ".join(result.stderr.replace("│", " ").split())
+    if status == 1:
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_broken_bundle_is_one_sentence(run: Run, pictures: Path, bundle_copy: Path) -> None:
+    (bundle_copy / "manifest.json").write_text("{")
+    result = run("watch", "--source", pictures, "--bundle", bundle_copy)
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert "manifest.json" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("missing", "sentence"),
+    [("rclpy", "watching without --source needs ROS 2"), ("smart_caption_ros.msg", "needs the messages of this")],
+)
+def test_without_ros_a_sentence_says_what_to_do(
+    run: Run, monkeypatch: pytest.MonkeyPatch, missing: str, sentence: str
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("smart_caption_ros.nodes.live")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("rclpy", "smart_caption_ros.msg") if missing == "rclpy" else (missing,):
+        monkeypatch.setitem(sys.modules, name, None)
+    result = run("watch")
+    assert result.exit_code == 1
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.needs_ros
+def test_a_wrong_domain_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROS_DOMAIN_ID", "many")
+    result = run("watch")
+    assert result.exit_code == 1
+    assert "ROS 2 does not start" in result.stderr

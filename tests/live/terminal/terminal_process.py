@@ -1,0 +1,108 @@
+"""A process on a terminal of its own: types keys, changes its size, and reads the screen."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable
+from typing import Any
+
+CLI = "from smart_caption_ros.cli import main; main()"
+
+
+class TerminalProcess:
+    """Runs `python -c CODE ARGUMENTS...` on a pseudo-terminal of xterm's kind."""
+
+    def __init__(self, code: str, *arguments: str, size: tuple[int, int] = (80, 24), **environment: str) -> None:
+        self._master, self._slave = pty.openpty()
+        self.size = size
+        self.resize(size)
+        self.settings = termios.tcgetattr(self._slave)
+        self.received = ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments],
+            stdin=self._slave,
+            stdout=self._slave,
+            stderr=self._slave,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "", "LINES": "", **environment},
+        )
+
+    def __enter__(self) -> TerminalProcess:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.hang_up()
+        os.close(self._slave)
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Give the window another size, width and height; the kernel sends SIGWINCH."""
+        self.size = size
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+
+    def type(self, keys: bytes) -> None:
+        """Press keys."""
+        os.write(self._master, keys)
+
+    def hang_up(self) -> None:
+        """Close the window."""
+        if self._master >= 0:
+            os.close(self._master)
+            self._master = -1
+
+    @property
+    def settings_now(self) -> list[Any]:
+        """The settings of the terminal, to be compared with `settings`."""
+        return termios.tcgetattr(self._slave)
+
+    @property
+    def screen(self) -> str:
+        """What a person sees: the lines of the alternate screen, or nothing outside of it."""
+        _, entered, shown = self.received.rpartition("\x1b[?1049h")
+        if not entered or "\x1b[?1049l" in shown:
+            return ""
+        width, height = self.size
+        cells = [[" "] * width for _ in range(height)]
+        row = column = 0
+        for parameters, final, text in re.findall(r"\x1b\[([?0-9;]*)([A-Za-z])|([^\x1b]+)", shown):
+            if final == "H":
+                row, column = (int(each or 1) - 1 for each in [*parameters.split(";"), "1"][:2])
+            for each in text:
+                assert each.isprintable(), f"{each!r} moves the cursor"
+                if row < height and column < width:
+                    cells[row][column] = each
+                column += 1
+        return "\n".join("".join(line) for line in cells)
+
+    def wait_for(self, condition: Callable[[], Any], timeout_s: float = 60.0) -> None:
+        """Read until a condition holds."""
+        end_s = time.monotonic() + timeout_s
+        while not condition():
+            assert time.monotonic() < end_s, f"status {self.process.poll()}, screen:\n{self.screen}\n{self.received!r}"
+            self._read(0.1)
+
+    def wait(self, timeout_s: float = 30.0) -> int:
+        """Read until the process ends, and return its exit status."""
+        self.wait_for(lambda: self.process.poll() is not None, timeout_s)
+        self._read(0.0)
+        return self.process.wait()
+
+    def _read(self, timeout_s: float) -> None:
+        if self._master < 0:
+            time.sleep(timeout_s)
+        elif select.select([self._master], [], [], timeout_s)[0]:
+            with contextlib.suppress(OSError):
+                self.received += os.read(self._master, 1 << 16).decode(errors="replace")

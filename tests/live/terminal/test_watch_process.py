@@ -1,0 +1,133 @@
+"""`smart-caption watch` on a terminal of its own: what it shows, how it ends, and the terminal afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+import cv2
+import pytest
+
+from tests.frames import blobs
+from tests.live.terminal.terminal_process import CLI, TerminalProcess
+
+SCRIPTED = """
+import sys
+from smart_caption_ros.live import FeedBuffer, LiveCaption, without_caption
+from smart_caption_ros.live.terminal import watch
+from dataclasses import replace
+
+class Feed(FeedBuffer):
+    description, waiting_for = "a scripted feed", ()
+
+feed = Feed()
+feed.add(LiveCaption("front", "/front", replace(without_caption(), text="a red cup")))
+if sys.argv[1:] == ["error"]:
+    feed.next = lambda timeout_s: 1 / 0
+print("noise", file=sys.stderr)
+status = watch(feed)
+sys.exit(status)
+"""
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = tmp_path / "kitchen"
+    folder.mkdir()
+    for number in range(3):
+        cv2.imwrite(str(folder / f"{number}.png"), blobs(number, 48, 64))
+    return folder
+
+
+def test_a_folder_is_watched_resized_paused_and_left_with_q(pictures: Path, tiny_bundle: Path) -> None:
+    arguments = ("watch", "--source", str(pictures), "--bundle", str(tiny_bundle), "--interval", "0.2", "--loop")
+    with TerminalProcess(CLI, *arguments) as terminal:
+        terminal.wait_for(lambda: "history" in terminal.screen and "q quit" in terminal.screen)
+        assert "folder" in terminal.screen.splitlines()[0]
+        assert "kitchen" in terminal.screen.splitlines()[2]
+        assert terminal.settings_now != terminal.settings, "keys come without Enter"
+        terminal.resize((50, 12))
+        terminal.wait_for(lambda: "q quit" in terminal.screen.splitlines()[-1])
+        terminal.type(b" ")
+        terminal.wait_for(lambda: "PAUSED" in terminal.screen.splitlines()[0])
+        terminal.resize((20, 4))
+        terminal.wait_for(lambda: "The window has 20 x" in terminal.screen)
+        terminal.type(b"q")
+        assert terminal.wait() == 0
+        assert terminal.received.endswith("\x1b[?1049l\x1b[?25h")
+        assert terminal.settings_now == terminal.settings
+
+
+def test_the_terminal_is_restored_however_the_view_ends() -> None:
+    with contextlib.ExitStack() as stack:
+        # All at once: starting them takes most of the time.
+        started = [
+            stack.enter_context(TerminalProcess(SCRIPTED, *arguments)) for arguments in ([], [], [], [], ["error"])
+        ]
+        *good, broken = started
+        for terminal in good:
+            terminal.wait_for(lambda terminal=terminal: "a red cup" in terminal.screen)
+        ctrl_c, terminated, stopped, closed = good
+        ctrl_c.type(b"\x03")
+        assert ctrl_c.wait() == 130
+        terminated.process.terminate()
+        assert terminated.wait() == 128 + signal.SIGTERM
+
+        stopped.type(b"\x1a")
+        stopped.wait_for(lambda: stopped.settings_now == stopped.settings)  # Ctrl-Z gives the terminal back
+        time.sleep(0.2)  # until it has stopped
+        os.kill(stopped.process.pid, signal.SIGCONT)
+        stopped.wait_for(lambda: "a red cup" in stopped.screen)
+        stopped.type(b"q")
+        assert stopped.wait() == 0
+
+        assert broken.wait() == 1
+        assert "ZeroDivisionError" in broken.received.rpartition("\x1b[?1049l")[2], "the error is on the normal screen"
+        for terminal in (ctrl_c, terminated, stopped, broken):
+            assert terminal.settings_now == terminal.settings
+            assert terminal.screen == ""
+        closed.hang_up()
+        assert closed.wait() == 128 + signal.SIGHUP
+
+
+@pytest.mark.needs_ros
+def test_captions_of_a_publisher_are_shown_and_what_is_awaited_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    import rclpy
+    from rclpy.context import Context
+    from rclpy.node import Node
+    from smart_caption_ros.msg import Caption, CaptionWord
+
+    from smart_caption_ros.nodes.demo.processes import free_domain_id
+
+    domain_id = free_domain_id()
+    variables = {"ROS_DOMAIN_ID": str(domain_id), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = Context()
+    with TerminalProcess(CLI, "watch", **variables) as terminal:
+        terminal.wait_for(lambda: "No caption yet" in terminal.screen)
+        assert f"a publisher of a topic of type smart_caption_ros/msg/Caption in ROS domain {domain_id}" in " ".join(
+            terminal.screen.split()
+        )
+        rclpy.init(context=context, domain_id=domain_id)
+        node = Node("captions", context=context)
+        try:
+            publisher = node.create_publisher(Caption, "/robot/caption", 10)
+            words = ["a", "\x1b[2Jcup"]
+            message = Caption(
+                format_version=1, text=" ".join(words), camera="front", words=[CaptionWord(text=each) for each in words]
+            )
+
+            def is_shown() -> bool:
+                publisher.publish(message)
+                return "a \\x1b[2Jcup" in terminal.screen
+
+            terminal.wait_for(is_shown)
+            assert "1 front" in terminal.screen
+            terminal.type(b"q")
+            assert terminal.wait() == 0
+        finally:
+            node.destroy_node()
+            context.try_shutdown()
