@@ -25,6 +25,7 @@ from smart_caption_ros.live.live_caption import (
 )
 from smart_caption_ros.live.statistics import CameraSummary
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
+from smart_caption_ros.sources.webcam import Webcam
 
 _MAX_PAUSE_S = 10.0
 """Longest pause between two frames of a recording, whatever their stamps say."""
@@ -44,7 +45,8 @@ def open_cameras(specs: Sequence[str], topic: str | None = None) -> dict[str, Fr
     cameras: dict[str, FrameSource] = {}
     for spec in specs:
         source = open_source(spec, topic=topic)
-        plain = name = f"camera{spec}" if spec.isdecimal() else spec.partition(":")[2] or Path(spec).stem or spec
+        is_number = isinstance(source, Webcam) and spec.isdecimal()
+        plain = name = f"camera{spec}" if is_number else spec.partition(":")[2] or Path(spec).stem or spec
         number = 1
         while name in cameras:
             number += 1

@@ -134,10 +134,12 @@ def test_the_image_of_a_caption_is_there_as_pixels_and_as_jpeg() -> None:
     assert np.array_equal(cv2.imdecode(np.frombuffer(live.image.jpeg(), np.uint8), cv2.IMREAD_COLOR), painted(90))
 
 
-def test_cameras_are_named_after_their_sources(tmp_path: Path) -> None:
-    for folder in ("a", "b"):
-        (tmp_path / folder / "room").mkdir(parents=True)
-        cv2.imwrite(str(tmp_path / folder / "room" / "1.png"), painted(1))
+def test_cameras_are_named_after_their_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("a/room", "b/room", "000000"):
+        (tmp_path / folder).mkdir(parents=True)
+        cv2.imwrite(str(tmp_path / folder / "1.png"), painted(1))
+    monkeypatch.chdir(tmp_path)
+    assert list(open_cameras(["000000"])) == ["000000"]
     assert list(open_cameras([str(tmp_path / "a" / "room"), str(tmp_path / "b" / "room")])) == ["room", "room 2"]
     with pytest.raises(SourceError, match="no file or folder"):
         open_cameras(["/no/such/thing"])
