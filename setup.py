@@ -13,6 +13,7 @@ from pathlib import Path
 
 from setuptools import Distribution, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 NAME = "smart_caption_ros"
 SOURCE = Path(__file__).resolve().parent
@@ -84,6 +85,18 @@ class BuildMessages(build_ext):
         self.distribution.data_files = list(files.items())
 
 
+class BuildPackage(build_py):
+    """Adds the definitions of the messages, which are read to write bags without ROS."""
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            folder = Path(self.build_lib, NAME, "interfaces")
+            folder.mkdir(parents=True, exist_ok=True)
+            for definition in sorted((SOURCE / "msg").glob("*.msg")):
+                shutil.copy2(definition, folder)
+
+
 class RosDistribution(Distribution):
     """Marks a wheel with messages as platform specific, although setuptools compiles nothing."""
 
@@ -93,4 +106,4 @@ class RosDistribution(Distribution):
 
 if not WITH_ROS:
     print("warning: no ROS 2 found: messages and nodes are left out, everything else works", file=sys.stderr)
-setup(cmdclass={"build_ext": BuildMessages}, distclass=RosDistribution)
+setup(cmdclass={"build_ext": BuildMessages, "build_py": BuildPackage}, distclass=RosDistribution)

@@ -1,4 +1,4 @@
-"""Files: atomic writing, checksums, the cache folder, and the package's configuration files."""
+"""Files: atomic writing, checksums, the cache folder, and the package's configuration files and message definitions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PACKAGE = "smart_caption_ros"
+INTERFACES = "interfaces"
+"""Folder of the message definitions in the package that pip installs; setup.py fills it."""
 FAST_DDS_PROFILE = "fastdds_shared_memory.xml"
 PROFILE_VARIABLE = "FASTRTPS_DEFAULT_PROFILES_FILE"
 """The variable read by Jazzy's Fast DDS, which ignores FASTDDS_DEFAULT_PROFILES_FILE."""
@@ -99,11 +101,39 @@ def config_file(name: str) -> Path:
     Raises:
         FileNotFoundError: the file is not installed; one sentence.
     """
-    checkout = Path(__file__).resolve().parents[1]
-    prefixes = [*filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]
-    folders = [checkout] if (checkout / "package.xml").is_file() else []
-    folders += [Path(prefix, "share", PACKAGE) for prefix in prefixes]
+    folders = [*_checkout(), *_shared_folders()]
     for folder in folders:
         if (path := folder / "config" / name).is_file():
             return path
     raise FileNotFoundError(f"config/{name} is not installed: it is not in {' or '.join(map(str, folders))}")
+
+
+def message_definitions() -> dict[str, Path]:
+    """Find the definitions of the package's messages: the name of each message, "Caption", and its .msg file.
+
+    They are in the checkout, in the package (pip) or in the ROS prefix (colcon), and readable without ROS.
+
+    Raises:
+        FileNotFoundError: the definitions are not installed; one sentence.
+    """
+    package = Path(__file__).resolve().parent
+    folders = [*(each / "msg" for each in _checkout()), package / INTERFACES]
+    folders += [each / "msg" for each in _shared_folders()]
+    for folder in folders:
+        if (folder / "Caption.msg").is_file():
+            return {path.stem: path for path in sorted(folder.glob("*.msg"))}
+    raise FileNotFoundError(
+        f"the definitions of the package's messages are not installed: they are not in {' or '.join(map(str, folders))}"
+    )
+
+
+def _checkout() -> list[Path]:
+    """Return the folder of the checkout, if this file is in one."""
+    folder = Path(__file__).resolve().parents[1]
+    return [folder] if (folder / "package.xml").is_file() else []
+
+
+def _shared_folders() -> list[Path]:
+    """Return the folders where ROS installs the package's files."""
+    prefixes = [*filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]
+    return [Path(prefix, "share", PACKAGE) for prefix in prefixes]

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from std_msgs.msg import Header
 
-from smart_caption_ros import captioning
+from smart_caption_ros import caption_messages, captioning, msg
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
-from smart_caption_ros.live import CaptionStatus, status_of
-from smart_caption_ros.msg import (
-    BoundingBox,
-    Caption,
-    CaptionAlternative,
-    CaptionTiming,
-    CaptionWord,
-    Coverage,
-    DetectedObject,
-)
-from smart_caption_ros.msg import GroundedNoun as GroundedNounMessage
+from smart_caption_ros.live import CaptionStatus
+from smart_caption_ros.msg import BoundingBox, Caption, Coverage
 
 CAPTION_STATUSES = {
     Caption.STATUS_OK: CaptionStatus.OK,
@@ -26,9 +17,6 @@ CAPTION_STATUSES = {
     Caption.STATUS_ERROR: CaptionStatus.ERROR,
 }
 STATUS_NAMES = {number: status.value for number, status in CAPTION_STATUSES.items()}
-
-_STATUS_NUMBERS = {status: number for number, status in CAPTION_STATUSES.items()}
-_MS_PER_S = 1000.0
 
 
 def to_message(
@@ -50,56 +38,22 @@ def to_message(
         grounding: nouns and coverage of the caption; None where coverage is off.
         coverage_reason: why something of the coverage was not measured, a constant of Coverage and a sentence.
     """
-    status, status_message = status_of(caption, min_confidence)
-    timing = caption.timing
-    return Caption(
-        format_version=Caption.FORMAT_VERSION,
-        header=header,
-        image_width=caption.image_size[0],
-        image_height=caption.image_size[1],
+    message: Caption = caption_messages.caption_message(
+        msg,
+        caption,
+        header,
         camera=camera,
-        text=caption.text,
-        words=[
-            CaptionWord(text=w.text, log_probability=float(w.log_probability), box=_box(w.box_xyxy))
-            for w in caption.words
-        ],
-        score=float(caption.score),
-        confidence=float(caption.confidence),
-        alternatives=[CaptionAlternative(text=a.text, score=float(a.score)) for a in caption.alternatives],
-        objects=[
-            DetectedObject(
-                class_name=o.class_name, class_id=int(o.class_id), score=float(o.score), box=_box(o.box_xyxy)
-            )
-            for o in caption.objects
-        ],
-        nouns=[_noun(each) for each in grounding.nouns] if grounding else [],
-        coverage=_coverage(grounding, *coverage_reason),
-        timing=CaptionTiming(
-            preprocess_ms=timing.preprocess_s * _MS_PER_S,
-            vision_ms=timing.vision_s * _MS_PER_S,
-            decode_ms=timing.decode_s * _MS_PER_S,
-            coverage_ms=grounding.time_s * _MS_PER_S if grounding else 0.0,
-            total_ms=timing.total_s * _MS_PER_S,
-            steps=timing.steps,
-        ),
-        model=caption.model,
-        engine=caption.engine,
-        status=_STATUS_NUMBERS[status],
-        status_message=status_message,
+        min_confidence=min_confidence,
+        grounding=grounding,
+        coverage_reason=coverage_reason,
     )
+    return message
 
 
 def message_without_text(status: int, status_message: str, header: Header, *, camera: str) -> Caption:
     """Build the message for an image that was not captioned; `status_message` says why."""
-    coverage = Coverage(reason=Coverage.REASON_NOT_CAPTIONED, reason_message="the image was not captioned")
-    return Caption(
-        format_version=Caption.FORMAT_VERSION,
-        header=header,
-        camera=camera,
-        coverage=coverage,
-        status=status,
-        status_message=status_message,
-    )
+    message: Caption = caption_messages.message_without_text(msg, status, status_message, header, camera=camera)
+    return message
 
 
 def from_message(message: Caption) -> captioning.Caption:
@@ -115,10 +69,10 @@ def from_message(message: Caption) -> captioning.Caption:
             captioning.DetectedObject(o.class_name, o.class_id, o.score, _xyxy(o.box)) for o in message.objects
         ),
         timing=captioning.Timing(
-            preprocess_s=timing.preprocess_ms / _MS_PER_S,
-            vision_s=timing.vision_ms / _MS_PER_S,
-            decode_s=timing.decode_ms / _MS_PER_S,
-            total_s=timing.total_ms / _MS_PER_S,
+            preprocess_s=timing.preprocess_ms / caption_messages.MS_PER_S,
+            vision_s=timing.vision_ms / caption_messages.MS_PER_S,
+            decode_s=timing.decode_ms / caption_messages.MS_PER_S,
+            total_s=timing.total_ms / caption_messages.MS_PER_S,
             steps=timing.steps,
         ),
         image_size=(message.image_width, message.image_height),
@@ -146,38 +100,8 @@ def grounding_of(message: Caption) -> Grounding:
         missed_classes=tuple(coverage.missed_classes),
         unsupported_nouns=tuple(coverage.unsupported_nouns),
         out_of_vocabulary_nouns=tuple(coverage.out_of_vocabulary_nouns),
-        time_s=message.timing.coverage_ms / _MS_PER_S,
+        time_s=message.timing.coverage_ms / caption_messages.MS_PER_S,
     )
-
-
-def _noun(noun: GroundedNoun) -> GroundedNounMessage:
-    return GroundedNounMessage(
-        noun=noun.text,
-        lemma=noun.lemma,
-        word_index=noun.word_index,
-        object_index=GroundedNounMessage.NO_OBJECT if noun.object_index is None else noun.object_index,
-        similarity=noun.similarity,
-    )
-
-
-def _coverage(grounding: Grounding | None, reason: int, reason_message: str) -> Coverage:
-    if grounding is None or grounding.coverage is None:
-        return Coverage(reason=reason, reason_message=reason_message)
-    return Coverage(
-        valid=True,
-        reason=reason,
-        reason_message=reason_message,
-        noun_coverage=grounding.coverage,
-        noun_support=grounding.noun_support or 0.0,
-        missed_classes=list(grounding.missed_classes),
-        unsupported_nouns=list(grounding.unsupported_nouns),
-        out_of_vocabulary_nouns=list(grounding.out_of_vocabulary_nouns),
-    )
-
-
-def _box(xyxy: tuple[float, ...]) -> BoundingBox:
-    x1, y1, x2, y2 = map(float, xyxy)
-    return BoundingBox(x1=x1, y1=y1, x2=x2, y2=y2)
 
 
 def _xyxy(box: BoundingBox) -> tuple[float, float, float, float]:

@@ -1,0 +1,1 @@
+"""Captions of recorded bags, written as bags. Needs rosbags (the extra ``bags``), and no ROS."""

@@ -1,0 +1,127 @@
+"""Caption the images of bags: serialised Caption messages with the headers of the images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from smart_caption_ros import __version__
+from smart_caption_ros.bags.journal import Entry
+from smart_caption_ros.bags.message_types import CAPTION, message_types, typestore
+from smart_caption_ros.caption_messages import caption_message, message_without_text
+from smart_caption_ros.captioning import Captioner, EngineError, Timing
+from smart_caption_ros.captioning.bundle import MANIFEST
+from smart_caption_ros.detection.class_names import COCO_CLASSES
+from smart_caption_ros.files import sha256_of
+from smart_caption_ros.grounding import NounCoverage, ObjectsGuide
+from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
+from smart_caption_ros.grounding.objects_guide import STRENGTH
+from smart_caption_ros.imaging import ImageMessageError
+from smart_caption_ros.sources.bag import DECODERS
+from smart_caption_ros.sources.bag_storage import StoredMessage, one_line
+
+_MIN_CONFIDENCE = 0.0  # the node's default
+_GUIDE_OFF = "off"
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What captions images; can be sent to other processes and machines.
+
+    Attributes:
+        bundle: folder of the bundle; None for the default one.
+        engine: name of an engine, or auto.
+        detector: ONNX detector, or none; None for the bundle's own.
+        objects_guide: how objects guide the words: off, rank, bias or both.
+        guide_strength: bias of the words of an object; None for the default.
+        threads: CPU threads of the engine; None leaves the number to the engine.
+    """
+
+    bundle: Path | None = None
+    engine: str = "auto"
+    detector: Path | None = None
+    objects_guide: str = _GUIDE_OFF
+    guide_strength: float | None = None
+    threads: int | None = None
+
+    def load_captioner(self) -> Captioner:
+        """Load the captioner; raises what :meth:`Captioner.from_bundle` raises."""
+        guide = None
+        if self.objects_guide != _GUIDE_OFF:
+            guide = ObjectsGuide(self.objects_guide, STRENGTH if self.guide_strength is None else self.guide_strength)
+        return Captioner.from_bundle(self.bundle, self.engine, self.threads, self.detector, guide=guide)
+
+
+class MessageCaptioner:
+    """Captions image messages, with nouns and coverage as the caption node has them.
+
+    Args:
+        captioner: the captioner.
+        settings: what it was loaded from.
+    """
+
+    def __init__(self, captioner: Captioner, settings: ModelSettings) -> None:
+        self._captioner = captioner
+        classes = captioner.detector.class_names if captioner.detector else ()
+        self._coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *classes))
+        detector = settings.detector
+        named = detector is not None and detector.is_file()
+        self.facts: Mapping[str, Any] = {
+            "version": __version__,
+            "bundle": f"{captioner.model} {sha256_of(captioner.bundle.path / MANIFEST)}",
+            "engine": captioner.engine,
+            "detector": sha256_of(detector) if detector is not None and named else str(detector or "of the bundle"),
+            "objects_guide": settings.objects_guide,
+            "guide_strength": settings.guide_strength,
+        }
+        """What captions depend on, as JSON values."""
+
+    def caption(self, stored: StoredMessage, camera: str) -> Entry:
+        """Caption one image message; whatever is wrong with it has its answer, as in the node.
+
+        Durations are left out of the message, so that the same image has the same message in every run.
+        """
+        types = message_types()
+        try:
+            message = typestore().deserialize_cdr(stored.data, stored.message_type)
+        except Exception as error:  # rosbags raises many kinds of exceptions for a malformed message
+            return Entry(stored.recorded_ns, None, None, f"the message cannot be read: {one_line(error)}")
+        try:
+            caption = self._captioner.caption(DECODERS[stored.message_type](message))
+        except (ImageMessageError, EngineError) as error:
+            reason = str(error)
+            if not isinstance(error, ImageMessageError):
+                reason = f"the engine failed on this image: {reason}"
+            failed = message_without_text(types, types.Caption.STATUS_ERROR, reason, message.header, camera=camera)
+            return Entry(stored.recorded_ns, _serialised(failed), None, reason)
+        grounding = replace(ground_caption(self._coverage, caption), time_s=0.0)
+        made = caption_message(
+            types,
+            replace(caption, timing=Timing(0.0, 0.0, 0.0, 0.0, caption.timing.steps)),
+            message.header,
+            camera=camera,
+            min_confidence=_MIN_CONFIDENCE,
+            grounding=grounding,
+            coverage_reason=self._coverage_reason(grounding),
+        )
+        text = made.text if made.status == types.Caption.STATUS_OK else None
+        return Entry(stored.recorded_ns, _serialised(made), text)
+
+    def _coverage_reason(self, grounding: Grounding) -> tuple[int, str]:
+        """Return why something of the coverage was not measured, in the words of the node."""
+        coverage = message_types().Coverage
+        if grounding.coverage is not None:
+            return (
+                (coverage.REASON_NONE, "")
+                if grounding.nouns
+                else (coverage.REASON_NO_NOUNS, "the caption has no nouns")
+            )
+        if self._captioner.detector is None:
+            return coverage.REASON_DISABLED, "there is no detector"
+        return coverage.REASON_NO_OBJECTS, "the detector found no objects in the image"
+
+
+def _serialised(message: Any) -> bytes:
+    return bytes(typestore().serialize_cdr(message, CAPTION))

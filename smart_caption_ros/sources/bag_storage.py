@@ -1,0 +1,315 @@
+"""The storage of ROS 2 bags (sqlite3 and mcap), read by rosbags; of a bag that was cut off, everything that is left.
+
+A recorder that was killed, or a copy that was not finished, leaves a file without its end. Of an mcap file the records
+before the cut are read, of a sqlite3 file the rows before the first missing page.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sqlite3
+import struct
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from smart_caption_ros.sources.source import SourceError
+
+STORAGE_SUFFIXES = (".mcap", ".db3")
+
+_MCAP_MAGIC = b"\x89MCAP0\r\n"
+_MCAP_END = b"\x02" + struct.pack("<QQQI", 20, 0, 0, 0) + _MCAP_MAGIC
+"""A footer that points to no summary, after which readers scan the records."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic of a bag.
+
+    Attributes:
+        name: its name.
+        message_type: type of its messages, "sensor_msgs/msg/Image".
+        count: number of messages that can be read.
+        qos: quality of service that the publishers offered, as rosbags gives it.
+    """
+
+    name: str
+    message_type: str
+    count: int
+    qos: tuple[Any, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class StoredMessage:
+    """A message of a bag: topic, type, time of the recording in nanoseconds, and its serialised form (CDR)."""
+
+    topic: str
+    message_type: str
+    recorded_ns: int
+    data: bytes
+
+
+class _Reader(Protocol):
+    """What reads the whole bag, or one of its files."""
+
+    topics: tuple[Topic, ...]
+
+    def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]: ...
+
+
+class BagStorage:
+    """The messages of a bag: a bag's folder, or a single .mcap or .db3 file. A context manager.
+
+    Args:
+        path: the bag.
+        salvage: whether to read what is left of a bag that was cut off.
+
+    Raises:
+        SourceError: on entering; the bag cannot be read, one sentence.
+    """
+
+    def __init__(self, path: Path, *, salvage: bool = False) -> None:
+        self.path = path
+        self.topics: tuple[Topic, ...] = ()
+        self.damage = ""
+        """Why some messages cannot be read, one clause; empty for a whole bag."""
+        self._salvage = salvage
+        self._storage = storage_path(path)
+        self._readers: list[_Reader] = []
+        self._stack = ExitStack()
+
+    def __enter__(self) -> BagStorage:
+        rosbag2 = import_rosbags()
+        with self._stack:
+            try:
+                self._readers = [_Whole(self._storage, rosbag2, self._stack)]
+            except Exception as error:  # the storage libraries raise many kinds of exceptions for a damaged file
+                reason = one_line(error)
+                self._readers = self._salvaged(rosbag2) if self._salvage else []
+                if not self._readers:
+                    raise SourceError(f"cannot read the bag {self.path}: {reason}") from error
+                self.damage = reason
+            self.topics = _joined([topic for reader in self._readers for topic in reader.topics])
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
+        """Yield the messages of some topics by the time of the recording; of damaged files in the order of the file.
+
+        Where reading cannot continue, a bag that is salvaged ends there, and :attr:`damage` says why.
+
+        Raises:
+            SourceError: reading cannot continue.
+        """
+        for reader in self._readers:
+            try:
+                yield from reader.messages(topics)
+            except Exception as error:
+                if not self._salvage:
+                    raise SourceError(f"cannot read the bag {self.path}: {one_line(error)}") from error
+                self.damage = self.damage or one_line(error)
+
+    @property
+    def files(self) -> list[Path]:
+        """The storage files, in order."""
+        return storage_files(self._storage) if self._storage.is_dir() else [self._storage]
+
+    def _salvaged(self, rosbag2: Any) -> list[_Reader]:
+        readers: list[_Reader] = []
+        for file in self.files:
+            for kind in (_Whole, _CutMcap if file.suffix == ".mcap" else _CutSqlite):
+                with suppress(Exception):
+                    readers.append(kind(file, rosbag2, self._stack))
+                    break
+        return [reader for reader in readers if any(topic.count for topic in reader.topics)]
+
+
+class _Whole:
+    """A bag or a file that rosbags reads."""
+
+    def __init__(self, path: Path, rosbag2: Any, stack: ExitStack) -> None:
+        self._reader = stack.enter_context(rosbag2.Reader(path))
+        self.topics = _topics(self._reader.connections)
+
+    def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
+        connections = [each for each in self._reader.connections if each.topic in topics]
+        if connections:  # rosbags takes none for all
+            for connection, recorded_ns, data in self._reader.messages(connections=connections):
+                yield StoredMessage(connection.topic, connection.msgtype, recorded_ns, bytes(data))
+
+
+class _CutMcap:
+    """The whole records of an mcap file without its end."""
+
+    def __init__(self, path: Path, _: Any, stack: ExitStack) -> None:
+        from rosbags.rosbag2.storage_mcap import McapReader
+
+        self._reader = McapReader(_CutFile(path))  # type: ignore[arg-type] # it opens the path, and no more
+        self._reader.open()
+        stack.callback(self._reader.close)
+        self.topics = _topics(self._reader.connections)
+
+    def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
+        connections = [each for each in self._reader.connections if each.topic in topics]
+        for connection, recorded_ns, data in self._reader.messages_scan(connections):
+            yield StoredMessage(connection.topic, connection.msgtype, recorded_ns, data)
+
+
+class _CutFile:
+    """The path of an mcap file that opens as if the file ended properly after its last whole record."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def open(self, _: str) -> BinaryIO:
+        with self._path.open("rb") as file:
+            end = _end_of_records(file)
+        # Buffered, because the reader reads a few bytes at a time.
+        return io.BufferedReader(_WithEnd(self._path, end, _MCAP_END))  # type: ignore[return-value]
+
+
+class _WithEnd(io.RawIOBase):
+    """The first bytes of a file, followed by others."""
+
+    def __init__(self, path: Path, length: int, end: bytes) -> None:
+        self._file = path.open("rb", buffering=0)
+        self._length, self._end, self._place = length, end, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._length + len(self._end)}[whence]
+        self._place = start + offset
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        if self._place < self._length:
+            self._file.seek(self._place)
+            data = self._file.read(min(len(buffer), self._length - self._place))
+        else:
+            begin = self._place - self._length
+            data = self._end[begin : begin + len(buffer)]
+        buffer[: len(data)] = data
+        self._place += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _end_of_records(file: BinaryIO) -> int:
+    """Return where the last whole record of an mcap file ends, the end of the data and later records left out."""
+    size = file.seek(0, os.SEEK_END)
+    place = file.seek(len(_MCAP_MAGIC))
+    while len(head := file.read(9)) == 9:
+        (length,) = struct.unpack("<Q", head[1:])
+        if head[0] in (0x02, 0x0F) or place + 9 + length > size:
+            break
+        place = file.seek(place + 9 + length)
+    return place
+
+
+class _CutSqlite:
+    """The rows of a sqlite3 file up to the first page that is missing."""
+
+    def __init__(self, path: Path, _: Any, stack: ExitStack) -> None:
+        self._database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        stack.callback(self._database.close)
+        self._database.execute("PRAGMA writable_schema=ON")  # SQLite refuses a file shorter than its header says
+        rows = self._database.execute("SELECT id, name, type FROM topics ORDER BY id").fetchall()
+        self._names = {number: (name, message_type) for number, name, message_type in rows}
+        counts = dict.fromkeys(self._names, 0)
+        for number, _recorded_ns, _data in self._rows():
+            counts[number] += 1
+        self.topics = tuple(Topic(*self._names[number], count) for number, count in counts.items())
+
+    def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
+        for number, recorded_ns, data in self._rows():
+            name, message_type = self._names[number]
+            if name in topics:
+                yield StoredMessage(name, message_type, recorded_ns, data)
+
+    def _rows(self) -> Iterator[tuple[int, int, bytes]]:
+        # NOT INDEXED: the pages of the index are scattered over the whole file.
+        rows = self._database.execute("SELECT topic_id, timestamp, data FROM messages NOT INDEXED ORDER BY rowid")
+        with suppress(sqlite3.DatabaseError):
+            yield from (row for row in rows if row[0] in self._names)
+
+
+def _topics(connections: Collection[Any]) -> tuple[Topic, ...]:
+    return tuple(
+        Topic(each.topic, each.msgtype, each.msgcount, tuple(each.ext.offered_qos_profiles)) for each in connections
+    )
+
+
+def _joined(topics: list[Topic]) -> tuple[Topic, ...]:
+    """Add up the counts of topics with several publishers, or in several files."""
+    joined: dict[tuple[str, str], Topic] = {}
+    for topic in topics:
+        before = joined.get((topic.name, topic.message_type))
+        count = topic.count + (before.count if before else 0)
+        joined[topic.name, topic.message_type] = Topic(topic.name, topic.message_type, count, topic.qos)
+    return tuple(joined.values())
+
+
+def is_bag(path: Path) -> bool:
+    """Whether a path is that of a bag, a ROS 1 bag included, which :func:`storage_path` refuses."""
+    if path.is_dir():
+        return (path / "metadata.yaml").is_file() or bool(storage_files(path))
+    return path.is_file() and path.suffix in (*STORAGE_SUFFIXES, ".bag")
+
+
+def storage_files(folder: Path) -> list[Path]:
+    """Return the storage files of a folder."""
+    return sorted(path for suffix in STORAGE_SUFFIXES for path in folder.glob(f"*{suffix}"))
+
+
+def storage_path(path: Path) -> Path:
+    """Return the path for rosbags: the folder, or the only storage file of a folder without metadata.
+
+    Raises:
+        SourceError: it is a ROS 1 bag, or a folder without metadata and with several files.
+    """
+    if path.suffix == ".bag":
+        target = path.with_suffix("")
+        raise SourceError(f"{path} is a ROS 1 bag; convert it: rosbags-convert --src {path} --dst {target}")
+    if not path.is_dir() or (path / "metadata.yaml").is_file():
+        return path
+    files = storage_files(path)
+    if len(files) != 1:
+        raise SourceError(
+            f"the bag {path} has no metadata.yaml and {len(files)} storage files; "
+            f"name one of the files, or run: ros2 bag reindex {path}"
+        )
+    return files[0]
+
+
+def import_rosbags() -> Any:
+    """Import rosbags.rosbag2.
+
+    Raises:
+        SourceError: it is not installed; says what to install.
+    """
+    try:
+        from rosbags import rosbag2
+    except ImportError as error:
+        raise SourceError(
+            "reading ROS 2 bags needs the package rosbags: pip install 'smart_caption_ros[bags]'"
+        ) from error
+    return rosbag2
+
+
+def one_line(error: Exception) -> str:
+    """Return the message of an exception on one line."""
+    return " ".join(str(error).split()) or type(error).__name__
