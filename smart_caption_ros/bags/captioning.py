@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from smart_caption_ros.bags.message_types import CAPTION, message_types, typesto
 from smart_caption_ros.caption_messages import caption_message, message_without_text
 from smart_caption_ros.captioning import Captioner, EngineError, Timing
 from smart_caption_ros.captioning.bundle import MANIFEST
+from smart_caption_ros.captioning.captioner import NO_DETECTOR
 from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.files import sha256_of
 from smart_caption_ros.grounding import NounCoverage, ObjectsGuide
@@ -51,7 +53,18 @@ class ModelSettings:
         guide = None
         if self.objects_guide != _GUIDE_OFF:
             guide = ObjectsGuide(self.objects_guide, STRENGTH if self.guide_strength is None else self.guide_strength)
-        return Captioner.from_bundle(self.bundle, self.engine, self.threads, self.detector, guide=guide)
+        return Captioner.from_bundle(
+            self.bundle, engine=self.engine, threads=self.threads, detector=self.detector, guide=guide
+        )
+
+    def absolute(self) -> ModelSettings:
+        """Return the same with absolute paths, for processes with other working directories."""
+        named = self.detector is not None and os.fspath(self.detector) != NO_DETECTOR
+        return replace(
+            self,
+            bundle=self.bundle.absolute() if self.bundle is not None else None,
+            detector=self.detector.absolute() if self.detector is not None and named else self.detector,
+        )
 
 
 class MessageCaptioner:
@@ -65,7 +78,7 @@ class MessageCaptioner:
     def __init__(self, captioner: Captioner, settings: ModelSettings) -> None:
         self._captioner = captioner
         classes = captioner.detector.class_names if captioner.detector else ()
-        self._coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *classes))
+        self.coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *classes))
         detector = settings.detector
         named = detector is not None and detector.is_file()
         self.facts: Mapping[str, Any] = {
@@ -96,7 +109,7 @@ class MessageCaptioner:
                 reason = f"the engine failed on this image: {reason}"
             failed = message_without_text(types, types.Caption.STATUS_ERROR, reason, message.header, camera=camera)
             return Entry(stored.recorded_ns, _serialised(failed), None, reason)
-        grounding = replace(ground_caption(self._coverage, caption), time_s=0.0)
+        grounding = replace(ground_caption(self.coverage, caption), time_s=0.0)
         made = caption_message(
             types,
             replace(caption, timing=Timing(0.0, 0.0, 0.0, 0.0, caption.timing.steps)),

@@ -11,6 +11,7 @@ import typer
 
 from smart_caption_ros.cli.options import Argument, EngineOption, Option, PipelineOption, WordVectorsOption
 from smart_caption_ros.cli.terminal import (
+    FAILED,
     check_engine,
     check_folder_of,
     console,
@@ -21,6 +22,7 @@ from smart_caption_ros.cli.terminal import (
     report_error,
     write_json,
 )
+from smart_caption_ros.cli.workers import WorkerOptions, workers
 from smart_caption_ros.files import write_text_atomically
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class BenchmarkOptions:
 
 
 @dataclass(frozen=True)
-class LabelledOptions(BenchmarkOptions):
+class LabelledOptions(BenchmarkOptions, WorkerOptions):
     """The options of `acvr` and `coco`."""
 
     detections: Annotated[
@@ -165,6 +167,8 @@ def folder(
 def _check(options: BenchmarkOptions) -> None:
     if options.bundle and options.captions:
         raise typer.BadParameter("Give bundles or captions, not both.", param_hint="--captions")
+    if options.captions and isinstance(options, WorkerOptions) and options.has_workers:
+        raise typer.BadParameter("Given captions need no workers.", param_hint="--jobs")
     check_engine(options.engine)
     check_folder_of(options.json_file)
     check_folder_of(options.html)
@@ -194,9 +198,10 @@ def _benchmark(reference: _Reference, options: BenchmarkOptions) -> None:
     passes = len(options.captions or options.bundle or [None])
     with progress_bar(passes * frames.count(options.every), delay_s=1) as advance:
         for captions in _captions(options):
+            made = _caption_ahead(frames, captions, options)
             outcomes.append(coverage_benchmark.run(frames, captions, coverage, options.every, advance))
-            if captions.reused:
-                report_error(f"{captions.label}: {captions.reused} captions were kept from an earlier run")
+            if captions.reused > made:
+                report_error(f"{captions.label}: {captions.reused - made} captions were kept from an earlier run")
     facts = BenchmarkFacts(frames.spec, options.every, reference.objects, coverage.vectors.name, coverage.finder.name)
     comparison = Comparison(outcomes, facts)
     for sentence in comparison.skipped():
@@ -209,6 +214,30 @@ def _benchmark(reference: _Reference, options: BenchmarkOptions) -> None:
     if reference.objects != GROUND_TRUTH:
         console().print(f"objects: {printable(reference.objects)}", markup=False, soft_wrap=True)
     print_comparison(comparison)
+
+
+def _caption_ahead(frames: GroundTruth, captions: Captions, options: BenchmarkOptions) -> int:
+    """Let workers make the captions, if the options say so; return how many they made.
+
+    Exits with a status if a part of the frames has no captions in spite of all attempts: figures without them would be
+    taken for the whole.
+    """
+    from smart_caption_ros.evaluation.coverage_benchmark import ModelCaptions
+
+    if not (isinstance(options, WorkerOptions) and options.has_workers and isinstance(captions, ModelCaptions)):
+        return 0
+    from smart_caption_ros.bags.captioning import ModelSettings
+    from smart_caption_ros.fleet.coverage import caption_ahead
+
+    model = ModelSettings(Path(captions.source), engine=options.engine, threads=options.threads).absolute()
+    with workers(options) as started:
+        made, failures = caption_ahead(frames, options.every, captions, model, started, options.retries)
+    for failure in failures:
+        report_error(f"failed: {failure}")
+    if failures:
+        report_error(f"nothing is scored; the same command tries the {len(failures)} parts again, and keeps the others")
+        raise typer.Exit(FAILED)
+    return made
 
 
 def _open_cache(path: Path | None) -> CaptionCache:

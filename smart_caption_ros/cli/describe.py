@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from smart_caption_ros.cli.describe_bags import BAG_SUFFIXES, describe_one_bag, describe_shards, model_settings
 from smart_caption_ros.cli.options import Argument, EngineOption, GuideOption, GuideStrengthOption, Option
 from smart_caption_ros.cli.terminal import (
     FAILED,
@@ -26,6 +27,7 @@ from smart_caption_ros.cli.terminal import (
     report_error,
     status,
 )
+from smart_caption_ros.cli.workers import WorkerOptions
 
 if TYPE_CHECKING:
     from smart_caption_ros.captioning import Caption, Captioner
@@ -39,7 +41,7 @@ _SHEET_PICTURES, _SHEET_COLUMNS = 48, 5
 
 
 @dataclass(frozen=True)
-class DescribeOptions:
+class DescribeOptions(WorkerOptions):
     """The options of `describe`."""
 
     as_json: Annotated[bool, Option("--json", help="Print one JSON object per line instead of text.")] = False
@@ -51,23 +53,49 @@ class DescribeOptions:
     ] = None
     objects_guide: GuideOption = "off"
     guide_strength: GuideStrengthOption = None
-    topic: Annotated[str | None, Option(help="Image topic of a bag that has several.")] = None
+    topic: Annotated[
+        list[str] | None,
+        Option(help="Image topic of a bag that has several; several, or all without it, for a bag of captions."),
+    ] = None
     every: Annotated[int, Option(min=1, help="Caption every Nth frame of each source.")] = 1
-    output: Annotated[Path | None, Option(help="Folder for the frames with their captions drawn, as PNG files.")] = None
+    rate: Annotated[
+        float | None, Option(min=0.001, help="Caption at most so many images per second of a bag [Hz].")
+    ] = None
+    output: Annotated[
+        Path | None,
+        Option(
+            "--output",
+            "-o",
+            help="Folder for the frames with their captions drawn, as PNG files; or the .mcap or .db3 file of a bag of "
+            "captions.",
+        ),
+    ] = None
     sheet: Annotated[
         Path | None,
         Option(help="PNG or JPEG file for one sheet of captioned frames; of many frames an even selection."),
     ] = None
+    with_images: Annotated[bool, Option("--with-images", help="Copy the images of a bag into the bag of captions.")] = (
+        False
+    )
+    force: Annotated[bool, Option("--force", help="Replace a bag of captions, or the beginning of one.")] = False
+    shards: Annotated[
+        Path | None,
+        Option(
+            help="Folder for one file of captions per input: of bags, and of sequences and other sources in them. PATH "
+            "may be a folder or a pattern."
+        ),
+    ] = None
+    list_file: Annotated[Path | None, Option("--list", help="File with one PATH per line, for --shards.")] = None
 
 
 def describe(
     paths: Annotated[
-        list[str],
+        list[str] | None,
         Argument(
             metavar="PATH",
             help="Images, folders of images, videos, ROS 2 bags, or the index of a camera (0).",
         ),
-    ],
+    ] = None,
     *,
     options: DescribeOptions,
 ) -> None:
@@ -76,34 +104,45 @@ def describe(
     A frame that cannot be read is reported in its place, and the others are captioned; the exit status is then 1.
     """
     with errors_in_a_sentence():
-        from smart_caption_ros.sources import FrameSource, describing
-
         check_engine(options.engine)
         check_guide(options.objects_guide)
-        _check_sheet(options.sheet)
-        log_to_terminal()
-        sources = describing.open_all(paths, options.topic)
-        readable = any(isinstance(source, FrameSource) for source in sources)
-        pictures = _Pictures(options)
-        captioner = _load_captioner(options) if readable else None
-        coverage = _load_coverage(captioner.detector.class_names) if captioner and captioner.detector else None
-        if captioner is not None:
-            _guide(captioner, options)
-        described = describing.describe(captioner, sources, options.every, coverage)
-        complete = True
-        for frame in _with_progress(described, describing.count_frames(sources, options.every)):
-            if options.as_json:
-                print_json(describing.to_json(frame), indent=None)
-            else:
-                _print_frame(frame)
-            pictures.add(frame)
-            complete = complete and not frame.error
-        sentences = pictures.finish()
-        if not options.as_json:
-            for sentence in sentences:
-                print(sentence)
-        if not complete:
-            raise typer.Exit(FAILED)
+        output = options.output
+        into_bag = output is not None and output.suffix in BAG_SUFFIXES
+        _check_combination(paths or [], options, into_bag=into_bag)
+        if options.shards is not None:
+            describe_shards(paths or [], options.shards, options)
+        elif output is not None and into_bag:
+            describe_one_bag(paths or [], output, options)
+        else:
+            _describe_frames(paths or [], options)
+
+
+def _describe_frames(paths: Sequence[str], options: DescribeOptions) -> None:
+    """Print the captions of the frames of all sources."""
+    from smart_caption_ros.sources import FrameSource, describing
+
+    _check_sheet(options.sheet)
+    log_to_terminal()
+    sources = describing.open_all(paths, options.topic[0] if options.topic else None)
+    readable = any(isinstance(source, FrameSource) for source in sources)
+    pictures = _Pictures(options)
+    captioner = _load_captioner(options) if readable else None
+    coverage = _load_coverage(captioner.detector.class_names) if captioner and captioner.detector else None
+    described = describing.describe(captioner, sources, options.every, coverage)
+    complete = True
+    for frame in _with_progress(described, describing.count_frames(sources, options.every)):
+        if options.as_json:
+            print_json(describing.to_json(frame), indent=None)
+        else:
+            _print_frame(frame)
+        pictures.add(frame)
+        complete = complete and not frame.error
+    sentences = pictures.finish()
+    if not options.as_json:
+        for sentence in sentences:
+            print(sentence)
+    if not complete:
+        raise typer.Exit(FAILED)
 
 
 class _Pictures:
@@ -160,20 +199,33 @@ def _pictures(count: int) -> str:
 
 
 def _load_captioner(options: DescribeOptions) -> Captioner:
-    from smart_caption_ros.captioning import Captioner
-
     with status("loading the model"):
-        return Captioner.from_bundle(options.bundle, engine=options.engine, detector=options.detector)
+        return model_settings(options).load_captioner()
 
 
-def _guide(captioner: Captioner, options: DescribeOptions) -> None:
-    """Let objects guide the words, where the options say so."""
-    from smart_caption_ros.grounding import ObjectsGuide
-    from smart_caption_ros.grounding.objects_guide import STRENGTH
+def _check_combination(paths: Sequence[str], options: DescribeOptions, *, into_bag: bool) -> None:
+    """Refuse options that do not go together.
 
-    if options.objects_guide != "off":
-        strength = STRENGTH if options.guide_strength is None else options.guide_strength
-        captioner.guide = ObjectsGuide(options.objects_guide, strength)
+    Raises:
+        typer.BadParameter: names the option.
+    """
+    if not paths and options.list_file is None:
+        raise typer.BadParameter("Name at least one.", param_hint="PATH")
+    if options.every > 1 and options.rate is not None:
+        raise typer.BadParameter("Give --every or --rate, not both.", param_hint="--rate")
+    into_files = options.shards is not None
+    if into_files and (options.output is not None or options.sheet is not None):
+        raise typer.BadParameter("Give --shards or --output and --sheet, not both.", param_hint="--shards")
+    if into_bag and options.sheet is not None:
+        raise typer.BadParameter("A bag of captions has no sheet.", param_hint="--sheet")
+    for name, given in (("--rate", options.rate), ("--with-images", options.with_images), ("--force", options.force)):
+        if given and not into_bag and not into_files:
+            raise typer.BadParameter("Needs --output FILE.mcap, or --shards.", param_hint=name)
+    for name, given in (("--list", options.list_file), ("--jobs", options.jobs), ("--ray", options.ray)):
+        if given and not into_files:
+            raise typer.BadParameter("Needs --shards.", param_hint=name)
+    if not into_bag and not into_files and len(options.topic or ()) > 1:
+        raise typer.BadParameter("Give one, or --output FILE.mcap for several.", param_hint="--topic")
 
 
 def _load_coverage(class_names: Sequence[str]) -> NounCoverage:

@@ -114,7 +114,8 @@ class ModelCaptions:
         self._cache = cache
         self._fresh = fresh
         self._digest = sha256_of(captioner.bundle.path / MANIFEST)
-        self._model = f"{self._digest} {captioner.engine} smart_caption_ros {__version__}"
+        self.key = model_key(captioner)
+        """Which model the captions in the cache are of."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -126,15 +127,38 @@ class ModelCaptions:
         }
 
     def caption(self, frame: GroundTruthFrame) -> str | None:
-        stat = frame.image_path.stat()
-        image = f"{frame.image_path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
-        text = None if self._fresh else self._cache.get(self._model, image)
+        image = _image_key(frame.image_path)
+        text = None if self._fresh else self._cache.get(self.key, image)
         if text is not None:
             self.reused += 1
             return text
         text = self._captioner.caption(frame.read_image()).text
-        self._cache.put(self._model, image, text)
+        self._cache.put(self.key, image, text)
         return text
+
+    def lacks(self, image_path: Path) -> bool:
+        """Return whether the caption of an image still has to be made."""
+        return self._fresh or self._cache.get(self.key, _image_key(image_path)) is None
+
+    def keep(self, captions: Mapping[Path, str]) -> None:
+        """Keep captions that other processes made of images, by the path of the image."""
+        for image_path, text in captions.items():
+            self._cache.put(self.key, _image_key(image_path), text)
+
+    def take_all_from_cache(self) -> None:
+        """Take captions in the cache from now on, after those of a fresh run were kept there."""
+        self._fresh = False
+
+
+def model_key(captioner: Captioner) -> str:
+    """Return what identifies the captions of a model in the cache."""
+    digest = sha256_of(captioner.bundle.path / MANIFEST)
+    return f"{digest} {captioner.engine} smart_caption_ros {__version__}"
+
+
+def _image_key(path: Path) -> str:
+    stat = path.stat()
+    return f"{path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,132 @@
+"""`smart-caption describe` into bags of captions: one with --output, many with --shards."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from smart_caption_ros.cli.terminal import FAILED, log_to_terminal, make_progress_bar, print_json, report_error, status
+from smart_caption_ros.cli.workers import workers
+
+if TYPE_CHECKING:
+    from smart_caption_ros.bags.captioning import ModelSettings
+    from smart_caption_ros.bags.describing import BagOptions, BagReport
+    from smart_caption_ros.cli.describe import DescribeOptions
+    from smart_caption_ros.fleet.describing import FramesReport
+
+CUT_OFF = 3
+"""Exit status where a bag was cut off, and everything that is left of it was captioned."""
+BAG_SUFFIXES = (".mcap", ".db3")
+
+
+def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOptions) -> None:
+    """Caption a bag into a bag; exits with a status where not everything was captioned."""
+    from smart_caption_ros.bags.captioning import MessageCaptioner
+    from smart_caption_ros.bags.describing import check_output, describe_bag
+    from smart_caption_ros.sources.bag_storage import BagStorage, is_bag
+
+    if len(paths) != 1:
+        raise typer.BadParameter("Name one bag, or a folder for many with --shards.", param_hint="--output")
+    bag = Path(paths[0])
+    if not is_bag(bag):
+        raise typer.BadParameter(f"{bag} is not a ROS 2 bag.", param_hint="PATH")
+    log_to_terminal()
+    check_output(output)
+    with BagStorage(bag, salvage=True) as storage:  # before the model is loaded
+        total = sum(topic.count for topic in storage.topics if topic.message_type.startswith("sensor_msgs/msg/"))
+    model = model_settings(options)
+    with status("loading the model"):
+        captioner = MessageCaptioner(model.load_captioner(), model)
+    with make_progress_bar(total=total, unit="image", delay=1, disable=not sys.stderr.isatty()) as bar:
+        report = describe_bag(bag, output, captioner, bag_options(options), bar.update)
+    if options.as_json:
+        print_json(report.to_json())
+    else:
+        for sentence in report.sentences():
+            print(sentence)
+    _exit_with_status([report])
+
+
+def describe_shards(paths: Sequence[str], folder: Path, options: DescribeOptions) -> None:
+    """Caption many inputs into a folder of files; exits with a status where not everything was captioned."""
+    from smart_caption_ros.fleet.describing import shards
+    from smart_caption_ros.fleet.inputs import find_inputs
+    from smart_caption_ros.fleet.scheduling import run_all
+
+    log_to_terminal()
+    inputs = find_inputs(paths, options.list_file, leave_out=folder)
+    works = shards(inputs, folder, model_settings(options, options.threads).absolute(), bag_options(options))
+    folder.mkdir(parents=True, exist_ok=True)
+    reports: dict[str, BagReport | FramesReport] = {}
+    failures: dict[str, str] = {}
+    with (
+        workers(options) as started,
+        make_progress_bar(total=len(works), unit="shard", delay=1, disable=not sys.stderr.isatty()) as bar,
+    ):
+        for work, ended in run_all(works, started, options.retries):
+            if ended.error:
+                failures[work.name] = ended.error
+            else:
+                reports[work.name] = ended.value
+            bar.update()
+    ordered = [(work.name, reports[work.name]) for work in works if work.name in reports]
+    if options.as_json:
+        done = {name: report.to_json() for name, report in ordered}
+        print_json(
+            {"done": done, "failed": {work.name: failures[work.name] for work in works if work.name in failures}}
+        )
+    else:
+        _print_summary(ordered, folder)
+    for work in works:
+        if work.name in failures:
+            report_error(f"{work.name} failed: {failures[work.name]}")
+    if failures:
+        report_error(f"{len(failures)} of {len(works)} failed; the same command tries them again, and skips the others")
+        raise typer.Exit(FAILED)
+    _exit_with_status([report for _, report in ordered])
+
+
+def model_settings(options: DescribeOptions, threads: int | None = None) -> ModelSettings:
+    """Return what captions the images."""
+    from smart_caption_ros.bags.captioning import ModelSettings
+
+    return ModelSettings(
+        bundle=options.bundle,
+        engine=options.engine,
+        detector=options.detector,
+        objects_guide=options.objects_guide,
+        guide_strength=options.guide_strength,
+        threads=threads,
+    )
+
+
+def bag_options(options: DescribeOptions) -> BagOptions:
+    """Return how bags are captioned."""
+    from smart_caption_ros.bags.cameras import Thinning
+    from smart_caption_ros.bags.describing import BagOptions
+
+    thinning = Thinning(options.every, options.rate)
+    return BagOptions(tuple(options.topic or ()), thinning, options.with_images, options.force)
+
+
+def _print_summary(reports: Sequence[tuple[str, BagReport | FramesReport]], folder: Path) -> None:
+    for name, report in reports:
+        if report.failed:
+            report_error(f"{name}: {report.failed} images have no caption; the first: {report.first_problem}")
+        if report.damage:
+            report_error(f"{name}: {report.damage}")
+    images = sum(report.images for _, report in reports)
+    before = sum(report.was_complete for _, report in reports)
+    skipped = f", {before} of them by an earlier run" if before else ""
+    print(f"{len(reports)} files with the captions of {images} images in {folder}{skipped}")
+
+
+def _exit_with_status(reports: Sequence[BagReport | FramesReport]) -> None:
+    if any(report.damage for report in reports):
+        raise typer.Exit(CUT_OFF)
+    if any(report.failed for report in reports):
+        raise typer.Exit(FAILED)

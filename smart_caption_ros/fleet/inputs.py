@@ -1,0 +1,112 @@
+"""Find the shards of the work: bags, sequences and other sources, named by paths, folders, patterns and list files."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from smart_caption_ros.fleet.errors import FleetError
+from smart_caption_ros.sources.acvr import LABELS
+from smart_caption_ros.sources.bag_storage import is_bag, storage_files
+from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
+
+
+@dataclass(frozen=True)
+class Input:
+    """A shard: its name, which is that of its output without the suffix, and where it is."""
+
+    name: str
+    path: Path
+    is_bag: bool
+
+
+def find_inputs(specs: Sequence[str], list_file: Path | None = None, leave_out: Path | None = None) -> list[Input]:
+    """Find all inputs, in order.
+
+    Bags, sequences and folders of images keep their place below the folder in which they were found: `day_1/run_3`.
+
+    Args:
+        specs: bags and other sources, folders that are searched for bags, sequences and images, and patterns with
+            `*`, `?` and `**`.
+        list_file: has one such path or pattern per line; empty lines and those that begin with `#` are left out.
+        leave_out: a folder that is not searched, the one of the outputs.
+
+    Raises:
+        FleetError: a path does not exist, nothing was found, or two inputs have the same name.
+    """
+    found: dict[str, Input] = {}
+    for spec in [*specs, *_lines(list_file)]:
+        for each in _inputs(spec, leave_out.resolve() if leave_out else None):
+            other = found.setdefault(each.name, each)
+            if other.path.resolve() != each.path.resolve():
+                raise FleetError(
+                    f"{other.path} and {each.path} would have the same output, {each.name}: name a folder that holds "
+                    "both of them"
+                )
+    if not found:
+        raise FleetError(
+            f"no bag, sequence or image was found in {', '.join([*specs, *map(str, [list_file] * bool(list_file))])}"
+        )
+    return list(found.values())
+
+
+def _lines(list_file: Path | None) -> list[str]:
+    if list_file is None:
+        return []
+    try:
+        lines = list_file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise FleetError(f"the list {list_file} cannot be read: {reason}") from None
+    return [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
+
+
+def _inputs(spec: str, leave_out: Path | None) -> Iterator[Input]:
+    path = Path(spec)
+    if path.exists():
+        yield from _below(path, "", leave_out)
+    elif glob.has_magic(spec):
+        first = next(place for place, part in enumerate(path.parts) if glob.has_magic(part))
+        fixed = Path(*path.parts[:first])
+        for match in sorted(fixed.glob(str(Path(*path.parts[first:])))):
+            place = match.parent.relative_to(fixed).as_posix()
+            yield from _below(match, "" if place == "." else place, leave_out, named=True)
+    else:
+        raise FleetError(f"there is no file or folder {spec}")
+
+
+def _below(path: Path, place: str, leave_out: Path | None, *, named: bool = False) -> Iterator[Input]:
+    """Yield the path itself if it is an input, else those in it.
+
+    Args:
+        path: a file or folder.
+        place: the name of its folder in names.
+        leave_out: resolved; a folder that is not searched.
+        named: whether the name of the folder is part of the names of what is in it.
+    """
+    if leave_out is not None and path.resolve() == leave_out:
+        return
+    name = path.resolve().name if path.is_dir() else path.stem
+    whole = f"{place}/{name}" if place else name
+    if is_bag(path) and not (path.is_dir() and _is_heap_of_files(path)):
+        yield Input(whole, path, is_bag=True)
+    elif not path.is_dir() or (path / LABELS).is_file() or _has_images(path):
+        yield Input(whole, path, is_bag=False)
+    else:
+        inner = whole if named else place
+        for entry in sorted(path.iterdir()):
+            if entry.is_dir() and not entry.name.startswith("."):
+                yield from _below(entry, inner, leave_out, named=True)
+            elif is_bag(entry):
+                yield Input(f"{inner}/{entry.stem}" if inner else entry.stem, entry, is_bag=True)
+
+
+def _is_heap_of_files(folder: Path) -> bool:
+    """Whether a folder with storage files is not one bag: without metadata, each file is a bag of its own."""
+    return not (folder / "metadata.yaml").is_file() and len(storage_files(folder)) > 1
+
+
+def _has_images(folder: Path) -> bool:
+    return any(entry.suffix.lower() in IMAGE_SUFFIXES for entry in folder.iterdir())

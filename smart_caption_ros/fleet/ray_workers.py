@@ -1,0 +1,90 @@
+"""Tasks on a Ray cluster.
+
+Plain tasks, and not Ray Data: a shard is a whole bag that becomes a file, so that there are no rows to stream, and Ray
+Data would bring pandas and pyarrow along.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+import tempfile
+from typing import Any
+
+from smart_caption_ros.fleet.errors import FleetError
+from smart_caption_ros.fleet.work import Attempt, Work, attempt
+
+LOCAL = "local"
+_AHEAD = 2
+"""Shards per CPU that are handed to the cluster at a time, so that no worker waits for the next one."""
+
+
+class RayWorkers:
+    """Tasks of one CPU each.
+
+    Args:
+        address: `local` starts a cluster on this machine and ends it again; `auto`, `HOST:PORT` or `ray://HOST:PORT`
+            connects to one.
+        jobs: number of CPUs of a local cluster; None for all of this machine.
+
+    Raises:
+        FleetError: Ray is not installed, or there is no cluster at the address; one sentence.
+    """
+
+    def __init__(self, address: str, jobs: int | None = None) -> None:
+        # Read when Ray is imported and by the processes that it starts: nothing is reported to anybody.
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        try:
+            import ray
+        except ImportError as error:
+            raise FleetError(
+                "work on a cluster needs the package ray: pip install 'smart_caption_ros[fleet]'"
+            ) from error
+        self._ray = ray
+        self._folder = ""
+        settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if address == LOCAL:
+            self._folder = tempfile.mkdtemp(prefix="ray-")  # short, because it is part of the names of sockets
+            # Only this process and the workers know the token, so that nobody else can hand them work.
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+            settings |= {
+                "num_cpus": jobs or os.cpu_count(),
+                "include_dashboard": False,
+                "_node_ip_address": "127.0.0.1",
+                "_temp_dir": self._folder,
+            }
+        else:
+            settings["address"] = address
+        try:
+            ray.init(**settings)
+            self.capacity = _AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
+        except Exception as error:  # Ray raises many kinds of exceptions
+            self.close()
+            reason = " ".join(str(error).split())[:300] or type(error).__name__
+            raise FleetError(f"there is no Ray cluster at {address}: {reason}") from error
+        # Attempts are counted by the caller; Ray's own would hide them.
+        self._attempt = ray.remote(attempt).options(num_cpus=1, max_retries=0)
+        self._running: dict[Any, Work] = {}
+
+    def start(self, work: Work) -> None:
+        self._running[self._attempt.remote(work)] = work
+
+    def finished(self) -> tuple[Work, Attempt]:
+        (reference, *_), _ = self._ray.wait(list(self._running), num_returns=1)
+        work = self._running.pop(reference)
+        try:
+            ended: Attempt = self._ray.get(reference)
+        except Exception as error:  # the worker died, or cannot import the package
+            lines = str(error).strip().splitlines()
+            reason = lines[-1].strip() if lines else type(error).__name__
+            return work, Attempt(error=f"a worker of the cluster failed: {reason}", is_final=False)
+        return work, ended
+
+    def close(self) -> None:
+        """Disconnect; a local cluster ends."""
+        self._ray.shutdown()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)

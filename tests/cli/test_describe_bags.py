@@ -1,0 +1,153 @@
+"""`smart-caption describe` into bags of captions: one, many, on a cluster, and after a kill."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import cv2
+import pytest
+from typer.testing import Result
+
+pytest.importorskip("rosbags", reason="rosbags is not installed (extra [bags])")
+
+from tests.bags.bag_files import compressed, image, storage_file, string, write_bag
+from tests.frames import blobs
+
+Run = Callable[..., Result]
+CAMERAS = {"/front/image_raw": image, "/rear/image/compressed": compressed}
+
+
+def test_a_bag_becomes_a_bag_of_captions_and_says_how_fast(tmp_path: Path, detecting_bundle: Path, run: Run) -> None:
+    bag, output = write_bag(tmp_path / "run", CAMERAS), tmp_path / "out.mcap"
+    arguments = ("describe", bag, "-o", output, "--bundle", detecting_bundle)
+    result = run(*arguments, "--topic", "/front/image_raw", "--topic", "/rear/image/compressed")
+    assert result.exit_code == 0, result.output
+    assert f"{output}: captioned 8 images of 2 cameras (/front/caption, /rear/caption); 0.3 s of" in result.stdout
+    assert "times real time" in result.stdout
+    result = run(*arguments, "--json")
+    report = json.loads(result.stdout)
+    assert (report["was_complete"], report["images"], report["damage"]) == (True, 8, "")
+    result = run(*arguments, "--rate", "5")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "was made with another rate hz" in result.stderr
+
+
+def test_a_bag_that_was_cut_off_has_an_exit_status_of_its_own(tmp_path: Path, detecting_bundle: Path, run: Run) -> None:
+    bag = write_bag(tmp_path / "run", {"/front/image_raw": image}, count=300)
+    file = storage_file(bag)
+    with file.open("r+b") as opened:
+        opened.truncate(file.stat().st_size * 9 // 10)
+    arguments = ("--bundle", detecting_bundle, "--every", 200)
+    result = run("describe", file, "-o", tmp_path / "out.mcap", *arguments)
+    assert result.exit_code == 3, result.output
+    assert "of its messages can be read" in result.stdout
+
+
+def test_the_bag_is_refused_before_the_model_is_loaded(tmp_path: Path, run: Run) -> None:
+    bag = write_bag(tmp_path / "run", {"/chatter": string}, count=1)
+    file = storage_file(bag)
+    file.write_bytes(b"")
+    result = run("describe", bag, "-o", tmp_path / "out.mcap", "--bundle", tmp_path / "no bundle")
+    assert result.exit_code == 1
+    assert "cannot read the bag" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Two bags of one name, one that is damaged, and a folder of photographs."""
+    root = tmp_path / "runs"
+    for number, day in enumerate(("day_1", "day_2", "day_3")):
+        topics = {f"/front_{number}/image_raw": image}
+        storage = storage_file(write_bag(root / day / "run", topics, count=2))
+        if day == "day_3":
+            storage.write_bytes(b"nothing")
+    (root / "photos").mkdir()
+    cv2.imwrite(str(root / "photos" / "1.png"), blobs(1, 32, 48))
+    return root
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_many_inputs_become_a_folder_of_files_and_finished_ones_are_skipped(
+    tmp_path: Path, runs: Path, detecting_bundle: Path, run: Run
+) -> None:
+    arguments = ("describe", runs, "--bundle", detecting_bundle, "--retries", 1)
+    result = run(*arguments, "--shards", tmp_path / "two", "--jobs", 2)
+    assert result.exit_code == 1
+    assert "3 files with the captions of 5 images" in result.stdout
+    assert "day_3/run failed: cannot read the bag" in result.stderr
+    assert "1 of 4 failed" in result.stderr
+    two = contents(tmp_path / "two")
+    assert list(two) == ["day_1/run.mcap", "day_2/run.mcap", "photos.jsonl"]
+    assert json.loads(two["photos.jsonl"].splitlines()[1])["text"]
+
+    shutil.rmtree(runs / "day_3")
+    again = run(*arguments, "--shards", tmp_path / "two", "--json", "--jobs", 1)
+    assert again.exit_code == 0, again.output
+    done = json.loads(again.stdout)["done"]
+    assert done["day_1/run"]["was_complete"] is True
+    assert contents(tmp_path / "two") == two
+
+    if find_spec("ray") is None:
+        pytest.skip("the cluster is left out: ray is not installed (extra [fleet])")
+    result = run(*arguments, "--shards", tmp_path / "cluster", "--ray", "local", "--jobs", 2)
+    assert result.exit_code == 0, result.output
+    assert contents(tmp_path / "cluster") == two
+
+
+def test_a_process_that_was_killed_goes_on_to_the_same_bytes(tmp_path: Path, detecting_bundle: Path, run: Run) -> None:
+    bag = write_bag(tmp_path / "run", CAMERAS, count=60)
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+    output = tmp_path / "killed" / "out.mcap"
+    arguments = ["describe", str(bag), "--bundle", str(detecting_bundle), "--with-images", "-o"]
+    start = [sys.executable, "-c", "from smart_caption_ros.cli import main; main()"]
+    process = subprocess.Popen([*start, *arguments, str(output)])
+    journal = output.with_name("out.mcap.journal-wal")
+    while process.poll() is None and not (journal.exists() and journal.stat().st_size > 50_000):
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "it was done before it could be killed"
+    assert not output.exists()
+    resumed = json.loads(run(*arguments, output, "--json").stdout)
+    assert resumed["kept"] >= 1
+    assert resumed["captioned"] >= 1
+    run(*arguments, tmp_path / "whole" / "out.mcap")
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+def test_a_cluster_that_is_not_there_is_one_sentence(
+    tmp_path: Path, runs: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    result = run("describe", runs, "--shards", tmp_path / "out", "--ray", "auto")
+    assert result.exit_code == 1
+    assert "work on a cluster needs the package ray: pip install 'smart_caption_ros[fleet]'" in result.stderr
+
+
+def figures(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def test_coverage_has_the_same_figures_with_any_number_of_workers(
+    tmp_path: Path, detecting_bundle: Path, run: Run
+) -> None:
+    arguments = ("coverage", "acvr", "--every", 20, "--bundle", detecting_bundle)
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    assert run(*arguments, "--keep", tmp_path / "a.sqlite", "--json", one).exit_code == 0
+    result = run(*arguments, "--keep", tmp_path / "b.sqlite", "--json", two, "--jobs", 2)
+    assert result.exit_code == 0, result.output
+    assert "were kept from an earlier run" not in result.stderr
+    assert figures(one) == figures(two)

@@ -1,0 +1,64 @@
+"""Which inputs are found, and what they are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from smart_caption_ros.fleet.errors import FleetError
+from smart_caption_ros.fleet.inputs import find_inputs
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Two days with a bag, files of bags in a heap, a sequence, photographs, and an empty folder."""
+    root = tmp_path / "runs"
+    for name in ("day_1/run", "day_2/run"):
+        (root / name).mkdir(parents=True)
+        (root / name / "metadata.yaml").touch()
+    for name in ("heap/a.mcap", "heap/b.db3", "rooms/000000/labels.json", "photos/1.jpg", "empty/notes.txt"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    return root
+
+
+def names(*specs: object, **given: Path) -> list[str]:
+    return [each.name for each in find_inputs([str(spec) for spec in specs], **given)]
+
+
+def test_a_folder_is_searched_and_its_inputs_keep_their_places(runs: Path) -> None:
+    found = find_inputs([str(runs)])
+    assert {each.name: each.is_bag for each in found} == {
+        "day_1/run": True,
+        "day_2/run": True,
+        "heap/a": True,
+        "heap/b": True,
+        "photos": False,
+        "rooms/000000": False,
+    }
+    assert {each.name: each.path for each in found}["day_2/run"] == runs / "day_2" / "run"
+
+
+def test_patterns_files_and_list_files_name_inputs(runs: Path, tmp_path: Path) -> None:
+    assert names(runs / "day_*") == ["day_1/run", "day_2/run"]
+    assert names(runs / "*" / "run") == ["day_1/run", "day_2/run"]
+    assert names(runs / "heap" / "*.mcap", runs / "day_1" / "run") == ["a", "run"]
+    listed = tmp_path / "list.txt"
+    listed.write_text(f"# the second day\n\n{runs / 'day_2'}\n")
+    assert names(list_file=listed) == ["run"]
+
+
+def test_the_folder_of_the_outputs_is_not_searched(runs: Path) -> None:
+    assert names(runs, leave_out=runs / "heap") == ["day_1/run", "day_2/run", "photos", "rooms/000000"]
+
+
+def test_inputs_that_cannot_be_found_or_told_apart_are_refused(runs: Path, tmp_path: Path) -> None:
+    with pytest.raises(FleetError, match="there is no file or folder nowhere"):
+        names("nowhere")
+    with pytest.raises(FleetError, match="no bag, sequence or image was found in"):
+        names(runs / "empty")
+    with pytest.raises(FleetError, match="would have the same output, run: name a folder that holds both"):
+        names(runs / "day_1" / "run", runs / "day_2" / "run")
+    with pytest.raises(FleetError, match=r"the list .* cannot be read: No such file"):
+        names(list_file=tmp_path / "none.txt")
