@@ -69,7 +69,7 @@ $(VENV)/.package: $(VENV)/.ros $(SOURCES)
 
 $(VENV)/.demo $(VENV)/.test $(VENV)/.audit: $(VENV)/.ros pyproject.toml | $(VENV)/.package
 $(VENV)/.demo: EXTRAS := demo
-$(VENV)/.test: EXTRAS := demo,test,training
+$(VENV)/.test: EXTRAS := demo,fleet,test,training
 $(VENV)/.audit: EXTRAS := audit
 $(VENV)/.demo $(VENV)/.test $(VENV)/.audit:
 	$(PIP_INSTALL) 'smart_caption_ros[$(EXTRAS)]'

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from smart_caption_ros.bags.errors import BagError
 from smart_caption_ros.bags.message_types import typestore
@@ -152,7 +153,7 @@ def _is_depth(storage: BagStorage, topic: Topic) -> bool:
         return True
     for stored in storage.messages([topic.name]):
         try:
-            message = typestore().deserialize_cdr(stored.data, stored.message_type)
+            message: Any = typestore().deserialize_cdr(stored.data, stored.message_type)
         except Exception:  # a malformed first message says nothing of the others
             return False
         encoding = message.encoding if topic.message_type == _RAW else message.format.split(";")[0].strip()

@@ -98,7 +98,7 @@ class MessageCaptioner:
         """
         types = message_types()
         try:
-            message = typestore().deserialize_cdr(stored.data, stored.message_type)
+            message: Any = typestore().deserialize_cdr(stored.data, stored.message_type)
         except Exception as error:  # rosbags raises many kinds of exceptions for a malformed message
             return Entry(stored.recorded_ns, None, None, f"the message cannot be read: {one_line(error)}")
         try:

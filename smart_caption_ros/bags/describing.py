@@ -159,7 +159,7 @@ def describe_bag(
         try:
             counts = _caption_images(storage, cameras, options.thinning, captioner, journal, progress)
             failed, first_problem = journal.problems()
-            result = {
+            result: dict[str, Any] = {
                 "images": counts.images,
                 "failed": failed,
                 "first_problem": first_problem,

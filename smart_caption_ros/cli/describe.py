@@ -218,12 +218,14 @@ def _check_combination(paths: Sequence[str], options: DescribeOptions, *, into_b
         raise typer.BadParameter("Give --shards or --output and --sheet, not both.", param_hint="--shards")
     if into_bag and options.sheet is not None:
         raise typer.BadParameter("A bag of captions has no sheet.", param_hint="--sheet")
-    for name, given in (("--rate", options.rate), ("--with-images", options.with_images), ("--force", options.force)):
+    option: str
+    given: object
+    for option, given in (("--rate", options.rate), ("--with-images", options.with_images), ("--force", options.force)):
         if given and not into_bag and not into_files:
-            raise typer.BadParameter("Needs --output FILE.mcap, or --shards.", param_hint=name)
-    for name, given in (("--list", options.list_file), ("--jobs", options.jobs), ("--ray", options.ray)):
+            raise typer.BadParameter("Needs --output FILE.mcap, or --shards.", param_hint=option)
+    for option, given in (("--list", options.list_file), ("--jobs", options.jobs), ("--ray", options.ray)):
         if given and not into_files:
-            raise typer.BadParameter("Needs --shards.", param_hint=name)
+            raise typer.BadParameter("Needs --shards.", param_hint=option)
     if not into_bag and not into_files and len(options.topic or ()) > 1:
         raise typer.BadParameter("Give one, or --output FILE.mcap for several.", param_hint="--topic")
 

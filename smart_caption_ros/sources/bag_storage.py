@@ -171,7 +171,7 @@ class _CutFile:
         with self._path.open("rb") as file:
             end = _end_of_records(file)
         # Buffered, because the reader reads a few bytes at a time.
-        return io.BufferedReader(_WithEnd(self._path, end, _MCAP_END))  # type: ignore[return-value]
+        return io.BufferedReader(_WithEnd(self._path, end, _MCAP_END))
 
 
 class _WithEnd(io.RawIOBase):

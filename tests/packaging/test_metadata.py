@@ -62,7 +62,7 @@ def test_name_and_licence_are_the_same_for_pip_and_ros() -> None:
 
 def test_robot_side_imports_only_what_it_declares() -> None:
     declared = modules(PROJECT["dependencies"])
-    declared |= set().union(*(modules(EXTRAS[name]) for name in ("bags", "demo", "serve", "tensorrt")))
+    declared |= set().union(*(modules(EXTRAS[name]) for name in ("bags", "demo", "fleet", "serve", "tensorrt")))
     declared |= ros_dependencies()
     assert not {(path, module) for path, module in foreign_imports("smart_caption_ros") if module not in declared}
 
