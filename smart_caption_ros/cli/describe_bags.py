@@ -15,7 +15,7 @@ from smart_caption_ros.cli.workers import workers
 if TYPE_CHECKING:
     from smart_caption_ros.bags.captioning import ModelSettings
     from smart_caption_ros.bags.describing import BagOptions, BagReport
-    from smart_caption_ros.cli.describe import DescribeOptions
+    from smart_caption_ros.cli.describe_options import DescribeOptions
     from smart_caption_ros.fleet.describing import FramesReport
 
 CUT_OFF = 3
