@@ -24,13 +24,13 @@ def epoch_file(phase: str, epoch: int) -> str:
 
 
 def claim_folder(folder: Path, config: TrainingConfig) -> None:
-    """Make the folder of a run, which belongs to the experiment that was first started in it.
+    """Make the folder of a run, which belongs to the first experiment that leaves a checkpoint in it.
 
     Raises:
         ConfigError: the folder belongs to another experiment.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / _EXPERIMENT).exists():
+    if not (folder / CHECKPOINT).exists():
         write_text_atomically(folder / _EXPERIMENT, json.dumps(asdict(config), indent=2))
     elif not _belongs_to(folder, config):
         raise ConfigError(f"{folder} holds a run of another experiment; give another --run folder or remove it")

@@ -207,8 +207,33 @@ def test_start_from_a_model_of_another_size_is_refused(data: Path, tmp_path: Pat
     other = str(tmp_path / "run" / "best.safetensors")
     smaller = {"d_model": 16, "heads": 4, "d_ff": 64, "memory_slots": 4}
     config = write_config(tmp_path / "second.yaml", phases=[XE], start_from=other, model=smaller)
-    with pytest.raises(ConfigError, match="of another family or size"):
+    with pytest.raises(ConfigError, match=r"another size: .* is \(.*32.*\), this experiment's is \(.*16.*\)"):
         Trainer(load_run(config), data, tmp_path / "second", tmp_path / "features")
+
+
+def test_start_from_a_model_of_another_family_is_refused_and_the_folder_remains_free(
+    data: Path, tmp_path: Path
+) -> None:
+    trained(tmp_path, data, XE)
+    other = str(tmp_path / "run" / "best.safetensors")
+    sizes = {"d_model": 32, "heads": 4, "d_ff": 64}
+    config = write_config(tmp_path / "second.yaml", phases=[XE], start_from=other, family="transformer", model=sizes)
+    with pytest.raises(ConfigError, match="is a captioner of the family smart, not transformer"):
+        Trainer(load_run(config), data, tmp_path / "second", tmp_path / "features")
+    mended = write_config(tmp_path / "second.yaml", phases=[XE])
+    Trainer(load_run(mended), data, tmp_path / "second", tmp_path / "features")
+
+
+def test_start_from_a_model_with_other_dropout_copies_its_weights(data: Path, tmp_path: Path) -> None:
+    trained(tmp_path, data, XE)
+    other = tmp_path / "run" / "best.safetensors"
+    first = TrainedCaptioner.load(other).captioner
+    model = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.3}
+    config = write_config(tmp_path / "second.yaml", phases=[XE], start_from=str(other), model=model)
+    second = Trainer(load_run(config), data, tmp_path / "second", tmp_path / "features").task.trained.captioner
+    assert second.config.dropout == 0.3
+    for name, tensor in second.state_dict().items():
+        torch.testing.assert_close(first.state_dict()[name], tensor, atol=0, rtol=0)
 
 
 def test_a_detector_beside_the_backbone_provides_tokens_and_does_not_change(data: Path, tmp_path: Path) -> None:

@@ -133,11 +133,14 @@ def _set_word_vectors(captioner: Captioner, vocabulary: Vocabulary, path: Path) 
 def _start_from(first: TrainedCaptioner, trained: TrainedCaptioner, path: str) -> None:
     """Copy the weights of a finished run, except those of its detector: the experiment names its own.
 
+    Options without weights, such as ``dropout``, may differ.
+
     Raises:
         ConfigError: the run has another family, size or backbone.
     """
-    if (first.family, first.captioner.config) != (trained.family, trained.captioner.config):
-        raise ConfigError(f"start_from: {path} has a captioner of another family or size")
+    if first.family != trained.family:
+        raise ConfigError(f"start_from: {path} is a captioner of the family {first.family}, not {trained.family}")
+    _check_shapes(first.captioner, trained.captioner, path)
     if first.backbone_options != trained.backbone_options:
         raise ConfigError(
             f"start_from: {path} has its visual tokens from something else (backbone, beside, yolox, features)"
@@ -148,3 +151,15 @@ def _start_from(first: TrainedCaptioner, trained: TrainedCaptioner, path: str) -
         trained.record["backbone_trained_on"] = merge_provenance(
             trained.record["backbone_trained_on"], first.caption_provenance, first.record["backbone_trained_on"]
         )
+
+
+def _check_shapes(first: Captioner, captioner: Captioner, path: str) -> None:
+    """Refuse weights of another size, naming the first tensor that differs."""
+    found = {name: tuple(tensor.shape) for name, tensor in first.state_dict().items()}
+    wanted = {name: tuple(tensor.shape) for name, tensor in captioner.state_dict().items()}
+    for name in {**wanted, **found}:
+        if found.get(name) != wanted.get(name):
+            there, here = (str(shapes.get(name, "absent")) for shapes in (found, wanted))
+            raise ConfigError(
+                f"start_from: {path} has a captioner of another size: {name} is {there}, this experiment's is {here}"
+            )
