@@ -1,0 +1,248 @@
+"""Time searches in a large caption log.
+
+    python -m benchmarks.caption_log [--rows N] [--log FILE] [--json FILE]
+
+The log is generated: words of the default bundle's vocabulary with Zipf's frequencies, four cameras of two robots that
+drive from room to room, and a caption every three seconds on average; ten million rows are a year. Of the words after
+the fiftieth, each is never seen in a quarter of the rooms, so that some searches find nothing near a place. The first
+rows are written through the log's own interface; where more are wanted, SQLite repeats them at later times. They have
+no pictures, which are in a table of their own that a search does not read.
+
+With --log the file is kept, and used again if it is there.
+"""
+
+import math
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from benchmarks.environment import describe_environment, report
+from smart_caption_ros.caption_log import (
+    CaptionLog,
+    CaptionLogError,
+    LoggedCaption,
+    LoggedNoun,
+    LoggedObject,
+    LoggedPose,
+    LogReader,
+    Near,
+    Query,
+)
+from smart_caption_ros.caption_log.schema import open_to_write
+from smart_caption_ros.captioning.bundle import default_bundle_path
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from training.command_line import JsonOption, run_command
+
+CAMERAS = (("robot1", "front"), ("robot1", "rear"), ("robot2", "front"), ("robot2", "arm"))
+CAMERA_SHARES = (0.45, 0.25, 0.295, 0.005)
+ROOMS_X, ROOMS_Y, ROOM_M = 8, 5, 6.0
+PERIOD_MS = 3000
+CHUNK = 20_000
+GENERATED = 500_000
+"""Rows written through :class:`CaptionLog`; more are repetitions."""
+EVERYWHERE = 50
+"""Words before this rank are seen in all rooms."""
+START_MS = 1_750_000_000_000
+
+
+def generate(rows: int, words: list[str], seed: int) -> Iterator[list[LoggedCaption]]:
+    """Yield rows in chunks, in the order of time."""
+    random = np.random.default_rng(seed)
+    probabilities = 1 / np.arange(1, len(words) + 1)
+    probabilities /= probabilities.sum()
+    time_ms, room = START_MS, 0
+    for start in range(0, rows, CHUNK):
+        count = min(CHUNK, rows - start)
+        gaps = random.exponential(PERIOD_MS, count).astype(np.int64) + 1
+        times = time_ms + np.cumsum(gaps)
+        time_ms = int(times[-1])
+        # A robot stays in a room for some minutes.
+        rooms = np.where(random.random(count) < 0.01, random.integers(0, ROOMS_X * ROOMS_Y, count), -1)
+        rooms[0] = room if rooms[0] < 0 else rooms[0]
+        rooms = rooms[np.maximum.accumulate(np.where(rooms >= 0, np.arange(count), 0))]
+        room = int(rooms[-1])
+        ids = random.choice(len(words), p=probabilities, size=(count, 14))
+        # A word that the room does not have gives way to a common one.
+        ids = np.where((ids >= EVERYWHERE) & ~is_seen_in(ids, rooms[:, None]), ids % EVERYWHERE, ids)
+        lengths = random.integers(6, 15, count)
+        cameras = random.choice(len(CAMERAS), p=CAMERA_SHARES, size=count)
+        offsets = random.uniform(0, ROOM_M, (count, 2))
+        xs = ROOM_M * (rooms % ROOMS_X) + offsets[:, 0]
+        ys = ROOM_M * (rooms // ROOMS_X) + offsets[:, 1]
+        chunk = []
+        for row in range(count):
+            said = [words[index] for index in ids[row, : lengths[row]]]
+            stamp_ns = int(times[row]) * 1_000_000
+            robot, camera = CAMERAS[cameras[row]]
+            objects = tuple(LoggedObject(word, 0.5, (1.0, 2.0, 30.0, 40.0)) for word in said[1:3])
+            nouns = (LoggedNoun(said[1], True), LoggedNoun(said[-1], False))
+            pose = LoggedPose("map", (float(xs[row]), float(ys[row]), 0.0), (0.0, 0.0, 0.0, 1.0))
+            chunk.append(
+                LoggedCaption(
+                    stamp_ns=stamp_ns,
+                    wall_time_ns=stamp_ns + 100_000_000,
+                    robot=robot,
+                    camera=camera,
+                    text=" ".join(said),
+                    frame_id=f"{camera}_optical_frame",
+                    score=-5.0,
+                    model="default",
+                    objects=objects,
+                    nouns=nouns,
+                    coverage=0.5,
+                    pose=pose,
+                )
+            )
+        yield chunk
+
+
+def is_seen_in(word: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """Return whether words, by number, are ever seen in rooms."""
+    return (word + room) % 4 != 0
+
+
+def queries(words: list[str], last_ms: int) -> dict[str, list[Query]]:
+    """Return the searches to time, by what is special about them."""
+    common, medium, rare = words[8:28], words[60:80], words[1200:1220]
+    week_ns = (last_ms - 7 * 86_400_000) * 1_000_000
+    month_ago_ns = (last_ms - 30 * 86_400_000) * 1_000_000
+
+    def room_of(word: str, seen: bool) -> Near:
+        number = words.index(word)
+        room = next(r for r in range(ROOMS_X * ROOMS_Y) if bool(is_seen_in(np.int64(number), np.int64(r))) == seen)
+        x, y = ROOM_M * (room % ROOMS_X + 0.5), ROOM_M * (room // ROOMS_X + 0.5)
+        return Near(x, y, radius_m=2.0)
+
+    return {
+        "a common word": [Query(word) for word in common],
+        "two common words": [Query(f"{a} {b}") for a, b in zip(common, common[1:], strict=False)],
+        "two common words as a phrase": [Query(f'"{a} {b}"') for a, b in zip(common, common[1:], strict=False)],
+        "two common words, best": [Query(f"{a} {b}", order="best") for a, b in zip(common, common[1:], strict=False)],
+        "a medium word": [Query(word) for word in medium],
+        "two medium words": [Query(f"{a} {b}") for a, b in zip(medium, medium[1:], strict=False)],
+        "a rare word": [Query(word) for word in rare],
+        "a rare and a common word": [Query(f"{a} {b}") for a, b in zip(rare, common, strict=True)],
+        "two rare words": [Query(f"{a} {b}") for a, b in zip(rare, rare[1:], strict=False)],
+        "a word that is not there": [Query(f"zzz{number}") for number in range(20)],
+        "the beginning of a medium word": [Query(f"{word[:4]}*") for word in medium],
+        "the beginning of a common word": [Query(f"{word[:4]}*") for word in common],
+        "a common word, last week": [Query(word, since_ns=week_ns) for word in common],
+        "a medium word until a month ago": [Query(word, until_ns=month_ago_ns) for word in medium],
+        "a medium word, a rare camera": [Query(word, camera="arm") for word in medium],
+        "a medium word, camera and robot": [Query(word, camera="rear", robot="robot1") for word in medium],
+        "a medium word near a place": [Query(word, near=room_of(word, True)) for word in medium],
+        "a medium word near a place where it was never seen": [Query(w, near=room_of(w, False)) for w in medium],
+        "a rare word near a place": [Query(word, near=room_of(word, True)) for word in rare],
+        "a medium word, place, camera and time": [
+            Query(word, near=room_of(word, True), camera="front", since_ns=month_ago_ns) for word in medium
+        ],
+        "no word, a place": [Query(near=room_of(word, True)) for word in medium],
+        "no word, a rare camera": [Query(camera="arm")] * 20,
+    }
+
+
+def build(path: Path, rows: int, words: list[str], seed: int) -> float:
+    """Write the log; return the rows that were written a second through its interface."""
+    started = time.perf_counter()
+    written = 0
+    with CaptionLog(path) as log:
+        for chunk in generate(min(rows, GENERATED), words, seed):
+            written += log.add(chunk)[0]
+            _show(written)
+    rate = written / (time.perf_counter() - started)
+    connection = open_to_write(path)
+    try:
+        names = [row[1] for row in connection.execute("PRAGMA table_info(caption)")]
+        first_ms, last_ms = connection.execute("SELECT min(id), max(id) FROM caption").fetchone()
+        while written < rows:
+            shift_ms = (last_ms - first_ms + PERIOD_MS) * (written // GENERATED)
+            shifts = {"id": shift_ms, "stamp_ns": shift_ms * 1_000_000, "wall_time_ns": shift_ms * 1_000_000}
+            values = ", ".join(f"{name} + {shifts[name]}" if name in shifts else name for name in names)
+            connection.execute(
+                f"INSERT INTO caption ({', '.join(names)}) SELECT {values} FROM "
+                "(SELECT * FROM caption WHERE id <= ? ORDER BY id LIMIT ?)",
+                (last_ms, rows - written),
+            )
+            written = connection.execute("SELECT sum(captions) FROM origin").fetchone()[0]
+            _show(written)
+    finally:
+        connection.close()
+    print(file=sys.stderr)
+    return rate
+
+
+def _show(written: int) -> None:
+    print(f"\r{written} rows", end="", file=sys.stderr, flush=True)
+
+
+def measure(path: Path, words: list[str], rounds: int) -> dict[str, object]:
+    """Time each search `rounds` times, in milliseconds on the wall and of CPU time, which others hardly disturb."""
+    result: dict[str, object] = {}
+    with LogReader(path) as reader:
+        last_ms = reader.overview().last_ms
+        assert last_ms is not None
+        for name, searches in queries(words, last_ms).items():
+            times, cpu_times, found = [], [], 0
+            for _ in range(rounds):
+                for query in searches:
+                    started, cpu_started = time.perf_counter(), time.process_time()
+                    found += len(reader.find(query))
+                    cpu_times.append((time.process_time() - cpu_started) * 1e3)
+                    times.append((time.perf_counter() - started) * 1e3)
+            result[name] = {
+                "p50_ms": round(statistics.median(times), 2),
+                "p95_ms": round(percentile_95(times), 2),
+                "cpu_p50_ms": round(statistics.median(cpu_times), 2),
+                "cpu_p95_ms": round(percentile_95(cpu_times), 2),
+                "cpu_max_ms": round(max(cpu_times), 2),
+                "found": round(found / len(times), 1),
+            }
+            print(f"{name}: {result[name]}", file=sys.stderr)
+    return result
+
+
+def percentile_95(values: list[float]) -> float:
+    """Return the 95th percentile, one of the values."""
+    return sorted(values)[math.ceil(0.95 * len(values)) - 1]
+
+
+def caption_log(
+    rows: Annotated[int, typer.Option(min=1000, help="Number of captions in the log.")] = 10_000_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of times that each search runs.")] = 3,
+    seed: Annotated[int, typer.Option(help="Seed of the captions.")] = 0,
+    log: Annotated[Path | None, typer.Option(help="File of the log, which is kept; a temporary one if omitted.")] = None,
+    output: JsonOption = None,
+) -> None:
+    """Time searches in a large caption log."""
+    vocabulary = Vocabulary.load(default_bundle_path() / "vocabulary.txt")
+    words = [word for word in vocabulary.words[len(SPECIAL) :] if word.isalpha()]
+    with tempfile.TemporaryDirectory() as folder:
+        path = log or Path(folder, "captions.db")
+        rate = None if path.exists() else build(path, rows, words, seed)
+        with LogReader(path) as reader:
+            captions = reader.overview().captions
+        searches = measure(path, words, rounds)
+        size = path.stat().st_size
+    result: dict[str, object] = {
+        "rows": captions,
+        "bytes_a_row": round(size / captions, 1),
+        "rows_written_a_second": None if rate is None else round(rate),
+        "searches": searches,
+    }
+    report({**describe_environment(seed), **result}, output)
+
+
+def main() -> int:
+    """Run the command and return its exit status."""
+    return run_command(caption_log, "python -m benchmarks.caption_log", errors=(CaptionLogError,))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

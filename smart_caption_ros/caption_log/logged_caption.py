@@ -1,0 +1,191 @@
+"""One row of the caption log. Light: reading and searching a log needs neither NumPy nor OpenCV."""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from dataclasses import dataclass, field, replace
+
+from smart_caption_ros.text import shortened
+
+MAX_TEXT, MAX_NAME = 2000, 200
+"""Maximum characters of a caption, and of the name of a camera, robot, frame, model, class or noun."""
+MAX_OBJECTS, MAX_NOUNS = 256, 64
+
+_NS_PER_MS = 1_000_000
+_EARLIEST_NS = 946_684_800 * 10**9  # the year 2000: an earlier stamp counts from another start than 1970
+_MAX_AHEAD_NS = 86_400 * 10**9
+_MAX_NS = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class LoggedObject:
+    """A detected object: its class, the detector's score, and its box in pixels of the source image."""
+
+    class_name: str
+    score: float | None
+    box_xyxy: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class LoggedNoun:
+    """A noun of a caption in its dictionary form; `supported` is None where no objects were looked for."""
+
+    lemma: str
+    supported: bool | None
+
+
+@dataclass(frozen=True)
+class LoggedPose:
+    """Where the robot was: a coordinate frame, x, y, z in metres, and the quaternion x, y, z, w."""
+
+    frame_id: str
+    position: tuple[float, float, float]
+    orientation: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class LoggedCaption:
+    """A caption as the log keeps it.
+
+    Attributes:
+        stamp_ns: stamp of the image's header; 0 for an image without one.
+        wall_time_ns: when the caption was received, nanoseconds since 1970.
+        robot: name of the robot or host.
+        camera: name of the camera.
+        frame_id: coordinate frame of the image's header.
+        text: the caption.
+        score: sum of the natural log probabilities of its words.
+        status: "ok" or "low confidence".
+        model: name of the model.
+        objects: what was detected in the image.
+        nouns: the nouns of the text.
+        coverage: share of the detected classes that the text names (Eq. 10 of the SMArT paper); None if not measured.
+        pose: where the robot was; None if unknown.
+        picture: a small JPEG of the image; None without one.
+        id: number of the row, the time in milliseconds since 1970, moved to the next free one; None before it is
+            written.
+    """
+
+    stamp_ns: int
+    wall_time_ns: int
+    robot: str
+    camera: str
+    text: str
+    frame_id: str = ""
+    score: float | None = None
+    status: str = "ok"
+    model: str = ""
+    objects: tuple[LoggedObject, ...] = ()
+    nouns: tuple[LoggedNoun, ...] = ()
+    coverage: float | None = None
+    pose: LoggedPose | None = None
+    picture: bytes | None = field(default=None, repr=False)
+    id: int | None = None
+
+    @property
+    def time_ns(self) -> int:
+        """When the image was taken, as well as the log can know.
+
+        The stamp, unless it is no time of day (a simulation's, or one since the start of a camera): then the time at
+        which the caption was received.
+        """
+        plausible = _EARLIEST_NS <= self.stamp_ns <= self.wall_time_ns + _MAX_AHEAD_NS
+        return self.stamp_ns if plausible else self.wall_time_ns
+
+    @property
+    def time_ms(self) -> int:
+        """:attr:`time_ns` in milliseconds, rounded down."""
+        return self.time_ns // _NS_PER_MS
+
+    def bounded(self) -> LoggedCaption:
+        """Return the row as the log can keep it.
+
+        Texts are on one line and have a maximum length, numbers that are not finite are None, and so is a pose with
+        such a number; a message from outside must not fill the log or end the writer.
+        """
+        pose = self.pose
+        if pose is not None and not all(map(math.isfinite, (*pose.position, *pose.orientation))):
+            pose = None
+        return replace(
+            self,
+            stamp_ns=min(max(self.stamp_ns, 0), _MAX_NS),
+            wall_time_ns=min(max(self.wall_time_ns, 0), _MAX_NS),
+            robot=one_line(self.robot),
+            camera=one_line(self.camera),
+            frame_id=one_line(self.frame_id),
+            text=one_line(self.text, MAX_TEXT),
+            score=_finite(self.score),
+            status=one_line(self.status),
+            model=one_line(self.model),
+            objects=tuple(
+                LoggedObject(one_line(o.class_name), _finite(o.score), o.box_xyxy)
+                for o in self.objects[:MAX_OBJECTS]
+                if all(map(math.isfinite, o.box_xyxy))
+            ),
+            nouns=tuple(LoggedNoun(one_line(n.lemma), n.supported) for n in self.nouns[:MAX_NOUNS]),
+            coverage=_finite(self.coverage),
+            pose=None if pose is None else replace(pose, frame_id=one_line(pose.frame_id)),
+        )
+
+
+def one_line(text: str, limit: int = MAX_NAME) -> str:
+    """Return a text with a space for each control character and lone surrogate, of at most `limit` characters."""
+    if not text.isprintable():
+        text = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c for c in text)
+    return shortened(text, limit)
+
+
+def objects_to_json(objects: tuple[LoggedObject, ...]) -> str:
+    """Return the objects as JSON: `[["cup", 0.93, [x1, y1, x2, y2]], ...]`."""
+    return _dumps([[o.class_name, o.score, o.box_xyxy] for o in objects])
+
+
+def objects_from_json(text: str) -> tuple[LoggedObject, ...]:
+    """Read what :func:`objects_to_json` wrote.
+
+    Raises:
+        ValueError: the text is something else.
+    """
+    try:
+        return tuple(
+            LoggedObject(_name(name), None if score is None else float(score), (float(a), float(b), float(c), float(d)))
+            for name, score, (a, b, c, d) in json.loads(text)
+        )
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"not a list of objects: {shortened(text, 40)}") from error
+
+
+def nouns_to_json(nouns: tuple[LoggedNoun, ...]) -> str:
+    """Return the nouns as JSON: `[["cup", true], ...]`."""
+    return _dumps([[noun.lemma, noun.supported] for noun in nouns])
+
+
+def nouns_from_json(text: str) -> tuple[LoggedNoun, ...]:
+    """Read what :func:`nouns_to_json` wrote.
+
+    Raises:
+        ValueError: the text is something else.
+    """
+    try:
+        nouns = [(_name(lemma), supported) for lemma, supported in json.loads(text)]
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"not a list of nouns: {shortened(text, 40)}") from error
+    if not all(supported is None or isinstance(supported, bool) for _, supported in nouns):
+        raise ValueError(f"not a list of nouns: {shortened(text, 40)}")
+    return tuple(LoggedNoun(lemma, supported) for lemma, supported in nouns)
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"not a name: {shortened(repr(value), 40)}")
+    return value
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

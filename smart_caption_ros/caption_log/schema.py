@@ -1,0 +1,210 @@
+"""The file of the caption log: an SQLite database, its tables, its version, and how it is opened."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from smart_caption_ros.caption_log.errors import CaptionLogError
+
+APPLICATION_ID = 0x53434C47
+"""`PRAGMA application_id` of a caption log: "SCLG"."""
+
+STEPS = (
+    """
+    -- id: time of the image in milliseconds since 1970, moved to the next free one: the order of the rows is that of
+    -- time, and a search since a time is a range of ids.
+    CREATE TABLE caption (
+        id INTEGER PRIMARY KEY,
+        stamp_ns INTEGER NOT NULL,      -- of the image's header; 0 without one
+        wall_time_ns INTEGER NOT NULL,  -- when the caption was received
+        robot TEXT NOT NULL,
+        camera TEXT NOT NULL,
+        frame_id TEXT NOT NULL,         -- of the image's header
+        text TEXT NOT NULL,
+        score REAL,
+        status TEXT NOT NULL,
+        model TEXT NOT NULL,
+        objects TEXT NOT NULL,          -- JSON: [[class, score, [x1, y1, x2, y2]], ...]
+        nouns TEXT NOT NULL,            -- JSON: [[lemma, supported], ...]
+        coverage REAL,
+        pose_frame TEXT,                -- NULL without a pose
+        x REAL, y REAL, z REAL, qx REAL, qy REAL, qz REAL, qw REAL,
+        things TEXT NOT NULL,           -- for the search: lemmas and classes
+        tags TEXT NOT NULL              -- for the search: camera, robot and squares of the grid, see tags.py
+    );
+    -- Apart from the captions, so that reading captions reads no pictures.
+    CREATE TABLE picture (id INTEGER PRIMARY KEY, jpeg BLOB NOT NULL);
+    -- Numbers of rows, which SQLite could count only by reading them all.
+    CREATE TABLE origin (
+        robot TEXT NOT NULL,
+        camera TEXT NOT NULL,
+        pose_frame TEXT NOT NULL,       -- empty for captions without a pose
+        captions INTEGER NOT NULL,
+        PRIMARY KEY (robot, camera, pose_frame)
+    ) WITHOUT ROWID;
+    CREATE VIRTUAL TABLE caption_search USING fts5(
+        text, things, tags, content='caption', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
+    );
+    CREATE TRIGGER caption_inserted AFTER INSERT ON caption BEGIN
+        INSERT INTO caption_search(rowid, text, things, tags) VALUES (new.id, new.text, new.things, new.tags);
+        INSERT INTO origin VALUES (new.robot, new.camera, coalesce(new.pose_frame, ''), 1)
+            ON CONFLICT DO UPDATE SET captions = captions + 1;
+    END;
+    CREATE TRIGGER caption_deleted AFTER DELETE ON caption BEGIN
+        INSERT INTO caption_search(caption_search, rowid, text, things, tags)
+            VALUES ('delete', old.id, old.text, old.things, old.tags);
+        DELETE FROM picture WHERE id = old.id;
+        UPDATE origin SET captions = captions - 1
+            WHERE robot = old.robot AND camera = old.camera AND pose_frame = coalesce(old.pose_frame, '');
+        DELETE FROM origin WHERE captions <= 0
+            AND robot = old.robot AND camera = old.camera AND pose_frame = coalesce(old.pose_frame, '');
+    END;
+    """,
+)
+"""SQL that lifts a file from one version to the next; the first one starts from an empty file."""
+
+_BUSY_S = 5.0
+_JOURNAL_BYTES = 4 << 20  # the write-ahead log is cut to this size after it was copied into the file
+_ATTEMPTS, _PAUSE_S = 50, 0.02
+
+
+def open_to_write(path: Path) -> sqlite3.Connection:
+    """Open a log, or create it with its folder; lift one of an older version to the present one.
+
+    Several processes may write to one log: SQLite lets one after the other.
+
+    Raises:
+        CaptionLogError: the file is something else, of a newer version, or cannot be written; one sentence.
+    """
+    path = path.expanduser()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CaptionLogError(f"{path}: the folder of the log cannot be created: {error.strerror}") from error
+    with _errors_named(path):
+        connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            version = _checked_version(connection, path)
+            if _set_wal(connection) != "wal":
+                raise CaptionLogError(
+                    f"{path}: the file system has no shared memory for SQLite's write-ahead log (a network folder?): "
+                    "put the log on a local disk"
+                )
+            # After the end of a process nothing is lost; after a loss of power, the last captions may be.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
+            if version < len(STEPS):
+                _lift(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Open a log that another process may be writing; it is not changed.
+
+    Raises:
+        CaptionLogError: there is no such file, or it is something else or of another version; one sentence.
+    """
+    path = path.expanduser()
+    if not path.is_file():
+        raise CaptionLogError(f"{path}: there is no such log; `smart-caption log record` or caption_log_node writes it")
+    address = f"file:{quote(str(path.resolve()))}?mode=ro"
+    with _errors_named(path):
+        connection = sqlite3.connect(address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            try:
+                version = _checked_version(connection, path)
+            except sqlite3.OperationalError:
+                # SQLite cannot create its shared memory beside a file on a medium that cannot be written.
+                if path.with_name(f"{path.name}-wal").exists():
+                    raise
+                connection.close()
+                connection = sqlite3.connect(f"{address}&immutable=1", uri=True, check_same_thread=False)
+                version = _checked_version(connection, path)
+            if version == 0:
+                raise CaptionLogError(f"{path} is not a caption log: it has no tables")
+            if version < len(STEPS):
+                raise CaptionLogError(
+                    f"{path} has version {version}, this program reads version {len(STEPS)}: start the writer once, "
+                    "which lifts the log to the new version"
+                )
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the version of a log, 0 for an empty file."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION_ID:
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if application or version or tables:
+            raise CaptionLogError(f"{path} is an SQLite database of another program, not a caption log")
+    if version > len(STEPS):
+        raise CaptionLogError(
+            f"{path} has version {version}, this program knows versions up to {len(STEPS)}: "
+            "update smart_caption_ros, or name another file"
+        )
+    return int(version)
+
+
+def _set_wal(connection: sqlite3.Connection) -> str:
+    """Switch to the write-ahead log, and return the mode; SQLite does not wait here for another process that does."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or attempt == _ATTEMPTS - 1:
+                raise
+            time.sleep(_PAUSE_S)
+    raise AssertionError("unreachable")
+
+
+def _lift(connection: sqlite3.Connection, path: Path) -> None:
+    """Apply the missing steps in one transaction: a file has all of them or none."""
+    if not connection.execute("SELECT 1 FROM pragma_compile_options WHERE compile_options = 'ENABLE_FTS5'").fetchone():
+        raise CaptionLogError(
+            f"the SQLite {sqlite3.sqlite_version} of this Python lacks FTS5, the full text search of the caption log: "
+            "use the Python of the distribution"
+        )
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = _checked_version(connection, path)  # another process may have done it meanwhile
+        for step in STEPS[version:]:
+            for statement in _statements(step):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(STEPS)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Split a script; `executescript` would end the transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+@contextmanager
+def _errors_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        reason = "it is not an SQLite database" if "not a database" in str(error) else str(error)
+        raise CaptionLogError(f"{path} cannot be opened as a caption log: {reason}") from error

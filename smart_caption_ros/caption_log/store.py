@@ -1,0 +1,221 @@
+"""Write captions into a log, and keep it within its bounds."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from smart_caption_ros.caption_log.errors import CaptionLogError
+from smart_caption_ros.caption_log.logged_caption import LoggedCaption, nouns_to_json, objects_to_json
+from smart_caption_ros.caption_log.schema import open_to_write
+from smart_caption_ros.caption_log.tags import tags_of
+
+MIN_BYTES = 1 << 20
+"""Smallest maximum size of a log; an empty one has 80 kB."""
+
+COLUMNS = (
+    "id", "stamp_ns", "wall_time_ns", "robot", "camera", "frame_id", "text", "score", "status", "model", "objects",
+    "nouns", "coverage", "pose_frame", "x", "y", "z", "qx", "qy", "qz", "qw",
+)  # fmt: skip
+"""The columns of a row in the order of :func:`values_of`; `things` and `tags` follow from them."""
+
+_INSERT = (
+    f"INSERT INTO caption ({', '.join(COLUMNS)}, things, tags) VALUES ({', '.join('?' * (len(COLUMNS) + 2))})"
+)
+# Few rows at a time, so that no transaction holds up the next caption; together more than come in.
+_DELETED_AT_ONCE, _BATCHES_AN_APPEND = 16, 4
+_MS_PER_S = 1000
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much a log keeps; the oldest rows are deleted.
+
+    Attributes:
+        max_bytes: of tables, index and pictures; 0 for no bound, else at least :data:`MIN_BYTES`.
+        max_age_s: of a row, by the clock of this computer; 0 for no bound.
+    """
+
+    max_bytes: int = 0
+    max_age_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.max_bytes and self.max_bytes < MIN_BYTES:
+            raise CaptionLogError(f"the maximum size of a log is at least {MIN_BYTES} bytes, not {self.max_bytes}")
+
+
+class CaptionLog:
+    """A log that is open for writing; a context manager. Use it from one thread at a time.
+
+    Each row is one transaction: it is there with its picture and in the search index, or not at all.
+    """
+
+    def __init__(self, path: Path, bounds: Bounds = Bounds()) -> None:  # noqa: B008 # immutable
+        """Open or create the file.
+
+        Raises:
+            CaptionLogError: see :func:`smart_caption_ros.caption_log.schema.open_to_write`.
+        """
+        self.path = path.expanduser()
+        self.bounds = bounds
+        self._connection = open_to_write(path)
+
+    def __enter__(self) -> CaptionLog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; calling it again does nothing."""
+        self._connection.close()
+
+    @property
+    def captions(self) -> int:
+        """Number of rows."""
+        return int(self._one("SELECT coalesce(sum(captions), 0) FROM origin"))
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of the file that are in use; those of deleted rows are used again."""
+        pages = self._one("PRAGMA page_count") - self._one("PRAGMA freelist_count")
+        return int(pages * self._one("PRAGMA page_size"))
+
+    def append(self, row: LoggedCaption) -> int:
+        """Write a row, whole or not at all, and delete old ones where a bound is passed.
+
+        Returns:
+            The id of the row.
+
+        Raises:
+            CaptionLogError: it cannot be written, for example because the disk is full; nothing was, and the next call
+                may succeed.
+        """
+        row = row.bounded()
+        with self._transaction():
+            number = self._insert(row, self._free_id(row.time_ms))
+        self.prune()
+        return number
+
+    def add(self, rows: Iterable[LoggedCaption]) -> tuple[int, int]:
+        """Write rows with the ids that they have, in one transaction; no bound is applied.
+
+        A row that is there already is left out; another row with the id of one that is there gets the next free id.
+
+        Returns:
+            The number of rows written, and of those left out.
+
+        Raises:
+            CaptionLogError: a row cannot be written; none was.
+        """
+        written = present = 0
+        with self._transaction():
+            for row in map(LoggedCaption.bounded, rows):
+                number = row.time_ms if row.id is None else row.id
+                if self._holds(row, number):
+                    present += 1
+                else:
+                    self._insert(row, self._free_id(number))
+                    written += 1
+        return written, present
+
+    def prune(self) -> bool:
+        """Delete some of the oldest rows where a bound is passed; the newest row stays.
+
+        Returns:
+            Whether all bounds are kept now; if not, the next call goes on.
+
+        Raises:
+            CaptionLogError: the file cannot be written.
+        """
+        for _ in range(_BATCHES_AN_APPEND):
+            ids = self._outside_bounds()
+            if not ids:
+                return True
+            with self._transaction():
+                self._connection.executemany("DELETE FROM caption WHERE id = ?", ids)
+        return False
+
+    def _outside_bounds(self) -> list[tuple[int]]:
+        """Return the ids of the oldest rows, a batch at most, if they have to go."""
+        condition, parameters = "", []
+        if not (self.bounds.max_bytes and self.used_bytes > self.bounds.max_bytes):
+            if not self.bounds.max_age_s:
+                return []
+            condition, parameters = "id < ? AND", [int((time.time() - self.bounds.max_age_s) * _MS_PER_S)]
+        query = f"SELECT id FROM caption WHERE {condition} id < (SELECT max(id) FROM caption) ORDER BY id LIMIT ?"
+        return self._connection.execute(query, [*parameters, _DELETED_AT_ONCE]).fetchall()
+
+    def _insert(self, row: LoggedCaption, number: int) -> int:
+        self._connection.execute(_INSERT, (number, *values_of(row), things_of(row), tags_of(row)))
+        if row.picture is not None:
+            self._connection.execute("INSERT INTO picture VALUES (?, ?)", (number, row.picture))
+        return number
+
+    def _free_id(self, number: int) -> int:
+        """Return the smallest free id from a number on; captions of one millisecond are few."""
+        while self._connection.execute("SELECT 1 FROM caption WHERE id = ?", (number,)).fetchone():
+            number += 1
+        return number
+
+    def _holds(self, row: LoggedCaption, number: int) -> bool:
+        """Return whether the row of an id is this one."""
+        found = self._connection.execute(f"SELECT {', '.join(COLUMNS)} FROM caption WHERE id = ?", (number,)).fetchone()
+        if found is None or found[1:] != values_of(row):
+            return False
+        picture = self._connection.execute("SELECT jpeg FROM picture WHERE id = ?", (number,)).fetchone()
+        return (picture[0] if picture else None) == row.picture
+
+    def _one(self, query: str) -> int:
+        value: int = self._connection.execute(query).fetchone()[0]
+        return value
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite itself rolls back where the disk is full
+                    self._connection.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            reason = "another process has been writing for 5 s" if "locked" in str(error) else str(error)
+            raise CaptionLogError(f"the caption log {self.path} cannot be written: {reason}") from error
+
+
+def values_of(row: LoggedCaption) -> tuple[object, ...]:
+    """Return the values of :data:`COLUMNS` after the id."""
+    pose: tuple[object, ...] = (None,) * 8
+    if row.pose is not None:
+        pose = (row.pose.frame_id, *map(float, (*row.pose.position, *row.pose.orientation)))
+    return (
+        row.stamp_ns,
+        row.wall_time_ns,
+        row.robot,
+        row.camera,
+        row.frame_id,
+        row.text,
+        row.score,
+        row.status,
+        row.model,
+        objects_to_json(row.objects),
+        nouns_to_json(row.nouns),
+        row.coverage,
+        *pose,
+    )
+
+
+def things_of(row: LoggedCaption) -> str:
+    """Return what the search finds beside the words of the text: lemmas ("person" for "people") and classes."""
+    names = [noun.lemma for noun in row.nouns] + [each.class_name for each in row.objects]
+    return " ".join(dict.fromkeys(names))
