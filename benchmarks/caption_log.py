@@ -11,6 +11,7 @@ no pictures, which are in a table of their own that a search does not read.
 With --log the file is kept, and used again if it is there.
 """
 
+import itertools
 import math
 import statistics
 import sys
@@ -122,14 +123,14 @@ def queries(words: list[str], last_ms: int) -> dict[str, list[Query]]:
 
     return {
         "a common word": [Query(word) for word in common],
-        "two common words": [Query(f"{a} {b}") for a, b in zip(common, common[1:], strict=False)],
-        "two common words as a phrase": [Query(f'"{a} {b}"') for a, b in zip(common, common[1:], strict=False)],
-        "two common words, best": [Query(f"{a} {b}", order="best") for a, b in zip(common, common[1:], strict=False)],
+        "two common words": [Query(f"{a} {b}") for a, b in itertools.pairwise(common)],
+        "two common words as a phrase": [Query(f'"{a} {b}"') for a, b in itertools.pairwise(common)],
+        "two common words, best": [Query(f"{a} {b}", order="best") for a, b in itertools.pairwise(common)],
         "a medium word": [Query(word) for word in medium],
-        "two medium words": [Query(f"{a} {b}") for a, b in zip(medium, medium[1:], strict=False)],
+        "two medium words": [Query(f"{a} {b}") for a, b in itertools.pairwise(medium)],
         "a rare word": [Query(word) for word in rare],
         "a rare and a common word": [Query(f"{a} {b}") for a, b in zip(rare, common, strict=True)],
-        "two rare words": [Query(f"{a} {b}") for a, b in zip(rare, rare[1:], strict=False)],
+        "two rare words": [Query(f"{a} {b}") for a, b in itertools.pairwise(rare)],
         "a word that is not there": [Query(f"zzz{number}") for number in range(20)],
         "the beginning of a medium word": [Query(f"{word[:4]}*") for word in medium],
         "the beginning of a common word": [Query(f"{word[:4]}*") for word in common],
@@ -217,7 +218,7 @@ def caption_log(
     rows: Annotated[int, typer.Option(min=1000, help="Number of captions in the log.")] = 10_000_000,
     rounds: Annotated[int, typer.Option(min=1, help="Number of times that each search runs.")] = 3,
     seed: Annotated[int, typer.Option(help="Seed of the captions.")] = 0,
-    log: Annotated[Path | None, typer.Option(help="File of the log, which is kept; a temporary one if omitted.")] = None,
+    log: Annotated[Path | None, typer.Option(help="File of the log, which is kept; temporary if omitted.")] = None,
     output: JsonOption = None,
 ) -> None:
     """Time searches in a large caption log."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -71,6 +72,14 @@ STEPS = (
 _BUSY_S = 5.0
 _JOURNAL_BYTES = 4 << 20  # the write-ahead log is cut to this size after it was copied into the file
 _ATTEMPTS, _PAUSE_S = 50, 0.02
+
+
+def default_log_path() -> Path:
+    """Return `$XDG_DATA_HOME/smart_caption_ros/captions.db`, by default in `~/.local/share`."""
+    chosen = os.environ.get("XDG_DATA_HOME", "")
+    # The XDG specification demands that relative paths are ignored.
+    folder = Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "share"
+    return folder / "smart_caption_ros" / "captions.db"
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:

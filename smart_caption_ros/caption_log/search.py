@@ -6,7 +6,7 @@ import math
 import sqlite3
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -189,7 +189,9 @@ class LogReader:
             CaptionLogError: the log is damaged.
         """
         columns = ", ".join(f"caption.{name}" for name in COLUMNS)
-        statement = f"SELECT {columns}, jpeg FROM caption LEFT JOIN picture ON picture.id = caption.id ORDER BY caption.id"
+        statement = (
+            f"SELECT {columns}, jpeg FROM caption LEFT JOIN picture ON picture.id = caption.id ORDER BY caption.id"
+        )
         try:
             for row in self._connection.execute(statement):
                 yield _from_row(row, picture=row[-1])
@@ -231,8 +233,6 @@ class LogReader:
         return frames[0]
 
     def _with_picture(self, row: LoggedCaption) -> LoggedCaption:
-        from dataclasses import replace
-
         pictures = self._rows("SELECT jpeg FROM picture WHERE id = ?", (row.id,))
         return replace(row, picture=pictures[0][0]) if pictures else row
 
@@ -256,17 +256,13 @@ class LogReader:
 
 def _from_row(row: tuple[Any, ...], picture: bytes | None = None) -> LoggedCaption:
     value = dict(zip(COLUMNS, row, strict=False))
-    pose = None
-    if value["pose_frame"] is not None:
-        position, orientation = (value["x"], value["y"], value["z"]), tuple(value[name] for name in ("qx", "qy", "qz", "qw"))
-        pose = LoggedPose(value["pose_frame"], position, orientation)
-    names = ("id", "stamp_ns", "wall_time_ns", "robot", "camera", "frame_id", "text", "score", "status", "model", "coverage")
+    frame, x, y, z, qx, qy, qz, qw = (value.pop(name) for name in ("pose_frame", "x", "y", "z", "qx", "qy", "qz", "qw"))
     return LoggedCaption(
-        **{name: value[name] for name in names},
-        objects=objects_from_json(value["objects"]),
-        nouns=nouns_from_json(value["nouns"]),
-        pose=pose,
+        objects=objects_from_json(value.pop("objects")),
+        nouns=nouns_from_json(value.pop("nouns")),
+        pose=None if frame is None else LoggedPose(frame, (x, y, z), (qx, qy, qz, qw)),
         picture=picture,
+        **value,
     )
 
 

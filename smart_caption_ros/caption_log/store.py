@@ -24,9 +24,7 @@ COLUMNS = (
 )  # fmt: skip
 """The columns of a row in the order of :func:`values_of`; `things` and `tags` follow from them."""
 
-_INSERT = (
-    f"INSERT INTO caption ({', '.join(COLUMNS)}, things, tags) VALUES ({', '.join('?' * (len(COLUMNS) + 2))})"
-)
+_INSERT = f"INSERT INTO caption ({', '.join(COLUMNS)}, things, tags) VALUES ({', '.join('?' * (len(COLUMNS) + 2))})"
 # Few rows at a time, so that no transaction holds up the next caption; together more than come in.
 _DELETED_AT_ONCE, _BATCHES_AN_APPEND = 16, 4
 _MS_PER_S = 1000

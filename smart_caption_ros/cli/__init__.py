@@ -18,6 +18,7 @@ from smart_caption_ros.cli import (
     demo,
     describe,
     doctor,
+    log,
     serve,
     verify,
     watch,
@@ -52,6 +53,15 @@ add_command(coverage_app, coverage_benchmark.coco)
 add_command(coverage_app, coverage_benchmark.folder)
 add_command(coverage_app, coverage.score)
 app.add_typer(coverage_app, name="coverage")
+
+
+log_app = make_app(help="Remember what was seen, and find it again.", no_args_is_help=True)
+add_command(log_app, log.record)
+add_command(log_app, log.find)
+add_command(log_app, log.info)
+add_command(log_app, log.export)
+add_command(log_app, log.import_, "import")
+app.add_typer(log_app, name="log")
 
 
 def main() -> None:

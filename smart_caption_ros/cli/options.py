@@ -78,14 +78,15 @@ def make_app(**settings: Any) -> typer.Typer:
     return typer.Typer(**{name: value for name, value in settings.items() if name in known})
 
 
-def add_command(app: typer.Typer, command: Callable[..., None]) -> None:
-    """Add a function to an application as the command of its name.
+def add_command(app: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
+    """Add a function to an application as a command.
 
     Args:
         app: the application.
         command: a function as the module's docstring describes.
+        name: name of the command; that of the function by default.
     """
-    app.command()(as_typer_function(command))
+    app.command(name)(as_typer_function(command))
 
 
 def as_typer_function(command: Callable[..., None]) -> Callable[..., None]:

@@ -41,12 +41,23 @@ def errors_in_a_sentence() -> Iterator[None]:
         report_error(f"{error.strerror}: {error.filename}" if error.filename else str(error))
         raise typer.Exit(FAILED) from error
     except Exception as error:
+        from smart_caption_ros.caption_log.errors import CaptionLogError
         from smart_caption_ros.captioning import BundleError, DetectorError, EngineError
         from smart_caption_ros.evaluation.caption_cache import CaptionCacheError
         from smart_caption_ros.grounding import CoverageError
+        from smart_caption_ros.live import FeedError
         from smart_caption_ros.sources import SourceError
 
-        expected = (BundleError, CoverageError, DetectorError, EngineError, CaptionCacheError, SourceError)
+        expected = (
+            BundleError,
+            CaptionCacheError,
+            CaptionLogError,
+            CoverageError,
+            DetectorError,
+            EngineError,
+            FeedError,
+            SourceError,
+        )
         if not isinstance(error, expected):
             raise
         report_error(str(error))

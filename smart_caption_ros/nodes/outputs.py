@@ -19,6 +19,7 @@ from std_msgs.msg import String
 
 from smart_caption_ros import captioning
 from smart_caption_ros.detection.boxes import Box
+from smart_caption_ros.grounding.text_filter import TextFilter
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.answering import ImageAnswer
@@ -26,7 +27,6 @@ from smart_caption_ros.nodes.detection_messages import to_vision
 from smart_caption_ros.nodes.image_annotations import ImageAnnotations
 from smart_caption_ros.nodes.mailbox import Mailbox
 from smart_caption_ros.nodes.messages import STATUS_NAMES
-from smart_caption_ros.nodes.text_filter import TextFilter
 from smart_caption_ros.viewing import draw_overlay, encode_picture
 
 try:
@@ -90,11 +90,16 @@ class Outputs:
             text_on_change: publish the text only if its meaning differs from that of the last one.
         """
         self._caption.publish(answer.message)
-        if answer.message.status == Caption.STATUS_OK and (self._texts.is_new(answer) or not text_on_change):
+        if answer.message.status == Caption.STATUS_OK and (self._is_new(answer) or not text_on_change):
             self._text.publish(String(data=answer.message.text))
         if answer.detected is not None and self._detections is not None and self._detections.get_subscription_count():
             self._detections.publish(to_vision(answer.detected, answer.message.header, vision_msgs))
         self._annotations.publish(answer.message)
+
+    def _is_new(self, answer: ImageAnswer) -> bool:
+        grounding = answer.evidence.grounding if answer.evidence is not None else None
+        lemmas = [noun.lemma for noun in grounding.nouns] if grounding is not None else []
+        return self._texts.is_new(answer.message.text, lemmas)
 
     def forget_text(self) -> None:
         """Publish the next text, whatever its meaning."""

@@ -14,6 +14,7 @@ ROS = {
     "builtin_interfaces",
     "diagnostic_msgs",
     "foxglove_msgs",
+    "geometry_msgs",
     "lifecycle_msgs",
     "rcl_interfaces",
     "rclpy",
@@ -22,6 +23,7 @@ ROS = {
     "smart_caption_ros.srv",
     "std_msgs",
     "std_srvs",
+    "tf2_ros",
     "vision_msgs",
     "visualization_msgs",
 }
@@ -32,6 +34,7 @@ ROBOT_ROOMS = (
     "measuring",
     "fleet",
     "evaluation",
+    "caption_log",
     "serving",
     "bags",
     "caption_messages",
@@ -151,6 +154,7 @@ def test_no_module_takes_part_in_a_circle_of_imports() -> None:
 @pytest.mark.parametrize(
     "module",
     [
+        "caption_log",
         "captioning",
         "cli",
         "detection",

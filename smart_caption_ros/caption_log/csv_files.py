@@ -1,0 +1,159 @@
+"""The log as a CSV file, and back: all of it, exactly."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import csv
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from smart_caption_ros.caption_log.errors import CaptionLogError
+from smart_caption_ros.caption_log.logged_caption import (
+    LoggedCaption,
+    LoggedPose,
+    nouns_from_json,
+    objects_from_json,
+)
+from smart_caption_ros.caption_log.store import COLUMNS, CaptionLog, values_of
+from smart_caption_ros.caption_log.times import iso_utc
+from smart_caption_ros.files import replaced_atomically, write_bytes_atomically
+from smart_caption_ros.text import shortened
+
+TIME, PICTURE, PICTURE_FILE = "time", "picture_base64", "picture_file"
+"""Columns beside those of the database: the time for a person, and the picture in the file or beside it."""
+
+MAX_PICTURE_BYTES = 4 << 20
+_JPEG_START = b"\xff\xd8\xff"
+_ROWS_AT_ONCE = 1000
+_INTEGERS = ("id", "stamp_ns", "wall_time_ns")
+_TEXTS = ("robot", "camera", "frame_id", "text", "status", "model")
+_POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
+
+
+def export_csv(rows: Iterable[LoggedCaption], path: Path, pictures: Path | None = None) -> int:
+    """Write rows as a CSV file, whole or not at all.
+
+    Args:
+        rows: from a log.
+        path: the file.
+        pictures: folder for the pictures, as `<id>.jpg`; None writes them into the file in base64.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    if pictures is not None:
+        pictures.mkdir(parents=True, exist_ok=True)
+    count = 0
+    with replaced_atomically(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([TIME, *COLUMNS, PICTURE if pictures is None else PICTURE_FILE])
+        for row in rows:
+            writer.writerow(
+                [iso_utc(row.time_ns), row.id, *map(_cell, values_of(row)), _picture_cell(row, path, pictures)]
+            )
+            count += 1
+    return count
+
+
+def import_csv(path: Path, log: CaptionLog) -> tuple[int, int]:
+    """Write the rows of a CSV file of :func:`export_csv` into a log.
+
+    A row that the log has already is left out. All rows are checked before the first one is written.
+
+    Returns:
+        The number of rows written, and of those left out.
+
+    Raises:
+        CaptionLogError: a line is malformed, and nothing was written; or the log cannot be written, and the rows before
+            are.
+        OSError: a file cannot be read.
+    """
+    for _ in _read(path):
+        pass
+    written = present = 0
+    rows = _read(path)
+    while chunk := list(itertools.islice(rows, _ROWS_AT_ONCE)):
+        more, again = log.add(chunk)
+        written, present = written + more, present + again
+    return written, present
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
+
+
+def _picture_cell(row: LoggedCaption, path: Path, pictures: Path | None) -> str:
+    if row.picture is None:
+        return ""
+    if pictures is None:
+        return base64.b64encode(row.picture).decode("ascii")
+    file = pictures / f"{row.id}.jpg"
+    write_bytes_atomically(file, row.picture)
+    return os.path.relpath(file, path.parent)
+
+
+def _read(path: Path) -> Iterator[LoggedCaption]:
+    csv.field_size_limit(2 * MAX_PICTURE_BYTES)
+    with path.open(encoding="utf-8", newline="") as stream:
+        reader = csv.DictReader(stream, strict=True)
+        try:
+            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            if missing:
+                raise ValueError(f"the columns {', '.join(missing)} are missing; it is no export of a caption log")
+            for record in reader:
+                yield _row(record, path.parent)
+        except (ValueError, csv.Error) as error:  # UnicodeDecodeError is a ValueError
+            raise CaptionLogError(f"{path}, line {reader.line_num}: {shortened(str(error))}") from error
+
+
+def _row(record: dict[str, str], folder: Path) -> LoggedCaption:
+    """Translate a line; raises ValueError for a malformed one."""
+    if None in record or None in record.values():
+        raise ValueError("the line has another number of columns than the first one")
+    pose = None
+    if record["pose_frame"] or record["x"]:
+        x, y, z, qx, qy, qz, qw = (float(record[name]) for name in _POSE)
+        pose = LoggedPose(record["pose_frame"], (x, y, z), (qx, qy, qz, qw))
+    return LoggedCaption(
+        **{name: _integer(name, record[name]) for name in _INTEGERS},
+        **{name: record[name] for name in _TEXTS},
+        score=float(record["score"]) if record["score"] else None,
+        coverage=float(record["coverage"]) if record["coverage"] else None,
+        objects=objects_from_json(record["objects"]),
+        nouns=nouns_from_json(record["nouns"]),
+        pose=pose,
+        picture=_picture(record, folder),
+    )
+
+
+def _integer(name: str, cell: str) -> int:
+    value = int(cell)
+    if not 0 <= value < 2**63:
+        raise ValueError(f"{name} is not between 0 and 2^63: {shortened(cell, 40)}")
+    return value
+
+
+def _picture(record: dict[str, str], folder: Path) -> bytes | None:
+    if cell := record.get(PICTURE):
+        try:
+            data = base64.b64decode(cell, validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"{PICTURE} is not base64: {error}") from error
+        source = PICTURE
+    elif cell := record.get(PICTURE_FILE):
+        source = cell
+        file = folder / cell
+        if file.is_file() and file.stat().st_size > MAX_PICTURE_BYTES:
+            raise ValueError(f"{cell} is larger than {MAX_PICTURE_BYTES} bytes")
+        data = file.read_bytes()
+    else:
+        return None
+    if not data.startswith(_JPEG_START):
+        raise ValueError(f"{source} is not a JPEG picture")
+    return data

@@ -1,0 +1,303 @@
+"""`smart-caption log`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from smart_caption_ros.cli.options import Argument, EngineOption, JsonOption, Option
+from smart_caption_ros.cli.terminal import (
+    FAILED,
+    check_engine,
+    check_folder_of,
+    console,
+    errors_in_a_sentence,
+    log_to_terminal,
+    print_json,
+    printable,
+    report_error,
+)
+
+if TYPE_CHECKING:
+    from smart_caption_ros.caption_log import LoggedCaption, Near, Query
+    from smart_caption_ros.live import CaptionFeed, FeedEvent
+
+LogOption = Annotated[
+    Path | None,
+    Option("--log", metavar="FILE", help="The log; ~/.local/share/smart_caption_ros/captions.db if omitted."),
+]
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """The options of `log record`."""
+
+    log: LogOption = None
+    source: Annotated[
+        list[str] | None,
+        Option(
+            help="Caption this here instead of listening to ROS: an image, folder, sequences, video, bag or index of a "
+            "camera; several times for several cameras."
+        ),
+    ] = None
+    topic: Annotated[
+        list[str] | None,
+        Option(help="Topic of captions in ROS, several times for several; all by default. With --source, the bag's."),
+    ] = None
+    robot: Annotated[str, Option(help="Name of the robot in the log; that of this computer if omitted.")] = ""
+    map_frame: Annotated[str, Option(help="Frame of tf in which to note where the robot is; empty notes no place.")] = (
+        "map"
+    )
+    robot_frame: Annotated[str, Option(help="Frame of tf of the robot; empty takes that of the image.")] = "base_link"
+    max_size: Annotated[float, Option(min=0, help="Delete the oldest captions above so many MB; 0: never.")] = 1000.0
+    max_age: Annotated[float, Option(min=0, help="Delete captions older than so many days; 0: never.")] = 0.0
+    picture_size: Annotated[int, Option(min=0, max=4096, help="Longest side of the pictures in pixels; 0: none.")] = 320
+    bundle: Annotated[Path | None, Option(help="Folder of the bundle for --source; the default bundle if omitted.")] = (
+        None
+    )
+    engine: EngineOption = "auto"
+    detector: Annotated[
+        Path | None, Option(help="ONNX detector for --source instead of the bundle's own, or none.")
+    ] = None
+    interval: Annotated[float, Option(min=0, help="Seconds between two photographs of --source.")] = 1.0
+
+
+def record(*, options: RecordOptions) -> None:
+    """Write captions of ROS topics or of --source into the log when their meaning changes, until Ctrl-C."""
+    with errors_in_a_sentence():
+        from smart_caption_ros.caption_log import Bounds, CaptionLog
+        from smart_caption_ros.caption_log.recording import Recorder
+        from smart_caption_ros.caption_log.recording import record as record_feed
+        from smart_caption_ros.caption_log.schema import default_log_path
+        from smart_caption_ros.nodes.signals import EndSignals
+
+        check_engine(options.engine)
+        log_to_terminal()
+        bounds = Bounds(max_bytes=round(options.max_size * 1e6), max_age_s=options.max_age * 86_400)
+        with CaptionLog(options.log or default_log_path(), bounds) as log, EndSignals() as signals:
+            recorder = Recorder(log, robot=options.robot, picture_side_px=options.picture_size, on_problem=report_error)
+            with _open_feed(options) as feed:
+                print(f"writing {feed.description} to {log.path}; Ctrl-C ends", flush=True)
+                record_feed(feed, recorder, lambda: signals.arrived, _print_event)
+            print(
+                f"{recorder.written} captions written, {recorder.unchanged} said the same as the one before; "
+                f"{recorder.captions} in the log"
+            )
+            if recorder.failed:
+                raise typer.Exit(FAILED)
+
+
+def _open_feed(options: RecordOptions) -> CaptionFeed:
+    from smart_caption_ros.cli.caption_feed import SourceSettings, ros_feed, source_feed
+
+    topics = options.topic or ()
+    if not options.source:
+        return ros_feed(topics, "caption_log", map_frame=options.map_frame, robot_frame=options.robot_frame)
+    settings = SourceSettings(options.bundle, options.engine, options.detector, options.interval)
+    return source_feed(options.source, topics, settings)
+
+
+def _print_event(event: FeedEvent) -> None:
+    from smart_caption_ros.live import EventKind
+
+    if event.kind is EventKind.ERROR:
+        report_error(event.text)
+
+
+@dataclass(frozen=True)
+class FindOptions:
+    """The options of `log find`."""
+
+    log: LogOption = None
+    near: Annotated[
+        str | None,
+        Option(metavar="X,Y[,Z]", help="Where the robot was, in metres and the frame of the poses."),
+    ] = None
+    radius: Annotated[float, Option(help="Distance from --near in metres.")] = 2.0
+    frame: Annotated[str, Option(help="Frame of --near; needed where the log has poses in several.")] = ""
+    since: Annotated[
+        str | None, Option(metavar="TIME", help="Earliest time: 2026-11-22, 2026-11-22T14:30, today, 2h, 3d.")
+    ] = None
+    until: Annotated[str | None, Option(metavar="TIME", help="Latest time, as --since.")] = None
+    camera: Annotated[str, Option(help="Name of the camera.")] = ""
+    robot: Annotated[str, Option(help="Name of the robot.")] = ""
+    order: Annotated[
+        str,
+        Option(help="newest, or best of the newest 1000: the words side by side first, then by BM25."),
+    ] = "newest"
+    limit: Annotated[int, Option(min=1, max=100_000, help="Maximum number of captions.")] = 20
+    as_json: JsonOption = False
+    html: Annotated[Path | None, Option(metavar="FILE", help="Write one HTML page with the pictures in it.")] = None
+    pictures: Annotated[Path | None, Option(metavar="FOLDER", help="Write the pictures into this folder.")] = None
+
+
+def find(
+    words: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="[WORDS]",
+            help='Words that all occur, in any form ("cups" finds "cup"); \'"red cup"\' in this order; cup* begins a '
+            "word. Without words: all captions.",
+        ),
+    ] = None,
+    *,
+    options: FindOptions,
+) -> None:
+    """Find captions: where and when something was seen."""
+    with errors_in_a_sentence():
+        from smart_caption_ros.caption_log import LogReader
+        from smart_caption_ros.caption_log.answers import log_page, to_json, write_picture_of
+        from smart_caption_ros.caption_log.schema import default_log_path
+        from smart_caption_ros.files import write_text_atomically
+
+        check_folder_of(options.html, "--html")
+        query = _query(" ".join(words or ()), options)
+        with LogReader(options.log or default_log_path()) as reader:
+            rows = reader.find(query, with_pictures=bool(options.html or options.pictures))
+            paths = [write_picture_of(row, options.pictures) if options.pictures else None for row in rows]
+            if options.html is not None:
+                write_text_atomically(options.html, log_page(query.words or "Captions", str(reader.path), rows))
+        if options.as_json:
+            print_json([to_json(row, path) for row, path in zip(rows, paths, strict=True)])
+            return
+        for row, path in zip(rows, paths, strict=True):
+            _print_row(row, path)
+        if not rows:
+            print("nothing found")
+        if options.html is not None:
+            print(f"{len(rows)} caption{'s' if len(rows) != 1 else ''} on {options.html}")
+
+
+def _query(words: str, options: FindOptions) -> Query:
+    from smart_caption_ros.caption_log import Query
+    from smart_caption_ros.caption_log.times import parse_time
+
+    return Query(
+        words=words,
+        since_ns=None if options.since is None else parse_time(options.since),
+        until_ns=None if options.until is None else parse_time(options.until),
+        camera=options.camera,
+        robot=options.robot,
+        near=None if options.near is None else _near(options.near, options),
+        order=options.order,
+        limit=options.limit,
+    )
+
+
+def _near(text: str, options: FindOptions) -> Near:
+    from smart_caption_ros.caption_log import Near
+
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) not in (2, 3):
+        raise typer.BadParameter(f"{text!r} is not a place: write x,y or x,y,z in metres.", param_hint="--near")
+    return Near(values[0], values[1], values[2] if len(values) == 3 else None, options.radius, options.frame)
+
+
+def _print_row(row: LoggedCaption, picture: Path | None) -> None:
+    from rich.text import Text
+
+    from smart_caption_ros.caption_log.answers import line_of
+
+    terminal = console()
+    terminal.print(Text(printable(row.text), style="bold"), soft_wrap=True)
+    terminal.print(Text(f"  {printable(line_of(row))}", style="dim"), soft_wrap=True)
+    if picture is not None:
+        terminal.print(Text(f"  {printable(str(picture))}", style="dim"), soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class InfoOptions:
+    """The options of `log info`."""
+
+    log: LogOption = None
+    as_json: JsonOption = False
+
+
+def info(*, options: InfoOptions) -> None:
+    """Say what is in the log: captions by camera, times, size."""
+    with errors_in_a_sentence():
+        from smart_caption_ros.caption_log import LogReader
+        from smart_caption_ros.caption_log.schema import STEPS, default_log_path
+        from smart_caption_ros.caption_log.times import iso_utc, local_time
+
+        with LogReader(options.log or default_log_path()) as reader:
+            overview, path = reader.overview(), reader.path
+        size = path.stat().st_size
+        times = [None if ms is None else ms * 1_000_000 for ms in (overview.first_ms, overview.last_ms)]
+        if options.as_json:
+            print_json(
+                {
+                    "log": str(path),
+                    "version": len(STEPS),
+                    "bytes": size,
+                    "captions": overview.captions,
+                    "first": None if times[0] is None else iso_utc(times[0]),
+                    "last": None if times[1] is None else iso_utc(times[1]),
+                    "origins": [vars(origin) for origin in overview.origins],
+                }
+            )
+            return
+        print(f"{path}: {overview.captions} captions, {size / 1e6:.1f} MB, version {len(STEPS)}")
+        if times[0] is not None and times[1] is not None:
+            print(f"from {local_time(times[0])} to {local_time(times[1])}")
+        for origin in overview.origins:
+            where = f"poses in {origin.pose_frame}" if origin.pose_frame else "no poses"
+            print(printable(f"  {origin.captions:9}  {origin.camera} of {origin.robot}, {where}"))
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """The options of `log export`."""
+
+    log: LogOption = None
+    pictures: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Write the pictures into this folder instead of into the file.")
+    ] = None
+
+
+def export(
+    path: Annotated[Path, Argument(metavar="FILE.csv", help="File to write.")],
+    *,
+    options: ExportOptions,
+) -> None:
+    """Write the whole log as a CSV file, which `log import` reads."""
+    with errors_in_a_sentence():
+        from smart_caption_ros.caption_log import LogReader
+        from smart_caption_ros.caption_log.csv_files import export_csv
+        from smart_caption_ros.caption_log.schema import default_log_path
+
+        check_folder_of(path)
+        with LogReader(options.log or default_log_path()) as reader:
+            count = export_csv(reader.all_rows(), path, options.pictures)
+        print(f"{count} captions in {path}")
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """The options of `log import`."""
+
+    log: LogOption = None
+
+
+def import_(
+    path: Annotated[Path, Argument(metavar="FILE.csv", help="File of `log export`.")],
+    *,
+    options: ImportOptions,
+) -> None:
+    """Add the captions of a CSV file to the log; those that it has already are left out."""
+    with errors_in_a_sentence():
+        from smart_caption_ros.caption_log import CaptionLog
+        from smart_caption_ros.caption_log.csv_files import import_csv
+        from smart_caption_ros.caption_log.schema import default_log_path
+
+        if not path.is_file():
+            raise FileNotFoundError(2, "No such file", str(path))
+        with CaptionLog(options.log or default_log_path()) as log:
+            written, present = import_csv(path, log)
+            print(f"{written} captions written to {log.path}, {present} were there already")

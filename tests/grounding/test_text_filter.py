@@ -1,0 +1,30 @@
+"""A text is new if it speaks of other things."""
+
+from smart_caption_ros.grounding.text_filter import TextFilter
+
+
+def test_the_same_nouns_in_other_words_are_nothing_new() -> None:
+    texts = TextFilter()
+    said = [
+        texts.is_new(text, lemmas)
+        for text, lemmas in (
+            ("a dog on a couch", ["dog", "couch"]),
+            ("a couch with two dogs", ["couch", "dog"]),
+            ("a brown dog lying on a couch", ["dog", "couch"]),
+            ("a dog next to a chair", ["dog", "chair"]),
+            ("a dog on a couch", ["dog", "couch"]),
+        )
+    ]
+    assert said == [True, False, False, True, True]
+
+
+def test_without_nouns_the_words_are_compared() -> None:
+    texts = TextFilter()
+    assert [texts.is_new(text, ()) for text in ("a dog", "a dog", "the dog")] == [True, False, True]
+
+
+def test_what_is_forgotten_is_new_again() -> None:
+    texts = TextFilter()
+    assert texts.is_new("a dog", ["dog"])
+    texts.forget()
+    assert texts.is_new("a dog", ["dog"])
