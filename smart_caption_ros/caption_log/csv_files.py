@@ -28,8 +28,6 @@ TIME, PICTURE, PICTURE_FILE = "time", "picture_base64", "picture_file"
 MAX_PICTURE_BYTES = 4 << 20
 _JPEG_START = b"\xff\xd8\xff"
 _ROWS_AT_ONCE = 1000
-_INTEGERS = ("id", "stamp_ns", "wall_time_ns")
-_TEXTS = ("robot", "camera", "frame_id", "text", "status", "model")
 _POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
 
 
@@ -121,12 +119,19 @@ def _row(record: dict[str, str], folder: Path) -> LoggedCaption:
         x, y, z, qx, qy, qz, qw = (float(record[name]) for name in _POSE)
         pose = LoggedPose(record["pose_frame"], (x, y, z), (qx, qy, qz, qw))
     return LoggedCaption(
-        **{name: _integer(name, record[name]) for name in _INTEGERS},
-        **{name: record[name] for name in _TEXTS},
+        id=_integer("id", record["id"]),
+        stamp_ns=_integer("stamp_ns", record["stamp_ns"]),
+        wall_time_ns=_integer("wall_time_ns", record["wall_time_ns"]),
+        robot=record["robot"],
+        camera=record["camera"],
+        frame_id=record["frame_id"],
+        text=record["text"],
         score=float(record["score"]) if record["score"] else None,
-        coverage=float(record["coverage"]) if record["coverage"] else None,
+        status=record["status"],
+        model=record["model"],
         objects=objects_from_json(record["objects"]),
         nouns=nouns_from_json(record["nouns"]),
+        coverage=float(record["coverage"]) if record["coverage"] else None,
         pose=pose,
         picture=_picture(record, folder),
     )

@@ -25,7 +25,7 @@ def expression_of(words: str) -> str:
         content = quoted or word.replace('"', " ").rstrip("*")
         if any(c.isalnum() for c in content):  # FTS5 would find nothing for a phrase without words
             phrases.append(f'"{content}"' + "*" * word.endswith("*"))
-    if text.strip() and not phrases:
+    if words.strip() and not phrases:
         raise CaptionLogError(f"there is no word in the search {words.strip()!r}: give words such as red cup")
     if len(phrases) > MAX_WORDS:
         raise CaptionLogError(f"a search has at most {MAX_WORDS} words, not {len(phrases)}")

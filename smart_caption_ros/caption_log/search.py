@@ -200,7 +200,9 @@ class LogReader:
 
     def _conditions(self, query: Query) -> tuple[list[str], list[str], list[object]]:
         """Return the expressions for the tags, the exact conditions, and the values of these."""
-        tags, conditions, values = [], [], []
+        tags: list[str] = []
+        conditions: list[str] = []
+        values: list[object] = []
         if query.camera:
             tags.append(f'tags : "{camera_tag(query.camera)}"')
             conditions.append("caption.camera = ?")

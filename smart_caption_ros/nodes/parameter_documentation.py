@@ -12,12 +12,14 @@ from pathlib import Path
 
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.nodes.camera_node_parameters import CAMERA_NODE_PARAMETERS
+from smart_caption_ros.nodes.caption_log_parameters import CAPTION_LOG_PARAMETERS
 from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS
 from smart_caption_ros.nodes.parameters import ParameterSpec
 
 TABLES: dict[str, tuple[ParameterSpec, ...]] = {
     "caption_node": CAPTION_NODE_PARAMETERS,
     "camera_node": CAMERA_NODE_PARAMETERS,
+    "caption_log_node": CAPTION_LOG_PARAMETERS,
 }
 """The parameters of each node, by the name in the comments of the page."""
 

@@ -1,0 +1,71 @@
+"""Start the log node: `ros2 launch smart_caption_ros caption_log.launch.py path:=/data/captions.db`.
+
+`ros2 launch smart_caption_ros caption_log.launch.py --show-args` lists the arguments. A launch file that includes this
+one keeps its own arguments.
+"""
+
+from pathlib import Path
+
+# ruff: noqa: I001  (the folder launch/ is not the package launch)
+
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+PACKAGE = "smart_caption_ros"
+CONFIG = Path(get_package_share_directory(PACKAGE), "config")
+
+ARGUMENTS = (
+    DeclareLaunchArgument(
+        "path",
+        default_value="",
+        description="File of the log; empty: the value in params_file.",
+    ),
+    DeclareLaunchArgument(
+        "params_file",
+        default_value=str(CONFIG / "caption_log.yaml"),
+        description="Parameter file of the node.",
+    ),
+    DeclareLaunchArgument(
+        "namespace",
+        default_value="",
+        description="Namespace of the node, and the robot's name in the log.",
+    ),
+    DeclareLaunchArgument(
+        "respawn",
+        default_value="true",
+        choices=["true", "false"],
+        description="Start the node again whenever it ends.",
+    ),
+)
+
+
+def caption_log_node(context: LaunchContext) -> list[Node]:
+    """Create the node.
+
+    Raises:
+        ValueError: the parameter file is missing; one sentence, which launch prints.
+    """
+    value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
+    params_file = Path(value["params_file"]).expanduser()
+    if not params_file.is_file():  # launch would warn and start the node without the file
+        raise ValueError(f"params_file: there is no file {params_file}")
+    return [
+        Node(
+            package=PACKAGE,
+            executable="caption_log_node",
+            name="caption_log_node",
+            namespace=value["namespace"],
+            parameters=[str(params_file), *([{"path": value["path"]}] if value["path"] else [])],
+            output="screen",
+            respawn=value["respawn"] == "true",
+            respawn_delay=2.0,
+        )
+    ]
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Build the launch description; the group keeps the arguments' values from an including launch file."""
+    return LaunchDescription([GroupAction([*ARGUMENTS, OpaqueFunction(function=caption_log_node)])])

@@ -1,0 +1,72 @@
+"""The service of the log node: requests to queries, rows to messages."""
+
+from __future__ import annotations
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
+from sensor_msgs.msg import CompressedImage
+from std_msgs.msg import Header
+
+from smart_caption_ros.caption_log import LoggedCaption, Near, Query
+from smart_caption_ros.msg import LoggedCaption as LoggedCaptionMessage
+from smart_caption_ros.srv import FindCaptions
+
+DEFAULT_LIMIT = 20
+_NS_PER_S = 10**9
+
+
+def to_query(request: FindCaptions.Request, find_limit: int) -> Query:
+    """Translate a request.
+
+    Raises:
+        CaptionLogError: it makes no sense; one sentence.
+    """
+    near = None
+    if request.radius:
+        point = request.near.point
+        near = Near(point.x, point.y, radius_m=request.radius, frame_id=request.near.header.frame_id)
+    return Query(
+        words=request.words,
+        since_ns=_nanoseconds(request.since) or None,
+        until_ns=_nanoseconds(request.until) or None,
+        camera=request.camera,
+        robot=request.robot,
+        near=near,
+        order=request.order or "newest",
+        limit=min(request.limit or DEFAULT_LIMIT, find_limit),
+    )
+
+
+def to_logged_message(row: LoggedCaption) -> LoggedCaptionMessage:
+    """Translate a row."""
+    header = Header(stamp=_time(row.stamp_ns), frame_id=row.frame_id)
+    message = LoggedCaptionMessage(
+        header=header,
+        time=_time(row.time_ns),
+        robot=row.robot,
+        camera=row.camera,
+        text=row.text,
+        nouns=[noun.lemma for noun in row.nouns],
+        objects=list(dict.fromkeys(each.class_name for each in row.objects)),
+    )
+    if row.pose is not None:
+        (x, y, z), (qx, qy, qz, qw) = row.pose.position, row.pose.orientation
+        message.has_pose = True
+        message.pose = PoseStamped(
+            header=Header(stamp=header.stamp, frame_id=row.pose.frame_id),
+            pose=Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw)),
+        )
+    if row.picture is not None:
+        message.image = CompressedImage(header=header, format="jpeg", data=row.picture)
+    return message
+
+
+def _nanoseconds(time: Time) -> int:
+    return int(time.sec * _NS_PER_S + time.nanosec)
+
+
+def _time(nanoseconds: int) -> Time:
+    seconds, rest = divmod(nanoseconds, _NS_PER_S)
+    if seconds >= 2**31:  # builtin_interfaces/Time ends in 2038
+        return Time()
+    return Time(sec=seconds, nanosec=rest)

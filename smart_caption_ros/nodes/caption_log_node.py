@@ -1,0 +1,149 @@
+"""The log node: writes captions into a database when their meaning changes, and finds them again."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.node import Node
+
+from smart_caption_ros.caption_log import Bounds, CaptionLog, CaptionLogError, LogReader
+from smart_caption_ros.caption_log.recording import Recorder, record
+from smart_caption_ros.caption_log.schema import default_log_path
+from smart_caption_ros.live import EventKind, FeedError, FeedEvent
+from smart_caption_ros.nodes.caption_log_messages import to_logged_message, to_query
+from smart_caption_ros.nodes.caption_log_parameters import CAPTION_LOG_PARAMETERS
+from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
+from smart_caption_ros.nodes.live import FeedImages, RosCaptionFeed
+from smart_caption_ros.nodes.parameters import Parameters
+from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
+from smart_caption_ros.srv import FindCaptions
+
+_END_TIMEOUT_S = 10.0
+_BYTES_PER_MB, _S_PER_DAY = 10**6, 86_400.0
+
+
+class CaptionLogNode(Node):
+    """Writes captions into one file and serves searches; docs/caption_log.md describes it."""
+
+    def __init__(self, **node_options: Any) -> None:
+        """Open the log and start to write.
+
+        Args:
+            node_options: arguments of :class:`rclpy.node.Node` (namespace, parameter_overrides, context ...).
+
+        Raises:
+            ValueError: a parameter has an invalid value, the log cannot be opened, or ROS refuses the subscriptions;
+                one sentence.
+        """
+        super().__init__("caption_log_node", **node_options)
+        self.exit_status: int | None = None
+        self._settings = Parameters(self, CAPTION_LOG_PARAMETERS)
+        values = self._settings.values
+        self._path = Path(values["path"] or default_log_path()).expanduser()
+        bounds = (values["max_size_mb"] * _BYTES_PER_MB, values["max_age_days"] * _S_PER_DAY)
+        try:
+            self._log = CaptionLog(self._path, Bounds(*bounds))
+        except CaptionLogError as error:
+            raise ValueError(str(error)) from error
+        self._recorder = Recorder(
+            self._log,
+            robot=values["robot"] or self.get_namespace().strip("/"),
+            picture_side_px=values["picture_side_px"],
+            jpeg_quality=values["jpeg_quality"],
+            on_problem=self.get_logger().warning,
+        )
+        lookup = None
+        if values["map_frame"]:
+            lookup = robot_pose_lookup(values["map_frame"], values["robot_frame"], self.get_logger().warning)
+        self._feed = RosCaptionFeed(
+            [self.resolve_topic_name(name) for name in values["caption_topics"]],
+            images=FeedImages.CAMERA if values["picture_side_px"] else FeedImages.NONE,
+            node_name="caption_log_feed",
+            make_pose_lookup=lookup,
+        )
+        self._failure = ""
+        self._stopping = threading.Event()
+        try:
+            self._feed.__enter__()
+        except FeedError as error:
+            self._log.close()
+            raise ValueError(str(error)) from error
+        # A thread of its own, because a transaction may wait for the disk and the service answers meanwhile.
+        self._writer = threading.Thread(target=self._write, name="caption log", daemon=True)
+        self._writer.start()
+        # A group of its own: a search does not hold up parameters and diagnostics.
+        self.create_service(FindCaptions, "~/find", self._find, callback_group=MutuallyExclusiveCallbackGroup())
+        self._diagnostics = DiagnosticsPublisher(self, self._statuses, values["diagnostic_period_s"])
+        self.get_logger().info(f"writing {self._feed.description} to {self._path}")
+
+    def interrupt(self) -> None:
+        """Stop writing."""
+        self._stopping.set()
+
+    def close(self) -> bool:
+        """Wait for the row in progress, and close the log; return whether the thread has ended."""
+        self._stopping.set()
+        self._feed.close()
+        self._writer.join(_END_TIMEOUT_S)
+        if self._writer.is_alive():
+            return False
+        self._log.close()
+        return True
+
+    def _write(self) -> None:
+        try:
+            record(self._feed, self._recorder, self._stopping.is_set, self._report)
+        except Exception as error:  # FeedError: of a sentence; anything else must be seen, too
+            self._failure = str(error) if isinstance(error, FeedError) else f"{type(error).__name__}: {error}"
+            self.get_logger().error(self._failure)
+            self.exit_status = 1
+
+    def _report(self, event: FeedEvent) -> None:
+        log = self.get_logger().warning if event.kind is EventKind.ERROR else self.get_logger().info
+        if event.kind is not EventKind.DIAGNOSTICS:
+            log(event.text)
+
+    def _find(self, request: FindCaptions.Request, response: FindCaptions.Response) -> FindCaptions.Response:
+        values = self._settings.values
+        try:
+            query = to_query(request, values["find_limit"])
+            with LogReader(self._path) as reader:
+                rows = reader.find(query, with_pictures=request.with_images, timeout_s=values["find_timeout_s"])
+            response.captions = [to_logged_message(row) for row in rows]
+            response.success = True
+        except CaptionLogError as error:
+            response.message = str(error)
+        return response
+
+    def _statuses(self) -> list[DiagnosticStatus]:
+        recorder, cameras = self._recorder, self._feed.cameras
+        online = [camera for camera in cameras if camera.is_online]
+        level, message = DiagnosticStatus.OK, f"{recorder.captions} captions of {len(cameras)} cameras"
+        if not online:
+            level, message = DiagnosticStatus.WARN, "no captions are published: " + "; ".join(self._feed.waiting_for)
+        if recorder.problem or self._failure:
+            level, message = DiagnosticStatus.ERROR, self._failure or recorder.problem
+        values = {
+            "log": str(self._path),
+            "captions in the log": str(recorder.captions),
+            "size (MB)": f"{recorder.used_bytes / _BYTES_PER_MB:.1f}",
+            "written": str(recorder.written),
+            "unchanged": str(recorder.unchanged),
+            "not written": str(recorder.failed),
+            "lost before they were written": str(sum(camera.lost for camera in cameras)),
+            "cameras": ", ".join(camera.camera for camera in online),
+            "last error": self._failure or recorder.problem,
+        }
+        return [
+            DiagnosticStatus(
+                level=level,
+                name=f"{self.get_name()}: log",
+                message=message,
+                hardware_id="",
+                values=[KeyValue(key=key, value=value) for key, value in values.items()],
+            )
+        ]

@@ -1,0 +1,99 @@
+"""The parameters of the log node; :mod:`smart_caption_ros.nodes.parameters` declares them."""
+
+from __future__ import annotations
+
+from smart_caption_ros.caption_log.recording import JPEG_QUALITY, PICTURE_SIDE_PX
+from smart_caption_ros.nodes.parameters import Changes, ParameterSpec
+
+CAPTION_LOG_PARAMETERS = (
+    ParameterSpec(
+        "path",
+        "",
+        "File of the log, an SQLite database; the node writes nothing else. Empty: smart_caption_ros/captions.db in "
+        "$XDG_DATA_HOME or ~/.local/share.",
+        Changes.ONLY_AT_START,
+        names_file=True,
+    ),
+    ParameterSpec(
+        "caption_topics",
+        (),
+        "Topics of captions to write, relative to the node's namespace unless they begin with /; empty takes all "
+        "topics of this type, also those that appear later.",
+        Changes.ONLY_AT_START,
+        pattern=(r"~?/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*", "a topic"),
+    ),
+    ParameterSpec(
+        "robot",
+        "",
+        "Name of the robot in the log; empty takes the node's namespace, or the name of this computer without one.",
+        Changes.ONLY_AT_START,
+    ),
+    ParameterSpec(
+        "max_size_mb",
+        1000,
+        "Size above which the oldest captions are deleted [1e6 bytes]; 0 sets no bound. The space is used again.",
+        Changes.ONLY_AT_START,
+        minimum=0,
+        maximum=100_000_000,
+    ),
+    ParameterSpec(
+        "max_age_days",
+        0.0,
+        "Age at which captions are deleted [days]; 0 sets no bound.",
+        Changes.ONLY_AT_START,
+        minimum=0.0,
+        maximum=36_500.0,
+    ),
+    ParameterSpec(
+        "picture_side_px",
+        PICTURE_SIDE_PX,
+        "Longest side of the pictures [pixel]; 0 writes no pictures and subscribes to no images.",
+        Changes.ONLY_AT_START,
+        minimum=0,
+        maximum=4096,
+    ),
+    ParameterSpec(
+        "jpeg_quality",
+        JPEG_QUALITY,
+        "JPEG quality of the pictures.",
+        Changes.ONLY_AT_START,
+        minimum=1,
+        maximum=100,
+    ),
+    ParameterSpec(
+        "map_frame",
+        "map",
+        "Frame of tf in which the place of the robot is written; empty writes none. Needs tf2_ros.",
+        Changes.ONLY_AT_START,
+    ),
+    ParameterSpec(
+        "robot_frame",
+        "base_link",
+        "Frame of tf of the robot; empty takes that of the image.",
+        Changes.ONLY_AT_START,
+    ),
+    ParameterSpec(
+        "find_limit",
+        100,
+        "Maximum number of captions in an answer of `~/find`.",
+        Changes.ANY_TIME,
+        minimum=1,
+        maximum=10_000,
+    ),
+    ParameterSpec(
+        "find_timeout_s",
+        2.0,
+        "Maximum time of a search of `~/find` [s].",
+        Changes.ANY_TIME,
+        minimum=0.01,
+        maximum=60.0,
+    ),
+    ParameterSpec(
+        "diagnostic_period_s",
+        1.0,
+        "Time between two messages on /diagnostics [s].",
+        Changes.ONLY_AT_START,
+        minimum=0.1,
+        maximum=60.0,
+    ),
+)

@@ -1,0 +1,199 @@
+"""Finding captions: words in any form, time, camera, place; nothing that a person writes is an SQL error."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from math import cos, sin
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smart_caption_ros.caption_log import (
+    CaptionLog,
+    CaptionLogError,
+    LoggedNoun,
+    LoggedObject,
+    LogReader,
+    Near,
+    Query,
+)
+from smart_caption_ros.caption_log.tags import CELL_SIZES_M, cells_around, tags_of
+from tests.caption_log.rows import JPEG, START_NS, at, row
+
+ROWS = (
+    row("a red cup on a table", at_s=0, pose=at(0.5, 0.5), picture=JPEG),
+    row("two cups beside a red chair", at_s=10, camera="rear", pose=at(3.0, 0.0)),
+    row("people in a kitchen", at_s=20, nouns=(LoggedNoun("person", None),), pose=at(-7.9, 2.0, 3.0)),
+    row("a small dog", at_s=30, objects=(LoggedObject("dining table", 0.9, (0.0, 0.0, 1.0, 1.0)),), robot="robot2"),
+    row("a café at night", at_s=40, camera="rear", pose=at(200.0, 200.0)),
+)
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogReader]:
+    path = tmp_path_factory.mktemp("log") / "captions.db"
+    with CaptionLog(path) as log:
+        log.add(ROWS)
+    with LogReader(path) as opened:
+        yield opened
+
+
+def found(reader: LogReader, words: str = "", **conditions: Any) -> list[int]:
+    """Numbers of the rows found, in their order."""
+    return [(each.stamp_ns - START_NS) // 10**10 for each in reader.find(Query(words, **conditions))]
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers"),
+    [
+        ("", [4, 3, 2, 1, 0]),
+        ("cup", [1, 0]),
+        ("CUPS", [1, 0]),
+        ("red cup", [1, 0]),
+        ('"red cup"', [0]),
+        ('"red cup', [0]),
+        ("cup table", [0]),
+        ("person", [2]),
+        ("people", [2]),
+        ('"dining table"', [3]),
+        ("ta*", [3, 0]),
+        ("cafe", [4]),
+        ("table AND", []),
+        ("text:cup", []),
+        ("cup !!!", [1, 0]),
+        ("-cup", [1, 0]),
+        ("nothing", []),
+    ],
+)
+def test_words(reader: LogReader, words: str, numbers: list[int]) -> None:
+    assert found(reader, words) == numbers
+
+
+def test_the_tags_of_the_index_are_no_words_to_be_found(reader: LogReader) -> None:
+    for tag in tags_of(ROWS[0]).split():
+        assert found(reader, tag) == []
+
+
+def test_the_best_have_the_words_side_by_side(reader: LogReader) -> None:
+    assert found(reader, "red cup", order="best") == [0, 1]
+    assert found(reader, "red cup", order="best", limit=1) == [0]
+    assert found(reader, order="best") == [4, 3, 2, 1, 0]
+
+
+def test_time_camera_robot_and_limit(reader: LogReader) -> None:
+    assert found(reader, since_ns=START_NS + 10 * 10**9, until_ns=START_NS + 30 * 10**9) == [3, 2, 1]
+    assert found(reader, since_ns=START_NS + 10 * 10**9 + 1) == [4, 3, 2]
+    assert found(reader, camera="rear") == [4, 1]
+    assert found(reader, "cup", camera="rear") == [1]
+    assert found(reader, robot="robot2") == [3]
+    assert found(reader, camera="rea") == []
+    assert found(reader, limit=2) == [4, 3]
+
+
+def test_place(reader: LogReader) -> None:
+    assert found(reader, near=Near(0.0, 0.0, radius_m=1.0)) == [0]
+    assert found(reader, near=Near(0.0, 0.0, radius_m=3.0)) == [1, 0]
+    assert found(reader, "red", near=Near(3.0, 0.0, radius_m=0.5, frame_id="map")) == [1]
+    assert found(reader, near=Near(-8.0, 2.0, 0.0, radius_m=1.0)) == []
+    assert found(reader, near=Near(-8.0, 2.0, 3.0, radius_m=1.0)) == [2]
+    assert found(reader, near=Near(0.0, 0.0, radius_m=5000.0)) == [4, 2, 1, 0]
+    with pytest.raises(CaptionLogError, match=r"no pose in .* is in the frame 'odom': map"):
+        found(reader, near=Near(0.0, 0.0, frame_id="odom"))
+
+
+def test_poses_in_several_frames_need_one_to_be_named(tmp_path: Path) -> None:
+    with CaptionLog(tmp_path / "captions.db") as log, LogReader(log.path) as reader:
+        with pytest.raises(CaptionLogError, match=r"no caption in .* has a pose"):
+            found(reader, near=Near(0.0, 0.0))
+        log.add([row(pose=at(0.0, 0.0)), row(at_s=10, pose=at(0.0, 0.0, frame_id="odom"))])
+        with pytest.raises(CaptionLogError, match="in several frames, name one of them: map, odom"):
+            found(reader, near=Near(0.0, 0.0))
+        assert found(reader, near=Near(0.0, 0.0, frame_id="odom")) == [1]
+
+
+@given(
+    st.floats(-1e4, 1e4),
+    st.floats(-1e4, 1e4),
+    st.floats(0.01, 600.0),
+    st.floats(0, 6.3),
+    st.floats(0, 0.999),
+)
+def test_a_point_in_the_circle_has_one_of_its_squares(
+    x: float, y: float, radius: float, turn: float, part: float
+) -> None:
+    cells = cells_around(x, y, radius)
+    tags = tags_of(row(pose=at(x + part * radius * cos(turn), y + part * radius * sin(turn)))).split()
+    assert len(tags) == 2 + len(CELL_SIZES_M)
+    assert set(cells) & set(tags)
+    assert len(cells) <= 36
+
+
+def test_a_circle_larger_than_all_squares_is_searched_without_them() -> None:
+    assert cells_around(0.0, 0.0, 1e5) == []
+
+
+@given(st.text(max_size=40) | st.text(alphabet='"*()-+^:{}ANDORNEARcup \x00\n', max_size=40))
+def test_no_text_is_an_sql_error(reader: LogReader, words: str) -> None:
+    if words.strip() and not any(map(str.isalnum, words)):
+        with pytest.raises(CaptionLogError, match="there is no word in the search"):
+            reader.find(Query(words))
+    else:
+        reader.find(Query(words))
+
+
+def test_pictures_are_read_on_demand(reader: LogReader) -> None:
+    (with_picture,) = reader.find(Query('"red cup"'), with_pictures=True)
+    assert with_picture.picture == JPEG
+    (without,) = reader.find(Query('"red cup"'))
+    assert without.picture is None
+
+
+def test_a_search_that_takes_too_long_ends_with_a_sentence(tmp_path: Path) -> None:
+    with CaptionLog(tmp_path / "captions.db") as log:
+        log.add(row("a cup", at_s=second) for second in range(1500))
+    with LogReader(log.path) as reader:
+        with pytest.raises(CaptionLogError, match="the search took longer than 0 s: give more words"):
+            reader.find(Query("cup", limit=1500), timeout_s=0.0)
+        assert len(reader.find(Query("cup", limit=1500), timeout_s=60.0)) == 1500
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Query(order="oldest"), "the order is one of newest, best, not 'oldest'"),
+        (lambda: Query(limit=0), "between 1 and 100000, not 0"),
+        (lambda: Near(0.0, float("nan")), "must be finite numbers"),
+        (lambda: Near(0.0, 0.0, radius_m=0.0), "must be a positive number, not 0"),
+    ],
+)
+def test_a_query_that_makes_no_sense_is_refused(make: Any, sentence: str) -> None:
+    with pytest.raises(CaptionLogError, match=sentence):
+        make()
+
+
+def test_many_words_are_refused(reader: LogReader) -> None:
+    with pytest.raises(CaptionLogError, match="at most 32 words, not 40"):
+        found(reader, "cup " * 40)
+
+
+def test_the_overview_counts_by_origin_and_follows_deletions(tmp_path: Path) -> None:
+    with CaptionLog(tmp_path / "captions.db") as log, LogReader(log.path) as reader:
+        assert (reader.overview().captions, reader.overview().first_ms) == (0, None)
+        log.add(ROWS)
+        overview = reader.overview()
+        assert [(o.robot, o.camera, o.pose_frame, o.captions) for o in overview.origins] == [
+            ("robot1", "front", "map", 2),
+            ("robot1", "rear", "map", 2),
+            ("robot2", "front", "", 1),
+        ]
+        assert (overview.first_ms, overview.last_ms) == (START_NS // 10**6, START_NS // 10**6 + 40_000)
+        connection = sqlite3.connect(log.path)
+        with connection:
+            connection.execute("DELETE FROM caption WHERE robot = 'robot2'")
+        connection.close()
+        assert [o.robot for o in reader.overview().origins] == ["robot1", "robot1"]
+        assert found(reader, "dog") == []

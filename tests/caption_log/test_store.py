@@ -1,0 +1,228 @@
+"""Writing: whole rows or none, within bounds, into the right file."""
+
+from __future__ import annotations
+
+import resource
+import sqlite3
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from smart_caption_ros.caption_log import Bounds, CaptionLog, CaptionLogError, LoggedCaption, LogReader, Query, schema
+from smart_caption_ros.caption_log.store import MIN_BYTES
+from tests.caption_log.rows import START_NS, at, full_row, row
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "new folder" / "captions.db"
+
+
+def rows_of(path: Path) -> list[LoggedCaption]:
+    with LogReader(path) as reader:
+        return list(reader.all_rows())
+
+
+def check_integrity(path: Path) -> None:
+    """The database, and its search index against the rows."""
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    connection.execute("INSERT INTO caption_search(caption_search) VALUES ('integrity-check')")
+    connection.close()
+
+
+def test_a_row_comes_back_as_it_was_written(path: Path) -> None:
+    with CaptionLog(path) as log:
+        number = log.append(full_row())
+    assert rows_of(path) == [replace(full_row(), id=number)]
+    assert number == START_NS // 10**6
+
+
+def test_rows_of_one_millisecond_have_ids_of_their_own(path: Path) -> None:
+    with CaptionLog(path) as log:
+        assert [log.append(row(text)) - START_NS // 10**6 for text in ("a", "b", "c")] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("stamp_ns", [0, 17 * 10**9, START_NS + 10 * 86_400 * 10**9])
+def test_a_stamp_that_is_no_time_of_day_gives_way_to_the_time_of_reception(stamp_ns: int) -> None:
+    assert row(stamp_ns=stamp_ns, wall_time_ns=START_NS).time_ns == START_NS
+
+
+def test_what_a_message_must_not_have_is_made_harmless(path: Path) -> None:
+    bad = row("a\x00cup\n\ud800" + "x" * 5000, score=float("nan"), pose=at(float("inf"), 0.0), robot="r" * 500)
+    with CaptionLog(path) as log:
+        log.append(bad)
+        assert log.append(row("a cup", at_s=1)) > 0
+    kept = rows_of(path)[0]
+    assert kept.text.startswith("a cup  x")
+    assert len(kept.text) == 2000
+    assert (kept.score, kept.pose, len(kept.robot)) == (None, None, 200)
+
+
+def test_above_its_size_the_oldest_rows_go_and_the_file_does_not_grow_on(path: Path) -> None:
+    with CaptionLog(path, Bounds(max_bytes=MIN_BYTES)) as log:
+        for second in range(400):
+            log.append(row(f"caption {second}", at_s=second, picture=bytes(8000)))
+            if second == 200:
+                size = path.stat().st_size
+        assert log.used_bytes <= MIN_BYTES
+    kept = [each.text for each in rows_of(path)]
+    assert kept == [f"caption {second}" for second in range(400 - len(kept), 400)]
+    assert 50 < len(kept) < 150
+    assert path.stat().st_size <= 1.2 * size
+    check_integrity(path)
+    with LogReader(path) as reader:
+        assert not reader.find(Query("caption 3"))
+        assert reader.overview().captions == len(kept)
+
+
+def test_rows_that_are_too_old_go_in_small_batches_and_the_newest_stays(path: Path) -> None:
+    with CaptionLog(path) as log:
+        log.add(row(f"old {second}", at_s=second - 10**8) for second in range(150))
+    with CaptionLog(path, Bounds(max_age_s=3600.0)) as log:
+        assert not log.prune()  # one call does not hold up the next caption for long
+        left = log.captions
+        assert 50 < left < 150
+        while not log.prune():
+            assert log.captions < left
+            left = log.captions
+        assert [each.text for each in rows_of(path)] == ["old 149"]
+
+
+def test_a_bound_that_leaves_no_room_is_refused() -> None:
+    with pytest.raises(CaptionLogError, match="at least 1048576 bytes, not 10"):
+        Bounds(max_bytes=10)
+
+
+def test_a_full_disk_costs_the_row_and_the_next_one_is_written_when_there_is_room(path: Path) -> None:
+    with CaptionLog(path) as log:
+        log.append(row("first"))
+        connection = log._connection
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages + 3}")
+        with pytest.raises(CaptionLogError, match=r"captions.db cannot be written: database or disk is full"):
+            log.append(row("lost", at_s=1, picture=bytes(100_000)))
+        assert log.captions == 1
+        connection.execute("PRAGMA max_page_count = 1000000")
+        log.append(row("third", at_s=2, picture=bytes(100_000)))
+    assert [each.text for each in rows_of(path)] == ["first", "third"]
+    check_integrity(path)
+
+
+def test_a_file_that_may_not_grow_costs_the_row_and_nothing_else(path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with CaptionLog(path) as log:
+        log.append(row("first"))
+        used = max(each.stat().st_size for each in path.parent.iterdir())
+        resource.setrlimit(resource.RLIMIT_FSIZE, (used + 20_000, limits[1]))
+        try:
+            with pytest.raises(CaptionLogError, match="cannot be written: disk I/O error"):
+                log.append(row("lost", at_s=1, picture=bytes(500_000)))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        log.append(row("third", at_s=2, picture=bytes(500_000)))
+    assert [each.text for each in rows_of(path)] == ["first", "third"]
+    check_integrity(path)
+
+
+def test_two_writers_take_turns(path: Path) -> None:
+    def write(name: str) -> None:
+        with CaptionLog(path) as log:
+            for second in range(50):
+                log.append(row(f"{name} {second}", at_s=second))
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(each.text for each in rows_of(path)) == sorted(f"{n} {s}" for n in ("one", "two") for s in range(50))
+    check_integrity(path)
+
+
+def test_a_writer_that_never_lets_go_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "_BUSY_S", 0.05)
+    with CaptionLog(path) as log, CaptionLog(path) as other:
+        other._connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(CaptionLogError, match="another process has been writing"):
+            log.append(row())
+        other._connection.execute("ROLLBACK")
+        log.append(row())
+
+
+def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("a text that is long enough to be no header of a database" * 20)
+    for use in (CaptionLog, LogReader):
+        with pytest.raises(CaptionLogError, match="as a caption log: it is not an SQLite database"):
+            use(path)
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE bookmark (url TEXT)")
+    connection.close()
+    before = path.read_bytes()
+    for use in (CaptionLog, LogReader):
+        with pytest.raises(CaptionLogError, match="is an SQLite database of another program"):
+            use(path)
+    assert path.read_bytes() == before
+
+
+def test_a_newer_version_is_refused(path: Path) -> None:
+    CaptionLog(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    for use in (CaptionLog, LogReader):
+        with pytest.raises(CaptionLogError, match="has version 99, this program knows versions up to 1: update"):
+            use(path)
+
+
+def test_an_older_version_is_lifted_by_the_writer_and_keeps_its_rows(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with CaptionLog(path) as log:
+        log.append(row())
+    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, "CREATE TABLE addition (id INTEGER);"))
+    with pytest.raises(CaptionLogError, match="has version 1, this program reads version 2: start the writer once"):
+        LogReader(path)
+    CaptionLog(path).close()
+    assert len(rows_of(path)) == 1
+
+
+def test_a_step_that_fails_leaves_the_older_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with CaptionLog(path) as log:
+        log.append(row())
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "STEPS", (*schema.STEPS, "CREATE TABLE addition (id INTEGER);\nCREATE nonsense;"))
+        with pytest.raises(CaptionLogError, match="syntax error"):
+            CaptionLog(path)
+    assert len(rows_of(path)) == 1
+
+
+def test_a_missing_log_is_named(path: Path) -> None:
+    with pytest.raises(CaptionLogError, match="there is no such log"):
+        LogReader(path)
+    assert not path.exists()
+
+
+def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CaptionLogError, match="the folder of the log cannot be created: Not a directory"):
+        CaptionLog(tmp_path / "file" / "log" / "captions.db")
+
+
+def test_a_log_is_read_where_nothing_can_be_written(path: Path) -> None:
+    """Shows nothing as root, who may write anywhere."""
+    with CaptionLog(path) as log:
+        log.append(row())
+    path.chmod(0o400)
+    path.parent.chmod(0o500)
+    try:
+        assert len(rows_of(path)) == 1
+    finally:
+        path.parent.chmod(0o700)

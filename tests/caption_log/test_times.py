@@ -1,0 +1,44 @@
+"""Times as a person writes them."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from smart_caption_ros.caption_log import CaptionLogError
+from smart_caption_ros.caption_log.times import iso_utc, local_time, parse_time
+
+ZONE = timezone(timedelta(hours=2))
+NOW = datetime(2026, 11, 22, 14, 30, 0, tzinfo=ZONE)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("now", "2026-11-22T12:30:00.000Z"),
+        ("today", "2026-11-21T22:00:00.000Z"),
+        ("Yesterday", "2026-11-20T22:00:00.000Z"),
+        ("90s", "2026-11-22T12:28:30.000Z"),
+        ("30 min ago", "2026-11-22T12:00:00.000Z"),
+        ("2h ago", "2026-11-22T10:30:00.000Z"),
+        ("1.5 hours", "2026-11-22T11:00:00.000Z"),
+        ("3 days ago", "2026-11-19T12:30:00.000Z"),
+        ("1w", "2026-11-15T12:30:00.000Z"),
+        ("2026-11-20", "2026-11-19T22:00:00.000Z"),
+        ("2026-11-20 08:15", "2026-11-20T06:15:00.000Z"),
+        ("2026-11-20T08:15:01.500Z", "2026-11-20T08:15:01.500Z"),
+        ("2026-11-20T08:15:00+05:30", "2026-11-20T02:45:00.000Z"),
+    ],
+)
+def test_times(text: str, expected: str) -> None:
+    assert iso_utc(parse_time(text, NOW)) == expected
+
+
+@pytest.mark.parametrize("text", ["", "tomorrow", "2026-13-01", "h", "-2h", "99999999999 weeks", "2h later"])
+def test_what_is_no_time_gets_a_sentence(text: str) -> None:
+    with pytest.raises(CaptionLogError, match="is not a time: write 2026-11-22"):
+        parse_time(text, NOW)
+
+
+def test_a_local_time_is_that_of_the_clock() -> None:
+    moment = datetime(2026, 11, 22, 14, 30).astimezone()
+    assert local_time(int(moment.timestamp()) * 10**9) == "2026-11-22 14:30:00"
