@@ -17,7 +17,7 @@ from smart_caption_ros.files import FAST_DDS_PROFILE, config_file
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("name", ["caption.yaml", "camera.yaml", FAST_DDS_PROFILE])
+@pytest.mark.parametrize("name", ["caption.yaml", "camera.yaml", "caption_log.yaml", FAST_DDS_PROFILE])
 def test_a_checkout_uses_its_own_files(name: str) -> None:
     assert config_file(name) == ROOT / "config" / name
 

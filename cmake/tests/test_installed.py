@@ -20,7 +20,7 @@ def test_messages_can_be_made(folder: str, names: list) -> None:  # type: ignore
         assert (interface if folder == "msg" else interface.Request)() is not None
 
 
-@pytest.mark.parametrize("name", ["caption_command", "camera_command"])
+@pytest.mark.parametrize("name", ["caption_command", "camera_command", "caption_log_command"])
 def test_nodes_can_be_imported(name: str) -> None:
     if importlib.util.find_spec("onnxruntime") is None:
         pytest.skip("onnxruntime is not installed")

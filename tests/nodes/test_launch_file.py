@@ -230,3 +230,10 @@ def test_a_node_that_fails_ends_the_launch_with_an_error_unless_it_is_not_requir
     with pytest.raises(RuntimeError, match="front ended with status 1"):
         on_exit(SimpleNamespace(returncode=1, process_name="front"), None)
     assert launch(required="false").on_exit is None
+
+
+def test_the_log_is_started_with_its_file(launch: Callable[..., Any]) -> None:
+    assert launch("caption_log").parameters == [str(ROOT / "config" / "caption_log.yaml")]
+    assert launch("caption_log", path="/data/c.db").parameters[1:] == [{"path": "/data/c.db"}]
+    with pytest.raises(ValueError, match="there is no file /missing"):
+        launch("caption_log", params_file="/missing")

@@ -21,6 +21,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.camera_node_parameters import CAMERA_NODE_PARAMETERS
+from smart_caption_ros.nodes.caption_log_parameters import CAPTION_LOG_PARAMETERS
 from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS, RENAMED_PARAMETERS
 from smart_caption_ros.nodes.parameters import (
     ALLOW_FILE_CHANGES,
@@ -33,7 +34,7 @@ from smart_caption_ros.nodes.parameters import (
 pytestmark = pytest.mark.needs_ros
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLES = {"caption": CAPTION_NODE_PARAMETERS, "camera": CAMERA_NODE_PARAMETERS}
+TABLES = {"caption": CAPTION_NODE_PARAMETERS, "camera": CAMERA_NODE_PARAMETERS, "caption_log": CAPTION_LOG_PARAMETERS}
 EVERY_PARAMETER = [pytest.param(spec, id=f"{name}-{spec.name}") for name, table in TABLES.items() for spec in table]
 SPEED = ParameterSpec("speed_hz", 2.0, "How fast.", Changes.ANY_TIME, minimum=0.5, maximum=10.0)
 COUNT = ParameterSpec("count", 3, "How many.", Changes.WHILE_UNCONFIGURED, minimum=0, maximum=5)
@@ -303,6 +304,7 @@ def test_every_string_that_takes_any_value_says_whether_it_names_a_file(name: st
         == {
             "caption": {"camera"},
             "camera": {"bag_topic", "frame_id"},
+            "caption_log": {"map_frame", "robot", "robot_frame"},
         }[name]
     ), "these are names in messages and topics, not files"
 

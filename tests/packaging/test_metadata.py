@@ -25,6 +25,7 @@ MODULES = {
     "pyyaml": "yaml",
     "scikit-image": "skimage",
 }
+ROS_MODULES = {"tf2_ros_py": "tf2_ros"}
 
 
 def modules(requirements: list[str]) -> set[str]:
@@ -39,7 +40,8 @@ def foreign_imports(folder: str) -> set[tuple[str, str]]:
 
 
 def ros_dependencies() -> set[str]:
-    return {str(tag.text) for tag in PACKAGE_XML if tag.tag in ("depend", "exec_depend")}
+    names = (str(tag.text) for tag in PACKAGE_XML if tag.tag in ("depend", "exec_depend"))
+    return {ROS_MODULES.get(name, name) for name in names}
 
 
 def test_version_is_the_same_everywhere() -> None:

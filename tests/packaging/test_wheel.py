@@ -105,7 +105,7 @@ def test_wheel_holds_what_ros_tools_look_for(prefix: set[str]) -> None:
     assert {f"share/smart_caption_ros/{name}" for name in share | {"package.xml"}} <= prefix
     assert "share/ament_index/resource_index/packages/smart_caption_ros" in prefix
     assert "share/ament_index/resource_index/rosidl_interfaces/smart_caption_ros" in prefix
-    assert {"lib/smart_caption_ros/caption_node", "lib/smart_caption_ros/camera_node"} <= prefix
+    assert {f"lib/smart_caption_ros/{node}_node" for node in ("caption", "camera", "caption_log")} <= prefix
 
 
 @pytest.mark.needs_ros

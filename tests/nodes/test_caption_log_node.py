@@ -1,0 +1,159 @@
+"""The log node writes what is published, with the robot's place, and finds it again."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PointStamped
+from rclpy.executors import MultiThreadedExecutor
+from rclpy.parameter import Parameter
+from smart_caption_ros.msg import Caption
+from smart_caption_ros.srv import FindCaptions
+from std_msgs.msg import Header
+
+from smart_caption_ros.nodes.caption_log_node import CaptionLogNode
+from smart_caption_ros.nodes.messages import to_message
+from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
+from tests.nodes.fake_captioner import shade_caption
+from tests.nodes.waiting import wait_for
+
+if TYPE_CHECKING:
+    from rclpy.lifecycle import LifecycleNode
+
+pytestmark = pytest.mark.needs_ros
+
+STAMP_S = 1_790_000_000
+
+
+def caption_message(shade: int, camera: str = "front") -> Caption:
+    header = Header(stamp=Time(sec=STAMP_S + shade), frame_id="eye")
+    return to_message(shade_caption(shade, 64, 48), header, camera=camera, min_confidence=0.0)
+
+
+class FakeTf:
+    """What robot_pose.py uses of tf2_ros: the robot was at x = 3 for ten seconds."""
+
+    TransformException = LookupError
+
+    class Buffer:
+        def __init__(self, **settings: Any) -> None:
+            pass
+
+        def lookup_transform(self, target: str, source: str, time: Any) -> Any:
+            stamp_s = time.nanoseconds // 10**9 - STAMP_S
+            if source != "base_link" or (time.nanoseconds and not 0 <= stamp_s < 10):
+                raise LookupError
+            header = Header(stamp=Time(sec=STAMP_S + (stamp_s if time.nanoseconds else 9)), frame_id=target)
+            transform = SimpleNamespace(
+                translation=SimpleNamespace(x=3.0, y=4.0, z=0.0), rotation=SimpleNamespace(x=0.0, y=0.0, z=0.0, w=1.0)
+            )
+            return SimpleNamespace(header=header, transform=transform)
+
+    class TransformListener:
+        def __init__(self, buffer: Any, node: Any, *, spin_thread: bool) -> None:
+            assert not spin_thread
+
+
+@pytest.fixture
+def domain(node: LifecycleNode, monkeypatch: pytest.MonkeyPatch) -> LifecycleNode:
+    """The node of the test, in the domain that the log node's feed looks at."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(node.context.get_domain_id()))
+    monkeypatch.setitem(sys.modules, "tf2_ros", FakeTf)  # type: ignore[arg-type]
+    return node
+
+
+def log_node(domain: LifecycleNode, path: Path, **given: Any) -> CaptionLogNode:
+    values = {"path": str(path), "diagnostic_period_s": 0.1, **given}
+    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    return CaptionLogNode(context=domain.context, parameter_overrides=overrides, namespace="robot7")
+
+
+@pytest.fixture
+def logger(domain: LifecycleNode, tmp_path: Path) -> Iterator[CaptionLogNode]:
+    made = log_node(domain, tmp_path / "log" / "captions.db", find_limit=2)
+    executor = MultiThreadedExecutor(num_threads=2, context=domain.context)
+    executor.add_node(made)
+    executor.add_node(domain)
+    spinning = threading.Thread(target=executor.spin, daemon=True)
+    spinning.start()
+    yield made
+    executor.shutdown()
+    spinning.join()
+    made.interrupt()
+    assert made.close()
+    made.destroy_node()
+
+
+def test_captions_are_written_with_their_place_and_found_by_the_service(
+    domain: LifecycleNode, logger: CaptionLogNode
+) -> None:
+    publisher = domain.create_publisher(Caption, "/robot7/robot/caption", 10)
+    wait_for(publisher.get_subscription_count, "subscription")
+    for shade in (1, 1, 2, 60, 200):
+        publisher.publish(caption_message(shade))
+    wait_for(lambda: logger._recorder.written == 4, "rows")
+    client = domain.create_client(FindCaptions, "/robot7/caption_log_node/find")
+    assert client.wait_for_service(timeout_sec=20.0)
+
+    def find(**fields: Any) -> Any:
+        future = client.call_async(FindCaptions.Request(**fields))
+        wait_for(future.done, "answer")
+        return future.result()
+
+    near = find(near=PointStamped(), radius=6.0)
+    assert (near.success, near.message) == (True, "")
+    assert [caption.header.stamp.sec - STAMP_S for caption in near.captions] == [2, 1]
+    (pose,) = {(c.pose.header.frame_id, c.pose.pose.position.x, c.has_pose) for c in near.captions}
+    assert pose == ("map", 3.0, True)
+    newest = find(limit=50)
+    assert [caption.header.stamp.sec - STAMP_S for caption in newest.captions] == [200, 60], "find_limit bounds it"
+    first = newest.captions[0]
+    assert (first.robot, first.camera.rpartition("/")[2], first.has_pose) == ("robot7", "front", False)
+    assert first.text == caption_message(200).text
+    assert first.time.sec == STAMP_S + 200
+    wrong = find(words="???")
+    assert not wrong.success
+    assert "there is no word in the search" in wrong.message
+    (status,) = logger._statuses()
+    values = {each.key: each.value for each in status.values}
+    assert (status.level, values["captions in the log"], values["unchanged"]) == (DiagnosticStatus.OK, "4", "1")
+
+
+def test_a_log_that_cannot_be_opened_is_named(domain: LifecycleNode, tmp_path: Path) -> None:
+    path = tmp_path / "captions.db"
+    path.write_text("no database" * 100)
+    with pytest.raises(ValueError, match="it is not an SQLite database"):
+        log_node(domain, path)
+
+
+def test_the_path_cannot_be_changed_from_outside(logger: CaptionLogNode) -> None:
+    (result,) = logger.set_parameters([Parameter("path", value="/etc/passwd")])
+    assert not result.successful
+
+
+def test_without_tf2_that_is_said_once_and_there_is_no_pose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tf2_ros", None)
+    said: list[str] = []
+    lookup = robot_pose_lookup("map", "base_link", said.append)(None)  # type: ignore[arg-type]
+    assert lookup(Header(stamp=Time(sec=1))) is None
+    assert lookup(Header(stamp=Time(sec=2))) is None
+    assert len(said) == 1
+    assert "tf2_ros is not installed" in said[0]
+
+
+@pytest.mark.parametrize(("after_s", "known"), [(0, True), (9, True), (10, True), (12, False)])
+def test_the_newest_pose_stands_in_for_a_second(monkeypatch: pytest.MonkeyPatch, after_s: int, known: bool) -> None:
+    monkeypatch.setitem(sys.modules, "tf2_ros", FakeTf)  # type: ignore[arg-type]
+    lookup = robot_pose_lookup("map", "base_link", pytest.fail)(None)  # type: ignore[arg-type]
+    assert (lookup(Header(stamp=Time(sec=STAMP_S + after_s))) is not None) == known
