@@ -12,6 +12,7 @@ from export.storage import share_weights
 from smart_caption_ros.captioning.bundle import (
     CAPTIONER_GRAPH,
     MANIFEST,
+    PIECES_FORMAT,
     STATIC_GRAPH,
     VOCABULARY,
     WEIGHTS,
@@ -75,7 +76,10 @@ def write_bundle(
             name: {"bytes": (unfinished / name).stat().st_size, "sha256": sha256_of(unfinished / name)}
             for name in (*graphs, WEIGHTS, VOCABULARY)
         }
-        write_manifest(unfinished, {**facts, "files": files})
+        pieces: dict[str, Any] = {}
+        if vocabulary.continuation:
+            pieces = {"format_version": PIECES_FORMAT, "vocabulary": {"continuation": vocabulary.continuation}}
+        write_manifest(unfinished, {**facts, **pieces, "files": files})
         bundle = Bundle.load(unfinished)
         check(bundle)
     return dataclasses.replace(bundle, path=folder)

@@ -124,8 +124,10 @@ def _attributions_of(
     """Caption an image; return the words of the best caption with their attributions."""
     with torch.no_grad():
         found = trained.caption(visual, beam_size, max_words, attention=False).words[0, 0]
-    words = trained.vocabulary.decode(found.tolist())
-    return words, attribute_words(trained.captioner, visual, found[: len(words)])
+    vocabulary, ids = trained.vocabulary, found.tolist()
+    places = vocabulary.word_places(ids)
+    spoken = attribute_words(trained.captioner, visual, found[: places[-1][-1] + 1 if places else 0])
+    return vocabulary.decode(ids), spoken.of_words(places)
 
 
 def _report(path: Path, words: Sequence[str], found: Attributions) -> None:

@@ -72,8 +72,9 @@ def _attention_of(
         found = trained.caption(visual, beam_size, max_words).words[:, :1]
         begin = torch.full_like(found[..., :1], Vocabulary.begin_id)
         shares = captioner.memory_attention(torch.cat([begin, found[..., :-1]], dim=2), captioner.encode(visual))
-    words = trained.vocabulary.decode(found[0, 0].tolist())
-    return words, shares[0, 0, : len(words)].tolist()
+    ids = found[0, 0].tolist()
+    places = trained.vocabulary.word_places(ids)
+    return trained.vocabulary.decode(ids), [float(shares[0, 0, pieces].mean()) for pieces in places]
 
 
 def draw_shares(words: Sequence[str], shares: Sequence[float], image_bgr: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -18,8 +18,9 @@ from smart_caption_ros.engines.base import GraphForm
 from smart_caption_ros.engines.external_data import external_locations
 from smart_caption_ros.files import sha256_of, write_text_atomically
 
-FORMAT_VERSION = 2
-"""Newest format that can be read. Bundles whose vision graph has a detector have format 2, all others 1."""
+FORMAT_VERSION = PIECES_FORMAT = 4
+"""Newest format that can be read: bundles whose captioner says pieces of words. Other bundles have format 2 if their
+vision graph has a detector, and 1 if not. Format 3 has no vision graph."""
 MANIFEST = "manifest.json"
 VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vocabulary.txt"
 STATIC_GRAPH = "captioner_static.onnx"
@@ -141,7 +142,7 @@ class Bundle:
             class_names=tuple(
                 read.value("class_names", list, "a list of names", lambda v: all(isinstance(n, str) for n in v))
             ),
-            vocabulary=_read_vocabulary(read.checked_file(VOCABULARY)),
+            vocabulary=_read_vocabulary(read),
             detector=_read_detector(read),
         )
         for name in dict.fromkeys((VISION_GRAPH, CAPTIONER_GRAPH, *read.file_names())):
@@ -170,9 +171,13 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _read_vocabulary(path: Path) -> Vocabulary:
+def _read_vocabulary(read: "_Reader") -> Vocabulary:
+    path, continuation = read.checked_file(VOCABULARY), ""
+    if "vocabulary" in read.manifest:
+        wanted = "the prefix of pieces that continue a word"
+        continuation = read.value("vocabulary.continuation", str, wanted, bool)
     try:
-        return Vocabulary.load(path)
+        return Vocabulary.load(path, continuation)
     except (ValueError, UnicodeDecodeError) as error:
         raise BundleError(f"{path} is malformed: {error}") from None
 

@@ -43,9 +43,10 @@ class Word:
 
     text: str
     log_probability: float
-    """Natural logarithm of the word's probability, given the preceding words."""
+    """Natural logarithm of the word's probability, given the preceding words; the sum over its pieces."""
     box_xyxy: Box
-    """Grid cell with the highest attention; pixels of the frame, exclusive at the right and bottom."""
+    """Grid cell with the highest attention, in the mean over the word's pieces; pixels of the frame, exclusive at the
+    right and bottom."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Timing:
     """Captioner graph."""
     total_s: float
     steps: int
-    """Decoding steps of beam search, one for each word and for the end token."""
+    """Decoding steps of beam search, one for each word, or piece of one, and for the end token."""
 
 
 @dataclass(frozen=True)
@@ -241,24 +242,27 @@ class Captioner:
         biases = self._word_biases(detected if objects is None else objects)
         found = self.decode(output.tokens, image_size=_sizes([image_bgr]), biases=biases)
         ended = time.perf_counter()
-        words, log_probabilities = found["words"][0], found["log_probabilities"][0]
-        boxes = self._vision.boxes(width, height)[found["attention"][0, 0].argmax(axis=-1)]
+        words, log_probabilities = found["words"][0], found["log_probabilities"][0, 0]
+        attention, boxes = found["attention"][0, 0], self._vision.boxes(width, height)
         best = self._text_tokens(words[0])
         score = float(found["scores"][0, 0])
-        decoded = self._length(words[0])
+        places = self.bundle.vocabulary.word_places(words[0].tolist())
+        decoded = len(places) + int(self.bundle.vocabulary.end_id in words[0])
+        alternatives: dict[str, Alternative] = {}  # by text: the same words may be in different pieces
+        for beam, beam_score in zip(words[1:], found["scores"][0, 1:], strict=True):
+            if self.bundle.vocabulary.end_id in beam or len(beam) == self.bundle.max_words:
+                text = join_words(self._text_tokens(beam))
+                alternatives.setdefault(text, Alternative(text, float(beam_score)))
+        alternatives.pop(join_words(best), None)
         return Caption(
             text=join_words(best),
             words=tuple(
-                Word(text, float(log_probability), (float(x1), float(y1), float(x2), float(y2)))
-                for text, log_probability, (x1, y1, x2, y2) in zip(best, log_probabilities[0], boxes, strict=False)
+                Word(text, float(log_probabilities[each].sum()), _box(boxes, attention[each]))
+                for text, each in zip(best, places, strict=True)
             ),
             score=score,
-            confidence=math.exp(score / decoded),
-            alternatives=tuple(
-                Alternative(join_words(self._text_tokens(beam)), float(beam_score))
-                for beam, beam_score in zip(words[1:], found["scores"][0, 1:], strict=True)
-                if self.bundle.vocabulary.end_id in beam or len(beam) == self.bundle.max_words
-            ),
+            confidence=math.exp(score / max(1, decoded)),
+            alternatives=tuple(alternatives.values()),
             timing=Timing(
                 preprocess_s=preprocessing_ended - started,
                 vision_s=vision_ended - preprocessing_ended,
@@ -360,10 +364,11 @@ class Captioner:
     def _text_tokens(self, ids: np.ndarray) -> list[str]:
         return self.bundle.vocabulary.decode(ids.tolist())
 
-    def _length(self, ids: np.ndarray) -> int:
-        """Count the decoded words of a beam, the end token included."""
-        ended = np.flatnonzero(ids == self.bundle.vocabulary.end_id)
-        return int(ended[0]) + 1 if ended.size else len(ids)
+
+def _box(boxes: np.ndarray, attention: np.ndarray) -> Box:
+    """Return the box of the token with most attention, which is (n, N), in the mean over a word's pieces."""
+    x1, y1, x2, y2 = boxes[attention.mean(axis=0).argmax()]
+    return float(x1), float(y1), float(x2), float(y2)
 
 
 def _sizes(images_bgr: Sequence[np.ndarray]) -> np.ndarray:

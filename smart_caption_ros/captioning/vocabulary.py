@@ -13,13 +13,15 @@ _CLITICS = frozenset({"'s", "'re", "'ve", "'ll", "'d", "'m", "n't", "'"})
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words by id; ids 0 to 3 are padding, begin, end and unknown.
+    """Words by id, or pieces of words; ids 0 to 3 are padding, begin, end and unknown.
 
     Raises:
         ValueError: the special words are not the first words, or a word occurs twice or is empty.
     """
 
     words: tuple[str, ...]
+    continuation: str = ""
+    """Prefix of the pieces that continue the word of the piece before them; empty where all are whole words."""
 
     padding_id = 0
     begin_id = 1
@@ -36,9 +38,9 @@ class Vocabulary:
         object.__setattr__(self, "_ids", {word: index for index, word in enumerate(self.words)})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Vocabulary":
-        """Read a file with one word a line, UTF-8; the line number, from 0, is the id."""
-        return cls(tuple(Path(path).read_text(encoding="utf-8").splitlines()))
+    def load(cls, path: str | os.PathLike[str], continuation: str = "") -> "Vocabulary":
+        """Read a file with one word or piece a line, UTF-8; the line number, from 0, is the id."""
+        return cls(tuple(Path(path).read_text(encoding="utf-8").splitlines()), continuation)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file for :meth:`load`."""
@@ -52,15 +54,35 @@ class Vocabulary:
         ids: dict[str, int] = self._ids  # type: ignore[attr-defined]
         return [ids.get(word, self.unknown_id) for word in words]
 
-    def decode(self, ids: Iterable[int]) -> list[str]:
-        """Look up the words before the end id, without special words."""
-        words = []
-        for index in ids:
+    def continues(self, index: int) -> bool:
+        """Return whether an id is a piece that continues a word."""
+        return bool(self.continuation) and index >= len(SPECIAL) and self.words[index].startswith(self.continuation)
+
+    def word_places(self, ids: Iterable[int]) -> list[list[int]]:
+        """Find the places of each word before the end id: one, or one for each of its pieces. Special words have none.
+
+        A piece that continues a word, but has none before it, begins one.
+        """
+        places: list[list[int]] = []
+        for place, index in enumerate(ids):
             if index == self.end_id:
                 break
-            if index >= len(SPECIAL):
-                words.append(self.words[index])
-        return words
+            if index < len(SPECIAL):
+                continue
+            if places and self.continues(index):
+                places[-1].append(place)
+            else:
+                places.append([place])
+        return places
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Join the pieces of the words before the end id, without special words."""
+        ids = list(ids)
+        return ["".join(self._text(ids[place]) for place in word) for word in self.word_places(ids)]
+
+    def _text(self, index: int) -> str:
+        word = self.words[index]
+        return word[len(self.continuation) :] if self.continues(index) else word
 
 
 def join_words(words: Sequence[str]) -> str:

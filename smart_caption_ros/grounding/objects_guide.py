@@ -105,8 +105,14 @@ class ObjectsGuide:
         return biases
 
     def _singulars_of(self, vocabulary: Vocabulary) -> tuple[str, ...]:
-        """The singular of each word; empty for words that name no object."""
+        """The singular of each word; empty for words that name no object, and for pieces that continue a word."""
         if self._singulars is None or self._singulars[0] is not vocabulary:
             singulars = self._finder.singulars(vocabulary.words)
-            self._singulars = vocabulary, tuple("" if word in self._table.never else word for word in singulars)
+            self._singulars = (
+                vocabulary,
+                tuple(
+                    "" if word in self._table.never or vocabulary.continues(index) else word
+                    for index, word in enumerate(singulars)
+                ),
+            )
         return self._singulars[1]

@@ -58,7 +58,7 @@ def test_a_manifest_in_another_encoding_is_refused(bundle_copy: Path) -> None:
 
 
 def test_a_newer_format_asks_for_an_update(bundle_copy: Path) -> None:
-    change_manifest(bundle_copy, lambda manifest: manifest.update(format_version=3))
+    change_manifest(bundle_copy, lambda manifest: manifest.update(format_version=5))
     assert "newer" in refusal(bundle_copy)
     assert "update" in refusal(bundle_copy)
 

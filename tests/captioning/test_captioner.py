@@ -158,3 +158,34 @@ def test_a_detector_of_another_layout_than_the_manifest_says_is_refused(bundle_w
     (bundle_with_detector / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(BundleError, match="has the layout yolox instead of boxes-scores-labels"):
         Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu")
+
+
+def test_pieces_of_words_become_words_with_the_sum_of_their_log_probabilities(
+    captioner: Captioner, bundle_copy: Path
+) -> None:
+    path = bundle_copy / "vocabulary.txt"
+    words = path.read_text().split()
+    pieces = [word if index < 4 or index % 3 else f"##{word}" for index, word in enumerate(words)]
+    path.write_text("".join(f"{piece}\n" for piece in pieces))
+    manifest = json.loads((bundle_copy / "manifest.json").read_text())
+    manifest |= {"format_version": 4, "vocabulary": {"continuation": "##"}}
+    manifest["files"]["vocabulary.txt"] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
+    (bundle_copy / "manifest.json").write_text(json.dumps(manifest))
+    in_pieces = Captioner.from_bundle(bundle_copy, engine="onnxruntime-cpu", threads=1)
+    several = 0
+    for seed in range(4):
+        expected, found = captioner.caption(blobs(seed)), in_pieces.caption(blobs(seed))
+        rest = list(expected.words)
+        for word in found.words:
+            own = [rest.pop(0)]
+            while rest and int(rest[0].text[1:]) % 3 == 0:
+                own.append(rest.pop(0))
+            assert word.text == "".join(piece.text for piece in own)
+            assert word.log_probability == pytest.approx(sum(piece.log_probability for piece in own), abs=1e-5)
+            assert len(own) > 1 or word.box_xyxy == own[0].box_xyxy
+            several += len(own) > 1
+        assert not rest
+        assert found.text == " ".join(word.text for word in found.words)
+        ended = len(expected.words) < captioner.bundle.max_words
+        assert found.confidence == pytest.approx(np.exp(expected.score / (len(found.words) + ended)))
+    assert several

@@ -33,6 +33,17 @@ def test_an_unknown_word_becomes_the_unknown_id() -> None:
     assert Vocabulary((*SPECIAL, "dog")).encode(["dog", "cat"]) == [4, 3]
 
 
+def test_pieces_are_joined_to_words() -> None:
+    vocabulary = Vocabulary((*SPECIAL, "skate", "##board", "a", "##s"), "##")
+    ids = [1, 5, 6, 4, 5, 7, 6, 2, 7]
+    assert vocabulary.decode(ids) == ["board", "a", "skateboards", "a"]
+    assert vocabulary.word_places(ids) == [[1], [2], [3, 4, 5], [6]]
+
+
+def test_words_without_pieces_keep_what_looks_like_a_prefix() -> None:
+    assert Vocabulary((*SPECIAL, "a", "##s")).decode([4, 5]) == ["a", "##s"]
+
+
 @pytest.mark.parametrize(
     ("tokens", "sentence"),
     [

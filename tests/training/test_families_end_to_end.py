@@ -23,7 +23,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def train(folder: Path, data: Path, family: str, model: dict[str, object], **changes: object) -> Path:
+def train(folder: Path, root: Path, family: str, model: dict[str, object], **changes: object) -> Path:
     """Train one epoch and return the result."""
     folder.mkdir()
     phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 4}]
@@ -33,7 +33,7 @@ def train(folder: Path, data: Path, family: str, model: dict[str, object], **cha
     )  # fmt: skip
     config = load_run(path)
     assert isinstance(config, ExperimentConfig)
-    Trainer(config, data, folder / "run", folder / "cache").run()
+    Trainer(config, root, folder / "run", folder / "cache").run()
     return folder / "run" / "best.safetensors"
 
 
@@ -64,3 +64,14 @@ def test_members_of_different_families_are_scored_beside_their_ensemble(
 def test_vectors_of_another_width_are_refused(data: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="vectors of width 3; set word_vector_width"):
         train(tmp_path / "m2", data, "m2", TINY_SIZES["m2"], word_vectors="glove.txt")
+
+
+def test_a_captioner_of_pieces_is_trained_continued_and_said_in_whole_words(data: Path, tmp_path: Path) -> None:
+    options = {"karpathy": "coco/dataset_coco.json"}
+    pieces = {"dataset": "coco", "options": options, "tokenizer": "bpe", "vocabulary_size": 45, "max_words": 20}
+    first = train(tmp_path / "first", data, "up_down", TINY_SIZES["up_down"], data=pieces)
+    second = train(tmp_path / "second", data, "up_down", TINY_SIZES["up_down"], data=pieces, start_from=str(first))
+    kept, continued = TrainedCaptioner.load(first), TrainedCaptioner.load(second)
+    assert len(kept.vocabulary) == 45
+    assert any(kept.vocabulary.continues(index) for index in range(45))
+    assert (continued.vocabulary, continued.record["merges"]) == (kept.vocabulary, kept.record["merges"])

@@ -69,20 +69,30 @@ class DataConfig:
     """Options of the data set, e.g. :class:`training.data.coco_dataset.CocoOptions`."""
     vocabulary: Str = "m2"
     """Rule by which captions become words, a key of :data:`training.data.tokenizer.RULES`."""
+    tokenizer: Str = "words"
+    """``words``, or ``bpe``: pieces of words, learnt from the training split by byte-pair encoding."""
+    vocabulary_size: Int = 0
+    """Number of pieces of ``bpe``, special words included."""
     minimum_count: Int = 0
     """Words that occur less often in the training split are unknown; 0: the count of the rule."""
     required_words: Str = ""
     """Words that the vocabulary has however rare they are: ``detector``, those that people use for the classes of the
     captioner's detector; empty: none."""
     max_words: Int = 20
-    """Maximum length of a caption in beam search, in words, including the end token."""
+    """Maximum length of a caption in beam search, in words or pieces, including the end token."""
     max_caption_words: Int = 0
     """Maximum length of a caption in training, in words, including the end token; 0: ``max_words``. A longer caption
     is cut and has no end token."""
 
     def __post_init__(self) -> None:
         _check_at_least_1(self, "max_words")
-        _check_not_negative(self, "minimum_count", "max_caption_words")
+        _check_not_negative(self, "minimum_count", "max_caption_words", "vocabulary_size")
+        _check_one_of("tokenizer", self.tokenizer, ("words", "bpe"))
+        if (self.tokenizer == "bpe") != bool(self.vocabulary_size):
+            raise ValueError("tokenizer bpe and vocabulary_size go together; give both or none")
+        for key in ("minimum_count", "required_words"):
+            if self.tokenizer == "bpe" and getattr(self, key):
+                raise ValueError(f"{key}: pieces of bpe make every word")
         if self.required_words not in ("", "detector"):
             raise ValueError(f"required_words must be detector or empty, not {self.required_words!r}")
 

@@ -3,6 +3,7 @@
 The method of M2's Sec. 4.6 and supplement A.3: which regions or grid cells made each word of a caption more probable.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -37,6 +38,15 @@ class Attributions(NamedTuple):
     error: float
     """Largest difference between a word's sum of ``channels`` and its ``change``, as a share as in
     :data:`TOLERANCE`."""
+
+    def of_words(self, places: Sequence[Sequence[int]]) -> "Attributions":
+        """Sum the attributions of the pieces of each word; ``places`` are those of a word each."""
+        if not places:
+            return self
+        return self._replace(
+            channels=torch.stack([self.channels[list(each)].sum(dim=0) for each in places]),
+            change=torch.stack([self.change[list(each)].sum() for each in places]),
+        )
 
     def regions(self) -> Tensor:
         """Average over the channels and divide by the size of the sum over the tokens, (T, N).
@@ -83,6 +93,8 @@ def attribute_words(captioner: Captioner, visual: Visual, words: Tensor) -> Attr
         from captum.attr import IntegratedGradients
     except ImportError as error:
         raise DataError(f"attributions need captum ({error}); pip install '.[attribution]'") from None
+    if not len(words):
+        return Attributions(visual.tokens.new_zeros(0, *visual.tokens.shape[1:]), visual.tokens.new_zeros(0), 0, 0.0)
     begin = words.new_full((1,), Vocabulary.begin_id)
     said = torch.cat([begin, words[:-1]])
     forbidden = list(SearchSettings.forbidden)

@@ -23,6 +23,9 @@ from training.vision.mobilenet_v2 import MobileNetV2
 
 UNTRAINED = "untrained_words"
 """Key of the record: words of the vocabulary that no training caption had."""
+MERGES = "merges"
+"""Key of the record: pairs of pieces, by which words are split into the pieces of the vocabulary; see
+:class:`training.data.byte_pairs.BytePairs`."""
 
 
 @dataclass
@@ -61,6 +64,8 @@ class TrainedCaptioner:
             "vocabulary": self.vocabulary.words,
             "record": self.record,
         }
+        if self.vocabulary.continuation:
+            state["continuation"] = self.vocabulary.continuation
         if self.eight_bits:
             state["eight_bits"] = True
         if self.backbone_options is not None:
@@ -108,7 +113,7 @@ class TrainedCaptioner:
         except (TypeError, ValueError) as error:
             raise CheckpointError(f"{path} has options that the family {state['family']} refuses: {error}") from None
         set_eight_bits(captioner, bool(state.get("eight_bits")))
-        vocabulary = Vocabulary(tuple(state["vocabulary"]))
+        vocabulary = Vocabulary(tuple(state["vocabulary"]), state.get("continuation", ""))
         backbone = None
         if under_prefix("backbone", tensors):
             options = {"kind": MobileNetV2.kind, **state.get("backbone", {})}  # older checkpoints lack the key

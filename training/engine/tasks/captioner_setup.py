@@ -10,6 +10,7 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
+from training.data.byte_pairs import BytePairs
 from training.data.datasets import merge_provenance, open_dataset
 from training.data.mixture import caption_weights
 from training.data.required_words import DETECTOR, words_of_detector
@@ -18,7 +19,7 @@ from training.data.tokenizer import RULES, build_vocabulary
 from training.data.visual_batches import VisualInputs
 from training.data.visual_inputs import open_visual_inputs
 from training.data.word_vectors import read_vectors
-from training.engine.trained_captioner import UNTRAINED, TrainedCaptioner
+from training.engine.trained_captioner import MERGES, UNTRAINED, TrainedCaptioner
 from training.engine.untrained_words import untrained_words
 from training.errors import ConfigError
 from training.models import FAMILIES
@@ -65,7 +66,8 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     words = load_or_tokenize(cache, dataset.captions, list(places), config.data.vocabulary)
     first = TrainedCaptioner.load(CHECKOUT / config.start_from) if config.start_from else None
     train_words = words.select([places[image] for image in images["train"]])
-    vocabulary = first.vocabulary if first is not None else _vocabulary(config.data, train_words)
+    vocabulary, pairs = _vocabulary(config.data, train_words, first)
+    train_words = train_words if pairs is None else pairs.split(train_words)
     max_words = config.data.max_words
     captions = TrainingCaptions(
         train_words,
@@ -77,9 +79,11 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     inputs = open_visual_inputs(config, data, dataset, images, cache)
     captioner = _build_captioner(config, vocabulary, inputs.token_width)
     record = {"name": config.name, **inputs.facts, "experiment": asdict(config)}
+    if pairs is not None:
+        record[MERGES] = pairs.merges
     if config.word_vectors:
         record["word_vectors"] = _set_word_vectors(captioner, vocabulary, data / config.word_vectors)
-    if untrained := untrained_words(vocabulary, train_words.word_counts()):
+    if pairs is None and (untrained := untrained_words(vocabulary, train_words.word_counts())):
         earlier = first.record.get(UNTRAINED, []) if first is not None else untrained
         record[UNTRAINED] = [word for word in untrained if word in earlier]
     trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record)
@@ -89,10 +93,19 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     return CaptionerSetup(images, references, dataset.groups(images["train"]), captions, inputs, trained)
 
 
-def _vocabulary(config: DataConfig, captions: TokenizedCaptions) -> Vocabulary:
+def _vocabulary(
+    config: DataConfig, captions: TokenizedCaptions, first: TrainedCaptioner | None
+) -> tuple[Vocabulary, BytePairs | None]:
+    """Return the vocabulary, that of the model to start from if there is one, and how words become pieces, if so."""
+    if first is not None:
+        pieces = bool(first.vocabulary.continuation)
+        return first.vocabulary, BytePairs(first.vocabulary, first.record[MERGES]) if pieces else None
+    if config.tokenizer == "bpe":
+        pairs = BytePairs.learn(captions.word_counts(), config.vocabulary_size)
+        return pairs.vocabulary, pairs
     minimum_count = config.minimum_count or RULES[config.vocabulary].minimum_count
     required = words_of_detector() if config.required_words == DETECTOR else ()
-    return build_vocabulary(captions.word_counts(), minimum_count, required)
+    return build_vocabulary(captions.word_counts(), minimum_count, required), None
 
 
 def _build_captioner(config: ExperimentConfig, vocabulary: Vocabulary, token_width: int) -> Captioner:
@@ -115,9 +128,11 @@ def _set_word_vectors(captioner: Captioner, vocabulary: Vocabulary, path: Path) 
     """Give the captioner the vectors of a file, and say which words have none.
 
     Raises:
-        ConfigError: the captioner takes no vectors, or of another width.
+        ConfigError: the captioner says pieces of words, or takes no vectors, or of another width.
         DataError: the file is missing or malformed.
     """
+    if vocabulary.continuation:
+        raise ConfigError("word_vectors: pieces of words have no vectors; set data: tokenizer to words")
     found = read_vectors(path, vocabulary.words)
     width = found.vectors.shape[1]
     if captioner.word_vector_width != width:

@@ -1,0 +1,62 @@
+"""Pieces of words by byte-pair encoding."""
+
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from training.data.byte_pairs import BytePairs
+from training.data.tokenized_captions import TokenizedCaptions
+from training.errors import DataError
+
+COUNTS = {"dog": 90, "dogs": 40, "skateboard": 30, "boards": 20, "man's": 4, "a": 99, "café": 1}
+
+
+def test_frequent_words_are_one_piece_and_rare_ones_are_several() -> None:
+    pairs = BytePairs.learn(COUNTS, 50)
+    assert len(pairs.vocabulary) == 50
+    assert pairs.vocabulary.words[:4] == SPECIAL
+    dog, cafe, unknown = pairs.pieces(["dog", "café", "dög"])
+    assert dog == ["dog"]
+    assert len(cafe) > 1
+    assert "<unk>" in unknown
+
+
+def test_the_same_words_give_the_same_pieces_every_time() -> None:
+    # The library's own order depends on a hash map that is seeded at random.
+    first, *others = (BytePairs.learn(COUNTS, 45) for _ in range(4))
+    assert all(other == first for other in others)
+
+
+words = st.sampled_from([*COUNTS, "goa", "oboard", "sad"])
+
+
+@given(st.lists(st.lists(st.lists(words, max_size=5), max_size=3), min_size=1, max_size=4), st.data())
+@settings(max_examples=50)
+def test_pieces_of_captions_are_joined_to_the_same_words(captions: list[list[list[str]]], data: st.DataObject) -> None:
+    pairs = BytePairs.learn(COUNTS, 40)
+    order = data.draw(st.permutations(range(len(captions))))
+    split = pairs.split(TokenizedCaptions.from_words(captions).select(order))
+    assert len(split) == len(captions)
+    for place, image in enumerate(order):
+        joined = [pairs.vocabulary.decode(pairs.vocabulary.encode(pieces)) for pieces in split[place]]
+        assert joined == captions[image]
+
+
+def test_merges_survive_in_the_record_of_a_checkpoint() -> None:
+    pairs = BytePairs.learn(COUNTS, 45)
+    again = BytePairs(Vocabulary(pairs.vocabulary.words, "##"), [list(pair) for pair in pairs.merges])
+    assert again.pieces(["skateboards"]) == pairs.pieces(["skateboards"])
+
+
+def test_a_vocabulary_smaller_than_the_characters_is_refused() -> None:
+    with pytest.raises(DataError, match=r"vocabulary_size is 10, .* alone are \d+ pieces"):
+        BytePairs.learn(COUNTS, 10)
+
+
+def test_without_tokenizers_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(DataError, match=r"need tokenizers .*pip install"):
+        BytePairs.learn(COUNTS, 50)
