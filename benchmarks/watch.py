@@ -112,7 +112,7 @@ def measure(rate_hz: float, seconds: float) -> dict[str, float]:
                 raise NothingShownError(f"the view showed no caption: {shown[-500:]!r}")
             captions.publish()
             shown += _read(terminal, 0.2)
-        _run(captions, terminal, rate_hz, WARM_UP_S)
+        _run(captions, terminal, rate_hz, min(WARM_UP_S, seconds))
         before_s, started_s = cpu_s(process.pid), time.monotonic()
         received = _run(captions, terminal, rate_hz, seconds)
         used_s, elapsed_s = cpu_s(process.pid) - before_s, time.monotonic() - started_s

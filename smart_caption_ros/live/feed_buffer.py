@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from dataclasses import replace
 
 from smart_caption_ros.live.feed import FeedError, FeedItem
 from smart_caption_ros.live.live_caption import EventKind, FeedEvent, LiveCaption
@@ -12,11 +13,14 @@ from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatist
 
 CAPACITY = 256
 
+_MAX_IMAGES = 16  # 100 MB at 1080p
+
 
 class FeedBuffer:
     """Passes captions and events from the threads of a feed to its consumer; thread-safe.
 
-    Where the consumer is late, the oldest item gives way, and a caption that does is counted as lost.
+    Where the consumer is late, the oldest item gives way, and a caption that does is counted as lost. While the
+    images of 16 captions wait, further captions come without theirs.
     """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
@@ -134,5 +138,10 @@ class FeedBuffer:
             oldest = self._items.popleft()
             if isinstance(oldest, LiveCaption) and oldest.camera in self._statistics:
                 self._statistics[oldest.camera].lost += 1
+        if isinstance(item, LiveCaption) and item.image is not None and self._waiting_images() >= _MAX_IMAGES:
+            item = replace(item, image=None)
         self._items.append(item)
         self._changed.notify_all()
+
+    def _waiting_images(self) -> int:
+        return sum(isinstance(each, LiveCaption) and each.image is not None for each in self._items)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 
 from smart_caption_ros.live import (
@@ -14,6 +15,7 @@ from smart_caption_ros.live import (
     FeedEvent,
     Health,
     LiveCaption,
+    LiveImage,
     LiveStatistics,
     without_caption,
 )
@@ -32,6 +34,16 @@ def test_captions_come_in_order_and_a_late_consumer_loses_the_oldest_ones_which_
     assert buffer.next(0) is None
     (front,) = buffer.cameras
     assert (front.captions, front.lost) == (5, 3)
+
+
+def test_images_that_wait_do_not_fill_the_memory() -> None:
+    buffer = FeedBuffer()
+    image = LiveImage.of_pixels(np.zeros((2, 2, 3), np.uint8))
+    for _ in range(100):
+        buffer.add(live(image=image))
+    kept = [item.image is not None for _ in range(100) if isinstance(item := buffer.next(0), LiveCaption)]
+    assert len(kept) == 100
+    assert kept == [True] * 16 + [False] * 84
 
 
 def test_a_camera_that_goes_and_comes_back_says_so_once_each_and_keeps_its_counts() -> None:

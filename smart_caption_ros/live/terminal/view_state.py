@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 
 from smart_caption_ros.live.feed import FeedItem
@@ -31,6 +32,8 @@ class ViewState:
 
     def add(self, item: FeedItem) -> None:
         """Take a caption or an event of the feed."""
+        if isinstance(item, LiveCaption):
+            item = replace(item, image=None)  # thousands of images would fill the memory
         self._items.append(item)
         if self.is_paused:
             self.new_items += 1

@@ -112,6 +112,7 @@ class RosCaptionFeed:
         self._make_pose_lookup = make_pose_lookup
         self._buffer = FeedBuffer(capacity)
         self._topics: dict[str, _Topic] = {}
+        self._other_topics: tuple[str, ...] = ()
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
         self._context = Context()
@@ -168,7 +169,8 @@ class RosCaptionFeed:
         else:
             names = ", ".join(topic.name for topic in topics) or f"a topic of type {CAPTION_TYPE}"
             waits = [f"a publisher of {names} in ROS domain {domain}"]
-            checks = (
+            others = f"captions are on {', '.join(self._other_topics)}; " if self._other_topics else ""
+            checks = others + (
                 "does the caption node run (ros2 node list), with the same ROS_DOMAIN_ID, "
                 "and does ROS_AUTOMATIC_DISCOVERY_RANGE let this machine see it?"
             )
@@ -212,10 +214,12 @@ class RosCaptionFeed:
     def _discover(self) -> None:
         """Subscribe to topics that have a publisher now, and note those that have none any more."""
         types = dict(self._node.get_topic_names_and_types())
+        found = [name for name, kinds in types.items() if CAPTION_TYPE in kinds]
         if self._wanted_topics:
             self._refuse_other_types(types)
+            self._other_topics = tuple(name for name in found if name not in self._topics)
         else:
-            for name in (name for name, kinds in types.items() if CAPTION_TYPE in kinds):
+            for name in found:
                 self._topics.setdefault(name, _Topic(name))
         for topic in self._topics.values():
             self._follow(topic)

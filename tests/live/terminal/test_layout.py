@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from smart_caption_ros.captioning import Caption, DetectedObject, Timing, Word
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
-from smart_caption_ros.live import CaptionStatus, EventKind, FeedEvent, Health, LiveCaption, LiveStatistics
+from smart_caption_ros.live import CaptionStatus, EventKind, FeedEvent, Health, LiveCaption, LiveImage, LiveStatistics
 from smart_caption_ros.live.terminal.keys import Key
 from smart_caption_ros.live.terminal.layout import MIN_HEIGHT, MIN_WIDTH, history_lines, render
 from smart_caption_ros.live.terminal.lines import caption_line
@@ -174,6 +175,13 @@ def test_pause_keeps_the_screen_and_counts_what_comes() -> None:
     assert paused[1:-1] == before[1:-1]
     state.press(Key.PAUSE, 10)
     assert any("two" in line for line in screen(state))
+
+
+def test_the_history_keeps_no_images() -> None:
+    state = state_with(caption(image=LiveImage.of_pixels(np.zeros((2, 2, 3), np.uint8))))
+    newest = state.newest()
+    assert newest is not None
+    assert newest.image is None
 
 
 def test_scrolling_back_stays_at_its_place_and_end_returns_to_the_newest() -> None:

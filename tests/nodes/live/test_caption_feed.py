@@ -58,7 +58,7 @@ def wait_for_items(
         assert time.monotonic() < end_s, (feed.cameras, items[-5:])
         again()
         time.sleep(0.05)
-        if (item := feed.next(0.1)) is not None:
+        while (item := feed.next(0.0)) is not None:
             items.append(item)
     return items
 
@@ -129,6 +129,8 @@ def test_the_overlay_of_a_caption_comes_with_it_and_one_camera_of_a_topic_can_be
     captions = domain.create_publisher(Caption, "both", 10)
     overlays = domain.create_publisher(CompressedImage, "both/image/compressed", 10)
     jpeg = encode_picture(painted(50), ".jpg")
+    with RosCaptionFeed(["bot"]) as misspelt:
+        wait_for_items(misspelt, lambda items: "captions are on /both" in " ".join(misspelt.waiting_for))
     with RosCaptionFeed(["both"], ["front"], images=FeedImages.OVERLAY) as feed:
 
         def publish() -> None:
