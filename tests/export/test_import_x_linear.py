@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from export.import_checkpoint import __main__ as command
+from export.import_checkpoint.formats import FORMATS
+from export.import_checkpoint.published import ImportChoices, build
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.training.models.published_x_linear import ParityCase
 from training.engine.trained_captioner import TrainedCaptioner
@@ -37,6 +39,8 @@ def test_the_bundle_has_the_best_beam_of_the_published_code(
     format_name, case = published
     expected = case.beams("beam3_tokens")
     assert run(monkeypatch, tmp_path, format_name, "--beam-size", 3, "--max-words", expected.shape[1]) == 0
+    trained = TrainedCaptioner.load(tmp_path / "bundle" / "captioner.safetensors")
+    assert trained.vocabulary.words[4:] == tuple(case.words)
     found, chosen = onnxruntime.InferenceSession(tmp_path / "bundle" / "captioner.onnx").run(
         ["words", "log_probabilities"], {"tokens": case["features"], "token_mask": case["mask"] > 0}
     )
@@ -45,17 +49,13 @@ def test_the_bundle_has_the_best_beam_of_the_published_code(
 
 
 @pytest.mark.needs_data
-def test_the_unknown_word_of_the_published_vocabulary_is_ours(
-    published: tuple[str, ParityCase], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_unknown_word_of_the_published_vocabulary_is_ours(published: tuple[str, ParityCase]) -> None:
     format_name, case = published
     words = [*case.words[:-1], "UNK"]
-    (tmp_path / "words.txt").write_text("\n".join(words), encoding="utf-8")
-    assert run(monkeypatch, tmp_path, format_name, "--beam-size", 2, "--max-words", 4) == 0
-    trained = TrainedCaptioner.load(tmp_path / "bundle" / "captioner.safetensors")
-    assert trained.vocabulary.words[4:] == tuple(words[:-1])
+    model = FORMATS[format_name](case.state, words, ImportChoices())
+    assert model.vocabulary.words[4:] == tuple(words[:-1])
     embedding = "word_embed.0.weight" if format_name == "x-lan" else "decoder.embed_tokens.weight"
-    found = trained.captioner.state_dict()["word_embedding.weight"]
+    found = build(model, case.state).state_dict()["word_embedding.weight"]
     assert torch.equal(found[Vocabulary.unknown_id], case.state[embedding][-1])
     assert torch.equal(found[Vocabulary.end_id], case.state[embedding][0])
 

@@ -11,22 +11,17 @@ from export.loop_form import loop_form
 from export.passes.float16 import to_float16
 from export.passes.int8 import layers_of, to_int8
 from export.static_form import static_form
-from export.storage import round_to_float16, round_to_int8, store_as_float16
+from export.storage import store_as_float16
 from export.tensorrt_support import unsupported_by_tensorrt
-from export.trace import TracedCaptioner, trace_captioner
 from tests.export.graphs import MAX_WORDS, run, session_of
-from tests.tiny_model import tiny_captioner, tiny_visual
+from tests.tiny_graphs import BEAMS, Traced, tiny_traced
+from tests.tiny_model import tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
-from training.models.captioner import Captioner
-
-BEAMS = 3
-Traced = tuple[Captioner, TracedCaptioner]
 
 
-@pytest.fixture(scope="module", params=["x_lan", "x_transformer"])
+@pytest.fixture(params=["x_lan", "x_transformer"])
 def traced(request: pytest.FixtureRequest) -> Traced:
-    captioner = tiny_captioner(request.param)
-    return captioner, trace_captioner(captioner, BEAMS)
+    return tiny_traced(request.param)
 
 
 def test_float16_gives_the_captions_of_float32_in_both_forms(traced: Traced) -> None:
@@ -58,10 +53,7 @@ def test_every_layer_can_be_put_in_8_bits(traced: Traced) -> None:
 
 
 def test_rounded_weights_give_the_same_captions_in_16_bit_storage(traced: Traced) -> None:
-    captioner = tiny_captioner({"XLan": "x_lan", "XTransformer": "x_transformer"}[type(traced[0]).__name__])
-    round_to_float16(captioner)
-    round_to_int8(captioner)  # of convolutions alone, which these captioners lack
-    graph = loop_form(trace_captioner(captioner, BEAMS), MAX_WORDS)
+    graph = loop_form(traced[1], MAX_WORDS)
     visual = tiny_visual(1, 9, seed=1)
     expected = run(session_of(graph), visual)
     store_as_float16(graph)

@@ -14,11 +14,11 @@ from torch.nn.parallel import DistributedDataParallel
 from export.loop_form import loop_form
 from export.static_form import static_form
 from export.tensorrt_support import unsupported_by_tensorrt
-from export.trace import TracedCaptioner, trace_captioner
 from smart_caption_ros.captioning.bundle import VISUAL_INPUTS
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.export.graphs import session_of
 from tests.plain_beam_search import FORBIDDEN, plain_beam_search
+from tests.tiny_graphs import BEAMS, Traced, tiny_traced
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_visual
 from training.configs.schema import PhaseConfig
 from training.data.prefix_trees import prefix_trees
@@ -41,7 +41,7 @@ from training.models.captioner import (
 from training.objectives.objective import TrainingCaptions
 from training.objectives.self_critical import SelfCritical, self_critical_loss
 
-BEAMS, MAX_WORDS = 4, 10
+MAX_WORDS = 10
 FINISHED = SearchSettings(BEAMS, MAX_WORDS, stop="all")
 
 
@@ -269,10 +269,9 @@ def test_captions_of_the_maximum_length_can_be_decoded(captioner: Captioner) -> 
 # -- export ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
-def traced(request: pytest.FixtureRequest) -> tuple[Captioner, TracedCaptioner]:
-    captioner = tiny_captioner(request.param)
-    return captioner, trace_captioner(captioner, BEAMS)
+@pytest.fixture
+def traced(family: str) -> Traced:
+    return tiny_traced(family)
 
 
 def run_graph(graph: onnx.ModelProto, visual: Visual) -> Hypotheses:
@@ -292,7 +291,7 @@ def assert_same_beams(found: Hypotheses, expected: Hypotheses) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_all_beams_of_the_loop_form_are_those_of_torch(traced: tuple[Captioner, TracedCaptioner], batch: int) -> None:
+def test_all_beams_of_the_loop_form_are_those_of_torch(traced: Traced, batch: int) -> None:
     captioner, graphs = traced
     visual = tiny_visual(batch, 9, seed=15, ragged=True)
     with torch.inference_mode():
@@ -300,7 +299,7 @@ def test_all_beams_of_the_loop_form_are_those_of_torch(traced: tuple[Captioner, 
     assert_same_beams(run_graph(loop_form(graphs, MAX_WORDS, early_exit=False), visual), expected)
 
 
-def test_the_loop_form_ends_with_the_best_caption(traced: tuple[Captioner, TracedCaptioner]) -> None:
+def test_the_loop_form_ends_with_the_best_caption(traced: Traced) -> None:
     captioner, graphs = traced
     graph, lengths = loop_form(graphs, MAX_WORDS), set()
     for seed in range(16, 22):
@@ -313,7 +312,7 @@ def test_the_loop_form_ends_with_the_best_caption(traced: tuple[Captioner, Trace
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_all_beams_of_the_static_form_are_those_of_torch(traced: tuple[Captioner, TracedCaptioner], batch: int) -> None:
+def test_all_beams_of_the_static_form_are_those_of_torch(traced: Traced, batch: int) -> None:
     captioner, graphs = traced
     visual = tiny_visual(batch, 9, seed=22, ragged=True)
     with torch.inference_mode():
@@ -322,7 +321,7 @@ def test_all_beams_of_the_static_form_are_those_of_torch(traced: tuple[Captioner
     assert_same_beams(run_graph(graph, visual), expected)
 
 
-def test_tensorrt_lists_every_operator_of_the_static_form(traced: tuple[Captioner, TracedCaptioner]) -> None:
+def test_tensorrt_lists_every_operator_of_the_static_form(traced: Traced) -> None:
     assert not unsupported_by_tensorrt(static_form(traced[1], MAX_WORDS, tokens=9))
 
 

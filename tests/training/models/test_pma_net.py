@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from export.trace import trace_captioner
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from tests.tiny_graphs import tiny_traced
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_visual
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
@@ -178,8 +178,7 @@ def test_the_state_of_a_step_has_no_prototypes() -> None:
 
 
 def test_the_graph_has_the_prototypes_and_no_bank() -> None:
-    captioner = tiny_captioner("pma_net")
-    traced = trace_captioner(captioner, 3)
+    _, traced = tiny_traced("pma_net")
     constants = [tensor for graph in (traced.start, traced.step) for tensor in graph.graph.initializer]
     assert sum(tuple(tensor.dims) == (4, 5, 8) for tensor in constants) == 2  # values; keys are transposed
     assert not any("bank" in tensor.name for tensor in constants)

@@ -1,0 +1,23 @@
+"""Graphs of tiny captioners; tracing takes seconds, so the tests of one process share them."""
+
+import functools
+
+from export.storage import round_to_float16
+from export.trace import TracedCaptioner, trace_captioner
+from tests.tiny_model import tiny_captioner
+from training.models.captioner import Captioner
+
+BEAMS = 4
+
+Traced = tuple[Captioner, TracedCaptioner]
+
+
+@functools.cache
+def tiny_traced(family: str) -> Traced:
+    """A captioner of :func:`tests.tiny_model.tiny_captioner` and its graphs with BEAMS beams; do not change them.
+
+    Its weights are rounded to what 16 bits hold, as those of an exported captioner are.
+    """
+    captioner = tiny_captioner(family)
+    round_to_float16(captioner)
+    return captioner, trace_captioner(captioner, BEAMS)
