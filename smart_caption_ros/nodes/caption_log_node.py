@@ -67,6 +67,9 @@ class CaptionLogNode(Node):
         )
         self._failure = ""
         self._stopping = threading.Event()
+        # A group of its own: a search does not hold up parameters and diagnostics.
+        self.create_service(FindCaptions, "~/find", self._find, callback_group=MutuallyExclusiveCallbackGroup())
+        self._diagnostics = DiagnosticsPublisher(self, self._statuses, values["diagnostic_period_s"])
         try:
             self._feed.__enter__()
         except FeedError as error:
@@ -75,9 +78,6 @@ class CaptionLogNode(Node):
         # A thread of its own, because a transaction may wait for the disk and the service answers meanwhile.
         self._writer = threading.Thread(target=self._write, name="caption log", daemon=True)
         self._writer.start()
-        # A group of its own: a search does not hold up parameters and diagnostics.
-        self.create_service(FindCaptions, "~/find", self._find, callback_group=MutuallyExclusiveCallbackGroup())
-        self._diagnostics = DiagnosticsPublisher(self, self._statuses, values["diagnostic_period_s"])
         self.get_logger().info(f"writing {self._feed.description} to {self._path}")
 
     def interrupt(self) -> None:
