@@ -36,8 +36,11 @@ class Bag(FrameSource):
             for each in storage.topics:
                 if each.message_type in DECODERS:
                     counts[each.name] = counts.get(each.name, 0) + each.count
+            duration_s = storage.duration_s
         self._topic = self._choose(counts, topic)
         self._length = counts[self._topic]
+        self.mean_rate_hz = (self._length - 1) / duration_s if self._length > 1 and duration_s else 1.0
+        """Images per second of the recording; 1 for a single image."""
 
     @classmethod
     def accepts(cls, spec: str) -> bool:

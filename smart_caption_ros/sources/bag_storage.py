@@ -116,6 +116,11 @@ class BagStorage:
                 self.damage = self.damage or one_line(error)
 
     @property
+    def duration_s(self) -> float:
+        """Time from the first message to the last one, of all topics; 0 for a bag that was cut off."""
+        return self._readers[0].duration_s if isinstance(self._readers[0], _Whole) and not self.damage else 0.0
+
+    @property
     def files(self) -> list[Path]:
         """The storage files, in order."""
         return storage_files(self._storage) if self._storage.is_dir() else [self._storage]
@@ -136,6 +141,7 @@ class _Whole:
     def __init__(self, path: Path, rosbag2: Any, stack: ExitStack) -> None:
         self._reader = stack.enter_context(rosbag2.Reader(path))
         self.topics = _topics(self._reader.connections)
+        self.duration_s: float = self._reader.duration * 1e-9
 
     def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
         connections = [each for each in self._reader.connections if each.topic in topics]

@@ -1,0 +1,158 @@
+"""Play a bag and caption it: `ros2 launch smart_caption_ros bag.launch.py bag:=/data/run_7 topic:=/camera/image_raw`.
+
+`ros2 bag play` plays the bag where rosbag2 is installed, with the clock of the recording; else the camera node does,
+with the images of one topic and the present time. The launch ends with the bag. The arguments of caption.launch.py can
+be given, too.
+"""
+
+from pathlib import Path
+
+# ruff: noqa: I001  (the folder launch/ is not the package launch)
+
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix, get_package_share_directory
+from launch import LaunchContext, LaunchDescription
+from launch.actions import (
+    DeclareLaunchArgument,
+    ExecuteProcess,
+    GroupAction,
+    IncludeLaunchDescription,
+    OpaqueFunction,
+    Shutdown,
+)
+from launch.events.process import ProcessExited
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from smart_caption_ros.sources import SourceError
+from smart_caption_ros.sources.bag import Bag
+
+PACKAGE = "smart_caption_ros"
+SHARE = Path(get_package_share_directory(PACKAGE))
+ROSBAG2 = ("ros2bag", "rosbag2_transport")
+COMPRESSED = "/compressed"
+END_TIMEOUT_S = "15"
+
+ARGUMENTS = (
+    DeclareLaunchArgument(
+        "bag",
+        description="Folder of the bag, or its .mcap or .db3 file.",
+    ),
+    DeclareLaunchArgument(
+        "topic",
+        default_value="",
+        description="Image topic of the bag; empty: the only one.",
+    ),
+    DeclareLaunchArgument(
+        "rate",
+        default_value="1.0",
+        description="Speed: 1.0 is that of the recording.",
+    ),
+    DeclareLaunchArgument(
+        "output",
+        default_value="",
+        description="Folder of a new bag with the captions, written by ros2 bag record; empty: none. `smart-caption "
+        "describe BAG -o FILE.mcap` captions every image, and needs no ROS.",
+    ),
+)
+
+
+def actions(context: LaunchContext) -> list[GroupAction]:
+    """Create the player, the caption node and the recorder.
+
+    Raises:
+        ValueError: an argument has an invalid value; one sentence, which launch prints.
+    """
+    value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
+    rate = positive_number("rate", value["rate"])
+    output = Path(value["output"]).expanduser() if value["output"] else None
+    has_rosbag2 = all(is_installed(package) for package in ROSBAG2)
+    if output is not None and not has_rosbag2:
+        raise ValueError("output needs ros2 bag record, a part of rosbag2; or: smart-caption describe BAG -o FILE.mcap")
+    if output is not None and output.exists():
+        raise ValueError(f"output: {output} exists already")
+    try:
+        bag = Bag(str(Path(value["bag"]).expanduser()), topic=value["topic"] or None)
+    except (SourceError, FileNotFoundError) as error:
+        raise ValueError(f"bag: {error}") from None
+    image_topic = bag.topic.removesuffix(COMPRESSED)
+    caption = IncludeLaunchDescription(
+        PythonLaunchDescriptionSource(str(SHARE / "launch" / "caption.launch.py")),
+        launch_arguments={
+            "image_topic": image_topic,
+            "transport": "compressed" if bag.topic.endswith(COMPRESSED) and has_rosbag2 else "raw",
+            **({"use_sim_time": "true"} if has_rosbag2 else {}),
+        }.items(),
+    )
+    player = rosbag2_player(bag, rate) if has_rosbag2 else camera_node(bag, image_topic, rate)
+    recorder = [record(output)] if output is not None else []
+    return [GroupAction([*recorder, caption, player])]
+
+
+def rosbag2_player(bag: Bag, rate: float) -> ExecuteProcess:
+    """Play the topic with rosbag2, and the clock of the recording."""
+    return ExecuteProcess(
+        # The path first: --topics takes every argument up to the next option.
+        cmd=["ros2", "bag", "play", bag.spec, "--clock", "--rate", f"{rate:g}", "--topics", bag.topic],
+        output="screen",
+        sigterm_timeout=END_TIMEOUT_S,
+        on_exit=end_with_the_player,
+    )
+
+
+def camera_node(bag: Bag, image_topic: str, rate: float) -> Node:
+    """Play the topic with the camera node, at the mean rate of the recording."""
+    return Node(
+        package=PACKAGE,
+        executable="camera_node",
+        name="camera_node",
+        parameters=[
+            {"source": bag.spec, "bag_topic": bag.topic, "rate_hz": bag.mean_rate_hz * rate, "loop": False},
+            {"wait_for_subscribers": 1, "wait_timeout_s": 120.0},
+        ],
+        remappings=[("image", image_topic)],
+        output="screen",
+        sigterm_timeout=END_TIMEOUT_S,
+        on_exit=end_with_the_player,
+    )
+
+
+def record(output: Path) -> ExecuteProcess:
+    """Record the captions and their text."""
+    return ExecuteProcess(
+        cmd=["ros2", "bag", "record", "--output", str(output), "--regex", ".*/caption(/text)?$"],
+        output="screen",
+        sigterm_timeout=END_TIMEOUT_S,
+    )
+
+
+def end_with_the_player(event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
+    """End the launch with the bag; with status 1 if the player failed."""
+    if event.returncode:
+        raise RuntimeError(f"{event.process_name} ended with status {event.returncode}")
+    return [Shutdown(reason="the bag has been played")]
+
+
+def is_installed(package: str) -> bool:
+    """Return whether a ROS package is installed."""
+    try:
+        get_package_prefix(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def positive_number(argument: str, value: str) -> float:
+    """Convert the value of an argument to a number above 0."""
+    try:
+        number = float(value)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise ValueError(f"{argument} must be a number above 0, not {value!r}")
+    return number
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Build the launch description."""
+    return LaunchDescription([GroupAction([*ARGUMENTS, OpaqueFunction(function=actions)])])

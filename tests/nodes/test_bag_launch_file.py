@@ -1,0 +1,129 @@
+"""bag.launch.py, run with stand-ins for launch, which is not among the Python wheels."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rosbags", reason="rosbags is not installed (extra [bags])")
+
+from tests.bags.bag_files import compressed, image, write_bag
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class StandIn:
+    """An action of launch: keeps what it was given."""
+
+    def __init__(self, *positional: Any, **named: Any) -> None:
+        self.positional = positional
+        self.name = positional[0] if positional else ""
+        self.default_value = ""
+        vars(self).update(named)
+
+    def perform(self, context: SimpleNamespace) -> str:
+        value: str = context.launch_configurations[self.name]
+        return value
+
+
+class NotFoundError(Exception):
+    """Stands for PackageNotFoundError."""
+
+
+@pytest.fixture
+def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Returns the names in the file, and the actions that it creates with the given arguments."""
+    names = {
+        "ament_index_python.packages": "",
+        "launch": "LaunchContext LaunchDescription",
+        "launch.actions": "DeclareLaunchArgument ExecuteProcess GroupAction IncludeLaunchDescription OpaqueFunction "
+        "Shutdown",
+        "launch.events.process": "ProcessExited",
+        "launch.launch_description_sources": "PythonLaunchDescriptionSource",
+        "launch.substitutions": "LaunchConfiguration",
+        "launch_ros.actions": "Node",
+    }
+    packages: set[str] = set()
+
+    def prefix(package: str) -> str:
+        if package not in packages:
+            raise NotFoundError
+        return "/opt/ros"
+
+    for module, members in names.items():
+        stand_in = ModuleType(module)
+        vars(stand_in).update({name: type(name, (StandIn,), {}) for name in members.split()})
+        if module.startswith("ament"):
+            share = {"get_package_share_directory": lambda package: str(ROOT), "get_package_prefix": prefix}
+            vars(stand_in).update(share, PackageNotFoundError=NotFoundError)
+        monkeypatch.setitem(sys.modules, module, stand_in)
+    for package in ("ament_index_python", "launch.events", "launch_ros"):
+        monkeypatch.setitem(sys.modules, package, ModuleType(package))
+
+    def create(*, rosbag2: bool = False, **given: str) -> tuple[dict[str, Any], list[Any]]:
+        packages.update({"ros2bag", "rosbag2_transport"} if rosbag2 else ())
+        file = runpy.run_path(str(ROOT / "launch" / "bag.launch.py"))
+        defaults = {argument.name: argument.default_value for argument in file["ARGUMENTS"]}
+        (group,) = file["actions"](SimpleNamespace(launch_configurations={**defaults, **given}))
+        return file, group.positional[0]
+
+    return create
+
+
+def test_without_rosbag2_the_camera_node_plays_at_the_rate_of_the_recording(
+    launch: Callable[..., Any], tmp_path: Path
+) -> None:
+    bag = write_bag(tmp_path / "run", {"/front/image_raw": image}, count=11)  # 10 Hz
+    _, (caption, player) = launch(bag=str(bag), rate="2")
+    settings = player.parameters[0]
+    assert settings["rate_hz"] == pytest.approx(20.0, rel=1e-6)
+    assert (settings["source"], settings["bag_topic"], settings["loop"]) == (str(bag), "/front/image_raw", False)
+    assert player.remappings == [("image", "/front/image_raw")]
+    assert dict(caption.launch_arguments) == {"image_topic": "/front/image_raw", "transport": "raw"}
+
+
+def test_with_rosbag2_it_plays_with_the_clock_of_the_recording_and_records(
+    launch: Callable[..., Any], tmp_path: Path
+) -> None:
+    bag = write_bag(tmp_path / "run", {"/front/image_raw/compressed": compressed}, count=2)
+    _, (recorder, caption, player) = launch(rosbag2=True, bag=str(bag), rate="0.5", output=str(tmp_path / "out"))
+    play = ["ros2", "bag", "play", str(bag), "--clock", "--rate", "0.5", "--topics", "/front/image_raw/compressed"]
+    assert player.cmd == play
+    assert dict(caption.launch_arguments) == {
+        "image_topic": "/front/image_raw",
+        "transport": "compressed",
+        "use_sim_time": "true",
+    }
+    assert recorder.cmd[:5] == ["ros2", "bag", "record", "--output", str(tmp_path / "out")]
+
+
+def test_the_launch_ends_with_the_bag_and_fails_with_the_player(launch: Callable[..., Any], tmp_path: Path) -> None:
+    file, _ = launch(bag=str(write_bag(tmp_path / "run", {"/image": image}, count=1)))
+    (end,) = file["end_with_the_player"](SimpleNamespace(returncode=0, process_name="player"), None)
+    assert end.reason == "the bag has been played"
+    with pytest.raises(RuntimeError, match="player ended with status 1"):
+        file["end_with_the_player"](SimpleNamespace(returncode=1, process_name="player"), None)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"rate": "0"}, "rate must be a number above 0, not '0'"),
+        ({"rate": "fast"}, "rate must be a number above 0, not 'fast'"),
+        ({"bag": "/no/such/bag"}, "bag: .*/no/such/bag"),
+        ({"topic": "/rear"}, "bag: .*has no image topic /rear; it has /image"),
+        ({"output": "out"}, "output needs ros2 bag record"),
+    ],
+)
+def test_a_wrong_argument_is_refused_by_its_name(
+    launch: Callable[..., Any], tmp_path: Path, given: dict[str, str], sentence: str
+) -> None:
+    bag = write_bag(tmp_path / "run", {"/image": image}, count=1)
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        launch(**{"bag": str(bag), **given})
