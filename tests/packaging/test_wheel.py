@@ -70,6 +70,10 @@ def test_wheel_holds_the_files_of_the_web_page(names: set[str]) -> None:
     assert page <= names
 
 
+def test_wheel_holds_the_definitions_of_the_messages(names: set[str]) -> None:
+    assert {f"smart_caption_ros/interfaces/{path.name}" for path in ROOT.glob("msg/*.msg")} <= names
+
+
 def test_wheel_is_no_larger_than_what_ships_in_it_may_be(wheel: Path) -> None:
     bundle, sequences, rest = 45e6, 12e6, 3e6
     assert wheel.stat().st_size < bundle + sequences + rest

@@ -48,6 +48,8 @@ def test_install_without_ros_warns_and_leaves_out_the_messages(
     assert Path(where).is_relative_to(python.parents[1])
     assert messages == "None"
     assert (python.parent / "smart-caption").exists()
+    found = run(python, "-c", "from smart_caption_ros.files import message_definitions as d; print(d()['Caption'])")
+    assert Path(found.stdout.strip()).is_relative_to(python.parents[1]), "bags are written without ROS"
     assert not (python.parents[1] / "share" / "smart_caption_ros").exists()
 
 
