@@ -10,13 +10,15 @@ import logging
 import os
 import secrets
 import shutil
+import socket
 import tempfile
 from typing import Any
 
 from smart_caption_ros.fleet.errors import FleetError
 from smart_caption_ros.fleet.work import Attempt, Work, attempt
 
-LOCAL = "local"
+LOCAL, AUTO = "local", "auto"
+_CONNECT_TIMEOUT_S = 10.0
 _AHEAD = 2
 """Shards per CPU that are handed to the cluster at a time, so that no worker waits for the next one."""
 
@@ -30,12 +32,14 @@ class RayWorkers:
         jobs: number of CPUs of a local cluster; None for all of this machine.
 
     Raises:
-        FleetError: Ray is not installed, or there is no cluster at the address; one sentence.
+        FleetError: the address is malformed, nothing answers there, or Ray is not installed; one sentence.
     """
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
+        _check_address(address)
         # Read when Ray is imported and by the processes that it starts: nothing is reported to anybody.
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        # Tasks ask for no GPU, and an engine that uses one has to see it nevertheless.
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         try:
             import ray
@@ -89,3 +93,20 @@ class RayWorkers:
         self._ray.shutdown()
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _check_address(address: str) -> None:
+    """Refuse an address where nothing answers: Ray would try for minutes.
+
+    Raises:
+        FleetError: one sentence.
+    """
+    if address in (LOCAL, AUTO):
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise FleetError(f"{address!r} must be {LOCAL}, {AUTO}, HOST:PORT or ray://HOST:PORT")
+    try:
+        socket.create_connection((host, int(port)), _CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        raise FleetError(f"there is no Ray cluster at {address}: {error.strerror or error}") from None

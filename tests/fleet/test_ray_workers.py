@@ -1,0 +1,30 @@
+"""Clusters that cannot be used; `tests/cli/test_describe_bags.py` has one that works."""
+
+import socket
+import sys
+
+import pytest
+
+from smart_caption_ros.fleet.errors import FleetError
+from smart_caption_ros.fleet.ray_workers import RayWorkers
+
+
+@pytest.mark.parametrize("address", ["cluster", "ray://head", "head:port", ":6379", "head:123456"])
+def test_a_malformed_address_is_refused(address: str) -> None:
+    with pytest.raises(FleetError, match="must be local, auto, HOST:PORT or ray://HOST:PORT"):
+        RayWorkers(address)
+
+
+@pytest.mark.parametrize("prefix", ["", "ray://"])
+def test_an_address_where_nothing_answers_is_refused_at_once(prefix: str) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"{prefix}127.0.0.1:{closed.getsockname()[1]}"
+    with pytest.raises(FleetError, match=f"there is no Ray cluster at {address}: Connection refused"):
+        RayWorkers(address)
+
+
+def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(FleetError, match=r"pip install 'smart_caption_ros\[fleet\]'"):
+        RayWorkers("auto")
