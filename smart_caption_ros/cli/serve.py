@@ -18,7 +18,6 @@ from smart_caption_ros.cli.terminal import (
     errors_in_a_sentence,
     log_to_terminal,
     report_error,
-    status,
 )
 
 if TYPE_CHECKING:
@@ -113,38 +112,10 @@ def _invitation(server: PageServer, token: str | None) -> str:
 
 
 def _open_feed(options: ServeOptions, hub: Hub) -> CaptionFeed:
-    if options.source:
-        return _source_feed(options)
-    try:
-        from smart_caption_ros.nodes.live import FeedImages, RosCaptionFeed
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] in ("numpy", "cv2"):
-            raise
-        report_error(
-            f"captions of ROS topics need ROS 2 and this package's messages, and there is no module {error.name}: "
-            "source the setup.bash of the workspace, or give --source to caption files or a camera without ROS"
-        )
-        raise typer.Exit(FAILED) from None
-    return RosCaptionFeed(
-        options.topic or (),
-        images=FeedImages.CAMERA,
-        are_images_wanted=lambda: hub.browsers > 0,
-        node_name="caption_page",
-    )
+    from smart_caption_ros.cli.caption_feed import SourceSettings, ros_feed, source_feed
 
-
-def _source_feed(options: ServeOptions) -> CaptionFeed:
-    from smart_caption_ros.captioning import Captioner
-    from smart_caption_ros.detection.class_names import COCO_CLASSES
-    from smart_caption_ros.grounding import NounCoverage
-    from smart_caption_ros.live import SourceFeed, open_cameras
-
-    if options.topic and len(options.topic) > 1:
-        raise typer.BadParameter("With --source, --topic is the one image topic of a bag.", param_hint="--topic")
-    cameras = open_cameras(options.source or (), options.topic[0] if options.topic else None)
-    coverage = None
-    with status("loading the model"):
-        captioner = Captioner.from_bundle(options.bundle, engine=options.engine, detector=options.detector)
-        if captioner.detector is not None:
-            coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *captioner.detector.class_names))
-    return SourceFeed(cameras, captioner, coverage, interval_s=options.interval, loop=options.loop)
+    topics = options.topic or ()
+    if not options.source:
+        return ros_feed(topics, "caption_page", are_images_wanted=lambda: hub.browsers > 0)
+    settings = SourceSettings(options.bundle, options.engine, options.detector, options.interval, options.loop)
+    return source_feed(options.source, topics, settings)

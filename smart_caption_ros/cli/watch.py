@@ -16,10 +16,8 @@ from smart_caption_ros.cli.terminal import (
     check_engine,
     errors_in_a_sentence,
     log_to_terminal,
-    needs_ros,
     printable,
     report_error,
-    status,
 )
 
 if TYPE_CHECKING:
@@ -74,7 +72,7 @@ def watch(*, options: WatchOptions) -> None:
             log_to_terminal()
         try:
             with ExitStack() as stack:
-                feed = stack.enter_context(_source_feed(options) if options.source else _ros_feed(options))
+                feed = stack.enter_context(_open_feed(options))
                 if not as_lines:
                     raise typer.Exit(watch_feed(feed))
                 style = LineStyle.JSON if options.as_json else LineStyle.TEXT
@@ -103,29 +101,11 @@ def _refuse_options_of_sources(options: WatchOptions) -> None:
             raise typer.BadParameter("It needs --source; a node has its own.", param_hint=f"--{name}")
 
 
-def _ros_feed(options: WatchOptions) -> CaptionFeed:
-    with needs_ros("watching without --source"):
-        from smart_caption_ros.nodes.live import RosCaptionFeed
-    return RosCaptionFeed(options.topic or (), options.camera or (), node_name="smart_caption_watch")
+def _open_feed(options: WatchOptions) -> CaptionFeed:
+    from smart_caption_ros.cli.caption_feed import SourceSettings, ros_feed, source_feed
 
-
-def _source_feed(options: WatchOptions) -> CaptionFeed:
-    from smart_caption_ros.captioning import Captioner
-    from smart_caption_ros.detection.class_names import COCO_CLASSES
-    from smart_caption_ros.grounding import NounCoverage
-    from smart_caption_ros.live import SourceFeed, open_cameras
-
-    if len(options.topic or ()) > 1:
-        raise typer.BadParameter("A bag has one image topic at a time.", param_hint="--topic")
-    cameras = open_cameras(options.source or (), options.topic[0] if options.topic else None)
-    if options.camera:
-        if unknown := [name for name in options.camera if name not in cameras]:
-            raise typer.BadParameter(f"{unknown[0]!r} is not one of {', '.join(cameras)}.", param_hint="--camera")
-        cameras = {name: source for name, source in cameras.items() if name in options.camera}
-    with status("loading the model"):
-        captioner = Captioner.from_bundle(options.bundle, engine=options.engine, detector=options.detector)
-    coverage = None
-    if captioner.detector is not None:
-        with status("loading noun coverage"):
-            coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *captioner.detector.class_names))
-    return SourceFeed(cameras, captioner, coverage, interval_s=options.interval, loop=options.loop)
+    topics, cameras = options.topic or (), options.camera or ()
+    if not options.source:
+        return ros_feed(topics, "smart_caption_watch", cameras=cameras, with_images=False)
+    settings = SourceSettings(options.bundle, options.engine, options.detector, options.interval, options.loop)
+    return source_feed(options.source, topics, settings, cameras)

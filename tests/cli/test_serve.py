@@ -71,10 +71,13 @@ def test_wrong_options_are_reported_before_a_model_is_loaded(run: Run) -> None:
 
 
 def test_without_ros_the_sentence_says_what_else_there_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "smart_caption_ros.nodes.live", None)
+    for name in [name for name in sys.modules if name.startswith("smart_caption_ros.nodes.live")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("rclpy", "smart_caption_ros.msg"):
+        monkeypatch.setitem(sys.modules, name, None)
     result = run("serve", "--port", 0)
     assert result.exit_code == 1
-    assert "need ROS 2" in result.stderr
+    assert "needs ROS 2" in result.stderr
     assert "--source" in result.stderr
     assert result.stderr.count("\n") == 1
 

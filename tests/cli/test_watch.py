@@ -55,7 +55,7 @@ def test_without_a_terminal_captions_are_lines_and_count_ends_them(run: Run, pic
         (["--source", __file__], 1, "is not an image, a video or a ROS 2 bag"),
         (["--source", "KITCHEN", "--bundle", "nowhere"], 1, "nowhere: no such bundle"),
         (["--source", "KITCHEN", "--camera", "garden"], 2, "'garden' is not one of kitchen"),
-        (["--source", "KITCHEN", "--topic", "a", "--topic", "b"], 2, "one image topic at a time"),
+        (["--source", "KITCHEN", "--topic", "a", "--topic", "b"], 2, "the one image topic of a bag"),
         (["--source", "KITCHEN", "--topic", "a"], 1, "is not a ROS 2 bag"),
         (["--engine", "steam"], 2, "'steam' is not one of"),
         (["--bundle", "nowhere"], 2, "needs --source"),
@@ -79,7 +79,10 @@ def test_a_broken_bundle_is_one_sentence(run: Run, pictures: Path, bundle_copy: 
 
 @pytest.mark.parametrize(
     ("missing", "sentence"),
-    [("rclpy", "watching without --source needs ROS 2"), ("smart_caption_ros.msg", "needs the messages of this")],
+    [
+        ("rclpy", "without --source needs ROS 2"),
+        ("smart_caption_ros.msg", "needs the messages of this"),
+    ],
 )
 def test_without_ros_a_sentence_says_what_to_do(
     run: Run, monkeypatch: pytest.MonkeyPatch, missing: str, sentence: str
