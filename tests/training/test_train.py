@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 import torch
 
+from tests.training.commands import run_here
 from tests.training.event_files import scalars
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.engine.trained_captioner import TrainedCaptioner
+from training.train import main
 
 
 def command(config: Path, run: Path) -> list[str]:
@@ -27,7 +29,7 @@ def environment(data: Path) -> dict[str, str]:
 
 
 def train(config: Path, run: Path, data: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(config, run), capture_output=True, text=True, env=environment(data), check=False)
+    return run_here(main, config, "--run", run, "--threads", 1, data=data)
 
 
 def without_seconds(state: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """Recipes: several runs, references between them, the average, and resuming."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +8,14 @@ import pytest
 import torch
 import yaml
 
+from tests.training.commands import run_here
 from tests.training.detection.boxes_of_drawings import write_labels
 from training.configs.schema import RecipeConfig
 from training.engine.experiment import load_experiment, load_run
 from training.engine.recipe import Recipe
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import ConfigError
+from training.train import main
 from training.vision.trained_detector import TrainedDetector
 
 MODEL = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.0}
@@ -45,9 +45,7 @@ def load_recipe(file: Path) -> Recipe:
 
 
 def train(file: Path, run: Path, data: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "training.train", str(file), "--run", str(run), "--threads", "1"]
-    environment = {**os.environ, "SMART_CAPTION_DATA": str(data)}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    return run_here(main, file, "--run", run, "--threads", 1, data=data)
 
 
 @pytest.fixture(scope="module")
