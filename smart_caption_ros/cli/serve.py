@@ -74,7 +74,8 @@ def serve(*, options: ServeOptions) -> None:
         log_to_terminal()
         try:
             access = _access(options)
-            hub = Hub(", ".join(options.source or []) or "ROS 2")
+            domain = os.environ.get("ROS_DOMAIN_ID", "0")
+            hub = Hub(", ".join(options.source or []) or f"ROS 2 domain {domain}")
             server = PageServer(hub, access, options.host, options.port)
         except ServingError as error:
             report_error(str(error))

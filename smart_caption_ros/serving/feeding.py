@@ -34,8 +34,9 @@ def pass_on(feed: CaptionFeed, hub: Hub, is_stopped: Callable[[], bool]) -> None
             item = feed.next(_WAIT_S)
         if isinstance(item, LiveCaption):
             hub.publish(item)
-        elif isinstance(item, FeedEvent) and item.camera is not None:
-            # The newest of them; that a camera has come back makes what was wrong with it the past.
+        elif isinstance(item, FeedEvent) and item.camera is not None and item.kind is not EventKind.DIAGNOSTICS:
+            # The newest of them; that a camera has come back makes what was wrong with it the past. The statistics have
+            # the diagnostics.
             notes[item.camera] = "" if item.kind is EventKind.APPEARED else item.text
         if (now_s := time.monotonic()) >= due_s:
             hub.update_status(status_json(feed.cameras, feed.waiting_for, notes))

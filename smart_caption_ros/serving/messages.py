@@ -7,7 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from smart_caption_ros.live import CameraSummary, CaptionStatus, LiveCaption
+from smart_caption_ros.live import CameraSummary, CaptionStatus, Health, LiveCaption
+
+_UNWELL = (Health.WARNING, Health.ERROR)
 
 
 def caption_json(live: LiveCaption, number: int, picture: str | None) -> dict[str, Any]:
@@ -78,7 +80,7 @@ def status_json(cameras: Sequence[CameraSummary], waiting_for: Sequence[str], no
                 "is_online": each.is_online,
                 "dropped": each.dropped,
                 "health": each.health.value,
-                "note": notes.get(each.camera) or each.health_message,
+                "note": notes.get(each.camera) or (each.health_message if each.health in _UNWELL else ""),
             }
             for each in cameras
         },

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -48,35 +49,56 @@ def server(hub: Hub) -> Iterator[PageServer]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def shared_page(browser: Browser) -> Page:
+    """A page for many tests, because a new one takes most of the time of a test."""
+    return browser.new_context().new_page()
+
+
 @pytest.fixture
-def open_page(browser: Browser) -> Iterator[Open]:
+def open_page(browser: Browser, shared_page: Page) -> Iterator[Open]:
     """Opens the page of a server; at the end, nothing went wrong in it and no request went to another server."""
     urls: list[str] = []
     wrong: list[str] = []
     servers: list[str] = []
-    contexts = []
+    listeners: dict[str, Any] = {
+        "request": lambda request: urls.append(request.url),
+        "console": lambda message: wrong.append(message.text),
+        "pageerror": lambda error: wrong.append(str(error)),
+        "dialog": lambda dialog: (wrong.append(dialog.message), dialog.dismiss()),
+    }
 
-    def opened(server: PageServer, query: str = "", is_interrupted: bool = False, **settings: Any) -> Page:
-        context = browser.new_context(**settings)
-        contexts.append(context)
-        context.on("request", lambda request: urls.append(request.url))
-        page = context.new_page()
+    def opened(server: PageServer, query: str = "", alone: bool = False, interrupted: bool = False) -> Page:
+        """
+        Args:
+            server: whose page.
+            query: follows its address.
+            alone: opens a page for this test, whose clock the test may set.
+            interrupted: whether failed requests are right.
+        """
+        page = shared_page
+        if alone:
+            page = browser.new_context().new_page()
+            page.clock.install()
         page.set_default_timeout(20_000)
-        if not is_interrupted:
-            page.on("console", lambda message: wrong.append(message.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
-        page.clock.install()
+        for event, listener in listeners.items():
+            if event != "console" or not interrupted:
+                page.on(event, listener)  # type: ignore[call-overload]
         servers.append(server.url)
         page.goto(server.url + query)
         expect(page.locator("#connection")).to_contain_text("Connected")
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
+    if shared_page.url.startswith("http"):
+        shared_page.evaluate("localStorage.clear()")
+        shared_page.emulate_media(color_scheme="light")
+        shared_page.goto("about:blank")
+    for event, listener in listeners.items():
+        with suppress(KeyError):  # the test opened a page of its own
+            shared_page.remove_listener(event, listener)
     assert urls
-    assert [url for url in urls if not url.startswith(tuple(servers))] == []
+    assert [url for url in urls if not url.startswith((*servers, "about:"))] == []
     assert wrong == []
 
 
@@ -84,6 +106,11 @@ def publish(hub: Hub, page: Page, text: str, **settings: Any) -> None:
     """Publish a caption and wait until the page shows it."""
     hub.publish(live_caption(text, **settings))
     expect(page.locator("#words")).to_have_text(re.sub(r"\s", "", text))
+
+
+def set_system_colours(page: Page, scheme: Literal["light", "dark"]) -> None:
+    page.emulate_media(color_scheme=scheme)
+    expect(page.locator("html")).to_have_attribute("data-theme", scheme)
 
 
 def active_objects(page: Page) -> list[str]:
@@ -118,6 +145,7 @@ def test_a_caption_its_frame_its_measures_and_its_alternatives_are_shown(
     )
     assert on_screen[1] == pytest.approx(on_screen[3], abs=1)
     assert page.locator("#frame").evaluate("it => getComputedStyle(it).objectFit") == "contain"
+    page.set_viewport_size({"width": 1280, "height": 720})
 
 
 def test_pointing_at_a_noun_marks_its_box_and_pointing_at_a_box_marks_its_noun(
@@ -182,11 +210,12 @@ def test_the_keyboard_reaches_everything_in_order_and_marks_what_has_the_focus(
 
 
 def test_colours_follow_the_system_until_the_button_chooses(hub: Hub, server: PageServer, open_page: Open) -> None:
-    page = open_page(server, color_scheme="dark")
+    page = open_page(server)
     publish(hub, page, "a cup beside a lamp")
+    set_system_colours(page, "dark")
     background = "() => getComputedStyle(document.body).backgroundColor"
     dark = page.evaluate(background)
-    page.emulate_media(color_scheme="light")
+    set_system_colours(page, "light")
     light = page.evaluate(background)
     assert light != dark
     page.locator("#theme").click()
@@ -218,10 +247,11 @@ CONTRAST = """() => {
 
 
 def test_text_has_the_contrast_that_wcag_asks_for(hub: Hub, server: PageServer, open_page: Open) -> None:
-    page = open_page(server, color_scheme="light")
+    page = open_page(server)
     publish(hub, page, "a cup beside a lamp")
+    set_system_colours(page, "light")
     assert page.evaluate(CONTRAST) == []
-    page.emulate_media(color_scheme="dark")
+    set_system_colours(page, "dark")
     assert page.evaluate(CONTRAST) == []
 
 
@@ -229,7 +259,7 @@ def test_a_screen_reader_hears_changed_captions_alone_and_one_in_five_seconds(
     hub: Hub, server: PageServer, open_page: Open
 ) -> None:
     hub.publish(live_caption("a first caption here"))
-    page = open_page(server)
+    page = open_page(server, alone=True)
     region = page.locator("#announcement")
     assert region.get_attribute("aria-live") == "polite"
     expect(region).to_have_text("a first caption here")
@@ -294,9 +324,13 @@ def test_cameras_are_tabs_and_a_feed_without_captions_says_what_it_waits_for(ope
     hub = Hub()
     with PageServer(hub, Access.of()) as server:
         hub.update_status(status_json([], ["a publisher of /robot/caption"], {}))
-        page = open_page(server)
+        page = open_page(server, alone=True)
         expect(page.locator("#notice")).to_have_text("Waiting for a publisher of /robot/caption")
         expect(page.locator("#cameras")).to_be_hidden()
+        guessed = CameraSummary("robot", "/front/caption", True, 0, {}, 0, 0, 0.0, None, None, None)
+        hub.update_status(status_json([guessed], ["a caption"], {}))
+        expect(page.locator("#notice")).to_have_text("Waiting for a caption")
+        hub.update_status(status_json([], [], {}))
         publish(hub, page, "a cup beside a lamp", camera="front")
         expect(page.locator("#notice")).to_be_hidden()
         expect(page.locator("#cameras")).to_be_hidden()
@@ -321,7 +355,7 @@ def test_cameras_are_tabs_and_a_feed_without_captions_says_what_it_waits_for(ope
 def test_the_page_says_that_the_server_is_away_and_connects_again(open_page: Open) -> None:
     hub = Hub()
     with PageServer(hub, Access.of()) as server:
-        page = open_page(server, is_interrupted=True)
+        page = open_page(server, interrupted=True)
         publish(hub, page, "a cup beside a lamp")
     expect(page.locator("#connection")).to_have_text("The server does not answer; trying again …")
     expect(page.locator("#words")).to_have_text("acupbesidealamp")
@@ -337,7 +371,7 @@ def test_the_page_says_that_the_server_is_away_and_connects_again(open_page: Ope
 def test_the_address_with_the_token_opens_the_page_and_takes_the_token_out_of_it(open_page: Open) -> None:
     hub, token = Hub(), make_token()
     with PageServer(hub, Access.of(token)) as server:
-        page = open_page(server, query=f"?token={token}")
+        page = open_page(server, query=f"?token={token}", alone=True)
         publish(hub, page, "a cup beside a lamp")
         expect(page.locator("#frame")).to_be_visible()
         assert page.url == server.url

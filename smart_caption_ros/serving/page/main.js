@@ -53,6 +53,9 @@ const connection = new Connection(byId("connection"), {
   },
   status(status) {
     for (const [name, each] of Object.entries(status.cameras)) camera(name).status = each;
+    for (const [name, known] of cameras) {
+      if (!known.caption && !(name in status.cameras)) cameras.delete(name); // it had this name by mistake
+    }
     waitingFor = status.waiting_for;
     showTabs();
     drawSlowly();
