@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from smart_caption_ros.live import CaptionFeed
 
 
+_MAX_SENTENCE = 1000
+
+
 @dataclass(frozen=True)
 class WatchOptions:
     """The options of `watch`."""
@@ -63,6 +66,7 @@ def watch(*, options: WatchOptions) -> None:
         from smart_caption_ros.live import FeedError
         from smart_caption_ros.live.terminal import LineStyle, print_lines
         from smart_caption_ros.live.terminal import watch as watch_feed
+        from smart_caption_ros.live.terminal.visible_text import visible
 
         check_engine(options.engine)
         if not options.source:
@@ -78,7 +82,7 @@ def watch(*, options: WatchOptions) -> None:
                 style = LineStyle.JSON if options.as_json else LineStyle.TEXT
                 print_lines(feed, style, count=options.count, out=_print, report=report_error)
         except FeedError as error:
-            report_error(str(error))
+            report_error(visible(str(error), _MAX_SENTENCE))
             raise typer.Exit(FAILED) from error
 
 

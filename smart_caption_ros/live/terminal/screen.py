@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import select
 import signal
@@ -38,7 +39,8 @@ class Screen:
     def __init__(self) -> None:
         self.ended_by: signal.Signals | None = None
         """The signal that asked the process to end."""
-        # Without COLUMNS and LINES, which would hide a change of the size.
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode
         self._console = Console(file=sys.stdout, force_terminal=True, highlight=False, legacy_windows=False)
         self._parser = KeyParser()
         self._shown: list[Text] = []

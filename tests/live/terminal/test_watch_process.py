@@ -24,7 +24,7 @@ class Feed(FeedBuffer):
     description, waiting_for = "a scripted feed", ()
 
 feed = Feed()
-feed.add(LiveCaption("front", "/front", replace(without_caption(), text="a red cup")))
+feed.add(LiveCaption("front", "/front", replace(without_caption(), text="a red cup \u4e2d")))
 if sys.argv[1:] == ["error"]:
     feed.next = lambda timeout_s: 1 / 0
 print("noise", file=sys.stderr)
@@ -65,12 +65,15 @@ def test_the_terminal_is_restored_however_the_view_ends() -> None:
     with contextlib.ExitStack() as stack:
         # All at once: starting them takes most of the time.
         started = [
-            stack.enter_context(TerminalProcess(SCRIPTED, *arguments)) for arguments in ([], [], [], [], ["error"])
+            stack.enter_context(TerminalProcess(SCRIPTED, *arguments, PYTHONIOENCODING=encoding))
+            for arguments, encoding in [([], "ascii"), ([], "utf-8"), ([], ""), ([], ""), (["error"], "")]
         ]
         *good, broken = started
         for terminal in good:
             terminal.wait_for(lambda terminal=terminal: "a red cup" in terminal.screen)
         ctrl_c, terminated, stopped, closed = good
+        assert "a red cup ?" in ctrl_c.screen, "a terminal without Unicode"
+        assert "a red cup \u4e2d" in terminated.screen
         ctrl_c.type(b"\x03")
         assert ctrl_c.wait() == 130
         terminated.process.terminate()
