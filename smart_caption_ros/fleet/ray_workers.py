@@ -53,7 +53,6 @@ class RayWorkers:
         if address == LOCAL:
             self._folder = tempfile.mkdtemp(prefix="ray-")  # short, because it is part of the names of sockets
             # Only this process and the workers know the token, so that nobody else can hand them work.
-            os.environ.setdefault("RAY_AUTH_MODE", "token")
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
             settings |= {
                 "num_cpus": jobs or os.cpu_count(),
