@@ -11,6 +11,8 @@ import yaml
 
 from benchmarks import family
 from benchmarks.family import PLAN, read_plan, write_experiments
+from export import graphs, source
+from tests.export.command import TRACE, VISION
 from tests.training.small_flickr8k import make_data
 from training.errors import ConfigError
 from training.models.families import SINGLE_FAMILIES
@@ -46,6 +48,10 @@ def test_every_captioner_of_a_plan_is_trained_scored_and_timed(
     plan.write_text(yaml.safe_dump(SMALL_PLAN, sort_keys=False))
     monkeypatch.setenv("SMART_CAPTION_DATA", str(make_data(tmp_path / "data")))
     monkeypatch.setattr(family, "_run", run_in_this_process(monkeypatch))
+    monkeypatch.setattr(graphs, "trace_captioner", TRACE)
+    monkeypatch.setattr(source, "export_vision", VISION)
+    monkeypatch.setenv("PATH", str(tmp_path))  # without Java, which this is not about
+    monkeypatch.delenv("JAVA_HOME", raising=False)
     arguments = ["--seeds", "1,2", "--rounds", "1", "--runs", str(tmp_path / "runs"), "--json", str(output)]
     monkeypatch.setattr(sys, "argv", ["family", str(plan), *arguments])
     assert family.main() == 0, capsys.readouterr().err

@@ -34,7 +34,7 @@ def short_soak(node: NodeSettings, seconds: float) -> Soak:
 
 
 def test_the_node_passes_a_short_soak(node: NodeSettings, tmp_path: Path) -> None:
-    result = run_soak(short_soak(node, 15.0), tmp_path)
+    result = run_soak(short_soak(node, 9.0), tmp_path)
     assert result["problems"] == []
     assert result["captions_by_status"]["ok"] > 0
     assert result["captions_by_status"]["error"] > 0
