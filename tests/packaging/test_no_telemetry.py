@@ -31,7 +31,7 @@ def test_nothing_is_written_to_the_home_folder_and_no_server_is_looked_up(tmp_pa
     home.mkdir()
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
     environment |= {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache")}
-    trace = ["strace", "-f", "-qq", "-e", "trace=connect,sendto,sendmmsg", "-o", str(log)]
+    trace = ["strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=connect,sendto,sendmmsg", "-o", str(log)]
     traced = shutil.which("strace") and subprocess.run([*trace, "true"], capture_output=True).returncode == 0
     command = [*(trace if traced else []), sys.executable, *ENTRANCES[entrance]]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
