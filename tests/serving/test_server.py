@@ -301,6 +301,24 @@ def test_a_browser_that_reads_nothing_delays_neither_the_feed_nor_another_browse
     assert len(got) + missed == 20
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="needs Linux")
+def test_a_browser_that_reads_nothing_for_long_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("smart_caption_ros.serving.server.STALLED_S", 1)
+    hub = Hub()
+    with PageServer(hub, Access.of()) as server, closing(socket.socket()) as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", server.port))
+        slow.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_until(lambda: hub.browsers == 1)
+
+        def is_gone() -> bool:
+            hub.publish(live_caption("a cup " + "very " * 1000 + "far away"))
+            time.sleep(0.05)
+            return hub.browsers == 0
+
+        wait_until(is_gone)
+
+
 def test_browsers_that_leave_are_forgotten(server: PageServer, hub: Hub) -> None:
     wait_until(lambda: hub.browsers == 0)
     with browsing(server):
