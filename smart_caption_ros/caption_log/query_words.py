@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
 
@@ -10,8 +11,12 @@ MAX_WORDS = 32
 _PART = re.compile(r'"([^"]*)"?|(\S+)')
 
 
-def expression_of(words: str) -> str:
+def expression_of(words: str, beginning: Callable[[str], str]) -> str:
     """Translate words that all have to occur; `"quoted words"` occur in this order, `cup*` begins a word.
+
+    Args:
+        words: what the person wrote.
+        beginning: returns the expression for words that begin with a text.
 
     Returns:
         An expression for the columns with words; empty for an empty text.
@@ -24,7 +29,7 @@ def expression_of(words: str) -> str:
     for quoted, word in _PART.findall(text):
         content = quoted or word.replace('"', " ").rstrip("*")
         if any(c.isalnum() for c in content):  # FTS5 would find nothing for a phrase without words
-            phrases.append(f'"{content}"' + "*" * word.endswith("*"))
+            phrases.append(beginning(content) if word.endswith("*") else f'"{content}"')
     if words.strip() and not phrases:
         raise CaptionLogError(f"there is no word in the search {words.strip()!r}: give words such as red cup")
     if len(phrases) > MAX_WORDS:

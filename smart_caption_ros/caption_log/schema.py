@@ -15,8 +15,14 @@ from smart_caption_ros.caption_log.errors import CaptionLogError
 APPLICATION_ID = 0x53434C47
 """`PRAGMA application_id` of a caption log: "SCLG"."""
 
+WORD_TOKENIZER = "unicode61 remove_diacritics 2"
+"""How FTS5 divides texts into words: in lower case and without accents."""
+
+TOKENIZER = f"porter {WORD_TOKENIZER}"
+"""The same with the stems of English words; that of the index."""
+
 STEPS = (
-    """
+    f"""
     -- id: time of the image in milliseconds since 1970, moved to the next free one: the order of the rows is that of
     -- time, and a search since a time is a range of ids.
     CREATE TABLE caption (
@@ -49,7 +55,7 @@ STEPS = (
         PRIMARY KEY (robot, camera, pose_frame)
     ) WITHOUT ROWID;
     CREATE VIRTUAL TABLE caption_search USING fts5(
-        text, things, tags, content='caption', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
+        text, things, tags, content='caption', content_rowid='id', tokenize='{TOKENIZER}'
     );
     CREATE TRIGGER caption_inserted AFTER INSERT ON caption BEGIN
         INSERT INTO caption_search(rowid, text, things, tags) VALUES (new.id, new.text, new.things, new.tags);

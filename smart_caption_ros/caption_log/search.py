@@ -22,6 +22,7 @@ from smart_caption_ros.caption_log.query_words import expression_of
 from smart_caption_ros.caption_log.schema import open_to_read
 from smart_caption_ros.caption_log.store import COLUMNS
 from smart_caption_ros.caption_log.tags import camera_tag, cells_around, robot_tag
+from smart_caption_ros.caption_log.word_beginnings import WordBeginnings
 
 NEWEST, BEST = "newest", "best"
 ORDERS = (NEWEST, BEST)
@@ -123,6 +124,7 @@ class LogReader:
         """
         self.path = path.expanduser()
         self._connection = open_to_read(path)
+        self._beginnings = WordBeginnings(self._connection)
 
     def __enter__(self) -> LogReader:
         return self
@@ -153,7 +155,10 @@ class LogReader:
         Raises:
             CaptionLogError: the query contradicts itself or the log, the log is damaged, or the time is over.
         """
-        words = expression_of(query.words)
+        try:
+            words = expression_of(query.words, self._beginnings.expression)
+        except sqlite3.Error as error:
+            raise CaptionLogError(f"the caption log {self.path} cannot be read: {error}") from error
         tags, conditions, parameters = self._conditions(query)
         index = " AND ".join(filter(None, [words, *tags]))
         ids = "caption.id BETWEEN ? AND ?"

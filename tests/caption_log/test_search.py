@@ -61,6 +61,11 @@ def found(reader: LogReader, words: str = "", **conditions: Any) -> list[int]:
         ("people", [2]),
         ('"dining table"', [3]),
         ("ta*", [3, 0]),
+        ("cu* re*", [1, 0]),
+        ("CUP*", [1, 0]),
+        ("caf*", [4]),
+        ("zebra*", []),
+        ("x-ray*", []),
         ("cafe", [4]),
         ("table AND", []),
         ("text:cup", []),
@@ -71,6 +76,19 @@ def found(reader: LogReader, words: str = "", **conditions: Any) -> list[int]:
 )
 def test_words(reader: LogReader, words: str, numbers: list[int]) -> None:
     assert found(reader, words) == numbers
+
+
+def test_the_beginning_of_a_word_is_found_whatever_its_stem_unless_too_many_words_begin_so(tmp_path: Path) -> None:
+    """The stem of `agreed` is agre, whose own stem is agr; that of `plays` is plai."""
+    with CaptionLog(tmp_path / "captions.db") as log:
+        log.add([row("they agreed"), row("a playground", at_s=10), row("a player plays", at_s=20)])
+        with LogReader(log.path) as reader:
+            assert found(reader, "agre*") == [0]
+            assert found(reader, "play*") == [2, 1]
+            log.add(row(f"play{number}x", at_s=10 * number) for number in range(3, 103))
+            with pytest.raises(CaptionLogError, match="more than 64 words of the log begin with 'play': give more"):
+                found(reader, "play*")
+            assert found(reader, "play1*", limit=1000) == [102, 101, 100, *range(19, 9, -1)]
 
 
 def test_the_tags_of_the_index_are_no_words_to_be_found(reader: LogReader) -> None:
