@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("rosbags", reason="rosbags is not installed (extra [bags])")
-
 from smart_caption_ros.bags.captioning import MessageCaptioner, ModelSettings
 from smart_caption_ros.bags.journal import Entry
 from smart_caption_ros.sources.bag_storage import StoredMessage

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+pytest.importorskip("rosbags", reason="rosbags is not installed (extra [bags])")
+
 from rosbags.highlevel import AnyReader
 
 from smart_caption_ros.bags.cameras import Thinning
