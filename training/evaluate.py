@@ -83,6 +83,17 @@ def evaluate(
             help="COCO caption annotations in which CIDEr-D counts (default: the train split, else the references)."
         ),
     ] = None,
+    metric_weights: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Weights of CLIP-S, PAC-S and BERT-S in its folders clip_s, pac_s and bert_s "
+            "(default: metrics of the data folder).",
+        ),
+    ] = None,
+    bert_idf: Annotated[
+        bool, typer.Option("--bert-idf", help="BERT-S weighs tokens by their inverse document frequency.")
+    ] = False,
     resamples: Annotated[int, typer.Option(min=1, help="Resamples of the bootstrap.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and of --human.")] = 0,
     json_path: JsonOption = None,
@@ -164,7 +175,9 @@ def evaluate(
         for name, model in named.items():
             write_results(write_captions / f"{name}.json", model.captions)
     with Console(stderr=True).status("scoring"):  # prints nothing where stderr is not a terminal
-        comparison = Comparison.of(against, named, chair_data, features)
+        comparison = Comparison.of(
+            against, named, chair_data, features, metric_weights or data_folder() / "metrics", idf=bert_idf
+        )
     bootstrap = comparison.bootstrap(resamples, seed)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(comparison.table(bootstrap))

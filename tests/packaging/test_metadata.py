@@ -72,7 +72,7 @@ def test_robot_side_imports_only_what_it_declares() -> None:
 @pytest.mark.parametrize("folder", ["training", "export"])
 def test_workstation_imports_only_what_it_declares(folder: str) -> None:
     declared = modules(PROJECT["dependencies"])
-    declared |= set().union(*(modules(EXTRAS[name]) for name in ("training", "household", "attribution")))
+    declared |= set().union(*(modules(EXTRAS[name]) for name in ("training", "household", "attribution", "metrics")))
     assert not {(path, module) for path, module in foreign_imports(folder) if module not in declared}
 
 

@@ -112,6 +112,8 @@ def test_a_bundle_is_scored_on_a_split_and_its_captions_are_reported(
     assert {"bleu_4", "rouge_l", "cider", "cider_d"} <= model["scores"].keys()
     assert "spaCy" in document["tokeniser"]
     assert "install a Java runtime" in document["not_available"]["meteor"]
+    for metric in ("clip_s", "pac_s", "bert_s"):
+        assert f"needs weights at {data / 'metrics' / metric}" in document["not_available"][metric]
     assert "not available" in done.stdout
     assert name in done.stdout
 

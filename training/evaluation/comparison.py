@@ -2,8 +2,10 @@
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from smart_caption_ros.captioning import Captioner, GuideMode
 from smart_caption_ros.captioning.bundle import write_manifest
 from training.errors import DataError
 from training.evaluation.metrics.bootstrap import Bootstrap
+from training.evaluation.metrics.learned import BERT_S, CLIP_S, PAC_S, LearnedMetricError, check_weights
+from training.evaluation.metrics.metric import Metric
 from training.evaluation.metrics.scoring import ChairData, Evaluation, score_models
 from training.evaluation.references import References
 from training.evaluation.report import as_document, as_table
@@ -101,6 +105,9 @@ class Comparison:
         models: Mapping[str, ModelCaptions],
         chair_data: ChairData | None = None,
         features: Mapping[str, NDArray[np.float32]] | None = None,
+        weights: Path | None = None,
+        *,
+        idf: bool = False,
     ) -> "Comparison":
         """Score the models; where the references are images alone, measure the diversity of the captions.
 
@@ -109,6 +116,9 @@ class Comparison:
             models: by name; the first is the baseline of differences.
             chair_data: inputs of CHAIR; None leaves CHAIR out.
             features: unit vectors of the images, by which CIDErBtw finds similar ones; None leaves CIDErBtw out.
+            weights: folder with the weights of the metrics of :mod:`training.evaluation.metrics.learned`; None leaves
+                them out.
+            idf: whether BERT-S weighs tokens by their inverse document frequency.
 
         Raises:
             DataError: the models have no image in common, or an image has no annotated objects.
@@ -137,6 +147,8 @@ class Comparison:
         )
         if references.has_captions:
             evaluation.unavailable.update(_missing_inputs(chair_data, features))
+        if weights is not None:
+            _add_learned_metrics(evaluation, references, captions, own, weights, idf=idf)
         return cls(references, models, captions, evaluation, _left_out(references, models, images))
 
     def bootstrap(self, resamples: int, seed: int) -> Bootstrap:
@@ -178,6 +190,57 @@ class Comparison:
         }
         manifest["scores"] = {**manifest.get("scores", {}), self.references.name: {**values, **facts}}
         write_manifest(captioner.bundle.path, manifest)
+
+
+def _add_learned_metrics(
+    evaluation: Evaluation,
+    references: References,
+    captions: Mapping[str, Mapping[str, str]],
+    own_references: Mapping[str, Mapping[str, Sequence[str]]],
+    weights: Path,
+    *,
+    idf: bool,
+) -> None:
+    """Add the learned metrics whose weights are there, or the reason why they are not available."""
+
+    # The networks' modules are imported where they are used, because bundles and result files need no torch.
+    def clip(name: str) -> list[Metric]:
+        check_weights(weights / name)
+        from training.evaluation.metrics.clip_score import ClipScore
+
+        if references.read_image is None:
+            raise LearnedMetricError("needs the photographs; give their folder with --images")
+        score = ClipScore(weights / name)
+        vectors = score.embed_images(evaluation.images, references.read_image)
+        return [score.metric(vectors, list(said.values())) for said in captions.values()]
+
+    def bert() -> list[Metric]:
+        check_weights(weights / BERT_S)
+        from training.evaluation.metrics.bert_score import BertScore
+
+        score = BertScore(weights / BERT_S, idf=idf)
+        human = {model: own_references.get(model, references.captions) for model in captions}
+        return [
+            score.metric(list(said.values()), [human[model][image] for image in said])
+            for model, said in captions.items()
+        ]
+
+    measures: dict[str, Callable[[], list[Metric]]] = {CLIP_S: partial(clip, CLIP_S), PAC_S: partial(clip, PAC_S)}
+    if references.has_captions:
+        measures[BERT_S] = bert
+    for name, measure in measures.items():
+        try:
+            measured = measure()
+        except LearnedMetricError as error:
+            if references.has_captions:
+                evaluation.unavailable[name] = str(error)
+            continue
+        for model, metric in zip(evaluation.models, measured, strict=True):
+            evaluation.models[model].metrics[name] = metric
+            for part in evaluation.domains.values():
+                inside = set(part.images)
+                chosen = np.array([image in inside for image in evaluation.images])
+                part.models[model].metrics[name] = metric.of_images(chosen)
 
 
 def _missing_inputs(chair_data: ChairData | None, features: Mapping[str, NDArray[np.float32]] | None) -> dict[str, str]:
