@@ -38,7 +38,13 @@ def open_batches(features: RegionFeatures, images: Sequence[str], family: type[C
 
     Raises:
         DataError: an image of a store is missing or lacks what the family needs; of other formats, it is read to know.
+            The features are of another width than a given captioner's visual tokens.
     """
+    if isinstance(family, Captioner) and features.width != family.config.token_width:
+        raise DataError(
+            f"the stored features are {features.width} wide, but the visual tokens of this {type(family).__name__} are "
+            f"{family.config.token_width} wide; give the features that it was trained on"
+        )
     if not isinstance(features, FeatureStore):
         return ImageByImage(features, images, family)
     batches = features.select(images)

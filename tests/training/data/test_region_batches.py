@@ -187,3 +187,10 @@ def test_the_gradient_does_not_reach_padding(counts: tuple[int, ...]) -> None:
     for gradient, count in zip(tokens.grad, counts, strict=True):
         assert gradient[:count].any(dim=-1).all()
         assert not gradient[count:].any()
+
+
+def test_features_of_another_width_than_the_captioners_are_refused_with_both_widths() -> None:
+    features = InMemory({"5": regions_of(3)[0]})
+    message = r"stored features are 24 wide, but the visual tokens of this Smart are 40 wide"
+    with pytest.raises(DataError, match=message):
+        open_batches(features, ["5"], tiny_smart(token_width=40))  # type: ignore[arg-type]
