@@ -4,6 +4,7 @@
 contract (:mod:`training.models.captioner`): see :mod:`export.contract_shapes`.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -85,7 +86,7 @@ def trace_captioner(
     """
     captioner = captioner.eval()
     found = measure(captioner, beam_size)
-    batch, tokens = Size(BATCH), Size(TOKENS)
+    batch = Size(BATCH)
     carried = {
         "words": TensorSpec(torch.int64, (batch, beam_size)),
         "scores": TensorSpec(torch.float32, (batch, beam_size)),
@@ -103,15 +104,6 @@ def trace_captioner(
         carried[_BIAS] = TensorSpec(torch.float32, (batch, beam_size, words))
     # What belongs to the image comes first: the exporter takes the size of the batch from the first tensor that has it.
     stepping = {**encoded, "position": TensorSpec(torch.int64, ()), **carried}
-    steps, slots = Size(STEPS), Size(STEPS, beam_size)
-    finishing = {
-        "step_words": TensorSpec(torch.int64, (steps, batch, beam_size)),
-        "step_chosen": TensorSpec(torch.float32, (steps, batch, beam_size)),
-        "step_attention": TensorSpec(torch.float32, (steps, batch, beam_size, tokens)),
-        f"last_{PAST}": TensorSpec(torch.bool, (batch, beam_size, slots)),
-        "last_scores": TensorSpec(torch.float32, (batch, beam_size)),
-    }
-    captions = ["words", "log_probabilities", "attention", *(["scores"] if guided else [])]
     start = to_onnx(_Start(captioner, beam_size, found), starting, [*(f"first_{name}" for name in carried), *encoded])
     step = to_onnx(
         _Step(captioner, found, forbidden),
@@ -125,13 +117,13 @@ def trace_captioner(
     return TracedCaptioner(
         start=once,
         step=every_word,
-        finish=to_onnx(_Finish(beam_size, guided=guided), finishing, captions),
+        finish=_finish_graph(beam_size, guided=guided),
         beam_size=beam_size,
         inputs=tuple(starting),
         carried=tuple(carried),
         encoded=kept,
         slot_axes={PAST: 2, **slot_axes},
-        shapes={name: spec.shape for name, spec in {**starting, **stepping, **finishing}.items()},
+        shapes={name: spec.shape for name, spec in {**starting, **stepping, **_finish_inputs(beam_size)}.items()},
     )
 
 
@@ -222,6 +214,24 @@ class _Finish(nn.Module):
         assert found.attention is not None
         scores = (found.log_probabilities.sum(dim=-1),) if self.guided else ()
         return found.words, found.log_probabilities, found.attention, *scores
+
+
+def _finish_inputs(beam_size: int) -> dict[str, TensorSpec]:
+    steps, batch = Size(STEPS), Size(BATCH)
+    return {
+        "step_words": TensorSpec(torch.int64, (steps, batch, beam_size)),
+        "step_chosen": TensorSpec(torch.float32, (steps, batch, beam_size)),
+        "step_attention": TensorSpec(torch.float32, (steps, batch, beam_size, Size(TOKENS))),
+        f"last_{PAST}": TensorSpec(torch.bool, (batch, beam_size, Size(STEPS, beam_size))),
+        "last_scores": TensorSpec(torch.float32, (batch, beam_size)),
+    }
+
+
+@functools.cache
+def _finish_graph(beam_size: int, *, guided: bool) -> onnx.ModelProto:
+    """Trace the end of the search, which no captioner takes part in, once a process; nothing changes the result."""
+    captions = ["words", "log_probabilities", "attention", *(["scores"] if guided else [])]
+    return to_onnx(_Finish(beam_size, guided=guided), _finish_inputs(beam_size), captions)
 
 
 def _gathered(rows: Tensor, parents: Tensor) -> Tensor:
