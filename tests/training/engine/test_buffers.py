@@ -1,9 +1,6 @@
 """Buffers of a captioner in checkpoints, in the average of the weights and in several processes; hooks."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tests.training.engine.banked_captioner import Banked
+from tests.training.processes import run_in_processes
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.engine.experiment import load_run
@@ -114,10 +112,8 @@ def test_a_resumed_run_has_the_same_buffers_as_one_that_was_not_stopped(
 
 def test_a_synchronised_buffer_has_the_first_processs_value_in_every_process(data: Path, tmp_path: Path) -> None:
     config = written(tmp_path, epochs=1)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--"]
-    command += ["tests.training.engine.banked_captioner", str(config), "--run", str(tmp_path / "run"), "--threads", "1"]
-    environment = {**os.environ, "SMART_CAPTION_DATA": str(data), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([*command, "--device", "cpu"], capture_output=True, text=True, env=environment, check=False)
+    arguments = (config, "--run", tmp_path / "run", "--threads", 1, "--device", "cpu")
+    done = run_in_processes(2, "tests.training.engine.banked_captioner", *arguments, SMART_CAPTION_DATA=str(data))
     assert done.returncode == 0, done.stderr
     first, second = (json.loads((tmp_path / "run" / f"banks-{rank}.json").read_text()) for rank in (0, 1))
     assert len(first) == 4  # three steps, and the last batch once more

@@ -1,9 +1,6 @@
 """A run that is stopped and resumed with another number of processes is the run of one process."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +9,7 @@ import pytest
 import torch
 
 from tests.training.engine.observed_run import Drifting, StoppedError, run
+from tests.training.processes import run_in_processes
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.engine.trained_captioner import TrainedCaptioner
@@ -40,11 +38,8 @@ def start(folder: Path, config: Path, data: Path, number: int, processes: int, s
                 with pytest.raises(StoppedError):
                     run(config, data, folder, steps)
         return
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    command += ["-m", "tests.training.engine.observed_run", str(config), str(data), str(folder)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "START": str(number)}
-    arguments = [] if steps is None else [str(steps)]
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, env=environment, check=False)
+    arguments = [config, data, folder, *([] if steps is None else [steps])]
+    done = run_in_processes(processes, "tests.training.engine.observed_run", *arguments, START=str(number))
     assert (done.returncode == 0) == (steps is None), done.stderr
     assert "Error" not in done.stdout
 

@@ -2,9 +2,7 @@
 
 import json
 import math
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +13,7 @@ import torch
 
 from tests.training.engine.linear_task import IMAGES, LinearTask, saved_weights
 from tests.training.event_files import scalars
+from tests.training.processes import run_in_processes
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.engine import trainer as module
@@ -129,10 +128,9 @@ def test_the_first_bad_step_is_named_and_no_checkpoint_has_its_weights(
 
 def in_two_processes(folder: Path, phase: dict[str, Any], **environment: str) -> subprocess.CompletedProcess[str]:
     config = written(folder, 4, phases=[phase])
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--"]
-    command += ["tests.training.engine.linear_task", str(config), "--run", str(folder / "run"), "--threads", "1"]
-    variables = {**os.environ, "SMART_CAPTION_DATA": str(folder), "OMP_NUM_THREADS": "1", **environment}
-    return subprocess.run([*command, "--device", "cpu"], capture_output=True, text=True, env=variables, check=False)
+    arguments = (config, "--run", folder / "run", "--threads", 1, "--device", "cpu")
+    variables = {"SMART_CAPTION_DATA": str(folder), **environment}
+    return run_in_processes(2, "tests.training.engine.linear_task", *arguments, **variables)
 
 
 def test_processes_that_read_seldom_have_the_results_of_one_and_close_their_connections(tmp_path: Path) -> None:

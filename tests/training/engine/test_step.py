@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from tests.training.event_files import scalars
+from tests.training.processes import run_in_processes
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.engine.experiment import load_run
@@ -140,7 +141,8 @@ def test_a_photograph_that_one_process_cannot_read_ends_all_processes_with_one_s
     with zipfile.ZipFile(broken / "flickr8k" / "images_224.zip", "w") as new:
         for name, content in photographs.items():
             new.writestr(name, b"no picture" if name == "train_5.jpg" else content)
-    done = torchrun(experiment(tmp_path / "run", END_TO_END), tmp_path / "run" / "run", broken)
+    arguments = (experiment(tmp_path / "run", END_TO_END), "--run", tmp_path / "run" / "run", "--device", "cpu")
+    done = run_in_processes(2, "training.train", *arguments, "--threads", 1, SMART_CAPTION_DATA=str(broken))
     assert done.returncode != 0
     said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert len(said) == 1

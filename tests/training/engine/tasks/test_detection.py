@@ -1,9 +1,6 @@
 """Training of a detector: its effect, resuming, two processes and refusals."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import yaml
 
 from tests.training.detection.boxes_of_drawings import CLASSES, write_labels
 from tests.training.event_files import scalars
+from tests.training.processes import run_in_processes
 from training.checkpoint import load_checkpoint
 from training.data.flickr8k import Flickr8k
 from training.detection.labels import read_labels
@@ -164,10 +162,8 @@ def test_two_processes_have_the_losses_of_one(random_detector: Path, data: Path,
     changes = {"images_per_batch": 5, "crop": 0.6, "epochs": 2}
     trained(tmp_path / "one", data, random_detector, half, **changes)
     config = written(tmp_path / "two", random_detector, half, **changes)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--"]
-    command += ["training.train", str(config), "--run", str(tmp_path / "two" / "run"), "--threads", "1"]
-    environment = {**os.environ, "SMART_CAPTION_DATA": str(data), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([*command, "--device", "cpu"], capture_output=True, text=True, env=environment, check=False)
+    arguments = (config, "--run", tmp_path / "two" / "run", "--threads", 1, "--device", "cpu")
+    done = run_in_processes(2, "training.train", *arguments, SMART_CAPTION_DATA=str(data))
     assert done.returncode == 0, done.stderr
     for tag, tolerance in (("train/loss", 1e-5), ("gradient_norm/detector", 1e-4)):
         expected = scalars(tmp_path / "one" / "run", tag)
