@@ -6,11 +6,10 @@ import onnxruntime
 import torch
 
 from export.verify import synthetic_images
-from tests.tiny_model import tiny_trained
+from training.vision.backbone import Backbone
 
 
-def test_tokens_equal_the_backbones_for_any_batch(vision_graph: onnx.ModelProto) -> None:
-    backbone = tiny_trained().backbone
+def test_tokens_equal_the_backbones_for_any_batch(vision_graph: onnx.ModelProto, backbone: Backbone) -> None:
     session = onnxruntime.InferenceSession(vision_graph.SerializeToString(), providers=["CPUExecutionProvider"])
     for batch in (1, 3):
         images = synthetic_images(batch, 224, seed=batch)
