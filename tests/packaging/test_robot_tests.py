@@ -7,7 +7,7 @@ import pytest
 from tests.packaging.imports import ROOT, imports_of, imports_of_file
 
 ROBOT_FOLDERS = (
-    "caption_log", "captioning", "cli", "detection", "engines", "evaluation", "grounding", "imaging", "live",
+    "bags", "caption_log", "captioning", "cli", "detection", "engines", "evaluation", "fleet", "grounding", "imaging", "live",
     "measuring", "nodes", "serving", "sources", "system", "viewing",
 )  # fmt: skip
 WORKSTATION = {"torch", "torchvision", "training", "export", "benchmarks"}
