@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +25,8 @@ from smart_caption_ros.cli.terminal import (
 if TYPE_CHECKING:
     from smart_caption_ros.caption_log import LoggedCaption, Near, Query
     from smart_caption_ros.live import CaptionFeed, FeedEvent
+
+_MAX_SENTENCE = 1000
 
 LogOption = Annotated[
     Path | None,
@@ -90,7 +93,7 @@ def record(*, options: RecordOptions) -> None:
                 raise typer.Exit(FAILED)
 
 
-def _open_feed(options: RecordOptions) -> CaptionFeed:
+def _open_feed(options: RecordOptions) -> AbstractContextManager[CaptionFeed]:
     from smart_caption_ros.cli.caption_feed import SourceSettings, ros_feed, source_feed
 
     topics = options.topic or ()
@@ -102,9 +105,10 @@ def _open_feed(options: RecordOptions) -> CaptionFeed:
 
 def _print_event(event: FeedEvent) -> None:
     from smart_caption_ros.live import EventKind
+    from smart_caption_ros.live.terminal.visible_text import visible
 
     if event.kind is EventKind.ERROR:
-        report_error(event.text)
+        report_error(visible(event.text, _MAX_SENTENCE))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import Result
 
 from smart_caption_ros.caption_log import CaptionLog
+from smart_caption_ros.live import EventKind, FeedEvent
 from tests.caption_log.rows import at, row
 from tests.caption_log.test_recording import live
 
@@ -48,6 +49,26 @@ def test_what_a_caption_says_is_no_html(run: Run, log: Path, tmp_path: Path) -> 
     run("log", "find", "dogs", "--log", log, "--html", page)
     assert "two dogs &lt;b&gt;" in page.read_text()
     assert "<b>" not in page.read_text()
+
+
+def test_control_characters_of_messages_do_not_reach_the_terminal(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from smart_caption_ros.cli import log as command
+    from tests.caption_log.test_recording import BufferFeed
+
+    path, hostile = tmp_path / "captions.db", "\x1b]0;title\x07"
+    with CaptionLog(path) as opened:
+        opened.append(row(f"a cup{hostile}", camera=f"front{hostile}", pose=at(1.0, 2.0)))
+    feed = BufferFeed()
+    feed.add_event(FeedEvent(EventKind.ERROR, f"no image{hostile}"))
+    feed.close()
+    monkeypatch.setattr(command, "_open_feed", lambda options: feed)
+    results = [run("log", *arguments, "--log", path) for arguments in (("find",), ("info",), ("record",))]
+    assert [result.exit_code for result in results] == [0, 0, 0]
+    output = "".join(result.output for result in results)
+    assert "no image\\x1b]0;title\\x07" in output
+    assert "\x1b" not in output
 
 
 def test_find_as_json(run: Run, log: Path) -> None:
