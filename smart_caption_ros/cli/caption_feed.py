@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,22 +70,22 @@ def ros_feed(
     are_images_wanted: Callable[[], bool] = lambda: True,
     map_frame: str = "",
     robot_frame: str = "",
-) -> CaptionFeed:
-    """Return a feed of topics of ROS 2; exit with a sentence where ROS 2 is missing.
+) -> AbstractContextManager[CaptionFeed]:
+    """Return a feed of topics of ROS 2, which starts when it is entered; exit with a sentence where ROS 2 is missing.
 
     Args:
         topics: topics of captions; empty takes all.
         node_name: name of the feed's node.
         cameras: names of the cameras to follow; empty takes all.
         with_images: whether captions come with the images of their cameras.
-        are_images_wanted: as of :class:`smart_caption_ros.nodes.live.RosCaptionFeed`.
+        are_images_wanted: as of :func:`smart_caption_ros.nodes.live.standalone_feed`.
         map_frame: frame in which to look up where the robot is; empty looks up nothing.
         robot_frame: frame of the robot; empty takes that of the image.
     """
     with needs_ros("following captions without --source"):
-        from smart_caption_ros.nodes.live import FeedImages, RosCaptionFeed
+        from smart_caption_ros.nodes.live import FeedImages, standalone_feed
         from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
-    return RosCaptionFeed(
+    return standalone_feed(
         topics,
         cameras,
         images=FeedImages.CAMERA if with_images else FeedImages.NONE,

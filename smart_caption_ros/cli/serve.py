@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -81,9 +82,9 @@ def serve(*, options: ServeOptions) -> None:
             report_error(str(error))
             raise typer.Exit(WRONG_USAGE) from None
         try:
-            feed = _open_feed(options, hub)
+            opened = _open_feed(options, hub)
             # The signals end the loop and not the process, so that the browsers' streams are ended, too.
-            with EndSignals() as ending, server, feed:
+            with EndSignals() as ending, server, opened as feed:
                 print(_invitation(server, access.token), flush=True)
                 pass_on(feed, hub, lambda: ending.arrived)
         except FeedError as error:
@@ -112,7 +113,7 @@ def _invitation(server: PageServer, token: str | None) -> str:
     return f"Open {address}{elsewhere} (Ctrl-C ends)"
 
 
-def _open_feed(options: ServeOptions, hub: Hub) -> CaptionFeed:
+def _open_feed(options: ServeOptions, hub: Hub) -> AbstractContextManager[CaptionFeed]:
     from smart_caption_ros.cli.caption_feed import SourceSettings, ros_feed, source_feed
 
     topics = options.topic or ()

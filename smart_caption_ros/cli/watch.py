@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -105,7 +105,7 @@ def _refuse_options_of_sources(options: WatchOptions) -> None:
             raise typer.BadParameter("It needs --source; a node has its own.", param_hint=f"--{name}")
 
 
-def _open_feed(options: WatchOptions) -> CaptionFeed:
+def _open_feed(options: WatchOptions) -> AbstractContextManager[CaptionFeed]:
     from smart_caption_ros.cli.caption_feed import SourceSettings, ros_feed, source_feed
 
     topics, cameras = options.topic or (), options.camera or ()

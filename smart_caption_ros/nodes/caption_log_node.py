@@ -58,23 +58,18 @@ class CaptionLogNode(Node):
         )
         lookup = None
         if values["map_frame"]:
-            lookup = robot_pose_lookup(values["map_frame"], values["robot_frame"], self.get_logger().warning)
-        self._feed = RosCaptionFeed(
-            [self.resolve_topic_name(name) for name in values["caption_topics"]],
-            images=FeedImages.CAMERA if values["picture_side_px"] else FeedImages.NONE,
-            node_name="caption_log_feed",
-            make_pose_lookup=lookup,
-        )
+            lookup = robot_pose_lookup(values["map_frame"], values["robot_frame"], self.get_logger().warning)(self)
+        images = FeedImages.CAMERA if values["picture_side_px"] else FeedImages.NONE
+        try:
+            self._feed = RosCaptionFeed(self, values["caption_topics"], images=images, pose_lookup=lookup)
+        except FeedError as error:
+            self._log.close()
+            raise ValueError(str(error)) from error
         self._failure = ""
         self._stopping = threading.Event()
         # A group of its own: a search does not hold up parameters and diagnostics.
         self.create_service(FindCaptions, "~/find", self._find, callback_group=MutuallyExclusiveCallbackGroup())
         self._diagnostics = DiagnosticsPublisher(self, self._statuses, values["diagnostic_period_s"])
-        try:
-            self._feed.__enter__()
-        except FeedError as error:
-            self._log.close()
-            raise ValueError(str(error)) from error
         # A thread of its own, because a transaction may wait for the disk and the service answers meanwhile.
         self._writer = threading.Thread(target=self._write, name="caption log", daemon=True)
         self._writer.start()

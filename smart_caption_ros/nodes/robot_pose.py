@@ -21,7 +21,7 @@ _CACHE_S = 30.0
 def robot_pose_lookup(
     map_frame: str, robot_frame: str, on_problem: Callable[[str], None]
 ) -> Callable[[Node], Callable[[Header], Pose | None]]:
-    """Return a function that prepares the lookup with a node, for :class:`RosCaptionFeed`.
+    """Return a function that prepares the lookup with the node that receives tf.
 
     Args:
         map_frame: the frame of the poses.

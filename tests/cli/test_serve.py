@@ -71,7 +71,7 @@ def test_wrong_options_are_reported_before_a_model_is_loaded(run: Run) -> None:
 
 
 def test_without_ros_the_sentence_says_what_else_there_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("smart_caption_ros.nodes.live")]:
+    for name in [name for name in sys.modules if name.startswith(("smart_caption_ros.nodes.live", "rclpy."))]:
         monkeypatch.delitem(sys.modules, name)
     for name in ("rclpy", "smart_caption_ros.msg"):
         monkeypatch.setitem(sys.modules, name, None)

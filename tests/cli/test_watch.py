@@ -87,7 +87,7 @@ def test_a_broken_bundle_is_one_sentence(run: Run, pictures: Path, bundle_copy: 
 def test_without_ros_a_sentence_says_what_to_do(
     run: Run, monkeypatch: pytest.MonkeyPatch, missing: str, sentence: str
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("smart_caption_ros.nodes.live")]:
+    for name in [name for name in sys.modules if name.startswith(("smart_caption_ros.nodes.live", "rclpy."))]:
         monkeypatch.delitem(sys.modules, name)
     for name in ("rclpy", "smart_caption_ros.msg") if missing == "rclpy" else (missing,):
         monkeypatch.setitem(sys.modules, name, None)

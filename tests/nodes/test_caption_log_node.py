@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Iterator
@@ -67,21 +68,21 @@ class FakeTf:
 
 @pytest.fixture
 def domain(node: LifecycleNode, monkeypatch: pytest.MonkeyPatch) -> LifecycleNode:
-    """The node of the test, in the domain that the log node's feed looks at."""
-    monkeypatch.setenv("ROS_DOMAIN_ID", str(node.context.get_domain_id()))
+    """The node of the test, where tf2_ros is installed."""
     monkeypatch.setitem(sys.modules, "tf2_ros", FakeTf)  # type: ignore[arg-type]
     return node
 
 
-def log_node(domain: LifecycleNode, path: Path, **given: Any) -> CaptionLogNode:
+def log_node(domain: LifecycleNode, path: Path, *ros_args: str, **given: Any) -> CaptionLogNode:
     values = {"path": str(path), "diagnostic_period_s": 0.1, **given}
     overrides = [Parameter(name, value=value) for name, value in values.items()]
-    return CaptionLogNode(context=domain.context, parameter_overrides=overrides, namespace="robot7")
+    arguments = ["--ros-args", *ros_args]
+    return CaptionLogNode(context=domain.context, parameter_overrides=overrides, namespace="robot7", cli_args=arguments)
 
 
-@pytest.fixture
-def logger(domain: LifecycleNode, tmp_path: Path) -> Iterator[CaptionLogNode]:
-    made = log_node(domain, tmp_path / "log" / "captions.db", find_limit=2)
+@contextlib.contextmanager
+def running(made: CaptionLogNode, domain: LifecycleNode) -> Iterator[CaptionLogNode]:
+    """Serve the log node and the node of the test."""
     executor = MultiThreadedExecutor(num_threads=2, context=domain.context)
     executor.add_node(made)
     executor.add_node(domain)
@@ -93,6 +94,12 @@ def logger(domain: LifecycleNode, tmp_path: Path) -> Iterator[CaptionLogNode]:
     made.interrupt()
     assert made.close()
     made.destroy_node()
+
+
+@pytest.fixture
+def logger(domain: LifecycleNode, tmp_path: Path) -> Iterator[CaptionLogNode]:
+    with running(log_node(domain, tmp_path / "log" / "captions.db", find_limit=2), domain) as made:
+        yield made
 
 
 def test_captions_are_written_with_their_place_and_found_by_the_service(
@@ -128,6 +135,20 @@ def test_captions_are_written_with_their_place_and_found_by_the_service(
     (status,) = logger._statuses()
     values = {each.key: each.value for each in status.values}
     assert (status.level, values["captions in the log"], values["unchanged"]) == (DiagnosticStatus.OK, "4", "1")
+
+
+def test_the_log_node_is_one_node_and_remappings_reach_its_subscriptions(domain: LifecycleNode, tmp_path: Path) -> None:
+    rules = ("-r", "robot/caption:=/front/caption", "-r", "/diagnostics:=/robot7/diagnostics")
+    logger = log_node(domain, tmp_path / "captions.db", *rules, caption_topics=["robot/caption"])
+    remapped, other = (domain.create_publisher(Caption, f"/{name}/caption", 10) for name in ("front", "robot7/robot"))
+    with running(logger, domain):
+        wait_for(remapped.get_subscription_count, "subscription")
+        remapped.publish(caption_message(3))
+        wait_for(lambda: logger._recorder.written == 1, "row")
+        assert other.get_subscription_count() == 0
+        assert set(domain.get_node_names_and_namespaces()) == {("part", "/"), ("caption_log_node", "/robot7")}
+        assert domain.count_subscribers("/robot7/diagnostics") == 1
+        assert domain.count_subscribers("/diagnostics") == 0
 
 
 def test_a_log_that_cannot_be_opened_is_named(domain: LifecycleNode, tmp_path: Path) -> None:

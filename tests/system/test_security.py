@@ -19,6 +19,7 @@ import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import NodeNameNonExistentError
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import CompressedImage, Image
@@ -37,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 POLICY = ROOT / "config" / "sros2" / "policy.xml"
 TINY = ROOT / "tests" / "bundles" / "tiny"
 CAMERA = "smart_caption_ros.nodes.camera_command"
+LOG = "smart_caption_ros.nodes.caption_log_command"
 
 Graph = dict[str, set[str]]
 """Full names of topics and services by what the node does with them: publish, subscribe, reply, request."""
@@ -116,6 +118,32 @@ def test_the_policy_is_what_the_camera_node_does(robot: Robot) -> None:
     robot.start(CAMERA, "-p", "publish_objects:=true", "-p", "use_sim_time:=true")
     robot.wait_for(lambda: robot.node.count_publishers("/camera_info"), "camera")
     assert_graph_is_policy(robot, "camera_node", {}, set())
+
+
+def test_the_policy_is_what_the_log_node_does_in_one_enclave(robot: Robot, tmp_path: Path) -> None:
+    """With the images of two cameras, of which one publishes compressed ones."""
+    robot.start(LOG, "-p", f"path:={tmp_path / 'log.db'}", "-p", "use_sim_time:=true", "--enclave", "/caption_log_node")
+    topics = {"left": "/image", "right": "/image/compressed"}
+    statuses = [
+        DiagnosticStatus(name="user: captions", hardware_id=camera, values=[KeyValue(key="image topic", value=topic)])
+        for camera, topic in topics.items()
+    ]
+    images = [robot.node.create_publisher(*each, 1) for each in ((Image, "/image"), (CompressedImage, topics["right"]))]
+    diagnostics = robot.node.create_publisher(DiagnosticArray, "/diagnostics", 1)
+    captions = robot.publisher(Caption, "/robot/caption")
+
+    def has_images() -> bool:
+        for camera in topics:
+            captions.publish(Caption(camera=camera, format_version=Caption.FORMAT_VERSION))
+        diagnostics.publish(DiagnosticArray(status=statuses))
+        robot.spin_for(0.1)
+        return all(each.get_subscription_count() for each in images)
+
+    robot.wait_for(has_images, "images")
+    nodes = {(name, enclave) for name, _, enclave in robot.node.get_node_names_and_namespaces_with_enclaves()}
+    assert nodes == {("user", "/"), ("caption_log_node", "/caption_log_node")}
+    absent = set() if find_spec("tf2_ros") else {"/tf", "/tf_static", "/tf2_frames"}
+    assert_graph_is_policy(robot, "caption_log_node", {}, absent)
 
 
 WRITES = re.compile(r'open(?:at)?\((?:AT_FDCWD, )?"([^"]*)", [^)]*(?:O_WRONLY|O_RDWR|O_CREAT)')

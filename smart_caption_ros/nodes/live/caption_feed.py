@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import enum
-import os
 import threading
 import time
 from collections import deque
@@ -12,13 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
@@ -42,11 +38,10 @@ from smart_caption_ros.text import shortened
 CAPTION_TYPE = "smart_caption_ros/msg/Caption"
 
 _DISCOVERY_PERIOD_S = 0.5
-_SPIN_S = 0.1
+_TICK_S = 0.1
 _IMAGE_WAIT_S = 0.5
 """How long a caption waits for its image, which for an overlay is drawn after the caption was published."""
 _MAX_PENDING = 32
-_JOIN_TIMEOUT_S = 5.0
 
 PoseLookup = Callable[[Header], Pose | None]
 
@@ -66,6 +61,9 @@ class _Topic:
     """A topic of captions."""
 
     name: str
+    """Full name, remapped."""
+    given: str
+    """The name before it was remapped. rclpy gets this one, because it remaps every name that it gets."""
     subscription: Subscription | None = None
     reliability: ReliabilityPolicy = ReliabilityPolicy.RELIABLE
     cameras: dict[str, str] = field(default_factory=dict)
@@ -80,62 +78,65 @@ class _Topic:
 
 
 class RosCaptionFeed:
-    """Captions from ROS 2, on a thread and in a context of its own; see :class:`smart_caption_ros.live.CaptionFeed`."""
+    """Captions that a node of the caller receives; see :class:`smart_caption_ros.live.CaptionFeed`.
+
+    The caller's executor serves the subscriptions, one callback at a time. Each name passes the node's remappings once,
+    also those of topics that were found in the graph and in diagnostics.
+    """
 
     def __init__(
         self,
+        node: Node,
         topics: Sequence[str] = (),
         cameras: Sequence[str] = (),
         *,
         images: FeedImages = FeedImages.NONE,
         are_images_wanted: Callable[[], bool] = lambda: True,
-        node_name: str = "caption_feed",
-        make_pose_lookup: Callable[[Node], PoseLookup] | None = None,
+        pose_lookup: PoseLookup | None = None,
         capacity: int = CAPACITY,
     ) -> None:
-        """
+        """Start.
+
         Args:
+            node: subscribes.
             topics: names of topics of captions; empty takes all that there are, also those that appear later.
             cameras: names of cameras, as the feed or the messages have them; empty takes all.
             images: which images to add to the captions.
-            are_images_wanted: called twice a second on the feed's thread; while it returns False, no image is received.
-            node_name: name of the feed's node; the process id is appended.
-            make_pose_lookup: called once with the feed's node; what it returns is called on the feed's thread with the
-                header of each caption, and gives :attr:`LiveCaption.pose`.
+            are_images_wanted: called twice a second by the executor; while it returns False, no image is received.
+            pose_lookup: called by the executor with the header of each caption, gives :attr:`LiveCaption.pose`.
             capacity: maximum number of captions and events that wait for the consumer.
+
+        Raises:
+            FeedError: a name is not one of a topic.
         """
+        self._node = node
         self._wanted_topics = tuple(topics)
         self._wanted_cameras = frozenset(cameras)
         self._images = images
         self._are_images_wanted = are_images_wanted
-        self._node_name = f"{node_name}_{os.getpid()}"
-        self._make_pose_lookup = make_pose_lookup
+        self._pose_lookup = pose_lookup
         self._buffer = FeedBuffer(capacity)
         self._topics: dict[str, _Topic] = {}
         self._other_topics: tuple[str, ...] = ()
+        self._domain = node.context.get_domain_id()
         self._closed = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._context = Context()
+        try:
+            for name in self._wanted_topics:
+                self._add_topic(name)
+        except ValueError as error:
+            raise FeedError(shortened(" ".join(str(error).split()))) from error
+        # One group for everything, because the callbacks share what they know.
+        self._group = MutuallyExclusiveCallbackGroup()
+        self._discovery_due_s = 0.0
+        self._diagnostics = DiagnosticsReader(self._buffer)
+        self._diagnostics_subscription = node.create_subscription(
+            DiagnosticArray, "/diagnostics", self._diagnostics.read, 10, callback_group=self._group
+        )
+        # Steady time, because that of the node stands still where a simulation does.
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(_TICK_S, self._tick, callback_group=self._group, clock=clock)
 
     def __enter__(self) -> RosCaptionFeed:
-        try:
-            rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-            self._node = Node(
-                self._node_name, context=self._context, enable_rosout=False, start_parameter_services=False
-            )
-            self._executor = SingleThreadedExecutor(context=self._context)
-            self._executor.add_node(self._node)
-            for name in self._wanted_topics:
-                full_name = self._node.resolve_topic_name(name)
-                self._topics[full_name] = _Topic(full_name)
-        except Exception as error:  # rclpy raises many kinds: a wrong domain, a missing middleware, an invalid name
-            self._context.try_shutdown()
-            raise FeedError(f"ROS 2 does not start: {shortened(' '.join(str(error).split()))}") from error
-        self._pose_lookup = None if self._make_pose_lookup is None else self._make_pose_lookup(self._node)
-        self._diagnostics = DiagnosticsReader(self._buffer)
-        self._node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnostics.read, 10)
-        self._thread = threading.Thread(target=self._run, name="captions", daemon=True)
-        self._thread.start()
         return self
 
     def __exit__(
@@ -146,7 +147,7 @@ class RosCaptionFeed:
     @property
     def description(self) -> str:
         topics = ", ".join(self._topics) or f"all topics of type {CAPTION_TYPE}"
-        return f"{topics} in ROS 2 domain {self._context.get_domain_id() if self._thread else '?'}"
+        return f"{topics} in ROS 2 domain {self._domain}"
 
     @property
     def ended(self) -> bool:
@@ -160,7 +161,6 @@ class RosCaptionFeed:
     def waiting_for(self) -> tuple[str, ...]:
         if self._buffer.has_captions:
             return ()
-        domain = os.environ.get("ROS_DOMAIN_ID", "0")
         topics = list(self._topics.values())
         if topics and any(topic.subscription for topic in topics):
             names = ", ".join(topic.name for topic in topics if topic.subscription)
@@ -168,7 +168,7 @@ class RosCaptionFeed:
             checks = "is it active, and do images arrive? ros2 topic echo /diagnostics says what it waits for"
         else:
             names = ", ".join(topic.name for topic in topics) or f"a topic of type {CAPTION_TYPE}"
-            waits = [f"a publisher of {names} in ROS domain {domain}"]
+            waits = [f"a publisher of {names} in ROS domain {self._domain}"]
             others = f"captions are on {', '.join(self._other_topics)}; " if self._other_topics else ""
             checks = others + (
                 "does the caption node run (ros2 node list), with the same ROS_DOMAIN_ID, "
@@ -181,35 +181,41 @@ class RosCaptionFeed:
     def next(self, timeout_s: float) -> FeedItem | None:
         return self._buffer.next(timeout_s)
 
-    def close(self) -> None:
-        self._closed.set()
-        self._buffer.close()
-        if self._thread is not None:
-            self._thread.join(_JOIN_TIMEOUT_S)
+    def close(self, text: str = "", failure: FeedError | None = None) -> None:
+        """End the feed; the executor removes the subscriptions, or the node takes them along when it is destroyed.
 
-    def _run(self) -> None:
-        """Serve the subscriptions until the feed is closed; everything of the node happens on this thread."""
-        due_s = 0.0
-        try:
-            while not self._closed.is_set():
-                if time.monotonic() >= due_s:
-                    self._discover()
-                    due_s = time.monotonic() + _DISCOVERY_PERIOD_S
-                self._executor.spin_once(timeout_sec=_SPIN_S)
-                for topic in self._topics.values():
-                    self._release(topic)
-        except FeedError as error:
-            self._buffer.close(failure=error)
-        except ExternalShutdownException:
-            self._buffer.close("ROS 2 was shut down")
-        except Exception as error:
-            text = f"receiving captions failed: {type(error).__name__}: {shortened(str(error))}"
-            self._buffer.close(failure=FeedError(text))
-        finally:
-            with contextlib.suppress(Exception):  # whatever was destroyed first
-                self._executor.shutdown()
-                self._node.destroy_node()
-            self._context.try_shutdown()
+        Args:
+            text: the sentence of the last event; empty sends none.
+            failure: raised by :meth:`next` as soon as everything was taken.
+        """
+        self._closed.set()
+        self._buffer.close(text, failure)
+
+    def _tick(self) -> None:
+        if self._closed.is_set():
+            self._unsubscribe()
+            return
+        if time.monotonic() >= self._discovery_due_s:
+            self._discovery_due_s = time.monotonic() + _DISCOVERY_PERIOD_S
+            try:
+                self._discover()
+            except FeedError as error:
+                self.close(failure=error)
+        for topic in self._topics.values():
+            self._release(topic)
+
+    def _unsubscribe(self) -> None:
+        for topic in self._topics.values():
+            for history in topic.images.values():
+                history.destroy()
+            if topic.subscription is not None:
+                self._node.destroy_subscription(topic.subscription)
+        self._node.destroy_subscription(self._diagnostics_subscription)
+        self._node.destroy_timer(self._timer)
+
+    def _add_topic(self, name: str) -> None:
+        full_name = self._node.resolve_topic_name(name)
+        self._topics.setdefault(full_name, _Topic(full_name, name))
 
     def _discover(self) -> None:
         """Subscribe to topics that have a publisher now, and note those that have none any more."""
@@ -220,7 +226,7 @@ class RosCaptionFeed:
             self._other_topics = tuple(name for name in found if name not in self._topics)
         else:
             for name in found:
-                self._topics.setdefault(name, _Topic(name))
+                self._add_topic(name)
         for topic in self._topics.values():
             self._follow(topic)
             if self._images is FeedImages.NONE:
@@ -244,7 +250,7 @@ class RosCaptionFeed:
 
     def _follow(self, topic: _Topic) -> None:
         publishers = [
-            each for each in self._node.get_publishers_info_by_topic(topic.name) if each.topic_type == CAPTION_TYPE
+            each for each in self._node.get_publishers_info_by_topic(topic.given) if each.topic_type == CAPTION_TYPE
         ]
         if not publishers:
             for camera in (*topic.cameras.values(), topic.placeholder):
@@ -265,9 +271,10 @@ class RosCaptionFeed:
         topic.reliability = reliability
         topic.subscription = self._node.create_subscription(
             Caption,
-            topic.name,
+            topic.given,
             lambda message: self._receive(topic, message),
             QoSProfile(depth=100, history=HistoryPolicy.KEEP_LAST, reliability=reliability),
+            callback_group=self._group,
         )
 
     def _add_placeholder(self, topic: _Topic) -> None:
@@ -288,12 +295,13 @@ class RosCaptionFeed:
             history = topic.images.get(camera)
             if history is not None and history.topic == name:
                 continue
-            kind = next((kind for kind in types.get(name, ()) if kind in IMAGE_TYPES), None)
+            kinds = types.get(self._node.resolve_topic_name(name), ())
+            kind = next((kind for kind in kinds if kind in IMAGE_TYPES), None)
             if kind is None:
                 continue
             if history is not None:
                 history.destroy()
-            topic.images[camera] = ImageHistory(self._node, name, kind, lambda: self._release(topic))
+            topic.images[camera] = ImageHistory(self._node, name, kind, lambda: self._release(topic), self._group)
 
     def _receive(self, topic: _Topic, message: Caption) -> None:
         camera = camera_name(topic.name, message.camera)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
@@ -29,13 +29,16 @@ _STAMP_AT = 4  # behind the encapsulation header of CDR
 class ImageHistory:
     """Subscribes to an image topic and keeps its last images, serialised, until their captions come."""
 
-    def __init__(self, node: Node, topic: str, type_name: str, on_image: Callable[[], None]) -> None:
+    def __init__(
+        self, node: Node, topic: str, type_name: str, on_image: Callable[[], None], group: CallbackGroup
+    ) -> None:
         """
         Args:
             node: the node.
-            topic: full name of the topic.
+            topic: name of the topic, which the node remaps.
             type_name: one of :data:`IMAGE_TYPES`.
             on_image: called after each image.
+            group: that of the subscription.
         """
         self.topic = topic
         self._node = node
@@ -46,7 +49,7 @@ class ImageHistory:
         # Best effort matches every publisher. Raw, because an image whose caption never comes need not be decoded.
         qos = QoSProfile(depth=5, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._subscription = node.create_subscription(
-            self._type, topic, self._keep, qos, raw=True, callback_group=MutuallyExclusiveCallbackGroup()
+            self._type, topic, self._keep, qos, raw=True, callback_group=group
         )
 
     def destroy(self) -> None:

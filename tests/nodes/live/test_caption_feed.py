@@ -12,6 +12,8 @@ pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built m
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption, Coverage
@@ -20,7 +22,7 @@ from std_msgs.msg import Header, String
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.live import CaptionStatus, EventKind, FeedError, FeedEvent, Health, LiveCaption, NounState
-from smart_caption_ros.nodes.live import FeedImages, RosCaptionFeed
+from smart_caption_ros.nodes.live import FeedImages, RosCaptionFeed, standalone_feed
 from smart_caption_ros.nodes.live.live_messages import camera_name, live_caption
 from smart_caption_ros.nodes.messages import message_without_text, to_message
 from smart_caption_ros.viewing import encode_picture
@@ -68,7 +70,7 @@ def captions_in(items: list[Any]) -> list[LiveCaption]:
 
 
 def test_captions_of_all_topics_are_found_with_cameras_health_and_images(domain: LifecycleNode) -> None:
-    with RosCaptionFeed(images=FeedImages.CAMERA) as feed:
+    with standalone_feed(images=FeedImages.CAMERA) as feed:
         assert feed.next(0.0) is None
         assert "a topic of type smart_caption_ros/msg/Caption" in feed.waiting_for[0]
         front = domain.create_publisher(Caption, "/robot/caption", 10)
@@ -129,9 +131,9 @@ def test_the_overlay_of_a_caption_comes_with_it_and_one_camera_of_a_topic_can_be
     captions = domain.create_publisher(Caption, "both", 10)
     overlays = domain.create_publisher(CompressedImage, "both/image/compressed", 10)
     jpeg = encode_picture(painted(50), ".jpg")
-    with RosCaptionFeed(["bot"]) as misspelt:
+    with standalone_feed(["bot"]) as misspelt:
         wait_for_items(misspelt, lambda items: "captions are on /both" in " ".join(misspelt.waiting_for))
-    with RosCaptionFeed(["both"], ["front"], images=FeedImages.OVERLAY) as feed:
+    with standalone_feed(["both"], ["front"], images=FeedImages.OVERLAY) as feed:
 
         def publish() -> None:
             captions.publish(caption_message(9, "rear"))
@@ -147,7 +149,7 @@ def test_images_are_received_only_while_they_are_wanted(domain: LifecycleNode) -
     captions = domain.create_publisher(Caption, "captions", 10)
     overlays = domain.create_publisher(CompressedImage, "captions/image/compressed", 10)
     wanted = False
-    with RosCaptionFeed(["captions"], images=FeedImages.OVERLAY, are_images_wanted=lambda: wanted) as feed:
+    with standalone_feed(["captions"], images=FeedImages.OVERLAY, are_images_wanted=lambda: wanted) as feed:
         publish = lambda: captions.publish(caption_message(8, "front"))  # noqa: E731
         (first, *_) = captions_in(wait_for_items(feed, lambda items: bool(captions_in(items)), publish))
         assert first.image is None
@@ -158,9 +160,47 @@ def test_images_are_received_only_while_they_are_wanted(domain: LifecycleNode) -
         wait_for_items(feed, lambda _: overlays.get_subscription_count() == 0, publish)
 
 
+def test_a_feed_on_a_node_of_its_caller_obeys_each_remapping_once_and_leaves_no_subscription(
+    node: LifecycleNode,
+) -> None:
+    # Names are exchanged, so that one that is remapped twice is that of the other topic.
+    rules = ("/robot7/a:=/b", "/b:=/robot7/a", "/large_image:=/small_image")
+    arguments = ["--ros-args", *(part for rule in rules for part in ("-r", rule))]
+    owner = Node("owner", namespace="robot7", context=node.context, cli_args=arguments, start_parameter_services=False)
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(owner)
+    captions = [node.create_publisher(Caption, name, 10) for name in ("/robot7/a", "/b")]
+    images = [node.create_publisher(Image, name, 10) for name in ("/large_image", "/small_image")]
+    diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+    topic = [KeyValue(key="image topic", value="/large_image")]
+    status = DiagnosticStatus(name="part: captions", values=topic, hardware_id="front")
+    with RosCaptionFeed(owner, ["a"], images=FeedImages.CAMERA) as feed:
+
+        def publish() -> None:
+            for shade, publisher in zip((10, 20), captions, strict=True):
+                publisher.publish(caption_message(shade, "front", stamp_s=1))
+            for shade, publisher in zip((30, 40), images, strict=True):
+                header = Header(stamp=Time(sec=1, nanosec=5))
+                publisher.publish(Image(header=header, **encode_image(painted(shade))))
+            diagnostics.publish(DiagnosticArray(status=[status]))
+            executor.spin_once(0.05)
+
+        items = wait_for_items(feed, lambda items: any(each.image is not None for each in captions_in(items)), publish)
+        assert {(each.caption.text, each.source) for each in captions_in(items)} == {("shade 20", "/b")}
+        image = next(each.image for each in captions_in(items) if each.image is not None)
+        assert (image.bgr() == painted(40)).all()
+    wait_for_items(feed, lambda _: not any(each.get_subscription_count() for each in (*captions, *images)), publish)
+    assert feed.ended
+    executor.shutdown()
+    owner.destroy_node()
+
+
 def test_a_topic_of_another_type_is_an_error_and_closing_twice_is_none(domain: LifecycleNode) -> None:
     publisher = domain.create_publisher(String, "/chatter", 10)
-    with RosCaptionFeed(["chatter"]) as feed, pytest.raises(FeedError, match=r"/chatter has the type std_msgs/msg/Str"):
+    with (
+        standalone_feed(["chatter"]) as feed,
+        pytest.raises(FeedError, match=r"/chatter has the type std_msgs/msg/Str"),
+    ):
         wait_for_items(feed, lambda items: False, lambda: publisher.publish(String()))
     feed.close()
     assert feed.ended
@@ -169,10 +209,10 @@ def test_a_topic_of_another_type_is_an_error_and_closing_twice_is_none(domain: L
 def test_a_feed_that_cannot_start_says_so_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROS_DOMAIN_ID", "many")
     with pytest.raises(FeedError, match="ROS 2 does not start"):
-        RosCaptionFeed().__enter__()
+        standalone_feed().__enter__()
     monkeypatch.setenv("ROS_DOMAIN_ID", "77")
     with pytest.raises(FeedError, match="topic"):
-        RosCaptionFeed(["no topic"]).__enter__()
+        standalone_feed(["no topic"]).__enter__()
 
 
 @pytest.mark.parametrize(

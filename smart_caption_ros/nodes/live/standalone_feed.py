@@ -1,0 +1,91 @@
+"""A feed of the captions that running nodes publish, for programs that have no node of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import rclpy
+from rclpy.context import Context
+from rclpy.exceptions import InvalidHandle
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from smart_caption_ros.live import FeedError
+from smart_caption_ros.nodes.live.caption_feed import FeedImages, PoseLookup, RosCaptionFeed
+from smart_caption_ros.text import shortened
+
+_SPIN_S = 0.1
+_JOIN_TIMEOUT_S = 5.0
+
+
+@contextlib.contextmanager
+def standalone_feed(
+    topics: Sequence[str] = (),
+    cameras: Sequence[str] = (),
+    *,
+    images: FeedImages = FeedImages.NONE,
+    are_images_wanted: Callable[[], bool] = lambda: True,
+    make_pose_lookup: Callable[[Node], PoseLookup] | None = None,
+    node_name: str = "caption_feed",
+) -> Iterator[RosCaptionFeed]:
+    """Follow captions with a node, on a thread and in a context that end with the feed.
+
+    Args:
+        topics: as of :class:`RosCaptionFeed`, like the next three.
+        cameras: names of cameras.
+        images: which images to add to the captions.
+        are_images_wanted: whether to receive images now.
+        make_pose_lookup: called once with the node, returns :class:`RosCaptionFeed`'s `pose_lookup`.
+        node_name: name of the node; the process id is appended.
+
+    Raises:
+        FeedError: ROS 2 does not start, or a name is not one of a topic.
+    """
+    context = Context()
+    try:
+        rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
+        name = f"{node_name}_{os.getpid()}"
+        node = Node(name, context=context, enable_rosout=False, start_parameter_services=False)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        pose_lookup = None if make_pose_lookup is None else make_pose_lookup(node)
+        feed = RosCaptionFeed(
+            node, topics, cameras, images=images, are_images_wanted=are_images_wanted, pose_lookup=pose_lookup
+        )
+    except FeedError:
+        context.try_shutdown()
+        raise
+    except Exception as error:  # rclpy raises many kinds: a wrong domain, a missing middleware
+        context.try_shutdown()
+        raise FeedError(f"ROS 2 does not start: {shortened(' '.join(str(error).split()))}") from error
+    ended = threading.Event()
+    thread = threading.Thread(target=_spin, args=(executor, node, feed, ended), name="captions", daemon=True)
+    thread.start()
+    try:
+        yield feed
+    finally:
+        feed.close()
+        ended.set()
+        thread.join(_JOIN_TIMEOUT_S)
+
+
+def _spin(executor: SingleThreadedExecutor, node: Node, feed: RosCaptionFeed, ended: threading.Event) -> None:
+    """Serve the node until the end, and destroy it."""
+    try:
+        while not ended.is_set():
+            with contextlib.suppress(InvalidHandle):  # an event of a subscription that was destroyed meanwhile
+                executor.spin_once(timeout_sec=_SPIN_S)
+    except ExternalShutdownException:
+        feed.close("ROS 2 was shut down")
+    except Exception as error:
+        text = f"receiving captions failed: {type(error).__name__}: {shortened(str(error))}"
+        feed.close(failure=FeedError(text))
+    finally:
+        with contextlib.suppress(Exception):  # whatever was destroyed first
+            executor.shutdown()
+            node.destroy_node()
+        node.context.try_shutdown()
