@@ -38,7 +38,8 @@ from benchmarks.node_soak.user import NoAnswerError
 from smart_caption_ros.captioning import BundleError, EngineError
 from training.command_line import FAILED, JsonOption, report_error, run_command
 
-_WARM_UP_SHARE, _MOST_WARM_UP_S = 0.25, 60.0
+# The memory rises until each kind of bad image and each disturbance has occurred several times.
+_WARM_UP_SHARE, _MOST_WARM_UP_S = 0.25, 180.0
 _WARM_UP_CYCLES_SHARE, _MOST_WARM_UP_CYCLES = 0.25, 20
 _ROS_PACKAGES = ("ros-jazzy-rclpy", "ros-rmw-fastrtps-cpp")
 
@@ -51,7 +52,7 @@ def soak(
     disturb_every: Annotated[float, typer.Option(min=0.01, help="Mean seconds between two disturbances.")] = 3.0,
     warm_up: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Seconds left out of the fit of the memory (default: a quarter, 60 at most)."),
+        typer.Option(min=0.0, help="Seconds left out of the fit of the memory (default: a quarter, 180 at most)."),
     ] = None,
     max_slope: Annotated[float, typer.Option(help="Limit of the growth of the memory in MB a minute.")] = 1.0,
     cycles: Annotated[int, typer.Option(min=0, help="Lifecycle cycles after the soak.")] = 0,

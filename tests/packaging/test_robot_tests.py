@@ -7,8 +7,8 @@ import pytest
 from tests.packaging.imports import ROOT, imports_of, imports_of_file
 
 ROBOT_FOLDERS = (
-    "bags", "caption_log", "captioning", "cli", "detection", "engines", "evaluation", "fleet", "grounding", "imaging", "live",
-    "measuring", "nodes", "serving", "sources", "system", "viewing",
+    "bags", "caption_log", "captioning", "cli", "detection", "engines", "evaluation", "fleet", "grounding",
+    "imaging", "live", "measuring", "nodes", "serving", "sources", "system", "viewing",
 )  # fmt: skip
 WORKSTATION = {"torch", "torchvision", "training", "export", "benchmarks"}
 WORKSTATION_FIXTURES = ("tiny_checkpoint", "exported_bundle")

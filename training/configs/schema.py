@@ -284,6 +284,8 @@ class PhaseConfig(TrainingPhaseConfig):
     views. The first epoch has new views alone."""
     trained_modules: list[Str] = field(default_factory=list)
     """Modules of the captioner that learn, by their names, e.g. ``[decoder, word_projection]``; empty: all."""
+    patch_dropout: Float = 0.0
+    """Share of the visual tokens of an image that a step leaves out, in [0, 1): PatchDropout."""
     label_smoothing: Float = 0.0
     """Probability that cross-entropy distributes over all words, in [0, 1)."""
     reference_power: Float = 0.1
@@ -309,6 +311,7 @@ class PhaseConfig(TrainingPhaseConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_not_negative(self, "backbone_learning_rate")
+        _check_share(self, "patch_dropout")
         _check_share(self, "label_smoothing")
         _check_share(self, "cider_btw_weighting")
         _check_not_negative(self, "cached_views", "reference_power", "cider_btw_reward")

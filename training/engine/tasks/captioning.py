@@ -24,6 +24,7 @@ from training.engine.tasks.task import Learning
 from training.errors import ConfigError
 from training.models.captioner import Captioner, HookContext
 from training.models.eight_bits import set_eight_bits
+from training.models.patch_dropout import drop_patches
 from training.objectives import OBJECTIVES
 from training.objectives.objective import BatchLoss, Objective
 
@@ -147,7 +148,7 @@ class CaptioningTask:
         return CaptioningBatch(self.inputs.training_batch(images), self._objective.targets(images))
 
     def loss(self, inputs: CaptioningBatch, images: np.ndarray) -> BatchLoss:
-        visual = self.inputs.visual(inputs.visual)
+        visual = drop_patches(self.inputs.visual(inputs.visual), self.config.phases[self._phase].patch_dropout)
         return self._objective(self.trained.captioner, visual, images, inputs.targets)
 
     def on_epoch(self, context: HookContext) -> None:

@@ -14,6 +14,8 @@ from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
 from training.errors import ConfigError
+from training.models.captioner import Encoded, Visual
+from training.models.smart import Smart
 
 XE = {"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 5, "schedule": "constant"}
 FINE_TUNED = {**XE, "name": "fine_tuned", "objective": "weighted_fine_tuning", "learning_rate": 3e-3}
@@ -66,6 +68,21 @@ def test_the_next_phase_trains_all_modules_again(data: Path, tmp_path: Path) -> 
 def test_an_unknown_module_is_refused_with_those_that_there_are(data: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"phase frozen: trained_modules: .* no module 'decode'; it has .*decoder"):
         trained(tmp_path, data, {**XE, "trained_modules": ["decode"]})
+
+
+def test_a_step_sees_a_part_of_the_visual_tokens_and_the_dev_split_all_of_them(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: dict[bool, set[int]] = {True: set(), False: set()}
+    encode = Smart.encode
+
+    def counting(self: Smart, visual: Visual) -> Encoded:
+        counts[self.training].add(visual.tokens.shape[1])
+        return encode(self, visual)
+
+    monkeypatch.setattr(Smart, "encode", counting)
+    trained(tmp_path, data, {**XE, "patch_dropout": 0.5})
+    assert counts == {True: {25}, False: {49}}
 
 
 def test_power_0_trains_as_cross_entropy_does(data: Path, tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""PatchDropout: which visual tokens remain."""
+
+import pytest
+import torch
+
+from training.models.captioner import Visual
+from training.models.patch_dropout import drop_patches
+
+
+def visual_of(images: int, count: int, mask: torch.Tensor | None = None) -> Visual:
+    """Tokens and boxes whose values are their places."""
+    places = torch.arange(count, dtype=torch.float32).expand(images, count)
+    return Visual(places.unsqueeze(2).repeat(1, 1, 3), mask, places.unsqueeze(2).repeat(1, 1, 4), torch.ones(images, 2))
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0.25, 37), (0.5, 25), (0.999, 1)])
+def test_tokens_of_each_image_are_left_out_with_their_boxes_and_the_others_keep_their_order(
+    share: float, kept: int
+) -> None:
+    found = drop_patches(visual_of(4, 49), share)
+    assert found.tokens.shape == (4, kept, 3)
+    assert found.boxes_xyxy is not None
+    assert torch.equal(found.tokens[..., 0], found.boxes_xyxy[..., 0])
+    assert torch.all(found.tokens[:, 1:, 0] > found.tokens[:, :-1, 0])
+    assert found.mask is None
+    assert torch.equal(found.image_size, torch.ones(4, 2))
+
+
+def test_images_and_steps_lose_different_tokens_and_every_token_is_lost_alike() -> None:
+    torch.manual_seed(0)
+    found = drop_patches(visual_of(2000, 10), 0.3).tokens[..., 0]
+    assert not torch.equal(found[0], found[1])
+    shares = torch.bincount(found.long().flatten(), minlength=10) / 2000
+    torch.testing.assert_close(shares, torch.full((10,), 0.7), atol=0.05, rtol=0)
+
+
+def test_padding_is_left_out_first() -> None:
+    mask = torch.tensor([[True, True, False, False], [True, True, True, True]])
+    found = drop_patches(visual_of(2, 4, mask), 0.5)
+    assert found.tokens[0, :, 0].tolist() == [0.0, 1.0]
+    assert found.mask is not None
+    assert found.mask.all()
+
+
+def test_nothing_is_left_out_by_default() -> None:
+    visual = visual_of(2, 4)
+    assert drop_patches(visual, 0.0) is visual
