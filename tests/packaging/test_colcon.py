@@ -34,7 +34,7 @@ def test_colcon_builds_and_tests_package_messages_and_commands(tmp_path: Path, s
     )
     run(*colcon, "test", "--base-paths", source_tree, *places, "--return-code-on-test-failure", **environment)
     (results,) = (tmp_path / "build").rglob("installed.xunit.xml")
-    assert ' tests="4"' in results.read_text()
+    assert ' tests="5"' in results.read_text()
     assert "<failure" not in results.read_text()
     installed = tmp_path / "install" / "smart_caption_ros"
     check = (

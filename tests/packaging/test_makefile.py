@@ -54,7 +54,7 @@ class TestMake:
         os.utime(made / changed, (3_000, 3_000))
         commands = "\n".join(would_make(made, "test", run))
         assert "-m venv --clear .venv" in commands
-        assert "smart_caption_ros[demo,test,training]" in commands
+        assert "smart_caption_ros[demo,fleet,test,training]" in commands
 
     def test_changed_dependency_is_installed(self, made: Path, run: Run) -> None:
         os.utime(made / "pyproject.toml", (3_000, 3_000))
