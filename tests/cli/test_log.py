@@ -66,7 +66,7 @@ def test_control_characters_of_messages_do_not_reach_the_terminal(
     monkeypatch.setattr(command, "_open_feed", lambda options: feed)
     results = [run("log", *arguments, "--log", path) for arguments in (("find",), ("info",), ("record",))]
     assert [result.exit_code for result in results] == [0, 0, 0]
-    output = "".join(result.output for result in results)
+    output = "".join(part for result in results for part in (result.stdout, result.stderr))
     assert "no image\\x1b]0;title\\x07" in output
     assert "\x1b" not in output
 
