@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from smart_caption_ros.cli.options import EngineOption, Option
 from smart_caption_ros.cli.terminal import needs_ros, report_error, status
 
 if TYPE_CHECKING:
@@ -25,6 +26,35 @@ class SourceSettings:
     detector: Path | None
     interval_s: float
     loop: bool = False
+
+
+@dataclass(frozen=True)
+class FeedOptions:
+    """The options of a command that follows topics of ROS or a source, until Ctrl-C."""
+
+    source: Annotated[
+        list[str] | None,
+        Option(
+            help="Caption this here instead of listening to ROS: an image, folder, sequences, video, bag or index of a "
+            "camera; several times for several cameras."
+        ),
+    ] = None
+    topic: Annotated[
+        list[str] | None,
+        Option(help="Topic of captions in ROS, several times for several; all by default. With --source, the bag's."),
+    ] = None
+    bundle: Annotated[Path | None, Option(help="Folder of the bundle for --source; the default bundle if omitted.")] = (
+        None
+    )
+    engine: EngineOption = "auto"
+    detector: Annotated[
+        Path | None, Option(help="ONNX detector for --source instead of the bundle's own, or none.")
+    ] = None
+    interval: Annotated[float, Option(min=0, help="Seconds between two photographs of --source.")] = 1.0
+
+    def settings(self, loop: bool = False) -> SourceSettings:
+        """Return how sources are captioned."""
+        return SourceSettings(self.bundle, self.engine, self.detector, self.interval, loop)
 
 
 def source_feed(

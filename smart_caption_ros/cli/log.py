@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.options import Argument, EngineOption, JsonOption, Option
+from smart_caption_ros.cli.caption_feed import FeedOptions, ros_feed, source_feed
+from smart_caption_ros.cli.options import Argument, JsonOption, Option
 from smart_caption_ros.cli.terminal import (
     FAILED,
     check_engine,
@@ -35,21 +36,10 @@ LogOption = Annotated[
 
 
 @dataclass(frozen=True)
-class RecordOptions:
+class RecordOptions(FeedOptions):
     """The options of `log record`."""
 
     log: LogOption = None
-    source: Annotated[
-        list[str] | None,
-        Option(
-            help="Caption this here instead of listening to ROS: an image, folder, sequences, video, bag or index of a "
-            "camera; several times for several cameras."
-        ),
-    ] = None
-    topic: Annotated[
-        list[str] | None,
-        Option(help="Topic of captions in ROS, several times for several; all by default. With --source, the bag's."),
-    ] = None
     robot: Annotated[str, Option(help="Name of the robot in the log; that of this computer if omitted.")] = ""
     map_frame: Annotated[str, Option(help="Frame of tf in which to note where the robot is; empty notes no place.")] = (
         "map"
@@ -58,14 +48,6 @@ class RecordOptions:
     max_size: Annotated[float, Option(min=0, help="Delete the oldest captions above so many MB; 0: never.")] = 1000.0
     max_age: Annotated[float, Option(min=0, help="Delete captions older than so many days; 0: never.")] = 0.0
     picture_size: Annotated[int, Option(min=0, max=4096, help="Longest side of the pictures in pixels; 0: none.")] = 320
-    bundle: Annotated[Path | None, Option(help="Folder of the bundle for --source; the default bundle if omitted.")] = (
-        None
-    )
-    engine: EngineOption = "auto"
-    detector: Annotated[
-        Path | None, Option(help="ONNX detector for --source instead of the bundle's own, or none.")
-    ] = None
-    interval: Annotated[float, Option(min=0, help="Seconds between two photographs of --source.")] = 1.0
 
 
 def record(*, options: RecordOptions) -> None:
@@ -94,13 +76,10 @@ def record(*, options: RecordOptions) -> None:
 
 
 def _open_feed(options: RecordOptions) -> AbstractContextManager[CaptionFeed]:
-    from smart_caption_ros.cli.caption_feed import SourceSettings, ros_feed, source_feed
-
     topics = options.topic or ()
     if not options.source:
         return ros_feed(topics, "caption_log", map_frame=options.map_frame, robot_frame=options.robot_frame)
-    settings = SourceSettings(options.bundle, options.engine, options.detector, options.interval)
-    return source_feed(options.source, topics, settings)
+    return source_feed(options.source, topics, options.settings())
 
 
 def _print_event(event: FeedEvent) -> None:

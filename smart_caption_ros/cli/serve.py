@@ -6,12 +6,12 @@ import os
 import socket
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.options import EngineOption, Option
+from smart_caption_ros.cli.caption_feed import FeedOptions, ros_feed, source_feed
+from smart_caption_ros.cli.options import Option
 from smart_caption_ros.cli.terminal import (
     FAILED,
     WRONG_USAGE,
@@ -29,20 +29,9 @@ TOKEN_VARIABLE = "SMART_CAPTION_TOKEN"
 
 
 @dataclass(frozen=True)
-class ServeOptions:
+class ServeOptions(FeedOptions):
     """The options of `serve`."""
 
-    source: Annotated[
-        list[str] | None,
-        Option(
-            help="Caption this here instead of listening to ROS: an image, folder, sequences, video, bag or index of a "
-            "camera; several times for several cameras."
-        ),
-    ] = None
-    topic: Annotated[
-        list[str] | None,
-        Option(help="Topic of captions in ROS, several times for several; all by default. With --source, the bag's."),
-    ] = None
     host: Annotated[str, Option(help="Address to listen on; any but this machine's own needs a token.")] = "127.0.0.1"
     port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8080
     token: Annotated[
@@ -52,14 +41,6 @@ class ServeOptions:
     allow_host: Annotated[
         list[str] | None, Option(help="Another name of this machine that browsers may use; several times for several.")
     ] = None
-    bundle: Annotated[Path | None, Option(help="Folder of the bundle for --source; the default bundle if omitted.")] = (
-        None
-    )
-    engine: EngineOption = "auto"
-    detector: Annotated[
-        Path | None, Option(help="ONNX detector for --source instead of the bundle's own, or none.")
-    ] = None
-    interval: Annotated[float, Option(min=0, help="Seconds between two photographs of --source.")] = 1.0
     loop: Annotated[bool, Option("--loop", help="Start --source again at its end.")] = False
 
 
@@ -114,10 +95,7 @@ def _invitation(server: PageServer, token: str | None) -> str:
 
 
 def _open_feed(options: ServeOptions, hub: Hub) -> AbstractContextManager[CaptionFeed]:
-    from smart_caption_ros.cli.caption_feed import SourceSettings, ros_feed, source_feed
-
     topics = options.topic or ()
     if not options.source:
         return ros_feed(topics, "caption_page", are_images_wanted=lambda: hub.browsers > 0)
-    settings = SourceSettings(options.bundle, options.engine, options.detector, options.interval, options.loop)
-    return source_feed(options.source, topics, settings)
+    return source_feed(options.source, topics, options.settings(options.loop))

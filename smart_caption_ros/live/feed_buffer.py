@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import replace
+from types import TracebackType
 
 from smart_caption_ros.live.feed import FeedError, FeedItem
 from smart_caption_ros.live.live_caption import EventKind, FeedEvent, LiveCaption
@@ -145,3 +146,33 @@ class FeedBuffer:
 
     def _waiting_images(self) -> int:
         return sum(isinstance(each, LiveCaption) and each.image is not None for each in self._items)
+
+
+class BufferedFeed:
+    """The part of a :class:`smart_caption_ros.live.CaptionFeed` that its buffer answers, common to all feeds."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        """
+        Args:
+            capacity: maximum number of captions and events that wait for the consumer.
+        """
+        self._buffer = FeedBuffer(capacity)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def ended(self) -> bool:
+        return self._buffer.ended
+
+    @property
+    def cameras(self) -> tuple[CameraSummary, ...]:
+        return self._buffer.cameras
+
+    def next(self, timeout_s: float) -> FeedItem | None:
+        return self._buffer.next(timeout_s)
+
+    def close(self) -> None:
+        self._buffer.close()

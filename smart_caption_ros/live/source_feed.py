@@ -7,13 +7,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.grounding.named_objects import ground_caption
-from smart_caption_ros.live.feed import FeedItem
-from smart_caption_ros.live.feed_buffer import CAPACITY, FeedBuffer
+from smart_caption_ros.live.feed_buffer import CAPACITY, BufferedFeed
 from smart_caption_ros.live.live_caption import (
     CaptionStatus,
     EventKind,
@@ -23,7 +21,6 @@ from smart_caption_ros.live.live_caption import (
     status_of,
     without_caption,
 )
-from smart_caption_ros.live.statistics import CameraSummary
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
 from smart_caption_ros.sources.webcam import Webcam
 
@@ -68,7 +65,7 @@ class _Camera:
     """Why the source has ended; empty while it is read."""
 
 
-class SourceFeed:
+class SourceFeed(BufferedFeed):
     """Captions sources: recordings at the speed of their stamps, photographs one after the other, webcams live.
 
     A thread reads each source, and one thread captions the newest frame of each in turn. A frame with a stamp that
@@ -96,13 +93,13 @@ class SourceFeed:
             min_confidence: captions below it have the status LOW_CONFIDENCE.
             capacity: maximum number of captions and events that wait for the consumer.
         """
+        super().__init__(capacity)
         self._cameras = [_Camera(name, source) for name, source in cameras.items()]
         self._captioner = captioner
         self._coverage = coverage
         self._interval_s = interval_s
         self._loop = loop
         self._min_confidence = min_confidence
-        self._buffer = FeedBuffer(capacity)
         self._changed = threading.Condition()
         self._stopping = False
         self._threads: list[threading.Thread] = []
@@ -116,22 +113,9 @@ class SourceFeed:
             thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     @property
     def description(self) -> str:
         return ", ".join(camera.source.description for camera in self._cameras)
-
-    @property
-    def ended(self) -> bool:
-        return self._buffer.ended
-
-    @property
-    def cameras(self) -> tuple[CameraSummary, ...]:
-        return self._buffer.cameras
 
     @property
     def waiting_for(self) -> tuple[str, ...]:
@@ -139,14 +123,11 @@ class SourceFeed:
             return ()
         return tuple(f"the first frame of {camera.source.description}" for camera in self._cameras)
 
-    def next(self, timeout_s: float) -> FeedItem | None:
-        return self._buffer.next(timeout_s)
-
     def close(self) -> None:
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-        self._buffer.close()
+        super().close()
         end_s = time.monotonic() + _JOIN_TIMEOUT_S
         for thread in self._threads:
             # A webcam without light can take seconds for a frame; its thread is a daemon.

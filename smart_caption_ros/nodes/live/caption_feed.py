@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
@@ -19,16 +18,13 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
 from smart_caption_ros.live import (
-    CameraSummary,
     EventKind,
-    FeedBuffer,
     FeedError,
     FeedEvent,
-    FeedItem,
     LiveCaption,
     Pose,
 )
-from smart_caption_ros.live.feed_buffer import CAPACITY
+from smart_caption_ros.live.feed_buffer import CAPACITY, BufferedFeed
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.live.diagnostics_reader import DiagnosticsReader
 from smart_caption_ros.nodes.live.feed_images import IMAGE_TYPES, ImageHistory
@@ -77,7 +73,7 @@ class _Topic:
     refused_format: int | None = None
 
 
-class RosCaptionFeed:
+class RosCaptionFeed(BufferedFeed):
     """Captions that a node of the caller receives; see :class:`smart_caption_ros.live.CaptionFeed`.
 
     The caller's executor serves the subscriptions, one callback at a time. Each name passes the node's remappings once,
@@ -109,13 +105,13 @@ class RosCaptionFeed:
         Raises:
             FeedError: a name is not one of a topic.
         """
+        super().__init__(capacity)
         self._node = node
         self._wanted_topics = tuple(topics)
         self._wanted_cameras = frozenset(cameras)
         self._images = images
         self._are_images_wanted = are_images_wanted
         self._pose_lookup = pose_lookup
-        self._buffer = FeedBuffer(capacity)
         self._topics: dict[str, _Topic] = {}
         self._other_topics: tuple[str, ...] = ()
         self._domain = node.context.get_domain_id()
@@ -139,23 +135,10 @@ class RosCaptionFeed:
     def __enter__(self) -> RosCaptionFeed:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     @property
     def description(self) -> str:
         topics = ", ".join(self._topics) or f"all topics of type {CAPTION_TYPE}"
         return f"{topics} in ROS 2 domain {self._domain}"
-
-    @property
-    def ended(self) -> bool:
-        return self._buffer.ended
-
-    @property
-    def cameras(self) -> tuple[CameraSummary, ...]:
-        return self._buffer.cameras
 
     @property
     def waiting_for(self) -> tuple[str, ...]:
@@ -177,9 +160,6 @@ class RosCaptionFeed:
         if self._wanted_cameras:
             waits.append(f"of the camera {', '.join(sorted(self._wanted_cameras))}")
         return (" ".join(waits), checks)
-
-    def next(self, timeout_s: float) -> FeedItem | None:
-        return self._buffer.next(timeout_s)
 
     def close(self, text: str = "", failure: FeedError | None = None) -> None:
         """End the feed; the executor removes the subscriptions, or the node takes them along when it is destroyed.
