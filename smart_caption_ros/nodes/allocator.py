@@ -26,6 +26,14 @@ def keep_freed_memory() -> None:
             libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
+def release_freed_memory() -> None:
+    """Return freed memory to the system, also that between blocks in use, which glibc never returns by itself."""
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "malloc_trim"):  # specific to glibc
+            libc.malloc_trim(0)
+
+
 def resident_mb() -> float | None:
     """Return the resident memory of this process in units of 1e6 bytes; None where the system does not say."""
     try:

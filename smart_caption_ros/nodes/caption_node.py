@@ -22,7 +22,7 @@ from std_srvs.srv import SetBool
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes import bond
-from smart_caption_ros.nodes.allocator import resident_mb
+from smart_caption_ros.nodes.allocator import release_freed_memory, resident_mb
 from smart_caption_ros.nodes.camera_stream import CameraStream, CameraTopics, ReceivedImage
 from smart_caption_ros.nodes.caption_node_parameters import (
     CAPTION_NODE_PARAMETERS,
@@ -49,6 +49,7 @@ CAMERA_CAPTION_TOPIC = "caption"
 """Topic of the captions in the namespace of a camera, where the node has several."""
 
 _PUBLISHER_POLL_S = 1.0
+_RELEASE_S = 30.0  # the next image is allocated anew then, which takes some milliseconds
 _END_DELAY_S = 2.0  # a lifecycle manager asks for the state after shutdown
 _MAX_FAILURE = 1000
 
@@ -126,6 +127,9 @@ class CaptionNode(LifecycleNode):
         # Steady time, so that a simulation that stands still does not stop the search for publishers.
         steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(_PUBLISHER_POLL_S, self._follow_publishers, clock=steady_clock)
+        # Images of changing sizes, listeners and parameters leave free memory between the blocks that live on.
+        releasing = MutuallyExclusiveCallbackGroup()
+        self.create_timer(_RELEASE_S, release_freed_memory, callback_group=releasing, clock=steady_clock)
         if self._values["autostart"]:
             # Reentrant, the timer would call it again before it cancels the timer.
             starting = MutuallyExclusiveCallbackGroup()

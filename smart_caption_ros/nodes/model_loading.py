@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +13,7 @@ from typing import Any, Protocol
 from smart_caption_ros.captioning import Captioner, GuideMode
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise, read_class_names
 from smart_caption_ros.grounding import CoverageOptions, NounCoverage, ObjectsGuide
+from smart_caption_ros.nodes.allocator import release_freed_memory
 from smart_caption_ros.nodes.detection_input import check_type_is_installed
 from smart_caption_ros.nodes.object_source import ObjectSource, chosen_source, detector_to_load
 
@@ -136,9 +135,7 @@ def load_coverage(pipeline: str, word_vectors: str, synonyms: str, class_names: 
 def release_memory() -> None:
     """Return the memory of a model that is no longer referenced to the system."""
     gc.collect()
-    if sys.platform == "linux":
-        # glibc would keep it for later allocations of this process.
-        ctypes.CDLL(None).malloc_trim(0)
+    release_freed_memory()
 
 
 def _path(value: str) -> Path | None:

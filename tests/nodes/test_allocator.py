@@ -43,3 +43,26 @@ def test_eight_threads_keep_no_more_freed_memory_than_one() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM, "kept"], capture_output=True, text=True, check=True)
     # One heap keeps the 20 MiB of a thread and the unused part of a few blocks; eight would keep 160 MiB.
     assert float(done.stdout) < 80
+
+
+FRAGMENTS = """
+import sys
+import numpy as np
+from smart_caption_ros.nodes.allocator import keep_freed_memory, release_freed_memory, resident_mb
+keep_freed_memory()
+before = resident_mb()
+pairs = [(np.ones(2**17), np.ones(2**10)) for _ in range(100)]  # 1 MiB, and 8 KiB after it that stay
+small = [pair[1] for pair in pairs]
+del pairs
+kept = resident_mb() - before
+release_freed_memory()
+print(kept, resident_mb() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc_trim is specific to glibc")
+def test_free_memory_between_blocks_in_use_is_returned_to_the_system() -> None:
+    done = subprocess.run([sys.executable, "-c", FRAGMENTS], capture_output=True, text=True, check=True)
+    kept, after = map(float, done.stdout.split())
+    assert kept > 90
+    assert after < 10
