@@ -78,6 +78,8 @@ class DataConfig:
     required_words: Str = ""
     """Words that the vocabulary has however rare they are: ``detector``, those that people use for the classes of the
     captioner's detector; empty: none."""
+    extend_vocabulary: Bool = False
+    """With ``start_from``: the words of this data that the run's vocabulary lacks are appended to it."""
     max_words: Int = 20
     """Maximum length of a caption in beam search, in words or pieces, including the end token."""
     max_caption_words: Int = 0
@@ -90,7 +92,7 @@ class DataConfig:
         _check_one_of("tokenizer", self.tokenizer, ("words", "bpe"))
         if (self.tokenizer == "bpe") != bool(self.vocabulary_size):
             raise ValueError("tokenizer bpe and vocabulary_size go together; give both or none")
-        for key in ("minimum_count", "required_words"):
+        for key in ("minimum_count", "required_words", "extend_vocabulary"):
             if self.tokenizer == "bpe" and getattr(self, key):
                 raise ValueError(f"{key}: pieces of bpe make every word")
         if self.required_words not in ("", "detector"):
@@ -445,6 +447,8 @@ class ExperimentConfig(TrainingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.data.extend_vocabulary and not self.start_from:
+            raise ValueError("data: extend_vocabulary needs start_from, whose vocabulary it extends")
         if bool(self.backbone) == bool(self.features):
             raise ValueError("give backbone or features, one of the two")
         if self.features:

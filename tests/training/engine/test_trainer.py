@@ -20,7 +20,7 @@ from training.vision.side_by_side import SideBySide
 from training.vision.trained_detector import TrainedDetector
 
 
-def trained(folder: Path, data: Path, *phases: dict[str, object], **changes: object) -> Trainer:
+def trained(folder: Path, data: Path, /, *phases: dict[str, object], **changes: object) -> Trainer:
     folder.mkdir(exist_ok=True)
     config = load_run(write_config(folder / "config.yaml", phases=list(phases), **changes))
     trainer = Trainer(config, data, folder / "run", folder / "features")
@@ -173,6 +173,33 @@ def test_start_from_takes_the_vocabulary_of_the_other_run(data: Path, tmp_path: 
 
     assert len(words()) < len(first.vocabulary)
     assert words(start_from=other) == first.vocabulary
+
+
+def test_start_from_with_an_extended_vocabulary_keeps_the_old_words_and_gives_new_ones_their_mean(
+    data: Path, tmp_path: Path
+) -> None:
+    rare = {"minimum_count": 13, "max_words": 12}
+    trained(tmp_path, data, XE, data=rare)
+    other = str(tmp_path / "run" / "best.safetensors")
+    first = TrainedCaptioner.load(Path(other))
+    still = {**SCST, "learning_rate": 0.0}
+    extended = {"minimum_count": 5, "max_words": 12, "extend_vocabulary": True}
+    second = trained(tmp_path / "second", data, still, data=extended, start_from=other).task.trained
+    known = len(first.vocabulary)
+    assert second.vocabulary.words[:known] == first.vocabulary.words
+    assert len(set(second.vocabulary.words)) == len(second.vocabulary) > known
+    for name, before in first.captioner.state_dict().items():
+        after = second.captioner.state_dict()[name]
+        if before.shape == after.shape:
+            assert torch.equal(before, after)
+        else:
+            assert torch.equal(after[:known], before)
+            torch.testing.assert_close(after[known:], before.mean(dim=0).expand(len(after) - known, -1))
+
+
+def test_a_vocabulary_is_extended_only_with_start_from(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="extend_vocabulary needs start_from"):
+        load_run(write_config(tmp_path / "new.yaml", phases=[XE], data={"extend_vocabulary": True}))
 
 
 def test_start_from_does_not_replace_the_detector_that_the_experiment_names(data: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
@@ -84,8 +85,8 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     if config.word_vectors:
         record["word_vectors"] = _set_word_vectors(captioner, vocabulary, data / config.word_vectors)
     if pairs is None and (untrained := untrained_words(vocabulary, train_words.word_counts())):
-        earlier = first.record.get(UNTRAINED, []) if first is not None else untrained
-        record[UNTRAINED] = [word for word in untrained if word in earlier]
+        trained_before = () if first is None else set(first.vocabulary.words) - set(first.record.get(UNTRAINED, []))
+        record[UNTRAINED] = [word for word in untrained if word not in trained_before]
     trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record)
     if first is not None:
         _start_from(first, trained, config.start_from)
@@ -96,8 +97,15 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
 def _vocabulary(
     config: DataConfig, captions: TokenizedCaptions, first: TrainedCaptioner | None
 ) -> tuple[Vocabulary, BytePairs | None]:
-    """Return the vocabulary, that of the model to start from if there is one, and how words become pieces, if so."""
-    if first is not None:
+    """Return the vocabulary, and how words become pieces, if so.
+
+    The vocabulary is that of the model to start from, if there is one, with the words of these captions after its own
+    if the experiment extends it.
+
+    Raises:
+        ConfigError: the vocabulary to extend has pieces of words.
+    """
+    if first is not None and not config.extend_vocabulary:
         pieces = bool(first.vocabulary.continuation)
         return first.vocabulary, BytePairs(first.vocabulary, first.record[MERGES]) if pieces else None
     if config.tokenizer == "bpe":
@@ -105,7 +113,13 @@ def _vocabulary(
         return pairs.vocabulary, pairs
     minimum_count = config.minimum_count or RULES[config.vocabulary].minimum_count
     required = words_of_detector() if config.required_words == DETECTOR else ()
-    return build_vocabulary(captions.word_counts(), minimum_count, required), None
+    vocabulary = build_vocabulary(captions.word_counts(), minimum_count, required)
+    if first is None:
+        return vocabulary, None
+    if first.vocabulary.continuation:
+        raise ConfigError("extend_vocabulary: the vocabulary of start_from has pieces of words, which make every word")
+    known = set(first.vocabulary.words)
+    return Vocabulary((*first.vocabulary.words, *(word for word in vocabulary.words if word not in known))), None
 
 
 def _build_captioner(config: ExperimentConfig, vocabulary: Vocabulary, token_width: int) -> Captioner:
@@ -155,12 +169,13 @@ def _start_from(first: TrainedCaptioner, trained: TrainedCaptioner, path: str) -
     """
     if first.family != trained.family:
         raise ConfigError(f"start_from: {path} is a captioner of the family {first.family}, not {trained.family}")
-    _check_shapes(first.captioner, trained.captioner, path)
+    weights = _with_new_words(first.captioner.state_dict(), len(first.vocabulary), len(trained.vocabulary))
+    _check_shapes(weights, trained.captioner.state_dict(), path)
     if first.backbone_options != trained.backbone_options:
         raise ConfigError(
             f"start_from: {path} has its visual tokens from something else (backbone, beside, yolox, features)"
         )
-    trained.captioner.load_state_dict(first.captioner.state_dict())
+    trained.captioner.load_state_dict(weights)
     if first.backbone is not None and trained.backbone is not None:
         trained.backbone.trainable.load_state_dict(first.backbone.trainable.state_dict())
         trained.record["backbone_trained_on"] = merge_provenance(
@@ -168,10 +183,28 @@ def _start_from(first: TrainedCaptioner, trained: TrainedCaptioner, path: str) -
         )
 
 
-def _check_shapes(first: Captioner, captioner: Captioner, path: str) -> None:
+def _with_new_words(weights: Mapping[str, Tensor], known: int, words: int) -> dict[str, Tensor]:
+    """Append rows of new words to the tensors that have a row for each word of the vocabulary.
+
+    A new word has the mean of the rows of all others: it is no likelier than they are until it has been learned
+    (Hewitt, 2021, Initializing New Word Embeddings for Pretrained Language Models).
+
+    Args:
+        weights: tensors by name.
+        known, words: sizes of the vocabulary before and after.
+    """
+    return {
+        name: torch.cat([rows, rows.mean(dim=0, keepdim=True).expand(words - known, *rows.shape[1:])])
+        if rows.dim() and rows.shape[0] == known < words
+        else rows
+        for name, rows in weights.items()
+    }
+
+
+def _check_shapes(first: Mapping[str, Tensor], captioner: Mapping[str, Tensor], path: str) -> None:
     """Refuse weights of another size, naming the first tensor that differs."""
-    found = {name: tuple(tensor.shape) for name, tensor in first.state_dict().items()}
-    wanted = {name: tuple(tensor.shape) for name, tensor in captioner.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in first.items()}
+    wanted = {name: tuple(tensor.shape) for name, tensor in captioner.items()}
     for name in {**wanted, **found}:
         if found.get(name) != wanted.get(name):
             there, here = (str(shapes.get(name, "absent")) for shapes in (found, wanted))
