@@ -25,7 +25,7 @@ class SearchSettings:
     """Settings of beam search.
 
     Raises:
-        ValueError: the beam or the longest caption is empty.
+        ValueError: the beam or the longest caption is empty, or ``after_end`` does not go with the other settings.
     """
 
     beam_size: int = 5
@@ -41,11 +41,18 @@ class SearchSettings:
     ``max_words``; the search then never waits for the device, so that a CUDA graph can capture it."""
     attention: bool = True
     """Whether the attention weights are returned."""
+    after_end: Literal["padding", "log_probabilities", "words"] = "padding"
+    """What follows the end token in greedy decoding, a search with one beam, where the published codes differ from
+    ours: ``padding`` with log probability 0; ``log_probabilities``: padding with the log probability of the likeliest
+    word, as in X-LAN's code; ``words``: the likeliest words, as in M2's code. They are found where the search goes on,
+    with ``stop="never"``."""
 
     def __post_init__(self) -> None:
         for name in ("beam_size", "max_words"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.after_end != "padding" and (self.beam_size, self.stop) != (1, "never"):
+            raise ValueError(f"after_end {self.after_end} needs beam_size 1 and stop never")
 
 
 class WordGuide(NamedTuple):
@@ -248,9 +255,14 @@ class _Search:
             self._encoded,
             attention=self._settings.attention,
         )
-        self._words, parents, chosen, self._scores, self.ended = select_continuations(
-            logits.squeeze(2).float() + self._excluded, self._scores, self.ended, self._bias
+        ended = self.ended if self._settings.after_end == "padding" else torch.zeros_like(self.ended)
+        self._words, parents, chosen, self._scores, newly_ended = select_continuations(
+            logits.squeeze(2).float() + self._excluded, self._scores, ended, self._bias
         )
+        if self._settings.after_end == "log_probabilities":
+            self._words = torch.where(self.ended, Vocabulary.padding_id, self._words)
+            newly_ended = newly_ended | self.ended
+        self.ended = newly_ended
         if self._bias is not None and self._groups is not None:
             continued = self._bias.gather(1, parents[..., None].expand_as(self._bias))
             self._bias = next_bias(continued, self._groups, self._words)

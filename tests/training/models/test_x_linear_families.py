@@ -98,6 +98,21 @@ def test_a_beam_of_one_equals_the_published_greedy_decoding(parity: tuple[XLan |
     np.testing.assert_array_equal(found.words[:, 0].numpy(), expected)
 
 
+@pytest.mark.needs_data
+def test_greedy_decoding_goes_on_after_the_end_as_the_published_code_if_asked_to(
+    parity: tuple[XLan | XTransformer, ParityCase],
+) -> None:
+    model, case = parity
+    expected = case.beams("greedy_tokens")
+    with torch.inference_mode():
+        settings = SearchSettings(
+            1, expected.shape[1], forbidden=NEVER_CHOSEN, stop="never", after_end="log_probabilities"
+        )
+        found = beam_search(model, case.visual(), settings)
+    np.testing.assert_array_equal(found.words[:, 0].numpy(), expected)
+    np.testing.assert_allclose(found.log_probabilities[:, 0].numpy(), case["greedy_logprobs"], atol=1e-5)
+
+
 def test_the_default_sizes_are_the_published_ones(published: Published) -> None:
     with torch.device("meta"):
         model = published.family(published.family.Config(vocabulary_size=9488, token_width=2048))
