@@ -11,7 +11,8 @@ unsubscribe. The checks:
 - each caption has the header of one image, and the text and score that the captioner, called directly, gives for that
   image; a bad image is answered with an error;
 - images received are answered, dropped, passed over or unchanged, in every diagnostics message and at the end;
-- the resident memory grows by less than 1 MB a minute: Theil-Sen estimator of one sample a second after the warm-up;
+- the resident memory grows by less than 1 MB a minute: Theil-Sen estimator of one sample every 30 s after the warm-up,
+  at rest, that is without listeners and with the first value of every parameter, since these need memory themselves;
 - with ``--cycles``: it grows by less than 2 MB in as many lifecycle cycles after 20 for warm-up.
 
 The exit status is 1 if a check fails. Needs ROS 2 and the built messages.

@@ -16,8 +16,11 @@ from benchmarks.node_soak.user import CAPTION_TOPIC, User
 
 _MAX_PAUSE_S = 1.0
 _MAX_LISTENERS = 4
+_TRANSPORT = "image_transport"
 
+# At rest, each parameter has its first value.
 _VALUES: dict[str, tuple[Any, ...]] = {
+    _TRANSPORT: ("raw", "compressed", "auto"),
     "camera": ("", "left", "right"),
     "max_age_s": (1.0, 0.0, 0.5),
     "min_confidence": (0.0, 0.3, 0.9),
@@ -29,7 +32,6 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "detection_slop_s": (0.1, 0.0),
     "detection_wait_s": (0.0, 0.05),
 }
-_TRANSPORTS = ("raw", "compressed", "auto")
 _REFUSED: dict[str, Any] = {
     "max_age_s": -1.0,
     "threads": 2,  # while the node is configured
@@ -60,6 +62,7 @@ class Disturbances:
         self._user, self._record, self._random = user, record, random.Random(seed)
         self._listeners: list[Subscription] = []
         self._left: list[Callable[[], None]] = []
+        self._changed: set[str] = set()
         self._kinds: dict[Callable[[], None], int] = {
             self._change_parameter: 6,
             self._change_transport: 2,
@@ -85,19 +88,27 @@ class Disturbances:
         self._record.disturbances[kind.__name__.strip("_").replace("_", " ")] += 1
         kind()
 
-    def end(self) -> None:
-        """Stop listening."""
+    def rest(self) -> None:
+        """Stop listening, and give every parameter its first value: the node is in the same state at each rest.
+
+        Raises:
+            NoAnswerError: the node did not answer a call in time.
+        """
         while self._listeners:
             self._stop_listening()
+        for name in sorted(self._changed):
+            self._set(name, _VALUES[name][0])
+        self._changed.clear()
 
     def _change_parameter(self) -> None:
-        name = self._random.choice(list(_VALUES))
+        name = self._random.choice([name for name in _VALUES if name != _TRANSPORT])
         self._set(name, self._random.choice(_VALUES[name]))
 
     def _change_transport(self) -> None:
-        self._set("image_transport", self._random.choice(_TRANSPORTS))
+        self._set(_TRANSPORT, self._random.choice(_VALUES[_TRANSPORT]))
 
     def _set(self, name: str, value: Any) -> None:
+        self._changed.add(name)
         accepted, reason = self._user.set_parameter(name, value)
         if not accepted:
             self._problem(f"the node refused {value!r} for the parameter {name}: {reason}")

@@ -26,6 +26,8 @@ from smart_caption_ros.nodes.messages import STATUS_NAMES
 
 _PICTURES = 4
 _STEP_S, _SAMPLE_S = 0.2, 1.0
+_LONGEST_REST_INTERVAL_S, _RESTS = 30.0, 12
+_REST_SAMPLES = 5
 _QUIET_DIAGNOSTICS, _QUIET_TIMEOUT_S = 3, 30.0
 _LONGEST_EXCERPT = 1500
 
@@ -79,6 +81,11 @@ class Soak:
     max_slope_mb_per_minute: float
     seed: int
 
+    @property
+    def rest_every_s(self) -> float:
+        """Time from one rest to the next."""
+        return min(_LONGEST_REST_INTERVAL_S, self.seconds / _RESTS)
+
 
 def run_soak(
     soak: Soak, folder: Path, on_progress: Callable[[float], object] = lambda elapsed_s: None
@@ -129,17 +136,16 @@ def run_soak(
         if process.exit_status is None:
             _wait_until_quiet(user, record)
         _end(process, record)
-    slope = memory_slope_mb_per_minute(
-        [(at_s, memory["resident"]) for at_s, memory in record.resident_mb], soak.warm_up_s
-    )
+    slope = memory_slope_mb_per_minute(record.resting_mb, soak.warm_up_s)
     cpu_used_s = record.cpu_s[-1] - record.cpu_s[0] if record.cpu_s else 0.0
     return {
         "seconds": round(elapsed_s, 1),
         **_image_figures(record),
         "disturbances": dict(sorted(record.disturbances.items())),
         "resident_mb": _memory_figures(record, soak.warm_up_s),
+        "resting_mb": [(round(at_s, 1), round(memory, 1)) for at_s, memory in record.resting_mb],
         "resident_slope_mb_per_minute": None if slope is None else round(slope, 3),
-        "resident_slope_is": f"Theil-Sen estimator of one sample a second after {soak.warm_up_s:g} s",
+        "resident_slope_is": f"Theil-Sen estimator of the resident memory at rest after {soak.warm_up_s:g} s",
         "cpu_seconds": round(cpu_used_s, 2),
         "cpu_percent_of_a_core": round(100 * cpu_used_s / elapsed_s, 1),
         "cpu_ms_per_answer": round(1e3 * cpu_used_s / max(1, len(record.answers)), 2),
@@ -165,7 +171,7 @@ def _wait_until_active(user: User, record: Record) -> None:
 def _disturb(
     soak: Soak, process: NodeProcess, user: User, record: Record, on_progress: Callable[[float], object]
 ) -> None:
-    """Disturb the node, and sample its memory, until the time is over.
+    """Disturb the node, and sample its memory, until the time is over; at intervals let it rest.
 
     Raises:
         NoAnswerError: the node did not answer a call.
@@ -174,7 +180,7 @@ def _disturb(
     disturbances = Disturbances(user, record, soak.seed)
     gaps = random.Random(soak.seed)
     started_s = time.monotonic()
-    disturb_at_s, sample_at_s = gaps.expovariate(1 / soak.disturb_every_s), 0.0
+    disturb_at_s, sample_at_s, rest_at_s = gaps.expovariate(1 / soak.disturb_every_s), 0.0, soak.rest_every_s
     while (elapsed_s := time.monotonic() - started_s) < soak.seconds:
         on_progress(elapsed_s)
         if elapsed_s >= sample_at_s:
@@ -184,8 +190,24 @@ def _disturb(
         if elapsed_s >= disturb_at_s:
             disturbances.next()
             disturb_at_s = time.monotonic() - started_s + gaps.expovariate(1 / soak.disturb_every_s)
+        if elapsed_s >= rest_at_s:
+            record.resting_mb.append((elapsed_s, _memory_at_rest(process, user, disturbances)))
+            rest_at_s = elapsed_s + soak.rest_every_s
         user.spin(_STEP_S)
-    disturbances.end()
+    disturbances.rest()
+
+
+def _memory_at_rest(process: NodeProcess, user: User, disturbances: Disturbances) -> float:
+    """Measure the resident memory in 1e6 bytes without listeners and with the first value of every parameter.
+
+    What the node needs for listeners and for the transport of the moment is no growth.
+    """
+    disturbances.rest()
+    samples = []
+    for _ in range(_REST_SAMPLES):
+        user.spin(_STEP_S)
+        samples.append(resident_mb(process.pid)["resident"])
+    return float(np.median(samples))
 
 
 def _wait_until_quiet(user: User, record: Record) -> None:
