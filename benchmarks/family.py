@@ -139,7 +139,7 @@ def write_experiments(
 
 
 def dev_scores(checkpoints: Sequence[Path], dataset: str, file: Path) -> dict[str, dict[str, Any]]:
-    """Score the dev split and average over the seeds.
+    """Score the dev split, unless an earlier command has, and average over the seeds.
 
     Returns:
         For each metric the mean over the seeds and the score of each seed; for those that are means over the images a
@@ -148,10 +148,11 @@ def dev_scores(checkpoints: Sequence[Path], dataset: str, file: Path) -> dict[st
     Raises:
         RunFailedError: the evaluation failed.
     """
-    _run(
-        "training.evaluate", "--checkpoint", *map(str, checkpoints), "--dataset", dataset, "--split", "dev",
-        "--resamples", "1", "--json", str(file),
-    )  # fmt: skip
+    if not _has_scores(file, checkpoints):
+        _run(
+            "training.evaluate", "--checkpoint", *map(str, checkpoints), "--dataset", dataset, "--split", "dev",
+            "--resamples", "1", "--json", str(file),
+        )  # fmt: skip
     models = list(json.loads(file.read_text(encoding="utf-8"))["models"].values())
     scores = {}
     for metric in METRICS:
@@ -163,6 +164,16 @@ def dev_scores(checkpoints: Sequence[Path], dataset: str, file: Path) -> dict[st
             per_image = [[values[metric] for values in model["per_image"].values()] for model in models]
             scores[metric]["interval"] = _interval(np.mean(per_image, axis=0))
     return scores
+
+
+def _has_scores(file: Path, checkpoints: Sequence[Path]) -> bool:
+    """Return whether a file of an earlier evaluation scores the captioners of these runs, and no others."""
+    try:
+        return list(json.loads(file.read_text(encoding="utf-8"))["models"]) == [
+            path.parent.name for path in checkpoints
+        ]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _interval(values: NDArray[np.float64]) -> list[float]:
@@ -243,6 +254,7 @@ def draw(result: Mapping[str, Any], path: Path) -> None:
     axes.set_xlabel("processor time of a caption, one thread, in ms (without the vision graph)")
     axes.set_ylabel(f"dev CIDEr, mean of {len(result['seeds'])} seeds")
     axes.grid(alpha=0.3)
+    axes.margins(x=0.2)  # for the names
     with replaced_atomically(path) as unfinished:
         figure.savefig(unfinished, format=path.suffix.lstrip(".") or "svg")
     pyplot.close(figure)

@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -77,7 +77,8 @@ def as_instances(objects: Mapping[str, list[tuple[str, list[float]]]], sizes: Ma
     """
     names = sorted({name for own in objects.values() for name, _ in own})
     categories = {name: number for number, name in enumerate(names, 1)}
-    images, annotations = [], []
+    images = []
+    annotations: list[dict[str, Any]] = []
     for number, (file, own) in enumerate(objects.items(), 1):
         width, height = sizes[file]
         images.append({"id": number, "file_name": file, "width": width, "height": height})

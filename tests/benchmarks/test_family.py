@@ -67,6 +67,24 @@ def test_every_captioner_of_a_plan_is_trained_scored_and_timed(
         assert captioner["cpu_ms_median"] > 0
         assert captioner["private_memory_mb"] > 1
 
+    # The same command again scores nothing anew; with fewer seeds it does.
+    commands: list[str] = []
+    monkeypatch.setattr(family, "_run", lambda module, *arguments: commands.append(module))
+    monkeypatch.setattr(sys, "argv", ["family", str(plan), *arguments])
+    assert family.main() == 0
+    assert "training.evaluate" not in commands
+    assert json.loads(output.read_text())["captioners"]["ours"]["scores"] == result["captioners"]["ours"]["scores"]
+    monkeypatch.setattr(sys, "argv", ["family", str(plan), *arguments, "--seeds", "2"])
+    assert family.main() == 0
+    assert "training.evaluate" in commands
+
+
+def test_the_plan_of_layers_and_memory_has_valid_experiments_with_the_recipe_of_the_families(tmp_path: Path) -> None:
+    recipe, captioners = read_plan(PLAN.with_name("layers_and_memory.yaml"), None)
+    assert recipe == read_plan(PLAN, None)[0]
+    for name, captioner in captioners.items():
+        assert len(write_experiments(recipe, name, captioner, [1], tmp_path)) == 1
+
 
 def test_the_plan_has_a_valid_experiment_for_every_family(tmp_path: Path) -> None:
     recipe, captioners = read_plan(PLAN, None)
