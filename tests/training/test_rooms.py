@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.training.datagen.rooms.small_rooms import WITHHELD, make_rooms
+from training.configs.schema import DataConfig
 from training.data.coco_dataset import CocoDataset, CocoOptions
+from training.data.datasets import open_dataset
 from training.datagen.rooms.sheet import draw_pairs, write_sheets
 from training.datagen.rooms.sheet import main as sheet_main
 from training.datagen.teachers.image_content import ContentTeacher
+from training.errors import DataError
 from training.rooms import main
 
 
@@ -74,6 +77,30 @@ def test_the_result_is_a_coco_data_set_for_training(
     record = json.loads((tmp_path / "out" / "captions_train.json").read_text())["images"]
     assert {image["origin"] for image in record} <= {"nyu_rooms", "scenes", "coco_val2017_captions"}
     assert all((image["width"], image["height"]) == (120, 100) for image in record)
+
+
+def test_an_experiment_reads_the_training_captions_of_the_sources_that_it_names(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(monkeypatch, data, tmp_path / "out")
+    options = {"folder": str(tmp_path / "out"), "sources": ["human_caption", "questions"]}
+    dataset = open_dataset(DataConfig(dataset="rooms", options=options), data)
+    found = captions(tmp_path / "out")
+    assert {image: list(dataset.captions[image]) for image in dataset.split("train")} == {
+        image: [sentence for source, sentence in each if source in options["sources"]]
+        for image, each in found.items()
+        if any(source in options["sources"] for source, _ in each)
+    }
+    assert dataset.split("dev") == list(captions(tmp_path / "out", "dev"))
+
+
+def test_a_source_that_no_caption_has_is_refused_with_those_of_the_file(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(monkeypatch, data, tmp_path / "out")
+    options = {"folder": str(tmp_path / "out"), "sources": ["people"]}
+    with pytest.raises(DataError, match=r"no caption has the source 'people'; the file has .*human"):
+        open_dataset(DataConfig(dataset="rooms", options=options), data)
 
 
 def test_dev_has_only_human_captions(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,29 @@ class CocoCaptions:
     """Domain of the images that name one, as those of nocaps do (in-domain, near-domain, out-domain)."""
 
 
-def read_captions(path: Path) -> CocoCaptions:
+def read_captions(path: Path, sources: Collection[str] = ()) -> CocoCaptions:
     """Read ``captions_*.json``: ``images`` (``id``, ``file_name``) and ``annotations`` (``image_id``, ``caption``).
 
+    Args:
+        path: the file.
+        sources: values of the annotations' ``source``, as ``python -m training.rooms`` writes it; captions of other
+            sources are left out. All captions are read where none is named.
+
     Raises:
-        DataError: the file has another format, or an annotation lacks its image id or caption.
+        DataError: the file has another format, an annotation lacks its image id or caption, or no caption has one of
+            ``sources``.
     """
     document = _read_object(path, "annotations")
     captions: dict[str, list[str]] = defaultdict(list)
     for place, entry in enumerate(document["annotations"]):
-        captions[_image_id(path, place, entry)].append(_caption(path, place, entry))
+        image, caption = _image_id(path, place, entry), _caption(path, place, entry)
+        if not sources or entry.get("source") in sources:
+            captions[image].append(caption)
+    known = {entry["source"] for entry in document["annotations"] if isinstance(entry.get("source"), str)}
+    if missing := set(sources) - known:
+        raise DataError(
+            f"{path}: no caption has the source {min(missing)!r}; the file has {', '.join(sorted(known)) or 'none'}"
+        )
     images = _images(document)
     return CocoCaptions(
         dict(captions),

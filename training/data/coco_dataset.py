@@ -31,6 +31,8 @@ class CocoOptions:
     """A ``captions_*.json`` of COCO for each of :data:`training.data.caption_dataset.SPLITS`; ``train`` is required."""
     photographs: str = "coco"
     """Folder that contains ``train2014``, ``val2014`` and so on."""
+    sources: list[str] = field(default_factory=list)
+    """Values of ``source`` of the training captions that are read from ``captions``; all where none is named."""
 
     def __post_init__(self) -> None:
         if bool(self.karpathy) == bool(self.captions):
@@ -76,7 +78,7 @@ class CocoDataset:
         splits: dict[str, list[str]] = {}
         for split, name in options.captions.items():
             path = data / name
-            found = read_captions(path)
+            found = read_captions(path, options.sources if split == "train" else ())
             if twice := captions.keys() & found.captions.keys():
                 raise DataError(f"{path}, image {min(twice)}: it is in another split as well")
             if nameless := found.captions.keys() - found.file_names.keys():

@@ -68,6 +68,12 @@ class RoomsOptions:
 
     folder: str = "runs/rooms"
     """Below the checkout, or absolute."""
+    sources: list[str] = field(default_factory=list)
+    """Values of ``source`` of the training captions that are read, as ``human_sentences``; all where none is named."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sources, list) or not all(isinstance(source, str) for source in self.sources):
+            raise ValueError(f"sources must be a list of texts, as [human_caption], not {self.sources!r}")
 
 
 @dataclass(frozen=True)
@@ -155,7 +161,9 @@ def _open_mixture(data: Path, options: MixtureOptions) -> Mixture:
 def _open_rooms(data: Path, options: RoomsOptions) -> CocoDataset:
     folder = _made(options.folder, "python -m training.rooms")
     captions = {split: str(folder / f"captions_{split}.json") for split in ("train", "dev")}
-    return CocoDataset.open(data, CocoOptions(captions=captions, photographs=str(folder / "images")))
+    return CocoDataset.open(
+        data, CocoOptions(captions=captions, photographs=str(folder / "images"), sources=options.sources)
+    )
 
 
 def _open_caption_sets(data: Path, options: CaptionSetsOptions) -> CocoPhotographs:
