@@ -50,6 +50,8 @@ class M2Config(SmartConfig):
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
         if self.word_vector_width < 0:
             raise ValueError(f"word_vector_width must not be negative, not {self.word_vector_width}")
+        if self.output_bias and self.word_vector_width:
+            raise ValueError("output_bias: with word_vector_width, logits are products with the vectors of all words")
         if self.connections == "one_to_one" and self.encoder_layers != self.decoder_layers:
             raise ValueError(
                 f"decoder_layers must equal encoder_layers ({self.encoder_layers}) with one_to_one connections, "

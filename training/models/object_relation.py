@@ -30,6 +30,7 @@ class ObjectRelationConfig(TransformerConfig):
 
     encoder_layers: int = 6
     decoder_layers: int = 6
+    output_bias: bool = True
     token_dropout: float = 0.5
     """Dropout probability of the projected visual tokens."""
     added_size: float = 1.0
@@ -130,7 +131,7 @@ class ObjectRelation(Transformer):
         self.encoder_norm = nn.LayerNorm(d)
         self.word_dropout = Dropout(config.dropout)
         self.decoder_norm = nn.LayerNorm(d)
-        self.word_projection = nn.Linear(d, config.vocabulary_size)
+        self.word_projection = nn.Linear(d, config.vocabulary_size, bias=config.output_bias)
         nn.init.xavier_uniform_(self.word_projection.weight)
 
     def _new_encoder_layer(self) -> nn.Module:

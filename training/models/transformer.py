@@ -45,6 +45,9 @@ class TransformerConfig(CaptionerConfig):
     dropout: float = 0.1
     attention_on_attention: bool = False
     """Whether attention on attention takes the place of the output projection of every attention (M2, Table 1)."""
+    output_bias: bool = False
+    """Whether the projection to the words has a bias, which the papers' has not; see
+    :mod:`training.engine.logit_adjustment`."""
     max_length: int = 54
     """Longest sequence of words, begin token included, that the position table covers."""
 
@@ -87,9 +90,11 @@ class Transformer(Captioner):
         self.word_embedding = nn.Embedding(config.vocabulary_size, d, padding_idx=PADDING_ID)
         self.register_buffer("positions", sinusoidal_positions(config.max_length + 1, d))
         self.decoder = nn.ModuleList(self._new_decoder_layer(index) for index in range(config.decoder_layers))
-        self.word_projection = nn.Linear(d, config.vocabulary_size, bias=False)
+        self.word_projection = nn.Linear(d, config.vocabulary_size, bias=config.output_bias)
         nn.init.normal_(self.word_embedding.weight, std=d**-0.5)
         nn.init.xavier_uniform_(self.word_projection.weight)
+        if config.output_bias:
+            nn.init.zeros_(self.word_projection.bias)
 
     def _new_encoder_layer(self) -> nn.Module:
         config = self.config
