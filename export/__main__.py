@@ -43,6 +43,14 @@ def export(
     max_words: Annotated[
         int | None, typer.Option(help="Longest caption, end token included (default: the experiment's).")
     ] = None,
+    repeat_penalty: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Natural logarithm that the search subtracts for a content word that the caption has already "
+            "(default: the checkpoint's).",
+        ),
+    ] = None,
     no_detector: Annotated[
         bool, typer.Option("--no-detector", help="Leave out the backbone's object detector.")
     ] = False,
@@ -61,7 +69,7 @@ def export(
         checkpoint=checkpoint, bundle=bundle, name=name, precision=precision, storage=storage,
         int8_weights=int8_weights, beam_size=beam_size, vision_from=vision_from, max_words=max_words,
         detector=not no_detector, detector_score=detector_score, guided=not no_guide, static=not no_static,
-        replace=replace, check_images=check_images,
+        replace=replace, check_images=check_images, repeat_penalty=repeat_penalty,
     )  # fmt: skip
     written = export_bundle(options)
     size = sum(file["bytes"] for file in written.manifest["files"].values())

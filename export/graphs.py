@@ -40,7 +40,9 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         ExportError: no layer can be put in 8 bits, or TensorRT cannot run the static form.
     """
     vision = source.vision_graph()
-    traced = trace_captioner(source.trained.captioner, options.beam_size, guided=options.guided)
+    traced = trace_captioner(
+        source.trained.captioner, options.beam_size, guided=options.guided, repeats=source.trained.repeats
+    )
     inputs, choice = traced.inputs, None
     if options.precision == "float16":
         if source.lender is None:

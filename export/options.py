@@ -28,6 +28,8 @@ class ExportOptions:
     """Bundle whose vision graph computed the features that the captioner was trained on."""
     max_words: int | None = None
     """Longest caption, end token included; None: the experiment's."""
+    repeat_penalty: float | None = None
+    """Penalty of repeated content words in the search, a natural logarithm; None: the checkpoint's."""
     detector: bool = True
     """Whether the vision graph has the backbone's detector, if it has one."""
     detector_score: float = 0.3

@@ -65,6 +65,10 @@ def load_source(options: ExportOptions) -> Source:
         raise ExportError(f"--detector-score must lie between 0 and 1, not {options.detector_score}")
     check_destination(options.bundle, replace=options.replace)
     trained = TrainedCaptioner.load(options.checkpoint)
+    if options.repeat_penalty is not None:
+        trained.repeat_penalty = options.repeat_penalty
+    if trained.repeat_penalty and trained.vocabulary.continuation:
+        raise ExportError("--repeat-penalty is for captioners of whole words; this one says pieces of words")
     if options.precision == "int8":
         _check_int8(trained, options)
     max_words = _longest_caption(trained, options.max_words)

@@ -29,12 +29,14 @@ from training.decoding.beam_search import (
     next_bias,
     select_continuations,
 )
+from training.decoding.repeats import RepeatPenalty
 from training.models.captioner import Captioner, visible_slots
 
 PAST = "past"
 """Which slots precede each beam's next word."""
 _BIAS, _GROUPS, _EVERY_BEAM = "guide_bias", "guide_groups", "guide_every_beam"
-"""What a guided search carries from word to word, (B, k, V), and two of its inputs as the step takes them."""
+"""What a search with a guide or a penalty of repetitions carries from word to word, (B, k, V), and two inputs of a
+guided search as the step takes them."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,8 @@ class TracedCaptioner:
     """``position``, the carried and the encoded names -> ``going_on``, ``next_*`` of every carried name, ``chosen``
     and ``attention``."""
     finish: onnx.ModelProto
-    """``step_words``, ``step_chosen``, ``step_attention``, ``last_past``, ``last_scores`` -> the captions; of a guided
-    search also their ``scores``, because ``last_scores`` contains the guidance."""
+    """``step_words``, ``step_chosen``, ``step_attention``, ``last_past``, ``last_scores`` -> the captions; of a search
+    with a bias also their ``scores``, because ``last_scores`` contains guidance and penalties."""
     beam_size: int
     inputs: tuple[str, ...]
     """Inputs of the captioner graph."""
@@ -72,6 +74,7 @@ def trace_captioner(
     forbidden: tuple[int, ...] = SearchSettings().forbidden,
     *,
     guided: bool = False,
+    repeats: RepeatPenalty | None = None,
 ) -> TracedCaptioner:
     """Trace a captioner; layers that share an input become one (:mod:`export.passes.fuse`).
 
@@ -80,6 +83,7 @@ def trace_captioner(
         beam_size: k, number of hypotheses per image.
         forbidden: ids that the search never chooses.
         guided: whether the graphs take a :class:`training.decoding.beam_search.WordGuide`.
+        repeats: penalty of repeated words, which becomes a constant of the graphs; None for none.
 
     Raises:
         ValueError: the captioner breaks the contract; the message says how.
@@ -96,17 +100,21 @@ def trace_captioner(
     }
     encoded = {name: found.specs[name] for name in found.encoded.names}
     starting = visual_inputs(captioner)
+    words = captioner.config.vocabulary_size
     if guided:
-        words = captioner.config.vocabulary_size
         starting[WORD_BIAS] = TensorSpec(torch.float32, (batch, words))
         starting[WORD_GROUPS] = encoded[_GROUPS] = TensorSpec(torch.int32, (batch, words))
         starting[EVERY_BEAM] = encoded[_EVERY_BEAM] = TensorSpec(torch.bool, (batch,))
+    biased = guided or repeats is not None
+    if biased:
         carried[_BIAS] = TensorSpec(torch.float32, (batch, beam_size, words))
     # What belongs to the image comes first: the exporter takes the size of the batch from the first tensor that has it.
     stepping = {**encoded, "position": TensorSpec(torch.int64, ()), **carried}
-    start = to_onnx(_Start(captioner, beam_size, found), starting, [*(f"first_{name}" for name in carried), *encoded])
+    start = to_onnx(
+        _Start(captioner, beam_size, found, biased=biased), starting, [*(f"first_{name}" for name in carried), *encoded]
+    )
     step = to_onnx(
-        _Step(captioner, found, forbidden),
+        _Step(captioner, found, forbidden, repeats),
         stepping,
         ["going_on", *(f"next_{name}" for name in carried), "chosen", "attention"],
     )
@@ -117,7 +125,7 @@ def trace_captioner(
     return TracedCaptioner(
         start=once,
         step=every_word,
-        finish=_finish_graph(beam_size, guided=guided),
+        finish=_finish_graph(beam_size, biased=biased),
         beam_size=beam_size,
         inputs=tuple(starting),
         carried=tuple(carried),
@@ -133,13 +141,16 @@ class _Start(nn.Module):
     words: Tensor
     scores: Tensor
     ended: Tensor
+    no_bias: Tensor
 
-    def __init__(self, captioner: Captioner, beam_size: int, found: ContractShapes) -> None:
+    def __init__(self, captioner: Captioner, beam_size: int, found: ContractShapes, *, biased: bool) -> None:
         super().__init__()
         self.captioner, self.beam_size, self.found = captioner, beam_size, found
         self.register_buffer("words", torch.full((1, beam_size), Vocabulary.begin_id))
         self.register_buffer("scores", torch.where(torch.arange(beam_size) == 0, 0.0, EXCLUDED)[None])
         self.register_buffer("ended", torch.zeros(1, beam_size, dtype=torch.bool))
+        self.biased = biased
+        self.register_buffer("no_bias", torch.zeros(1, 1, captioner.config.vocabulary_size))
 
     def forward(self, **inputs: Tensor) -> tuple[Tensor, ...]:
         visual = visual_of(inputs)
@@ -148,7 +159,7 @@ class _Start(nn.Module):
         state = self.captioner.initial_state(encoded, self.beam_size)
         ended = self.ended.repeat(batch, 1)
         kept = [*self.found.state.flatten(state).values(), *self.found.encoded.flatten(encoded).values()]
-        bias = []
+        bias = [self.no_bias.repeat(batch, self.beam_size, 1)] if self.biased else []
         if WORD_BIAS in inputs:
             bias = [inputs[WORD_BIAS][:, None].repeat(1, self.beam_size, 1)]
             kept += [inputs[WORD_GROUPS], inputs[EVERY_BEAM]]
@@ -164,9 +175,11 @@ class _Step(nn.Module):
 
     excluded: Tensor
 
-    def __init__(self, captioner: Captioner, found: ContractShapes, forbidden: tuple[int, ...]) -> None:
+    def __init__(
+        self, captioner: Captioner, found: ContractShapes, forbidden: tuple[int, ...], repeats: RepeatPenalty | None
+    ) -> None:
         super().__init__()
-        self.captioner, self.found = captioner, found
+        self.captioner, self.found, self.repeats = captioner, found, repeats
         self.register_buffer("excluded", excluded_words(captioner.config.vocabulary_size, forbidden))
 
     def forward(
@@ -180,7 +193,7 @@ class _Step(nn.Module):
             logits.squeeze(2).float() + self.excluded, scores, ended, bias
         )
         finished = ended[:, 0]
-        if bias is not None:
+        if _EVERY_BEAM in tensors:
             finished = finished & (ended.all(dim=1) | torch.logical_not(tensors[_EVERY_BEAM]))
         going_on = torch.logical_not(finished.all())
         past = visible_slots(past, 1)
@@ -189,7 +202,7 @@ class _Step(nn.Module):
             for name, tensor in self.found.state.flatten(state).items()
         }
         if bias is not None:
-            carried[_BIAS] = next_bias(_gathered(bias, parents), tensors[_GROUPS], words)
+            carried[_BIAS] = next_bias(_gathered(bias, parents), tensors.get(_GROUPS), words, self.repeats)
         return (
             going_on, words, scores, ended, _gathered(past, parents), *carried.values(), chosen,
             attention.squeeze(2).float(),
@@ -201,9 +214,9 @@ class _Finish(nn.Module):
 
     own: Tensor
 
-    def __init__(self, beam_size: int, *, guided: bool) -> None:
+    def __init__(self, beam_size: int, *, biased: bool) -> None:
         super().__init__()
-        self.guided = guided
+        self.biased = biased
         self.register_buffer("own", torch.eye(beam_size, dtype=torch.bool)[None])
 
     def forward(
@@ -212,7 +225,7 @@ class _Finish(nn.Module):
         past = torch.cat([last_past, self.own.expand(last_scores.shape[0], -1, -1)], dim=2)
         found = backtrack(step_words, step_chosen, step_attention, past, last_scores)
         assert found.attention is not None
-        scores = (found.log_probabilities.sum(dim=-1),) if self.guided else ()
+        scores = (found.log_probabilities.sum(dim=-1),) if self.biased else ()
         return found.words, found.log_probabilities, found.attention, *scores
 
 
@@ -228,10 +241,10 @@ def _finish_inputs(beam_size: int) -> dict[str, TensorSpec]:
 
 
 @functools.cache
-def _finish_graph(beam_size: int, *, guided: bool) -> onnx.ModelProto:
+def _finish_graph(beam_size: int, *, biased: bool) -> onnx.ModelProto:
     """Trace the end of the search, which no captioner takes part in, once a process; nothing changes the result."""
-    captions = ["words", "log_probabilities", "attention", *(["scores"] if guided else [])]
-    return to_onnx(_Finish(beam_size, guided=guided), _finish_inputs(beam_size), captions)
+    captions = ["words", "log_probabilities", "attention", *(["scores"] if biased else [])]
+    return to_onnx(_Finish(beam_size, biased=biased), _finish_inputs(beam_size), captions)
 
 
 def _gathered(rows: Tensor, parents: Tensor) -> Tensor:

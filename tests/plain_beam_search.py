@@ -22,6 +22,7 @@ class Beam:
     log_probabilities: list[float] = field(default_factory=list)
     guidance: float = 0.0
     said_groups: frozenset[int] = frozenset()
+    said_numbers: frozenset[int] = frozenset()
 
     @property
     def score(self) -> float:
@@ -39,10 +40,13 @@ def plain_beam_search(
     max_words: int,
     forbidden: tuple[int, ...] = FORBIDDEN,
     guide: dict[int, tuple[float, int]] | None = None,
+    same: dict[int, int] | None = None,
+    penalty: float = 0.0,
 ) -> list[Beam]:
     """Search for the beams of one image (B = 1), best first by score + guidance; every beam is finished.
 
-    ``guide`` has the bias and the group of words by their ids; the first word of a group counts.
+    ``guide`` has the bias and the group of words by their ids; the first word of a group counts. ``same`` has numbers
+    of words by their ids; a word whose number the beam has said costs the penalty, whatever its bias.
     """
     beams = [Beam()]
     for _ in range(max_words):
@@ -54,7 +58,7 @@ def plain_beam_search(
             logits[list(forbidden)] = -torch.inf  # probabilities are normalised over the words that are allowed
             scores = logits.log_softmax(-1).tolist()
             continued += [
-                _with_word(beam, word, score, (guide or {}).get(word))
+                _with_word(beam, word, score, (guide or {}).get(word), (same or {}).get(word), penalty)
                 for word, score in enumerate(scores)
                 if word not in forbidden
             ]
@@ -62,12 +66,15 @@ def plain_beam_search(
     return beams
 
 
-def _with_word(beam: Beam, word: int, log_probability: float, guide: tuple[float, int] | None) -> Beam:
+def _with_word(
+    beam: Beam, word: int, log_probability: float, guide: tuple[float, int] | None, number: int | None, penalty: float
+) -> Beam:
     bias, group = guide or (0.0, 0)
-    counts = group not in beam.said_groups
+    gain = -penalty if number in beam.said_numbers else bias if group not in beam.said_groups else 0.0
     return Beam(
         [*beam.words, word],
         [*beam.log_probabilities, log_probability],
-        beam.guidance + bias * counts,
+        beam.guidance + gain,
         beam.said_groups | ({group} if guide else set()),
+        beam.said_numbers | ({number} if number else set()),
     )

@@ -37,6 +37,14 @@ def evaluate(
     ensemble: Annotated[
         bool, typer.Option("--ensemble", help="Also score the ensemble of the checkpoints: the mean of probabilities.")
     ] = False,
+    repeat_penalty: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Natural logarithm that the search of the checkpoints subtracts for a content word that the caption "
+            "has already (default: the checkpoint's).",
+        ),
+    ] = None,
     captions: Annotated[list[Path], typer.Option(help="COCO result files.")] = [],  # noqa: B006
     dataset: Annotated[
         str | None,
@@ -166,9 +174,9 @@ def evaluate(
     guide = ObjectsGuide(objects_guide, guide_strength) if objects_guide != GuideMode.OFF.value else None
     captioners = [Captioner.from_bundle(path, engine=engine, guide=guide) for path in bundles]
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
-    models += [_caption_with_checkpoint([path], against) for path in checkpoint]
+    models += [_caption_with_checkpoint([path], against, repeat_penalty) for path in checkpoint]
     if ensemble:
-        models.append(_caption_with_checkpoint(checkpoint, against))
+        models.append(_caption_with_checkpoint(checkpoint, against, repeat_penalty))
     models += person
     named = _with_unique_names(models)
     if write_captions:
@@ -213,13 +221,24 @@ def _references(
     return DATASETS[dataset or "flickr8k"](data_folder(), split or "dev")
 
 
-def _caption_with_checkpoint(paths: list[Path], references: References) -> tuple[str, ModelCaptions]:
+def _caption_with_checkpoint(
+    paths: list[Path], references: References, repeat_penalty: float | None
+) -> tuple[str, ModelCaptions]:
     # Imported here, because bundles and result files need no torch.
     from training.engine.checkpoint_captions import CheckpointCaptioner
 
     captioner = CheckpointCaptioner(paths[0]) if len(paths) == 1 else CheckpointCaptioner.ensemble(paths)
+    trained = captioner.trained
+    if repeat_penalty is not None:
+        trained.repeat_penalty = repeat_penalty
+    if trained.repeat_penalty and trained.vocabulary.continuation:
+        raise CheckpointError(f"{paths[0]} says pieces of words, which have no --repeat-penalty")
     captions = captioner.caption(list(references.captions), references.read_image, data_folder())
-    facts = {"engine": "torch", "beam_size": captioner.experiment.evaluation.beam_size}
+    facts = {
+        "engine": "torch",
+        "beam_size": captioner.experiment.evaluation.beam_size,
+        "repeat_penalty": trained.repeat_penalty,
+    }
     return captioner.name, ModelCaptions(", ".join(map(str, paths)), captions, facts=facts)
 
 

@@ -7,6 +7,7 @@ import torch
 
 from smart_caption_ros.captioning.guidance import WordBiases
 from tests.plain_beam_search import plain_beam_search
+from training.decoding.repeats import RepeatPenalty
 from training.models.captioner import Captioner, Visual
 
 MAX_WORDS = 12
@@ -75,15 +76,27 @@ def ragged(batch: int, seed: int, length: int = 9) -> Visual:
 
 
 def assert_equal_to_plain_search(
-    captioner: Captioner, found: dict[str, np.ndarray], visual: Visual, beams: int, guides: Guides | None = None
+    captioner: Captioner,
+    found: dict[str, np.ndarray],
+    visual: Visual,
+    beams: int,
+    guides: Guides | None = None,
+    repeats: RepeatPenalty | None = None,
 ) -> list[list[int]]:
     """Compare the ``beams`` best of each image with a plain torch beam search; return the lengths of all beams."""
     batch, beam_size, _ = found["words"].shape
+    same = {} if repeats is None else {word: number for word, number in enumerate(repeats.groups.tolist()) if number}
     lengths = []
     for image in range(batch):
         one = Visual(*(None if field is None else field[image : image + 1] for field in visual))
         expected = plain_beam_search(
-            captioner, one, beam_size, MAX_WORDS, guide=None if guides is None else guides[image]
+            captioner,
+            one,
+            beam_size,
+            MAX_WORDS,
+            guide=None if guides is None else guides[image],
+            same=same,
+            penalty=0.0 if repeats is None else repeats.penalty,
         )
         for place in range(beams):
             words, log_probabilities = expected[place].words, expected[place].log_probabilities

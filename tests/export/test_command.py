@@ -11,7 +11,8 @@ from torch.nn import LayerNorm
 from export import graphs, source
 from export.__main__ import main
 from export.storage import round_to_float16
-from smart_caption_ros.captioning import Bundle
+from export.verify import synthetic_images
+from smart_caption_ros.captioning import Bundle, Captioner
 from tests.export.command import export
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.eight_bits import set_eight_bits
@@ -53,6 +54,21 @@ def test_a_float16_bundle_says_so_and_may_do_without_the_static_form(tiny_checkp
     assert bundle.manifest["precision"] == {"stored": "float16", "computed": "float16"}
     assert bundle.static_graph is None
     assert bundle.max_words == 4
+
+
+def test_a_penalty_of_repeated_words_is_in_the_graphs_and_in_the_manifest(
+    tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    done = export(tiny_checkpoint, tmp_path / "bundle", "--repeat-penalty", 50, "--no-guide", "--check-images", 4)
+    assert done.status == 0, done.err
+    assert "4 of 4 captions" in done.out
+    assert "static and Loop form: 4 of 4 captions" in done.out
+    bundle = Bundle.load(tmp_path / "bundle")
+    assert bundle.manifest["decoding"]["repeat_penalty"] == 50
+    captioner = Captioner.from_bundle(tmp_path / "bundle", engine="onnxruntime-cpu")
+    for image in synthetic_images(4, 224):
+        words = [word.text for word in captioner.caption(image).words]
+        assert len(set(words)) == len(words)
 
 
 @pytest.fixture(scope="module")

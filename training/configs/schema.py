@@ -373,10 +373,13 @@ class EvaluationConfig:
     best score of the subset."""
     whole_split_in_last_epochs: Int = 1
     """Number of epochs at the end of a phase that are scored on the whole split."""
+    repeat_penalty: Float = 0.0
+    """Natural logarithm that the search subtracts for a content word that the caption has already; 0: nothing. The
+    export takes it over."""
 
     def __post_init__(self) -> None:
         _check_at_least_1(self, "beam_size", "images_per_batch", "whole_split_in_last_epochs")
-        _check_not_negative(self, "subset")
+        _check_not_negative(self, "subset", "repeat_penalty")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
@@ -449,6 +452,8 @@ class ExperimentConfig(TrainingConfig):
         super().__post_init__()
         if self.data.extend_vocabulary and not self.start_from:
             raise ValueError("data: extend_vocabulary needs start_from, whose vocabulary it extends")
+        if self.evaluation.repeat_penalty and self.data.tokenizer != "words":
+            raise ValueError("evaluation: repeat_penalty is for captioners of whole words, not for pieces of bpe")
         if bool(self.backbone) == bool(self.features):
             raise ValueError("give backbone or features, one of the two")
         if self.features:

@@ -14,6 +14,7 @@ from torch.nn import functional
 from torch.utils._pytree import tree_map_only
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.decoding.repeats import RepeatPenalty
 from training.models.captioner import Captioner, Encoded, Visual, map_state, reorder_rows
 
 EXCLUDED = -1e9
@@ -46,6 +47,8 @@ class SearchSettings:
     ours: ``padding`` with log probability 0; ``log_probabilities``: padding with the log probability of the likeliest
     word, as in X-LAN's code; ``words``: the likeliest words, as in M2's code. They are found where the search goes on,
     with ``stop="never"``."""
+    repeats: RepeatPenalty | None = None
+    """What the search subtracts where a beam repeats a content word; None for nothing."""
 
     def __post_init__(self) -> None:
         for name in ("beam_size", "max_words"):
@@ -78,7 +81,8 @@ class Hypotheses(NamedTuple):
     log_probabilities: Tensor
     """(B, k, T) float32, natural, 0 after the end token."""
     scores: Tensor
-    """(B, k) float32, sum of the log probabilities; there is no length normalisation."""
+    """(B, k) float32, sum of the log probabilities; there is no length normalisation, and no penalty of
+    repetitions."""
     attention: Tensor | None
     """(B, k, T, N) float32, the captioner's attention to the tokens when it predicted the word; None where the
     settings do not ask for it."""
@@ -130,16 +134,25 @@ def select_continuations(logits: Tensor, scores: Tensor, ended: Tensor, bias: Te
     return Continuations(words, parents, chosen, totals, ended.gather(1, parents) | (words == Vocabulary.end_id))
 
 
-def next_bias(bias: Tensor, groups: Tensor, words: Tensor) -> Tensor:
-    """Return the bias after a word: 0 for the words of its group.
+def next_bias(bias: Tensor, groups: Tensor | None, words: Tensor, repeats: RepeatPenalty | None = None) -> Tensor:
+    """Return the bias after a word: 0 for the words of its group, minus the penalty for repetitions of it.
 
     Args:
         bias: (B, k, V) float32, of the beams that were continued.
-        groups: (B, V) int32, as in :class:`WordGuide`.
+        groups: (B, V) int32, as in :class:`WordGuide`; None without a guide.
         words: (B, k) int64, the words that continued them.
+        repeats: of :class:`SearchSettings`.
     """
-    said = groups.gather(1, words)
-    return torch.where(groups[:, None] == said[..., None], 0.0, bias)
+    if groups is not None:
+        ends = groups[:, None] == groups.gather(1, words)[..., None]
+        if repeats is not None:  # the penalty stays when another word of its group is said
+            ends = ends & (bias != -repeats.penalty)
+        bias = torch.where(ends, 0.0, bias)
+    if repeats is not None:
+        own = repeats.groups.to(words.device)
+        said = own[words][..., None]
+        bias = torch.where((own == said) & (said > 0), -repeats.penalty, bias)
+    return bias
 
 
 def excluded_words(
@@ -243,6 +256,8 @@ class _Search:
         self._past = self._own[:, :, :0]
         self._groups = None if guide is None else guide.groups
         self._bias = None if guide is None else guide.bias[:, None].expand(-1, beam_size, -1)
+        if self._bias is None and settings.repeats is not None:
+            self._bias = torch.zeros(batch, beam_size, captioner.config.vocabulary_size, device=device)
         self._history: list[tuple[Tensor, Tensor, Tensor | None]] = []
 
     def step(self, position: int) -> None:
@@ -263,9 +278,9 @@ class _Search:
             self._words = torch.where(self.ended, Vocabulary.padding_id, self._words)
             newly_ended = newly_ended | self.ended
         self.ended = newly_ended
-        if self._bias is not None and self._groups is not None:
+        if self._bias is not None:
             continued = self._bias.gather(1, parents[..., None].expand_as(self._bias))
-            self._bias = next_bias(continued, self._groups, self._words)
+            self._bias = next_bias(continued, self._groups, self._words, self._settings.repeats)
         self._state = reorder_rows(state, parents)
         past = torch.cat([self._past, self._own], dim=2)
         self._past = past.gather(1, parents[..., None].expand_as(past))
@@ -283,8 +298,8 @@ class _Search:
         selected._state = map_state(self._state, select, select)
         for name in ("_words", "_scores", "ended", "_own", "_past"):
             setattr(selected, name, select(getattr(self, name)))
-        if self._bias is not None and self._groups is not None:
-            selected._bias, selected._groups = select(self._bias), select(self._groups)
+        selected._bias = None if self._bias is None else select(self._bias)
+        selected._groups = None if self._groups is None else select(self._groups)
         selected._history = [
             (select(words), select(chosen), None if weights is None else select(weights))
             for words, chosen, weights in self._history

@@ -12,6 +12,7 @@ from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, 
 from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.photograph_inputs import visual_of_images
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
+from training.decoding.repeats import RepeatPenalty
 from training.engine.buffers import load_saved_tensors, released_tensors, saved_tensors
 from training.engine.untrained_words import fill_untrained_words
 from training.errors import CheckpointError
@@ -39,6 +40,8 @@ class TrainedCaptioner:
     vocabulary: Vocabulary
     record: dict[str, Any]
     """JSON values: name, experiment, data, scores."""
+    repeat_penalty: float = 0.0
+    """Penalty of repeated content words in the search, a natural logarithm: :mod:`training.decoding.repeats`."""
 
     @property
     def backbone_options(self) -> dict[str, Any] | None:
@@ -49,6 +52,11 @@ class TrainedCaptioner:
     def eight_bits(self) -> bool:
         """Whether the captioner's linear layers compute in 8 bits."""
         return has_eight_bits(self.captioner)
+
+    @property
+    def repeats(self) -> RepeatPenalty | None:
+        """The penalty of repeated words of the vocabulary; None without one."""
+        return RepeatPenalty.of(self.vocabulary, self.repeat_penalty)
 
     @property
     def caption_provenance(self) -> list[dict[str, str]]:
@@ -68,6 +76,8 @@ class TrainedCaptioner:
             state["continuation"] = self.vocabulary.continuation
         if self.eight_bits:
             state["eight_bits"] = True
+        if self.repeat_penalty:
+            state["repeat_penalty"] = self.repeat_penalty
         if self.backbone_options is not None:
             state["backbone"] = self.backbone_options
         save_checkpoint(path, self._with_backbone(released_tensors(self.captioner)), state)
@@ -118,7 +128,8 @@ class TrainedCaptioner:
         if under_prefix("backbone", tensors):
             options = {"kind": MobileNetV2.kind, **state.get("backbone", {})}  # older checkpoints lack the key
             backbone = BACKBONES[options.pop("kind")](**options).eval()
-        trained = cls(state["family"], captioner, backbone, vocabulary, state["record"])
+        penalty = float(state.get("repeat_penalty", 0.0))
+        trained = cls(state["family"], captioner, backbone, vocabulary, state["record"], penalty)
         trained._check_tensors(path, tensors)
         trained.load_tensors(tensors)
         fill_untrained_words(captioner, vocabulary, trained.record.get(UNTRAINED, []))
@@ -145,7 +156,8 @@ class TrainedCaptioner:
 
     def caption(self, visual: Visual, beam_size: int, max_words: int, *, attention: bool = True) -> Hypotheses:
         """Search for the captions of B images; ``attention`` says whether their attention weights are needed."""
-        return beam_search(self.captioner, visual, SearchSettings(beam_size, max_words, attention=attention))
+        settings = SearchSettings(beam_size, max_words, attention=attention, repeats=self.repeats)
+        return beam_search(self.captioner, visual, settings)
 
     def caption_images(self, images_bgr: np.ndarray, beam_size: int, max_words: int) -> Hypotheses:
         """Search for the captions of (B, 224, 224, 3) uint8 frames, BGR; the captioner must have a backbone."""

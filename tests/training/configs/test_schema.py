@@ -44,6 +44,10 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
+        (
+            {"data": {"tokenizer": "bpe", "vocabulary_size": 99}, "evaluation": {"repeat_penalty": 3}},
+            "repeat_penalty is for captioners of whole words",
+        ),
         ({"nmae": "y"}, "unknown key 'nmae' .did you mean name"),
         ({"family": "smrat"}, "family must be one of smart, .*m2"),
         ({"family": "m2", "model": {"memory_slot": 20}}, "model: unknown key 'memory_slot' .did you mean memory_slots"),

@@ -26,6 +26,18 @@ def test_a_saved_captioner_is_loaded_with_its_weights_words_and_record(tmp_path:
     assert not loaded.captioner.training
 
 
+def test_a_penalty_of_repeated_words_is_kept_and_captions_say_each_word_once(tmp_path: Path) -> None:
+    images, trained = synthetic_images(8, 224), tiny_trained()
+    repeating = trained.sentences(trained.caption_images(images, 3, 10))
+    assert any(len(set(words)) < len(words) for words in repeating)
+    trained.repeat_penalty = 50.0
+    trained.save(tmp_path / "best.safetensors")
+    loaded = TrainedCaptioner.load(tmp_path / "best.safetensors")
+    assert loaded.repeat_penalty == 50.0
+    for words in loaded.sentences(loaded.caption_images(images, 3, 10)):
+        assert len(set(words)) == len(words)
+
+
 def test_a_captioner_that_was_trained_in_8_bits_computes_in_8_bits_when_it_is_loaded(tmp_path: Path) -> None:
     trained = tiny_trained()
     set_eight_bits(trained.captioner, True)

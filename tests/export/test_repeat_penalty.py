@@ -1,0 +1,43 @@
+"""Captioner graphs whose search has a penalty of repeated words, against a plain search; exported bundles with it."""
+
+import pytest
+import torch
+
+from export.loop_form import loop_form
+from export.static_form import static_form
+from export.trace import trace_captioner
+from tests.export.graphs import (
+    MAX_WORDS,
+    assert_equal_to_plain_search,
+    ragged,
+    random_guides,
+    run,
+    session_of,
+    word_biases,
+)
+from tests.tiny_model import tiny_smart
+from training.decoding.repeats import RepeatPenalty
+
+BEAMS, WORDS, TOKENS = 3, 60, 9
+REPEATS = RepeatPenalty(2.5, torch.tensor([0] * 8 + [1 + word // 2 for word in range(WORDS - 8)], dtype=torch.int32))
+
+
+@pytest.mark.parametrize("guided", [False, True])
+def test_all_beams_of_both_forms_equal_a_plain_searchs(guided: bool) -> None:
+    model = tiny_smart(vocabulary_size=WORDS)
+    traced = trace_captioner(model, BEAMS, guided=guided, repeats=REPEATS)
+    for seed in range(4):
+        visual, guides = ragged(3, seed), random_guides(3, WORDS, seed) if guided else None
+        biases = None if guides is None else word_biases(guides, WORDS)
+        loop = run(session_of(loop_form(traced, MAX_WORDS, early_exit=False)), visual, biases, every_beam=True)
+        static = run(session_of(static_form(traced, MAX_WORDS, tokens=TOKENS, batch=3)), visual, biases)
+        for found in (loop, static):
+            assert_equal_to_plain_search(model, found, visual, BEAMS, guides, REPEATS)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_caption_is_the_same_where_the_loop_ends_early(seed: int) -> None:
+    model = tiny_smart(vocabulary_size=WORDS)
+    loop = session_of(loop_form(trace_captioner(model, BEAMS, repeats=REPEATS), MAX_WORDS))
+    visual = ragged(1, seed)
+    assert_equal_to_plain_search(model, run(loop, visual), visual, 1, repeats=REPEATS)
