@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from spacy.lang.en.stop_words import STOP_WORDS
 
 from smart_caption_ros.captioning import Bundle, Captioner
 from smart_caption_ros.captioning.vocabulary import SPECIAL
@@ -62,7 +63,13 @@ def test_a_captioner_of_stored_features_is_trained_and_scored(
     assert command(monkeypatch, evaluate, *options) == 0
     model = json.loads(out.read_text())["models"]["small-coco"]
     assert model["per_image"].keys() == set(Karpathy.load(splits).split("test"))
-    assert model["engine"] == "torch"
+    assert (model["engine"], model["repeat_penalty"]) == ("torch", 0)
+    assert command(monkeypatch, evaluate, *options, "--repeat-penalty", "50") == 0
+    model = json.loads(out.read_text())["models"]["small-coco"]
+    assert model["repeat_penalty"] == 50
+    for image in model["per_image"].values():
+        content = [word for word in image["caption"].split() if word not in STOP_WORDS]
+        assert len(content) == len(set(content))
 
 
 @pytest.mark.parametrize("kind", FORMATS)
