@@ -58,17 +58,14 @@ def load_source(options: ExportOptions) -> Source:
 
     Raises:
         ExportError: an option is out of range or does not fit the captioner.
-        CheckpointError: the checkpoint is missing or malformed.
+        CheckpointError: the checkpoint is missing or malformed, or says pieces of words, which have no penalty.
         BundleError: the lender is missing or wrong.
     """
     if not 0 <= options.detector_score <= 1:
         raise ExportError(f"--detector-score must lie between 0 and 1, not {options.detector_score}")
     check_destination(options.bundle, replace=options.replace)
     trained = TrainedCaptioner.load(options.checkpoint)
-    if options.repeat_penalty is not None:
-        trained.repeat_penalty = options.repeat_penalty
-    if trained.repeat_penalty and trained.vocabulary.continuation:
-        raise ExportError("--repeat-penalty is for captioners of whole words; this one says pieces of words")
+    trained.set_repeat_penalty(options.repeat_penalty)
     if options.precision == "int8":
         _check_int8(trained, options)
     max_words = _longest_caption(trained, options.max_words)

@@ -229,10 +229,7 @@ def _caption_with_checkpoint(
 
     captioner = CheckpointCaptioner(paths[0]) if len(paths) == 1 else CheckpointCaptioner.ensemble(paths)
     trained = captioner.trained
-    if repeat_penalty is not None:
-        trained.repeat_penalty = repeat_penalty
-    if trained.repeat_penalty and trained.vocabulary.continuation:
-        raise CheckpointError(f"{paths[0]} says pieces of words, which have no --repeat-penalty")
+    trained.set_repeat_penalty(repeat_penalty)
     captions = captioner.caption(list(references.captions), references.read_image, data_folder())
     facts = {
         "engine": "torch",

@@ -5,7 +5,7 @@ training and evaluation measure.
 """
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import torch
@@ -141,7 +141,7 @@ def next_bias(bias: Tensor, groups: Tensor | None, words: Tensor, repeats: Repea
         bias: (B, k, V) float32, of the beams that were continued.
         groups: (B, V) int32, as in :class:`WordGuide`; None without a guide.
         words: (B, k) int64, the words that continued them.
-        repeats: of :class:`SearchSettings`.
+        repeats: of :class:`SearchSettings`, on the device of the words.
     """
     if groups is not None:
         ends = groups[:, None] == groups.gather(1, words)[..., None]
@@ -149,9 +149,8 @@ def next_bias(bias: Tensor, groups: Tensor | None, words: Tensor, repeats: Repea
             ends = ends & (bias != -repeats.penalty)
         bias = torch.where(ends, 0.0, bias)
     if repeats is not None:
-        own = repeats.groups.to(words.device)
-        said = own[words][..., None]
-        bias = torch.where((own == said) & (said > 0), -repeats.penalty, bias)
+        said = repeats.groups[words][..., None]
+        bias = torch.where((repeats.groups == said) & (said > 0), -repeats.penalty, bias)
     return bias
 
 
@@ -256,7 +255,9 @@ class _Search:
         self._past = self._own[:, :, :0]
         self._groups = None if guide is None else guide.groups
         self._bias = None if guide is None else guide.bias[:, None].expand(-1, beam_size, -1)
-        if self._bias is None and settings.repeats is not None:
+        # Copied here, not at every word: a copy from the host waits for the device.
+        self._repeats = settings.repeats and replace(settings.repeats, groups=settings.repeats.groups.to(device))
+        if self._bias is None and self._repeats is not None:
             self._bias = torch.zeros(batch, beam_size, captioner.config.vocabulary_size, device=device)
         self._history: list[tuple[Tensor, Tensor, Tensor | None]] = []
 
@@ -280,7 +281,7 @@ class _Search:
         self.ended = newly_ended
         if self._bias is not None:
             continued = self._bias.gather(1, parents[..., None].expand_as(self._bias))
-            self._bias = next_bias(continued, self._groups, self._words, self._settings.repeats)
+            self._bias = next_bias(continued, self._groups, self._words, self._repeats)
         self._state = reorder_rows(state, parents)
         past = torch.cat([self._past, self._own], dim=2)
         self._past = past.gather(1, parents[..., None].expand_as(past))

@@ -6,6 +6,7 @@ training captions from its logit. Rarer words make captions shorter, because the
 ``end_penalty`` is subtracted from its logit.
 """
 
+import math
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
@@ -55,10 +56,13 @@ def adjust_logits(
         end_penalty: natural logarithm, subtracted from the logit of the end token as well.
 
     Raises:
-        AdjustmentError: the captioner has no projection with an output for each word, or is adjusted already.
+        AdjustmentError: the captioner has no projection with an output for each word, says pieces of words, or is
+            adjusted already.
     """
     if ADJUSTMENT in trained.record:
         raise AdjustmentError("its logits are adjusted already; give the captioner from before")
+    if trained.vocabulary.continuation:
+        raise AdjustmentError("it says pieces of words, and words are counted")
     projection = getattr(trained.captioner, "word_projection", None)
     size = len(trained.vocabulary)
     if not isinstance(projection, torch.nn.Linear) or projection.out_features != size:
@@ -84,6 +88,6 @@ def _biases(vocabulary: Vocabulary, counts: Mapping[str, float], strength: float
     biases = torch.zeros(len(vocabulary))
     for index, count in known.items():
         if count:
-            biases[index] = -strength * float(torch.tensor(count / total).log())
+            biases[index] = -strength * math.log(count / total)
     biases[Vocabulary.end_id] -= end_penalty
     return biases

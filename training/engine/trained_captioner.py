@@ -58,6 +58,16 @@ class TrainedCaptioner:
         """The penalty of repeated words of the vocabulary; None without one."""
         return RepeatPenalty.of(self.vocabulary, self.repeat_penalty)
 
+    def set_repeat_penalty(self, penalty: float | None) -> None:
+        """Set :attr:`repeat_penalty`; None leaves it as it is.
+
+        Raises:
+            CheckpointError: the captioner says pieces of words, which have no penalty.
+        """
+        self.repeat_penalty = self.repeat_penalty if penalty is None else penalty
+        if self.repeat_penalty and self.vocabulary.continuation:
+            raise CheckpointError("--repeat-penalty is for captioners of whole words; this one says pieces of words")
+
     @property
     def caption_provenance(self) -> list[dict[str, str]]:
         """Name and terms of the data sets whose captions it was trained on."""

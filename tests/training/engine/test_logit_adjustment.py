@@ -49,6 +49,12 @@ def test_a_captioner_is_adjusted_once() -> None:
         adjust_logits(adjusted, COUNTS, strength=0.5, end_penalty=0.0)
 
 
+def test_a_captioner_of_pieces_of_words_is_refused() -> None:
+    words = small("smart").vocabulary.words
+    with pytest.raises(AdjustmentError, match="pieces of words"):
+        adjust_logits(replace(small("smart"), vocabulary=Vocabulary(words, "##")), COUNTS, 0.5, 0.0)
+
+
 def test_a_captioner_whose_words_are_vectors_from_a_file_is_refused() -> None:
     config = M2Config(vocabulary_size=30, token_width=TOKEN_WIDTH, word_vector_width=8, **TINY_SIZES["m2"])
     with pytest.raises(AdjustmentError, match="an output for each word"):

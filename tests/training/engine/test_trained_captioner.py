@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from export.verify import synthetic_images
+from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
 from training.checkpoint import load_checkpoint, save_checkpoint
 from training.engine.trained_captioner import TrainedCaptioner
@@ -36,6 +37,14 @@ def test_a_penalty_of_repeated_words_is_kept_and_captions_say_each_word_once(tmp
     assert loaded.repeat_penalty == 50.0
     for words in loaded.sentences(loaded.caption_images(images, 3, 10)):
         assert len(set(words)) == len(words)
+
+
+def test_a_captioner_of_pieces_of_words_has_no_penalty_of_repeated_words() -> None:
+    trained = tiny_trained()
+    trained.vocabulary = Vocabulary(trained.vocabulary.words, "##")
+    trained.set_repeat_penalty(None)
+    with pytest.raises(CheckpointError, match="pieces of words"):
+        trained.set_repeat_penalty(3.0)
 
 
 def test_a_captioner_that_was_trained_in_8_bits_computes_in_8_bits_when_it_is_loaded(tmp_path: Path) -> None:
