@@ -14,6 +14,13 @@ from smart_caption_ros.nodes.demo.processes import NodeProcess, ros_variables
 TIMEOUT_S = 90.0
 """How long anything may take on a busy machine; nothing waits longer than it has to."""
 
+REPEATED_CALLS = frozenset(
+    ("DescribeParameters", "GetParameters", "GetState", "SetBool", "SetParameters", "SetParametersAtomically")
+)
+"""Services whose second call changes nothing. rmw_fastrtps drops the answer to a client that the server has not matched
+within 100 ms, which happens on a busy machine although the client sees the service: these are called again."""
+REPEAT_AFTER_S = 15.0
+
 
 class Robot:
     """A ROS domain of its own: node processes, and a node that listens, publishes and calls."""
@@ -31,6 +38,7 @@ class Robot:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._processes: list[NodeProcess] = []
+        self._clients: dict[tuple[type, str], Any] = {}
 
     def start(self, module: str, *ros_args: str) -> NodeProcess:
         """Starts `python -m MODULE --ros-args ...`; it ends with the test."""
@@ -70,12 +78,21 @@ class Robot:
 
     def call(self, kind: type, name: str, **fields: Any) -> Any:
         """Calls a service and returns its response."""
-        client = self.node.create_client(kind, name)
+        if (kind, name) not in self._clients:
+            self._clients[kind, name] = self.node.create_client(kind, name)
+        client = self._clients[kind, name]
         self.wait_for(client.service_is_ready, f"service {name}")
-        future = client.call_async(kind.Request(**fields))
-        self.wait_for(future.done, f"answer of {name}")
-        self.node.destroy_client(client)
-        return future.result()
+        calls = [client.call_async(kind.Request(**fields))]
+        called_s = time.monotonic()
+
+        def answered() -> Any:
+            nonlocal called_s
+            if kind.__name__ in REPEATED_CALLS and time.monotonic() - called_s > REPEAT_AFTER_S:
+                calls.append(client.call_async(kind.Request(**fields)))
+                called_s = time.monotonic()
+            return next((call for call in calls if call.done()), None)
+
+        return self.wait_for(answered, f"answer of {name}").result()
 
     def set_parameter(self, node: str, name: str, value: Any) -> Any:
         """Sets a parameter of another node; returns whether it was successful, and the reason if not."""
