@@ -19,7 +19,7 @@ unexport AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH _ROS_WHE
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo                 drive through rendered rooms and caption them over ROS 2; see demo_output/'
+	@echo 'make demo                 caption rendered rooms and four photographs over ROS 2; see demo_output/'
 	@echo 'make demo SOURCE=PATH     the same for a picture, a folder, sequences, a video or a ROS bag'
 	@echo 'make test                 run the tests in JOBS processes (PYTEST_ARGS="-k name" to choose some)'
 	@echo 'make lint                 check style and types'
@@ -29,7 +29,12 @@ help:
 	@echo 'make clean                remove the virtual environment and what was built'
 
 demo: $(VENV)/.demo
-	$(BIN)/smart-caption demo $(if $(SOURCE),--source "$(SOURCE)") --output demo_output
+ifdef SOURCE
+	$(BIN)/smart-caption demo --source "$(SOURCE)" --output demo_output
+else
+	$(BIN)/smart-caption demo --output demo_output
+	$(BIN)/smart-caption demo --source sample:photographs --output demo_output/photographs
+endif
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses $(JOBS) $(PYTEST_ARGS)
