@@ -63,7 +63,7 @@ GuideOption = Annotated[
 ]
 GuideStrengthOption = Annotated[
     float | None,
-    Option(min=0, help="Bias of the words of an object with score 1, natural logarithm; 4 if omitted."),
+    Option(min=0, help="Bias of the words of an object with score 1, natural logarithm; 2 if omitted."),
 ]
 ThreadsOption = Annotated[int | None, Option(min=1, help="Number of CPU threads; the engine's choice by default.")]
 PipelineOption = Annotated[

@@ -16,7 +16,7 @@ from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.grounding.class_words import ClassWords
 from smart_caption_ros.grounding.nouns import NounFinder
 
-STRENGTH = 4.0
+STRENGTH = 2.0
 """Bias of a word whose class was found with score 1, natural logarithm."""
 SURE_SCORE = 0.5
 """Objects with a lower score raise no word."""

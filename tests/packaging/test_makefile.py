@@ -35,8 +35,9 @@ def would_make(tree: Path, target: str, run: Run, *arguments: str) -> list[str]:
 class TestMake:
     def test_second_call_starts_at_once(self, made: Path, run: Run) -> None:
         assert would_make(made, "test", run) == [".venv/bin/python -m pytest --numprocesses auto "]
-        (command,) = would_make(made, "demo", run)
-        assert command.startswith(".venv/bin/smart-caption demo")
+        rooms, photographs = would_make(made, "demo", run)
+        assert rooms == ".venv/bin/smart-caption demo --output demo_output"
+        assert photographs.startswith(".venv/bin/smart-caption demo --source sample:photographs")
 
     @pytest.mark.parametrize("changed", ["msg/Caption.msg", "smart_caption_ros/__init__.py", "setup.py"])
     def test_changed_source_installs_the_package_again_and_nothing_else(

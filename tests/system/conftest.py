@@ -20,6 +20,8 @@ REPEATED_CALLS = frozenset(
 """Services whose second call changes nothing. rmw_fastrtps drops the answer to a client that the server has not matched
 within 100 ms, which happens on a busy machine although the client sees the service: these are called again."""
 REPEAT_AFTER_S = 15.0
+MATCHING_S = 0.3
+"""A publisher matches a subscription before that matches the publisher, and what it sends in between is lost."""
 
 
 class Robot:
@@ -74,6 +76,7 @@ class Robot:
         """A publisher that somebody listens to."""
         publisher = self.node.create_publisher(kind, topic, qos)
         self.wait_for(lambda: publisher.get_subscription_count() >= subscribers, f"subscriber on {topic}")
+        self.spin_for(MATCHING_S)
         return publisher
 
     def call(self, kind: type, name: str, **fields: Any) -> Any:
