@@ -158,6 +158,7 @@ def test_the_default_bundle_is_complete_and_states_its_training_data_and_scores(
     assert test_scores["images"] == 1000
     assert 0 < test_scores["bleu_4"] < 1
     assert test_scores["cider"] > 0
+    assert bundle.can_be_guided
 
 
 def test_a_bundle_may_carry_a_detector(bundle_with_detector: Path, tiny_bundle: Path) -> None:
