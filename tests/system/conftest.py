@@ -21,7 +21,7 @@ REPEATED_CALLS = frozenset(
 within 100 ms, which happens on a busy machine although the client sees the service: these are called again."""
 REPEAT_AFTER_S = 15.0
 MATCHING_S = 0.3
-"""A publisher matches a subscription before that matches the publisher, and what it sends in between is lost."""
+"""A publisher or a client matches the other side before that matches it, and what is sent in between is lost."""
 
 
 class Robot:
@@ -79,20 +79,24 @@ class Robot:
         self.spin_for(MATCHING_S)
         return publisher
 
-    def call(self, kind: type, name: str, **fields: Any) -> Any:
-        """Calls a service and returns its response."""
+    def client(self, kind: type, name: str) -> Any:
+        """The client of a service that is there; the same one for every call."""
         if (kind, name) not in self._clients:
             self._clients[kind, name] = self.node.create_client(kind, name)
-        client = self._clients[kind, name]
+            self.wait_for(self._clients[kind, name].service_is_ready, f"service {name}")
+            self.spin_for(MATCHING_S)
+        return self._clients[kind, name]
+
+    def call(self, kind: type, name: str, **fields: Any) -> Any:
+        """Calls a service and returns its response."""
+        client = self.client(kind, name)
         self.wait_for(client.service_is_ready, f"service {name}")
         calls = [client.call_async(kind.Request(**fields))]
-        called_s = time.monotonic()
+        started_s = time.monotonic()
 
         def answered() -> Any:
-            nonlocal called_s
-            if kind.__name__ in REPEATED_CALLS and time.monotonic() - called_s > REPEAT_AFTER_S:
+            if kind.__name__ in REPEATED_CALLS and time.monotonic() - started_s > REPEAT_AFTER_S * len(calls):
                 calls.append(client.call_async(kind.Request(**fields)))
-                called_s = time.monotonic()
             return next((call for call in calls if call.done()), None)
 
         return self.wait_for(answered, f"answer of {name}").result()

@@ -43,10 +43,8 @@ class Manager:
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
-        self._change_state = robot.node.create_client(ChangeState, f"{NODE}/change_state")
-        self._get_state = robot.node.create_client(GetState, f"{NODE}/get_state")
-        robot.wait_for(self._get_state.service_is_ready, "service get_state")
-        robot.spin_for(1.0)  # a server matches a client later than the client the server; see REPEATED_CALLS
+        self._change_state = robot.client(ChangeState, f"{NODE}/change_state")
+        self._get_state = robot.client(GetState, f"{NODE}/get_state")
 
     def _call(self, client: Any, request: Any) -> Any:
         self._robot.wait_for(client.service_is_ready, f"service {client.srv_name}", SERVICE_WAIT_S)
