@@ -1,14 +1,16 @@
 """Beam search of one image through teacher forcing: the whole sequence again for every word, no cache or state.
 
-The reference for :mod:`training.decoding.beam_search` and :mod:`export.trace`; it shares no code with them.
+The reference for :mod:`training.decoding.beam_search` and :mod:`export.trace`; the search shares no code with them.
 """
 
 from dataclasses import dataclass, field
 
+import pytest
 import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import padded_logits
+from training.decoding.beam_search import Hypotheses
 from training.models.captioner import Captioner, Visual
 
 FORBIDDEN = (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id)
@@ -64,6 +66,13 @@ def plain_beam_search(
             ]
         beams = sorted(continued, key=lambda beam: -beam.score - beam.guidance)[:beam_size]
     return beams
+
+
+def assert_same_beams(found: Hypotheses, image: int, expected: list[Beam]) -> None:
+    """Compare all beams of an image of a batch with those of a plain search."""
+    for beam, reference in enumerate(expected):
+        assert found.words[image, beam, : len(reference.words)].tolist() == reference.words
+        assert found.scores[image, beam].item() == pytest.approx(reference.score, abs=1e-4)
 
 
 def _with_word(

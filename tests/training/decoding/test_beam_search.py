@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.export.other_captioners import AdditiveLstm
-from tests.plain_beam_search import plain_beam_search
+from tests.plain_beam_search import assert_same_beams, plain_beam_search
 from tests.tiny_model import padded_logits, tiny_smart
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.models.captioner import CaptionerConfig, Visual
@@ -30,9 +30,7 @@ def test_all_beams_equal_those_of_a_plain_beam_search(seed: int, beam_size: int,
         expected = plain_beam_search(
             model, Visual(tokens[image : image + 1], mask[image : image + 1]), beam_size, max_words
         )
-        for beam, reference in enumerate(expected):
-            assert found.words[image, beam, : len(reference.words)].tolist() == reference.words
-            assert found.scores[image, beam].item() == pytest.approx(reference.score, abs=1e-4)
+        assert_same_beams(found, image, expected)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from tests.plain_beam_search import plain_beam_search
+from tests.plain_beam_search import assert_same_beams, plain_beam_search
 from tests.tiny_model import tiny_smart
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.decoding.repeats import RepeatPenalty
@@ -30,9 +30,7 @@ def test_all_beams_equal_those_of_a_plain_search(seed: int, beam_size: int, batc
         found = beam_search(model, Visual(tokens), SearchSettings(beam_size, 8, stop="all", repeats=repeats(penalty)))
     for image in range(batch):
         expected = plain_beam_search(model, Visual(tokens[image : image + 1]), beam_size, 8, same=SAME, penalty=penalty)
-        for beam, reference in enumerate(expected):
-            assert found.words[image, beam, : len(reference.words)].tolist() == reference.words
-            assert found.scores[image, beam].item() == pytest.approx(reference.score, abs=1e-4)
+        assert_same_beams(found, image, expected)
 
 
 def test_a_large_penalty_leaves_no_repetition_and_a_search_of_many_images_gives_what_one_image_gives() -> None:
