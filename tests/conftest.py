@@ -17,6 +17,7 @@ from smart_caption_ros.files import sha256_of
 from smart_caption_ros.grounding import NounCoverage
 
 ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("SMART_CAPTION_DATA", ROOT.parent / "shared" / "data"))
 
 # Processes that a test starts run the checkout's code, as the test itself does, not an installed copy of it.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
@@ -43,11 +44,8 @@ def _logging_as_it_was() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The folder of the shared data sets; the test is skipped where there is none."""
-    folder = Path(os.environ.get("SMART_CAPTION_DATA", ROOT.parent / "shared" / "data"))
-    if not folder.is_dir():
-        pytest.skip(f"no data sets at {folder}: set SMART_CAPTION_DATA to their folder")
-    return folder
+    """The folder of the shared data sets; tests that need it are skipped where there is none."""
+    return DATA
 
 
 @pytest.fixture(scope="session")
@@ -126,6 +124,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("needs_data") and not DATA.is_dir():
+        pytest.skip(f"no data sets at {DATA}: set SMART_CAPTION_DATA to their folder")
     if item.get_closest_marker("needs_ros") and not (find_spec("rclpy") and find_spec("smart_caption_ros.msg")):
         pytest.skip("needs ROS 2 and the built messages: run it through `make test`")
     if item.get_closest_marker("needs_bpy") and not find_spec("bpy"):
