@@ -29,7 +29,7 @@ def export(
     int8_weights: Annotated[
         Int8Weights | None,
         typer.Option(
-            help="For the precision int8: 8 bits unsigned, 7 or 8 bits signed (default: s8 for a captioner that was "
+            help="For the precision int8: 8 bits unsigned, 7 or 8 bits signed (default: 7bit for a captioner that was "
             "trained in 8 bits, else u8)."
         ),
     ] = None,

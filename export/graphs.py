@@ -9,7 +9,7 @@ from export.bundle import ExportError
 from export.loop_form import loop_form
 from export.options import ExportOptions
 from export.passes.float16 import to_float16, write_float16
-from export.passes.int8 import IDENTICAL, Choice, as_trained, choose
+from export.passes.int8 import IDENTICAL, Choice, as_trained, choose, with_rounded_weights
 from export.quality import DevSplit
 from export.source import Source
 from export.static_form import static_form
@@ -43,14 +43,15 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
     traced = trace_captioner(
         source.trained.captioner, options.beam_size, guided=options.guided, repeats=source.trained.repeats
     )
-    inputs, choice = traced.inputs, None
+    inputs, choice, static = traced.inputs, None, options.static and options.precision != "int8"
+    unrolled = traced
     if options.precision == "float16":
         if source.lender is None:
             vision, _ = write_float16(vision)
-        traced = to_float16(traced)
+        traced = unrolled = to_float16(traced)
     elif options.precision == "int8" and source.trained.eight_bits:
         choice = as_trained(traced, source.trained.captioner)
-        traced = choice.traced
+        unrolled, traced, static = with_rounded_weights(traced, choice.traced), choice.traced, options.static
     elif options.precision == "int8":
         vocabulary = source.trained.vocabulary
         dev = DevSplit.load(
@@ -59,14 +60,14 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         choice = _choose_layers(traced, dev, source.max_words, options.int8_weights or "u8")
         traced = choice.traced
     graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(traced, source.max_words)}
-    if options.static and options.precision != "int8":
-        graphs[STATIC_GRAPH] = static_form(traced, source.max_words, math.prod(source.grid))
+    if static:
+        graphs[STATIC_GRAPH] = static_form(unrolled, source.max_words, math.prod(source.grid))
         if reasons := unsupported_by_tensorrt(graphs[STATIC_GRAPH]) + unsupported_by_tensorrt(vision, static=False):
             raise ExportError(f"TensorRT cannot run the graphs: {reasons[0]} ({len(reasons)} reasons in all)")
     if options.rounded:
         for name, graph in graphs.items():
             if source.lender is None or name != VISION_GRAPH:  # a borrowed graph stays as it is
-                if options.int8_storage:
+                if options.int8_storage or (name == STATIC_GRAPH and choice is not None):
                     store_as_int8(graph)
                 store_as_float16(graph)
     return BundleGraphs(graphs, inputs, choice)

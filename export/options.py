@@ -21,8 +21,8 @@ class ExportOptions:
     precision: Precision = "float32"
     storage: Storage = "float16"
     int8_weights: Int8Weights | None = None
-    """A key of :data:`export.passes.int8.WEIGHTS`, only for the precision int8; None: those of the training, and u8
-    for a captioner that was not trained in 8 bits."""
+    """A key of :data:`export.passes.int8.WEIGHTS`, only for the precision int8; None: 7bit for a captioner that was
+    trained in 8 bits, else u8."""
     beam_size: int = 5
     vision_from: Path | None = None
     """Bundle whose vision graph computed the features that the captioner was trained on."""
@@ -37,7 +37,8 @@ class ExportOptions:
     guided: bool = True
     """Whether the captioner's search has the inputs by which objects guide it."""
     static: bool = True
-    """Whether the bundle has the static form; bundles of the precision int8 have none."""
+    """Whether the bundle has the static form. Of bundles of the precision int8 only those of captioners that were
+    trained in 8 bits have one, which computes in float32 with the same weights."""
     replace: bool = False
     """Whether an existing bundle is replaced."""
     check_images: int = 100

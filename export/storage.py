@@ -1,5 +1,6 @@
 """Storage of weights that are computed in float32: as float16 or int8, and once for all graphs."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from smart_caption_ros.files import sha256_of_bytes
 
 _SMALLEST = 1024  # values; smaller tensors (biases, norms, constants) stay as they are
 _STEPS = 127  # of int8 on either side of 0
+_REDUCED_STEPS = 64  # of the weights that are computed with in 8 bits (export.passes.int8)
 _LARGEST = 65504.0  # of float16; a tensor with larger values (-1e9 in a mask) stays as it is
 _ALIGNMENT = 64  # bytes, the width of the widest registers
 
@@ -40,22 +42,24 @@ def round_to_int8(module: nn.Module) -> None:
 
 
 def store_as_int8(model: onnx.ModelProto) -> None:
-    """Store the weights of convolutions that :func:`round_to_int8` has rounded, in place, as int8 with a scale for each
-    channel (DequantizeLinear); others stay as they are.
+    """Store weights that are rounded to 8 bits, in place, as int8 with a scale for each channel (DequantizeLinear):
+    those of convolutions that :func:`round_to_int8` has rounded, and those of products that
+    :func:`export.passes.int8.with_rounded_weights` has. Others stay as they are.
 
     The engine converts them to float32 when it loads the graph, as for :func:`store_as_float16`.
     """
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    layers = [node for node in model.graph.node if node.op_type in ("Conv", "MatMul")]
     nodes = []
-    for name in dict.fromkeys(node.input[1] for node in model.graph.node if node.op_type == "Conv"):
+    for name, operator in dict.fromkeys((node.input[1], node.op_type) for node in layers):
         tensor = tensors.get(name)
-        if tensor is None or tensor.data_type != TensorProto.FLOAT:
+        if tensor is None or tensor.data_type != TensorProto.FLOAT or math.prod(tensor.dims) < _SMALLEST:
+            continue
+        if operator == "MatMul" and len(tensor.dims) != 2:
             continue
         weight = numpy_helper.to_array(tensor)
-        if weight.size < _SMALLEST:
-            continue
-        for axis in (0, 1):
-            scale = _scale(weight, axis)
+        for axis, count in ((0, _STEPS), (1, _STEPS)) if operator == "Conv" else ((1, _REDUCED_STEPS),):
+            scale = _scale(weight, axis, count)
             steps = weight / scale
             if np.abs(steps - steps.round()).max() < 1e-3:
                 stored, scales = f"{name}/stored", f"{name}/scale"
@@ -68,11 +72,11 @@ def store_as_int8(model: onnx.ModelProto) -> None:
     model.graph.node.extend(nodes)
 
 
-def _scale(weight: np.ndarray, axis: int) -> np.ndarray:
-    """Compute the step of each channel of ``axis`` of a weight (O, I, kh, kw), in a shape that divides it."""
-    others = tuple(other for other in range(4) if other != axis)
+def _scale(weight: np.ndarray, axis: int, steps: int = _STEPS) -> np.ndarray:
+    """Compute the step of each channel of ``axis`` of a weight, in a shape that divides it."""
+    others = tuple(other for other in range(weight.ndim) if other != axis)
     largest = np.abs(weight).max(axis=others, keepdims=True)
-    return (np.maximum(largest, 1e-12) / _STEPS).astype(np.float32)
+    return (np.maximum(largest, 1e-12) / steps).astype(np.float32)
 
 
 def store_as_float16(model: onnx.ModelProto) -> None:

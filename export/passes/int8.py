@@ -30,8 +30,11 @@ WEIGHTS = {"u8": (QuantType.QUInt8, False), "7bit": (QuantType.QInt8, True), "s8
 """Quantiser settings by kind of weights. Signed weights run fastest; with all 8 bits they saturate in the additions of
 CPUs with AVX2 but without VNNI (before about 2019), with 7 they do not."""
 
-TRAINED_WEIGHTS = "s8"
+TRAINED_WEIGHTS = "7bit"
 """The weights of a captioner that was trained in 8 bits."""
+
+_QUANTISED = "_quantized", "_scale"
+"""What the quantiser appends to the name of a weight for its 8-bit values and for the step of each column."""
 
 IDENTICAL, CIDER_LOSS = 0.99, 0.005
 """Acceptance criterion: smallest share of identical captions and largest loss of CIDEr-D (of 10)."""
@@ -158,6 +161,32 @@ def as_trained(traced: TracedCaptioner, captioner: nn.Module) -> Choice:
     share = sum(sizes[name] for name in layers) / sum(sizes.values())
     chosen = Trial(tuple(layers), share, 0, 1.0, None)
     return Choice(to_int8(traced, layers, TRAINED_WEIGHTS, trained=True), TRAINED_WEIGHTS, chosen, (), trained=True)
+
+
+def with_rounded_weights(traced: TracedCaptioner, quantised: TracedCaptioner) -> TracedCaptioner:
+    """Give the layers of a traced captioner the values that their weights have in 8 bits; they compute in float32.
+
+    Args:
+        traced: the captioner in float32.
+        quantised: the same with layers in 8 bits.
+    """
+    return replace(
+        traced,
+        start=_with_rounded_weights(traced.start, quantised.start),
+        step=_with_rounded_weights(traced.step, quantised.step),
+    )
+
+
+def _with_rounded_weights(piece: onnx.ModelProto, quantised: onnx.ModelProto) -> onnx.ModelProto:
+    stored = {tensor.name: tensor for tensor in quantised.graph.initializer}
+    rounded = onnx.ModelProto()
+    rounded.CopyFrom(split_gemms(piece))
+    for tensor in rounded.graph.initializer:
+        steps, scale = (stored.get(f"{tensor.name}{suffix}") for suffix in _QUANTISED)
+        if steps is not None and scale is not None:
+            weight = numpy_helper.to_array(steps).astype(np.float32) * numpy_helper.to_array(scale)
+            tensor.CopyFrom(numpy_helper.from_array(weight, tensor.name))
+    return rounded
 
 
 def _directions(weight: NDArray[np.float32]) -> NDArray[np.float32]:

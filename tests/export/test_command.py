@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import onnx
 import pytest
 from torch.nn import LayerNorm
 
@@ -94,8 +95,27 @@ def test_a_captioner_that_was_trained_in_8_bits_has_a_bundle_in_8_bits_without_t
     bundle = Bundle.load(tmp_path / "bundle")
     assert bundle.beam_size == 2
     precision = bundle.manifest["precision"]["int8"]
-    assert (precision["weights"], precision["trained"]) == ("s8", True)
+    assert (precision["weights"], precision["trained"]) == ("7bit", True)
     assert precision["layers"] == len(precision["int8_layers"]) > 10
+
+
+def test_the_static_form_of_a_bundle_in_8_bits_computes_in_float32_with_the_same_stored_weights(
+    eight_bit_checkpoint: Path, tmp_path: Path
+) -> None:
+    options = ("--precision", "int8", "--beam-size", 2, "--check-images", 4)
+    done = export(eight_bit_checkpoint, tmp_path / "both", *options)
+    assert done.status == 0, done.err
+    assert "static and Loop form: 4 of 4 captions" in done.out
+    both = Bundle.load(tmp_path / "both")
+    assert both.static_graph is not None
+    static = onnx.load(str(both.static_graph), load_external_data=False).graph
+    assert not any(node.op_type == "MatMulInteger" for node in static.node)
+    layers = both.manifest["precision"]["int8"]["layers"]
+    assert sum(node.op_type == "DequantizeLinear" for node in static.node) == layers
+    done = export(eight_bit_checkpoint, tmp_path / "one", *options, "--no-static")
+    assert done.status == 0, done.err
+    sizes = [(tmp_path / name / "captioner.weights").stat().st_size for name in ("both", "one")]
+    assert sizes[0] < 1.1 * sizes[1]
 
 
 @pytest.fixture
@@ -162,7 +182,7 @@ def test_other_weights_than_those_of_the_training_are_refused(
     refuse: Callable[..., str], eight_bit_checkpoint: Path, tmp_path: Path
 ) -> None:
     options = ("--precision", "int8", "--int8-weights", "u8")
-    assert "was trained with 8-bit weights s8" in refuse(eight_bit_checkpoint, tmp_path / "bundle", *options)
+    assert "was trained with 8-bit weights 7bit" in refuse(eight_bit_checkpoint, tmp_path / "bundle", *options)
 
 
 def test_a_file_that_is_no_checkpoint_is_refused_in_one_sentence(refuse: Callable[..., str], tmp_path: Path) -> None:

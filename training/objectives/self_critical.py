@@ -11,7 +11,9 @@ the baseline contains 1 / k of a sample's own reward. Beams are not drawn but ar
 training maximises the reward of the captions that the robot would choose.
 
 Options of the phase weight the captions of CIDEr-D by their CIDErBtw and subtract a share of the sampled caption's
-CIDErBtw from the reward (:mod:`training.objectives.distinctiveness`).
+CIDErBtw from the reward (:mod:`training.objectives.distinctiveness`). This part of the reward counts by the weight of
+the image's captions. Another option rewards the objects that a caption names rightly
+(:mod:`training.objectives.noun_support`).
 
 The search computes no gradients. Its captions are then decoded once more, all words at once, for the gradient of their
 log probabilities; the images are encoded once for both. Without dropout the gradient equals that through the search.
@@ -34,6 +36,7 @@ from training.decoding.beam_search import SearchSettings, excluded_words, search
 from training.evaluation.metrics.cider_d import MAX_SCORE, CiderD
 from training.models.captioner import Captioner, HookContext, Visual
 from training.objectives.log_probabilities import log_probabilities
+from training.objectives.noun_support import PRICE, NounSupport
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
 
 
@@ -60,9 +63,13 @@ class SelfCritical:
         self._search = SearchSettings(phase.beam_size, captions.max_words, stop="all", attention=False)
         self._corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
         self._weights = captions.caption_weights(phase.cider_btw_weighting)
+        self._image_weights = captions.weights
         self._btw_share = phase.cider_btw_reward
+        self._support_share = phase.noun_support_reward
+        self._support = NounSupport(captions.noun_evidence, captions.vocabulary) if self._support_share else None
         self._similar = captions.distinctiveness.similar if captions.distinctiveness else None
         largest = MAX_SCORE * (1 if self._weights is None else self._weights.max()) + self._btw_share * MAX_SCORE
+        largest += self._support_share * PRICE * captions.max_words
         self.max_loss = largest * MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 
     def reward(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:
@@ -73,7 +80,13 @@ class SelfCritical:
             words: (B, k, T), as :meth:`training.evaluation.metrics.cider_d.CiderD.score` takes them.
         """
         rewards = self._corpus.score(images, words, None if self._weights is None else self._weights[images])
-        return rewards - self._btw_share * self._cider_btw(images, words) if self._btw_share else rewards
+        if self._btw_share:
+            rewards -= self._btw_share * self._cider_btw(images, words)
+        if self._image_weights is not None:
+            rewards *= self._image_weights[images, None]
+        if self._support is not None:
+            rewards += self._support_share * self._support.score(images, words)
+        return rewards
 
     def _cider_btw(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Compute the mean CIDEr-D of captions against the captions of similar images; 0 for an image without any."""

@@ -30,7 +30,9 @@ def in_8_bits_by_onnx_runtime(layer: nn.Linear, x: np.ndarray, folder: Path) -> 
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.save(model, folder / "float.onnx")
-    quantize_dynamic(folder / "float.onnx", folder / "int8.onnx", per_channel=True, weight_type=QuantType.QInt8)
+    quantize_dynamic(
+        folder / "float.onnx", folder / "int8.onnx", per_channel=True, reduce_range=True, weight_type=QuantType.QInt8
+    )
     session = onnxruntime.InferenceSession(folder / "int8.onnx", providers=["CPUExecutionProvider"])
     found: np.ndarray = session.run(None, {"x": x})[0]
     return found
