@@ -34,6 +34,14 @@ def export(
         ),
     ] = None,
     beam_size: Annotated[int, typer.Option(min=1, max=10)] = 5,
+    image_size: Annotated[
+        int | None,
+        typer.Option(
+            min=32,
+            help="Width and height in pixels of the frames that the bundle takes, a multiple of 32 (default: the "
+            "checkpoint's, 224); larger ones take longer.",
+        ),
+    ] = None,
     vision_from: Annotated[
         Path | None,
         typer.Option(
@@ -68,8 +76,8 @@ def export(
     options = ExportOptions(
         checkpoint=checkpoint, bundle=bundle, name=name, precision=precision, storage=storage,
         int8_weights=int8_weights, beam_size=beam_size, vision_from=vision_from, max_words=max_words,
-        detector=not no_detector, detector_score=detector_score, guided=not no_guide, static=not no_static,
-        replace=replace, check_images=check_images, repeat_penalty=repeat_penalty,
+        image_size=image_size, detector=not no_detector, detector_score=detector_score, guided=not no_guide,
+        static=not no_static, replace=replace, check_images=check_images, repeat_penalty=repeat_penalty,
     )  # fmt: skip
     written = export_bundle(options)
     size = sum(file["bytes"] for file in written.manifest["files"].values())

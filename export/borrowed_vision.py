@@ -60,7 +60,7 @@ def lender_of_vision(trained: TrainedCaptioner, path: Path | None) -> Bundle | N
 
 
 def visual_by(bundle: Bundle) -> Callable[[np.ndarray], Visual]:
-    """Return a function that computes what a captioner sees of frames (B, 224, 224, 3) uint8 BGR, by the vision graph
+    """Return a function that computes what a captioner sees of frames (B, H, W, 3) uint8 BGR, by the vision graph
     of a bundle.
     """
     vision = Vision(bundle, create_engine())

@@ -8,10 +8,10 @@ from export.bundle import ExportError
 from export.options import ExportOptions
 from export.source import Source
 from export.verify import compare, compare_detections, compare_forms, synthetic_images
-from export.vision import IMAGE_SIZE
 from smart_caption_ros.captioning import Bundle, Captioner
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from smart_caption_ros.engines import create_engine
+from smart_caption_ros.imaging import squash
 from training.data.flickr8k import Flickr8k
 from training.errors import DataError
 from training.paths import data_folder
@@ -35,7 +35,7 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
     """Return the check that :func:`export.bundle.write_bundle` calls with the unfinished bundle; it prints what it
     finds and raises ExportError if the bundle disagrees with torch.
     """
-    images, description = _images(options.check_images)
+    images, description = _images(options.check_images, source.image_size)
     minimum = TRAINED_AGREEMENT if source.trained.eight_bits else MINIMUM_AGREEMENT[options.precision]
 
     def check_captions(bundle: Bundle) -> None:
@@ -77,10 +77,12 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
     return check
 
 
-def _images(count: int) -> tuple[np.ndarray, str]:
-    """Frames to compare on, (count, 224, 224, 3) uint8, and what they are."""
+def _images(count: int, size: tuple[int, int]) -> tuple[np.ndarray, str]:
+    """Frames of the vision graph's size to compare on, (count, H, W, 3) uint8, and what they are."""
     try:
         dataset = Flickr8k(data_folder() / "flickr8k")
-        return dataset.read_images(dataset.split("dev")[:count]), "dev photographs"
+        photographs = dataset.read_images(dataset.split("dev")[:count])
+        return np.stack([squash(photograph, size) for photograph in photographs]), "dev photographs"
     except DataError:
-        return synthetic_images(count, IMAGE_SIZE), "synthetic images"
+        images = synthetic_images(count, max(size))
+        return np.stack([squash(image, size) for image in images]), "synthetic images"

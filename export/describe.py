@@ -12,7 +12,6 @@ from export.bundle import exporting_commit
 from export.graphs import BundleGraphs
 from export.options import ExportOptions
 from export.source import Source
-from export.vision import IMAGE_SIZE
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT
 from training.data.datasets import merge_provenance
@@ -57,7 +56,8 @@ def _backbone(source: Source) -> str:
     if source.lender is not None:
         return str(source.lender.manifest["architecture"].get("backbone", "unknown"))
     assert source.trained.backbone is not None
-    return source.trained.backbone.description
+    rows, columns = source.grid
+    return f"{source.trained.backbone.description}, {rows}x{columns} grid"
 
 
 def _parameters(source: Source, vision: onnx.ModelProto) -> int:
@@ -85,7 +85,8 @@ def _vision_facts(source: Source) -> dict[str, Any]:
     return {
         "trained_on": merge_provenance(data, source.trained.record["backbone_trained_on"]),
         "preprocessing": {
-            "width": IMAGE_SIZE, "height": IMAGE_SIZE, "channels": "bgr", "dtype": "uint8", "resize": "squash",
+            "width": source.image_size[0], "height": source.image_size[1], "channels": "bgr", "dtype": "uint8",
+            "resize": "squash",
             "interpolation": "area where the frame shrinks, linear where it grows",
         },
         "tokens": {"rows": rows, "columns": columns, "width": backbone.token_width},

@@ -9,6 +9,7 @@ import onnxruntime
 
 from export.passes.int8 import Captions
 from smart_caption_ros.captioning.vocabulary import Vocabulary
+from smart_caption_ros.imaging import squash
 from training.data.flickr8k import Flickr8k
 from training.data.tokenizer import tokenize
 from training.evaluation.metrics.cider_d import TextCiderD
@@ -53,9 +54,15 @@ class DevSplit:
         dataset = find_dev_split()
         images = dataset.split("dev")
         session = _session(vision)
+        _, height, width, _ = session.get_inputs()[0].shape
+
+        def tokens_of(names: list[str]) -> np.ndarray:
+            frames = np.stack([squash(photograph, (width, height)) for photograph in dataset.read_images(names)])
+            found: np.ndarray = session.run(["tokens"], {"image_bgr": frames})[0]
+            return found
+
         tokens = np.concatenate([
-            session.run(["tokens"], {"image_bgr": dataset.read_images(images[start : start + _BATCH])})[0]
-            for start in range(0, len(images), _BATCH)
+            tokens_of(images[start : start + _BATCH]) for start in range(0, len(images), _BATCH)
         ])  # fmt: skip
 
         def tokenised(image: str) -> list[str]:

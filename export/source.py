@@ -16,7 +16,7 @@ from export.options import ExportOptions
 from export.passes.int8 import TRAINED_WEIGHTS
 from export.quality import find_dev_split
 from export.storage import round_to_float16, round_to_int8
-from export.vision import GRID, export_vision
+from export.vision import export_vision
 from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from training.engine.trained_captioner import TrainedCaptioner
@@ -43,7 +43,19 @@ class Source:
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of the visual tokens."""
-        return GRID if self.lender is None else self.lender.grid
+        if self.lender is not None:
+            return self.lender.grid
+        assert self.trained.backbone is not None
+        return self.trained.backbone.grid
+
+    @property
+    def image_size(self) -> tuple[int, int]:
+        """Width and height in pixels of the vision graph's frames."""
+        if self.lender is not None:
+            preprocessing = self.lender.manifest["preprocessing"]
+            return preprocessing["width"], preprocessing["height"]
+        assert self.trained.backbone is not None
+        return self.trained.backbone.image_size, self.trained.backbone.image_size
 
     def vision_graph(self) -> onnx.ModelProto:
         """Export the captioner's backbone, or read the lender's graph."""
@@ -58,7 +70,8 @@ def load_source(options: ExportOptions) -> Source:
 
     Raises:
         ExportError: an option is out of range or does not fit the captioner.
-        CheckpointError: the checkpoint is missing or malformed, or says pieces of words, which have no penalty.
+        CheckpointError: the checkpoint is missing or malformed, says pieces of words, which have no penalty, or takes
+            no frames of the size that is wanted.
         BundleError: the lender is missing or wrong.
     """
     if not 0 <= options.detector_score <= 1:
@@ -66,6 +79,7 @@ def load_source(options: ExportOptions) -> Source:
     check_destination(options.bundle, replace=options.replace)
     trained = TrainedCaptioner.load(options.checkpoint)
     trained.set_repeat_penalty(options.repeat_penalty)
+    trained.set_image_size(options.image_size)
     if options.precision == "int8":
         _check_int8(trained, options)
     max_words = _longest_caption(trained, options.max_words)

@@ -8,7 +8,6 @@ import cv2
 import numpy as np
 import torch
 
-from export.vision import IMAGE_SIZE
 from smart_caption_ros.captioning import Bundle, Caption
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, EVERY_BEAM, VISION_GRAPH, WORD_BIAS, WORD_GROUPS
 from smart_caption_ros.captioning.guidance import WordBiases
@@ -17,6 +16,7 @@ from smart_caption_ros.engines import Engine
 from smart_caption_ros.engines.base import Graph
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import Visual
+from training.vision.backbone import IMAGE_SIZE
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def synthetic_images(count: int, size: int, seed: int = 0) -> np.ndarray:
 
 
 def grid_inputs(names: Sequence[str], tokens: np.ndarray, grid: tuple[int, int], words: int) -> dict[str, np.ndarray]:
-    """Make the inputs of a captioner graph for frames of the vision graph's size and a search without a guide.
+    """Make the inputs of a captioner graph for square frames and a search without a guide.
 
     Args:
         names: of the inputs.
@@ -71,7 +71,7 @@ def compare(
 
     Args:
         trained: the torch model.
-        images_bgr: (B, 224, 224, 3) uint8.
+        images_bgr: (B, H, W, 3) uint8, of the vision graph's size.
         captions: of the same frames, by the bundle.
         beam_size, max_words: of the bundle.
         visual_of: computes what the captioner sees of frames; None: its own backbone does.
@@ -93,7 +93,10 @@ def compare(
 
 
 def compare_forms(bundle: Bundle, engine: Engine, images_bgr: np.ndarray) -> Agreement:
-    """Compare the static form of a bundle's captioner with its Loop form, on frames (B, 224, 224, 3) uint8."""
+    """Compare the static form of a bundle's captioner with its Loop form.
+
+    ``images_bgr``: (B, H, W, 3) uint8, of the vision graph's size.
+    """
     assert bundle.static_graph is not None
     vision, loop, static = (
         engine.load(path) for path in (bundle.path / VISION_GRAPH, bundle.path / CAPTIONER_GRAPH, bundle.static_graph)
@@ -123,7 +126,7 @@ class Difference(NamedTuple):
 
 
 def compare_detections(trained: TrainedCaptioner, vision: Graph, images_bgr: np.ndarray) -> Difference:
-    """Compare the objects that a vision graph finds in frames, (B, 224, 224, 3) uint8, with torch's."""
+    """Compare the objects that a vision graph finds in frames of its size, (B, H, W, 3) uint8, with torch's."""
     assert trained.backbone is not None
     scores, edges = 0.0, 0.0
     for image in images_bgr:

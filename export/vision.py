@@ -10,10 +10,6 @@ from export.shapes import BATCH, Size, TensorSpec
 from export.torch_to_onnx import to_onnx
 from training.vision.backbone import Backbone
 
-IMAGE_SIZE = 224
-GRID = (7, 7)
-
-
 TOKENS, BOXES, CLASS_SCORES = "tokens", "boxes", "class_scores"
 
 
@@ -35,13 +31,15 @@ class _Vision(nn.Module):
 
 
 def export_vision(backbone: Backbone, *, detects: bool = True) -> onnx.ModelProto:
-    """Export a backbone: ``image_bgr`` (B, 224, 224, 3) uint8 -> ``tokens`` (B, 49, token width) float32; B is dynamic.
+    """Export a backbone: ``image_bgr`` (B, size, size, 3) uint8 -> ``tokens`` (B, N, token width) float32.
+
+    The size and the N cells are the backbone's; B is dynamic.
 
     If the backbone has a detector and ``detects`` is True, also ``boxes`` (B, A, 4) float32, xyxy in fractions
     of the frame, and ``class_scores`` (B, A, classes) float32, from 0 to 1.
     """
     return to_onnx(
         _Vision(backbone, detects),
-        {"image_bgr": TensorSpec(torch.uint8, (Size(BATCH), IMAGE_SIZE, IMAGE_SIZE, 3))},
+        {"image_bgr": TensorSpec(torch.uint8, (Size(BATCH), backbone.image_size, backbone.image_size, 3))},
         [TOKENS, BOXES, CLASS_SCORES] if detects and backbone.class_names else [TOKENS],
     )

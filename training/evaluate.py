@@ -45,6 +45,14 @@ def evaluate(
             "has already (default: the checkpoint's).",
         ),
     ] = None,
+    image_size: Annotated[
+        int | None,
+        typer.Option(
+            min=32,
+            help="Width and height in pixels to which the checkpoints' frames are squashed, a multiple of 32 "
+            "(default: the checkpoint's, 224).",
+        ),
+    ] = None,
     captions: Annotated[list[Path], typer.Option(help="COCO result files.")] = [],  # noqa: B006
     dataset: Annotated[
         str | None,
@@ -174,9 +182,9 @@ def evaluate(
     guide = ObjectsGuide(objects_guide, guide_strength) if objects_guide != GuideMode.OFF.value else None
     captioners = [Captioner.from_bundle(path, engine=engine, guide=guide) for path in bundles]
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
-    models += [_caption_with_checkpoint([path], against, repeat_penalty) for path in checkpoint]
+    models += [_caption_with_checkpoint([path], against, repeat_penalty, image_size) for path in checkpoint]
     if ensemble:
-        models.append(_caption_with_checkpoint(checkpoint, against, repeat_penalty))
+        models.append(_caption_with_checkpoint(checkpoint, against, repeat_penalty, image_size))
     models += person
     named = _with_unique_names(models)
     if write_captions:
@@ -222,7 +230,7 @@ def _references(
 
 
 def _caption_with_checkpoint(
-    paths: list[Path], references: References, repeat_penalty: float | None
+    paths: list[Path], references: References, repeat_penalty: float | None, image_size: int | None
 ) -> tuple[str, ModelCaptions]:
     # Imported here, because bundles and result files need no torch.
     from training.engine.checkpoint_captions import CheckpointCaptioner
@@ -230,12 +238,15 @@ def _caption_with_checkpoint(
     captioner = CheckpointCaptioner(paths[0]) if len(paths) == 1 else CheckpointCaptioner.ensemble(paths)
     trained = captioner.trained
     trained.set_repeat_penalty(repeat_penalty)
+    trained.set_image_size(image_size)
     captions = captioner.caption(list(references.captions), references.read_image, data_folder())
     facts = {
         "engine": "torch",
         "beam_size": captioner.experiment.evaluation.beam_size,
         "repeat_penalty": trained.repeat_penalty,
     }
+    if trained.backbone is not None:
+        facts["image_size"] = trained.backbone.image_size
     return captioner.name, ModelCaptions(", ".join(map(str, paths)), captions, facts=facts)
 
 

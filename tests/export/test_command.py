@@ -72,6 +72,21 @@ def test_a_penalty_of_repeated_words_is_in_the_graphs_and_in_the_manifest(
         assert len(set(words)) == len(words)
 
 
+def test_a_bundle_for_larger_frames_says_so_and_captions_frames_of_any_size(
+    tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    done = export(tiny_checkpoint, tmp_path / "bundle", "--image-size", 96, "--check-images", 4)
+    assert done.status == 0, done.err
+    assert "4 of 4 captions" in done.out
+    assert "static and Loop form: 4 of 4 captions" in done.out
+    bundle = Bundle.load(tmp_path / "bundle")
+    assert bundle.grid == (3, 3)
+    assert [bundle.manifest["preprocessing"][side] for side in ("width", "height")] == [96, 96]
+    assert bundle.manifest["architecture"]["backbone"].endswith(", 3x3 grid")
+    captioner = Captioner.from_bundle(tmp_path / "bundle", engine="onnxruntime-cpu")
+    assert captioner.caption(synthetic_images(1, 300)[0]).words
+
+
 @pytest.fixture(scope="module")
 def eight_bit_checkpoint(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     trained = TrainedCaptioner.load(tiny_checkpoint)
@@ -142,6 +157,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
         (("--precision", "int8"), "int8 layers are chosen on Flickr8k's dev split"),
         (("--max-words", 99), "--max-words must lie between 2 and 54, the longest that this model can say"),
         (("--max-words", 1), "--max-words must lie between 2 and 54"),
+        (("--image-size", 100), "--image-size: the size of frames must be a positive multiple of 32, not 100"),
         (("--detector-score", 1.5), "--detector-score must lie between 0 and 1, not 1.5"),
         (("--vision-from", "nowhere"), "this captioner has a backbone of its own; leave --vision-from out"),
     ],

@@ -6,6 +6,8 @@ import onnxruntime
 import torch
 
 from export.verify import synthetic_images
+from export.vision import export_vision
+from tests.tiny_model import tiny_trained
 from training.vision.backbone import Backbone
 
 
@@ -18,3 +20,21 @@ def test_tokens_equal_the_backbones_for_any_batch(vision_graph: onnx.ModelProto,
             expected = backbone(torch.from_numpy(images)).numpy()
         assert tokens.shape == (batch, 49, 1280)
         np.testing.assert_allclose(tokens, expected, atol=2e-4 * np.abs(expected).max())
+
+
+def test_the_graph_takes_frames_of_the_backbones_size() -> None:
+    backbone = tiny_trained(class_names=("cup", "chair")).backbone
+    assert backbone is not None
+    backbone.set_image_size(96)
+    session = onnxruntime.InferenceSession(
+        export_vision(backbone).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    images = synthetic_images(2, 96)
+    tokens, boxes, scores = session.run(["tokens", "boxes", "class_scores"], {"image_bgr": images})
+    with torch.inference_mode():
+        expected = backbone.features(torch.from_numpy(images))
+    assert expected.detections is not None
+    assert tokens.shape[1] == 9
+    np.testing.assert_allclose(tokens, expected.tokens.numpy(), atol=2e-4 * np.abs(tokens).max())
+    np.testing.assert_allclose(boxes, expected.detections.boxes_xyxy.numpy(), atol=1e-4)
+    np.testing.assert_allclose(scores, expected.detections.class_scores.numpy(), atol=1e-5)

@@ -217,7 +217,7 @@ def visual_of_images(backbone: Backbone, images_bgr: Tensor) -> Visual:
 
     Args:
         backbone: makes the tokens.
-        images_bgr: (B, 224, 224, 3) uint8 BGR.
+        images_bgr: (B, H, W, 3) uint8 BGR, of the backbone's size.
     """
     boxes = torch.from_numpy(grid_boxes(*backbone.grid)).to(images_bgr.device)
     return Visual(backbone(images_bgr), boxes_xyxy=boxes.expand(len(images_bgr), -1, -1))

@@ -19,7 +19,6 @@ from training.engine.experiment import parse_record
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, ConfigError, DataError
 from training.models.captioner import Visual
-from training.vision.backbone import IMAGE_SIZE
 
 BATCH = 16
 
@@ -89,7 +88,8 @@ class CheckpointCaptioner:
                 visual = visual_of_features(batches.read(np.arange(start, start + len(names))))
             else:
                 assert read_image is not None
-                frames = np.stack([squash(read_image(name), (IMAGE_SIZE, IMAGE_SIZE)) for name in names])
+                size = (self.trained.backbone.image_size,) * 2
+                frames = np.stack([squash(read_image(name), size) for name in names])
                 visual = visual_of_images(self.trained.backbone, torch.from_numpy(frames))
             captions.update(zip(names, self._sentences(visual), strict=True))
         return captions

@@ -19,7 +19,7 @@ from training.errors import CheckpointError
 from training.models import BACKBONES, FAMILIES
 from training.models.captioner import Captioner, Visual
 from training.models.eight_bits import has_eight_bits, set_eight_bits
-from training.vision.backbone import Backbone
+from training.vision.backbone import IMAGE_SIZE, Backbone
 from training.vision.mobilenet_v2 import MobileNetV2
 
 UNTRAINED = "untrained_words"
@@ -68,6 +68,24 @@ class TrainedCaptioner:
         if self.repeat_penalty and self.vocabulary.continuation:
             raise CheckpointError("--repeat-penalty is for captioners of whole words; this one says pieces of words")
 
+    def set_image_size(self, size: int | None) -> None:
+        """Caption frames of another size, squashed to ``size`` x ``size`` pixels; None leaves it as it is.
+
+        Training with random crops shows objects larger than whole frames do, so a frame that is larger than those of
+        the training may be described better (Touvron et al., NeurIPS 2019).
+
+        Raises:
+            CheckpointError: the captioner takes no frames, or the size is no multiple of 32.
+        """
+        if size is None:
+            return
+        if self.backbone is None:
+            raise CheckpointError("--image-size is for captioners with a backbone; this one takes stored features")
+        try:
+            self.backbone.set_image_size(size)
+        except ValueError as error:
+            raise CheckpointError(f"--image-size: {error}") from None
+
     @property
     def caption_provenance(self) -> list[dict[str, str]]:
         """Name and terms of the data sets whose captions it was trained on."""
@@ -90,6 +108,8 @@ class TrainedCaptioner:
             state["repeat_penalty"] = self.repeat_penalty
         if self.backbone_options is not None:
             state["backbone"] = self.backbone_options
+        if self.backbone is not None and self.backbone.image_size != IMAGE_SIZE:
+            state["image_size"] = self.backbone.image_size
         save_checkpoint(path, self._with_backbone(released_tensors(self.captioner)), state)
 
     def tensors(self) -> dict[str, torch.Tensor]:
@@ -140,6 +160,7 @@ class TrainedCaptioner:
             backbone = BACKBONES[options.pop("kind")](**options).eval()
         penalty = float(state.get("repeat_penalty", 0.0))
         trained = cls(state["family"], captioner, backbone, vocabulary, state["record"], penalty)
+        trained.set_image_size(state.get("image_size"))
         trained._check_tensors(path, tensors)
         trained.load_tensors(tensors)
         fill_untrained_words(captioner, vocabulary, trained.record.get(UNTRAINED, []))
@@ -170,7 +191,7 @@ class TrainedCaptioner:
         return beam_search(self.captioner, visual, settings)
 
     def caption_images(self, images_bgr: np.ndarray, beam_size: int, max_words: int) -> Hypotheses:
-        """Search for the captions of (B, 224, 224, 3) uint8 frames, BGR; the captioner must have a backbone."""
+        """Search for the captions of (B, H, W, 3) uint8 frames, BGR, of the backbone's size, which must exist."""
         assert self.backbone is not None
         with torch.inference_mode():
             return self.caption(visual_of_images(self.backbone, torch.from_numpy(images_bgr)), beam_size, max_words)

@@ -7,7 +7,9 @@ image are multiples of 1/255 of their range, which is extended to contain 0. Gra
 (straight-through estimator).
 """
 
-from weakref import WeakKeyDictionary
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor, nn
@@ -17,8 +19,8 @@ _WEIGHT_STEPS = 64
 """On either side of 0."""
 _INPUT_STEPS = 255
 
-_rounded: "WeakKeyDictionary[EightBitLinear, tuple[int, Tensor]]" = WeakKeyDictionary()
-"""Weights as they were rounded last without gradients, with the version of the parameter: a search rounds them once."""
+_rounded: "ContextVar[dict[EightBitLinear, Tensor] | None]" = ContextVar("_rounded", default=None)
+"""The weights that were rounded in :func:`rounded_once`; None outside."""
 
 
 class EightBitLinear(nn.Linear):
@@ -34,14 +36,24 @@ class EightBitLinear(nn.Linear):
         return functional.linear(eight_bit_inputs(input), self._rounded_weight(), self.bias)
 
     def _rounded_weight(self) -> Tensor:
-        if torch.is_grad_enabled() or self.weight.is_inference():  # an inference tensor has no version
+        known = _rounded.get()
+        if known is None or torch.is_grad_enabled():
             return eight_bit_weights(self.weight)
-        version = self.weight._version
-        known = _rounded.get(self)
-        if known is None or known[0] != version or known[1].device != self.weight.device:
-            known = version, eight_bit_weights(self.weight)
-            _rounded[self] = known
-        return known[1]
+        if self not in known:
+            known[self] = eight_bit_weights(self.weight)
+        return known[self]
+
+
+@contextmanager
+def rounded_once() -> Iterator[None]:
+    """Round the weights of each layer once in the ``with`` block, which computes no gradients and changes no weights: a
+    search uses them at every word.
+    """
+    token = _rounded.set({})
+    try:
+        yield
+    finally:
+        _rounded.reset(token)
 
 
 def eight_bit_weights(weight: Tensor) -> Tensor:

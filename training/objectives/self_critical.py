@@ -35,6 +35,7 @@ from training.data.prefix_trees import prefix_trees
 from training.decoding.beam_search import SearchSettings, excluded_words, search_captions
 from training.evaluation.metrics.cider_d import MAX_SCORE, CiderD
 from training.models.captioner import Captioner, HookContext, Visual
+from training.models.eight_bits import rounded_once
 from training.objectives.log_probabilities import log_probabilities
 from training.objectives.noun_support import PRICE, NounSupport
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
@@ -107,7 +108,7 @@ class SelfCritical:
 
     def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: None = None) -> BatchLoss:
         encoded = captioner.encode(visual)
-        with torch.inference_mode():
+        with torch.inference_mode(), rounded_once():
             words = search_captions(captioner, encoded, visual, self._search).words.cpu().numpy()
         # Autocast would take the weights that it has converted without gradients for the pass with gradients.
         torch.clear_autocast_cache()

@@ -7,7 +7,9 @@ import torch
 from torch import Tensor, nn
 
 IMAGE_SIZE = 224
-"""Width and height in pixels of the frames that a backbone takes."""
+"""Width and height in pixels of the frames that a backbone takes in training."""
+STRIDE = 32
+"""Pixels of a frame that a token stands for, on each side."""
 
 
 class RawDetections(NamedTuple):
@@ -29,19 +31,37 @@ class ImageFeatures(NamedTuple):
 
 
 class Backbone(nn.Module):
-    """Base class of the networks that make visual tokens of frames of 224 x 224."""
+    """Base class of the networks that make visual tokens of frames."""
 
     kind: ClassVar[str]
     """Name in :data:`training.models.BACKBONES`."""
     description: ClassVar[str]
     """Name for the manifest."""
-    grid: ClassVar[tuple[int, int]] = (7, 7)
-    """Rows and columns of the tokens of a frame."""
+    image_size: int = IMAGE_SIZE
+    """Width and height in pixels of the frames."""
     class_names: Sequence[str] = ()
     """Classes of the detector in the order of its scores; empty without a detector."""
     token_width: int
     early_width: int
     """Number of early features of a frame."""
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of the tokens of a frame."""
+        return self.image_size // STRIDE, self.image_size // STRIDE
+
+    def set_image_size(self, size: int) -> None:
+        """Take frames of another size.
+
+        Raises:
+            ValueError: it is no positive multiple of :data:`STRIDE`.
+        """
+        if size < STRIDE or size % STRIDE:
+            raise ValueError(f"the size of frames must be a positive multiple of {STRIDE}, not {size}")
+        self.image_size = size
+
+    def extra_repr(self) -> str:
+        return f"image_size={self.image_size}"
 
     @property
     def trainable(self) -> nn.Module:

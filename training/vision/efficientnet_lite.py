@@ -9,7 +9,7 @@ class EfficientNetLite1(InvertedResiduals):
     """64 convolutions, 4.1 M parameters."""
 
     kind: ClassVar[str] = "efficientnet_lite1"
-    description: ClassVar[str] = "EfficientNet-Lite1, 7x7 grid"
+    description: ClassVar[str] = "EfficientNet-Lite1"
     # Table 1 of EfficientNet, 1.1 times as deep except the first and last stage; pixel normalisation of its training.
     stages: ClassVar = (
         Stage(1, 16, 1, 1),

@@ -77,7 +77,7 @@ class InvertedResidual(nn.Module):
 
 
 class InvertedResiduals(Backbone):
-    """A network of inverted residuals without pooling and classifier: 7 x 7 tokens of a frame of 224 x 224."""
+    """A network of inverted residuals without pooling and classifier: a token for 32 x 32 pixels of a frame."""
 
     stages: ClassVar[tuple[Stage, ...]]
     pixel_mean: ClassVar[float]

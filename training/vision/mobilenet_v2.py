@@ -9,7 +9,7 @@ class MobileNetV2(InvertedResiduals):
     """52 convolutions, 2.2 M parameters."""
 
     kind: ClassVar[str] = "mobilenet_v2"
-    description: ClassVar[str] = "MobileNetV2 1.0, 7x7 grid"
+    description: ClassVar[str] = "MobileNetV2 1.0"
     # Table 2 of the paper; the released weights expect RGB from -1 to 1.
     stages: ClassVar = (
         Stage(1, 16, 1, 1),

@@ -1,6 +1,6 @@
 """Several networks on the same frame: grid backbones, and optionally the detector YOLOX-nano.
 
-A visual token concatenates the features that all networks have of one cell of the 7 x 7 grid; with a detector it also
+A visual token concatenates the features that all networks have of one cell of the grid; with a detector it also
 holds the highest score of each class in that cell.
 """
 
@@ -54,8 +54,12 @@ class SideBySide(Backbone):
 
     @property
     def description(self) -> str:  # type: ignore[override]  # depends on the networks of the instance
-        names = [grid.description.removesuffix(", 7x7 grid") for grid in self._grids]
-        return f"{' and '.join([*names, *(['YOLOX-nano'] if self.yolox else [])])}, 7x7 grid"
+        return " and ".join([*(grid.description for grid in self._grids), *(["YOLOX-nano"] if self.yolox else [])])
+
+    def set_image_size(self, size: int) -> None:
+        super().set_image_size(size)
+        if self.yolox is not None:
+            self.yolox.set_image_size(size)
 
     @property
     def trainable(self) -> nn.Module:

@@ -168,7 +168,7 @@ class YoloxOutput(NamedTuple):
 
 
 class YoloxNano(nn.Module):
-    """The detector for frames of 224 x 224. Depth 0.33, width 0.25: 113 convolutions, 0.90 M parameters."""
+    """The detector for frames of one size. Depth 0.33, width 0.25: 113 convolutions, 0.90 M parameters."""
 
     level_widths = _Network.level_widths
     cells: Tensor
@@ -184,9 +184,15 @@ class YoloxNano(nn.Module):
         super().__init__()
         self.class_names = tuple(class_names)
         self.network, self.head = _Network(), _Head(len(self.class_names))
-        cells, strides = _grid()
-        self.register_buffer("cells", cells, persistent=False)
-        self.register_buffer("strides", strides, persistent=False)
+        self.set_image_size(IMAGE_SIZE)
+
+    def set_image_size(self, size: int) -> None:
+        """Take frames of ``size`` x ``size`` pixels, a multiple of 32."""
+        self._image_size = size
+        cells, strides = _grid(size)
+        device = next(self.parameters()).device
+        self.register_buffer("cells", cells.to(device), persistent=False)
+        self.register_buffer("strides", strides.to(device), persistent=False)
 
     def output(self, pixels: Tensor) -> YoloxOutput:
         """Run the network and its heads.
@@ -198,15 +204,15 @@ class YoloxNano(nn.Module):
         return YoloxOutput(levels, self.head(levels))
 
     def raw_detections(self, output: YoloxOutput) -> RawDetections:
-        """Decode boxes and scores of the output for frames of 224 x 224."""
+        """Decode boxes and scores of the output for frames of the detector's size."""
         shapes = _rows(level[:, :4] for level in output.raw).float()
         centres = self.cells + (shapes[..., :2] - 0.5) * self.strides
         half = shapes[..., 2:].clamp(max=_LARGEST_LOG).exp() * (self.strides / 2)
-        boxes = torch.cat([centres - half, centres + half], dim=-1) * (1 / IMAGE_SIZE)
+        boxes = torch.cat([centres - half, centres + half], dim=-1) * (1 / self._image_size)
         return RawDetections(_rows(output.class_scores), boxes)
 
     def forward(self, image_bgr: Tensor) -> RawDetections:
-        """Detect objects in (B, 224, 224, 3) uint8 frames, BGR."""
+        """Detect objects in (B, size, size, 3) uint8 frames, BGR."""
         return self.raw_detections(self.output(image_bgr.permute(0, 3, 1, 2).float()))
 
     def convolutions(self) -> list[nn.Conv2d]:
@@ -223,11 +229,11 @@ def _rows(maps: Iterable[Tensor]) -> Tensor:
     return torch.cat([level.flatten(2) for level in maps], dim=2).transpose(1, 2)
 
 
-def _grid() -> tuple[Tensor, Tensor]:
-    """Return (A, 2) centres of the cells in pixels, and (A, 1) their strides."""
+def _grid(size: int) -> tuple[Tensor, Tensor]:
+    """Return (A, 2) centres of the cells of a frame in pixels, and (A, 1) their strides."""
     cells, strides = [], []
     for stride in STRIDES:
-        centres = (torch.arange(IMAGE_SIZE // stride) + 0.5) * stride
+        centres = (torch.arange(size // stride) + 0.5) * stride
         ys, xs = torch.meshgrid(centres, centres, indexing="ij")
         cells.append(torch.stack([xs, ys], dim=-1).reshape(-1, 2))
         strides.append(torch.full((len(centres) ** 2, 1), float(stride)))

@@ -47,6 +47,24 @@ def test_a_captioner_of_pieces_of_words_has_no_penalty_of_repeated_words() -> No
         trained.set_repeat_penalty(3.0)
 
 
+def test_the_size_of_frames_is_kept_and_other_sizes_are_refused(tmp_path: Path) -> None:
+    trained = tiny_trained()
+    trained.set_image_size(None)
+    assert trained.backbone is not None
+    assert trained.backbone.image_size == 224
+    trained.set_image_size(96)
+    trained.save(tmp_path / "best.safetensors")
+    loaded = TrainedCaptioner.load(tmp_path / "best.safetensors")
+    assert loaded.backbone is not None
+    assert loaded.backbone.grid == (3, 3)
+    assert loaded.caption_images(synthetic_images(2, 96), 2, 6).attention.shape[-1] == 9
+    with pytest.raises(CheckpointError, match=r"--image-size: .* multiple of 32, not 100"):
+        trained.set_image_size(100)
+    trained.backbone = None
+    with pytest.raises(CheckpointError, match="takes stored features"):
+        trained.set_image_size(96)
+
+
 def test_a_captioner_that_was_trained_in_8_bits_computes_in_8_bits_when_it_is_loaded(tmp_path: Path) -> None:
     trained = tiny_trained()
     set_eight_bits(trained.captioner, True)

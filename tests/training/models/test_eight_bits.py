@@ -17,7 +17,7 @@ from export.trace import trace_captioner
 from tests.export.graphs import run, session_of
 from tests.tiny_model import MAX_WORDS, tiny_captioner, tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
-from training.models.eight_bits import EightBitLinear, has_eight_bits, set_eight_bits
+from training.models.eight_bits import EightBitLinear, has_eight_bits, rounded_once, set_eight_bits
 
 
 def in_8_bits_by_onnx_runtime(layer: nn.Linear, x: np.ndarray, folder: Path) -> np.ndarray:
@@ -72,6 +72,26 @@ def test_gradients_pass_the_rounding() -> None:
     assert x.grad is not None
     torch.testing.assert_close(layer.weight.grad, x.detach().sum(0).expand(8, 16), atol=0.1, rtol=0.05)
     torch.testing.assert_close(x.grad, layer.weight.detach().sum(0).expand(4, 16), atol=0.1, rtol=0.05)
+
+
+def test_weights_that_an_optimiser_has_changed_are_rounded_anew_by_the_next_search() -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(16, 8))
+    set_eight_bits(module, True)
+    x = torch.randn(1, 16)
+    # The fused optimiser changes weights without a new version of the tensor.
+    optimizer = torch.optim.Adam(module.parameters(), lr=0.1, fused=True)
+    with torch.inference_mode(), rounded_once():
+        before = module(x)
+        torch.testing.assert_close(module(x), before)
+    module(x).sum().backward()
+    optimizer.step()
+    with torch.inference_mode():
+        expected = module(x)
+        with rounded_once():
+            found = module(x)
+    torch.testing.assert_close(found, expected)
+    assert (found - before).abs().max() > 0.1
 
 
 def test_inputs_and_weights_of_zero_stay_zero() -> None:

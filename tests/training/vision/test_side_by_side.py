@@ -1,5 +1,6 @@
 """Several networks on one frame: tokens concatenate their features, detections are those of the detector."""
 
+import pytest
 import torch
 
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
@@ -71,11 +72,34 @@ def test_early_features_lead_to_the_tokens_of_the_frames() -> None:
             torch.testing.assert_close(backbone(early), backbone(FRAMES))
 
 
+@pytest.mark.parametrize("size", [96, 288])
+def test_frames_of_another_size_have_another_grid_and_boxes_in_fractions_of_the_frame(size: int) -> None:
+    backbone = tiny_backbone()
+    backbone.set_image_size(size)
+    assert backbone.grid == (size // 32, size // 32)
+    with torch.inference_mode():
+        tokens, found = backbone.features(torch.zeros(1, size, size, 3, dtype=torch.uint8))
+    assert found is not None
+    assert tokens.shape == (1, (size // 32) ** 2, backbone.token_width)
+    boxes = found.boxes_xyxy[0, : (size // 8) ** 2]
+    centres = (boxes[:, :2] + boxes[:, 2:]) / 2
+    # The boxes of a network that sees nothing lie in the order of the cells, evenly over the frame.
+    rows = centres[:, 1].reshape(size // 8, size // 8)
+    steps = rows.diff(dim=0)[1:-1]
+    torch.testing.assert_close(steps, torch.full_like(steps, 8 / size), atol=0.5 * 8 / size, rtol=0)
+
+
+@pytest.mark.parametrize("size", [0, -32, 100])
+def test_a_size_that_is_no_multiple_of_32_is_refused(size: int) -> None:
+    with pytest.raises(ValueError, match="positive multiple of 32"):
+        tiny_backbone().set_image_size(size)
+
+
 def test_the_network_can_be_constructed_again_from_its_options() -> None:
     both = SideBySide(["mobilenet_v2", "efficientnet_lite1"], CLASSES)
     again = BACKBONES[both.kind](**both.options)
     again.load_state_dict(both.state_dict())
-    assert again.description == "MobileNetV2 1.0 and EfficientNet-Lite1 and YOLOX-nano, 7x7 grid"
+    assert again.description == "MobileNetV2 1.0 and EfficientNet-Lite1 and YOLOX-nano"
     assert again.class_names == CLASSES
 
 
