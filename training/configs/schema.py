@@ -440,6 +440,8 @@ class ExperimentConfig(TrainingConfig):
     """A YOLOX-nano beside the backbone, whose features and class scores are part of the visual tokens:
     ``yolox_nano.onnx``, the released file under ``detectors/`` of the data folder, or, with a slash, the file of a
     run with ``task: detection``, below the checkout or absolute."""
+    image_size: Int = 224
+    """Width and height in pixels of the frames that the backbone takes, a multiple of 32."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     """Stored features, in place of a backbone."""
     start_from: Str = ""
@@ -461,6 +463,8 @@ class ExperimentConfig(TrainingConfig):
             raise ValueError("data: extend_vocabulary needs start_from, whose vocabulary it extends")
         if self.evaluation.repeat_penalty and self.data.tokenizer != "words":
             raise ValueError("evaluation: repeat_penalty is for captioners of whole words, not for pieces of bpe")
+        if self.image_size < 32 or self.image_size % 32:
+            raise ValueError(f"image_size must be a positive multiple of 32, not {self.image_size}")
         if bool(self.backbone) == bool(self.features):
             raise ValueError("give backbone or features, one of the two")
         if self.features:

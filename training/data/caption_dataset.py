@@ -5,6 +5,8 @@ from typing import Protocol
 
 import numpy as np
 
+from training.vision.backbone import IMAGE_SIZE
+
 SPLITS = ("train", "dev", "test")
 """Names of the splits."""
 
@@ -37,8 +39,8 @@ class CaptionDataset(Protocol):
         """
         ...
 
-    def read_images(self, names: list[str]) -> np.ndarray:
-        """Read photographs, (len(names), 224, 224, 3) uint8 BGR.
+    def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
+        """Read photographs and resize them as the robot resizes frames, (len(names), size, size, 3) uint8 BGR.
 
         Raises:
             DataError: an image is missing or broken; names the file and the reason.

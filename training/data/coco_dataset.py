@@ -118,11 +118,10 @@ class CocoDataset:
                 "missing: set `photographs` to the folder above train2014/ and val2014/"
             )
 
-    def read_images(self, names: list[str]) -> np.ndarray:
-        """Read photographs and resize them as the robot resizes frames, (len(names), 224, 224, 3) uint8 BGR.
+    def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
+        """Read photographs and resize them as the robot resizes frames, (len(names), size, size, 3) uint8 BGR.
 
         Raises:
             DataError: a photograph is missing or broken; names the file, the image id and the reason.
         """
-        size = (IMAGE_SIZE, IMAGE_SIZE)
-        return np.stack([squash(read_photograph(self.paths[name], name), size) for name in names])
+        return np.stack([squash(read_photograph(self.paths[name], name), (size, size)) for name in names])

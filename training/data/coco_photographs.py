@@ -17,6 +17,7 @@ from training.data.held_out import excluded_photographs
 from training.data.json_files import read_json_lines
 from training.data.photographs import PhotographArchive
 from training.errors import DataError
+from training.vision.backbone import IMAGE_SIZE
 
 PARTS = ("train", "dev")
 PROVENANCE = {
@@ -100,13 +101,13 @@ class CocoPhotographs:
         """
         self._archive.check(images)
 
-    def read_images(self, names: list[str]) -> np.ndarray:
-        """Read photographs, (len(names), 224, 224, 3) uint8 BGR.
+    def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
+        """Read photographs, (len(names), size, size, 3) uint8 BGR; those of 224 x 224 are resized.
 
         Raises:
             DataError: a photograph is missing or broken; names the archive and the photograph.
         """
-        return self._archive.read_all(names)
+        return self._archive.read_all(names, size)
 
     @cached_property
     def _archive(self) -> PhotographArchive:

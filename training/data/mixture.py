@@ -13,6 +13,7 @@ from smart_caption_ros.files import sha256_of_bytes
 from training.data.caption_dataset import CaptionDataset
 from training.data.tokenizer import tokenize
 from training.errors import DataError
+from training.vision.backbone import IMAGE_SIZE
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,8 @@ class Mixture:
             except DataError as error:
                 raise DataError(f"source {source}: {error}") from None
 
-    def read_images(self, names: list[str]) -> np.ndarray:
-        """Read photographs, (len(names), 224, 224, 3) uint8 BGR.
+    def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
+        """Read photographs and resize them as the robot resizes frames, (len(names), size, size, 3) uint8 BGR.
 
         Raises:
             DataError: an image is missing or broken; names the source, the file and the reason.
@@ -102,7 +103,7 @@ class Mixture:
         found = []
         for source, own in _runs(names):
             try:
-                found.append(self.sources[source].dataset.read_images(own))
+                found.append(self.sources[source].dataset.read_images(own, size))
             except DataError as error:
                 raise DataError(f"source {source}: {error}") from None
         return np.concatenate(found)

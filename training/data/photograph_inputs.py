@@ -38,8 +38,8 @@ class PhotographBatch(NamedTuple):
 
     split: str
     frames: Tensor | None
-    """(M, 224, 224, 3) uint8 BGR: views whose features are not kept yet, or all views in a phase that keeps none. None
-    if there are none."""
+    """(M, H, W, 3) uint8 BGR, of the backbone's size: views whose features are not kept yet, or all views in a phase
+    that keeps none. None if there are none."""
     features: Tensor | None = None
     """(B, width) float16, features that are kept, undefined in the rows of ``frames``. None in a phase that keeps
     none."""
@@ -116,7 +116,7 @@ class Photographs:
         backbone, splits = self._backbone, self._splits
         rows, columns = backbone.grid
         width = backbone.early_width if phase.trains_backbone else rows * columns * backbone.token_width
-        facts = [fingerprint(backbone), phase.trains_backbone, self._precision]
+        facts = [fingerprint(backbone), backbone.image_size, phase.trains_backbone, self._precision]
         self._features["dev"] = features_of_photographs(self._cache, self._dataset, splits["dev"], facts, width, 1)
         if phase.crop == 1:
             self._features["train"] = features_of_photographs(
@@ -158,11 +158,13 @@ class Photographs:
 
     def _read(self, split: str, views: Views) -> np.ndarray:
         assert self._schedule is not None
-        photographs = self._dataset.read_images([self._splits[split][image] for image in views.images])
+        names = [self._splits[split][image] for image in views.images]
+        photographs = self._dataset.read_images(names, self._backbone.image_size)
         return self._schedule.cut(photographs, views) if split == "train" else photographs
 
     def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
-        frames = self._dataset.read_images([self._splits["train"][image] for image in images])
+        names = [self._splits["train"][image] for image in images]
+        frames = self._dataset.read_images(names, self._backbone.image_size)
         device = next(self._backbone.parameters()).device
         with torch.no_grad():
             tokens = _in_parts(self._backbone, torch.from_numpy(frames).to(device))
@@ -172,7 +174,8 @@ class Photographs:
     def pooled_key(self) -> list[Any]:
         self._backbone.requires_grad_(False)  # the fingerprint is that of the weights that do not learn
         groups = self._dataset.groups(self._splits["train"])
-        return [fingerprint(self._backbone), [[digest_of_samples(self._dataset, group), group] for group in groups]]
+        samples = [[digest_of_samples(self._dataset, group), group] for group in groups]
+        return [fingerprint(self._backbone), self._backbone.image_size, samples]
 
     def visual(self, batch: PhotographBatch) -> Visual:
         assert self._phase is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image
+from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image, squash
 from training.errors import DataError
 
 
@@ -76,13 +76,13 @@ class PhotographArchive:
         except (KeyError, zipfile.BadZipFile) as error:
             raise DataError(f"{self.path}: {name} cannot be read ({error})") from None
 
-    def read_all(self, names: Sequence[str]) -> NDArray[np.uint8]:
-        """Read photographs of one size, (len(names), H, W, 3) uint8 BGR.
+    def read_all(self, names: Sequence[str], size: int) -> NDArray[np.uint8]:
+        """Read photographs and resize them as the robot resizes frames, (len(names), size, size, 3) uint8 BGR.
 
         Raises:
             DataError: a photograph is missing or broken; names the archive and the photograph.
         """
-        return np.stack([self.read(name) for name in names])
+        return np.stack([squash(self.read(name), (size, size)) for name in names])
 
     @cached_property
     def _archive(self) -> zipfile.ZipFile:

@@ -52,6 +52,7 @@ def open_visual_inputs(
     networks = [load_backbone(path) for path in paths]
 
     def photographs(backbone: Backbone) -> Photographs:
+        backbone.set_image_size(config.image_size)
         return Photographs(dataset, splits, backbone, facts, cache, seed=config.seed, precision=config.precision)
 
     if not config.beside and not config.yolox:

@@ -42,13 +42,16 @@ class Backbone(nn.Module):
     class_names: Sequence[str] = ()
     """Classes of the detector in the order of its scores; empty without a detector."""
     token_width: int
-    early_width: int
-    """Number of early features of a frame."""
 
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of the tokens of a frame."""
         return self.image_size // STRIDE, self.image_size // STRIDE
+
+    @property
+    def early_width(self) -> int:
+        """Number of early features of a frame."""
+        raise NotImplementedError
 
     def set_image_size(self, size: int) -> None:
         """Take frames of another size.

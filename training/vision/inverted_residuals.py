@@ -11,10 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.vision.backbone import IMAGE_SIZE, Backbone, ImageFeatures, pixels_of
+from training.vision.backbone import Backbone, ImageFeatures, pixels_of
 from training.vision.depthwise import depthwise_convolution, same_padding
 
-_EARLY_SIDE = IMAGE_SIZE // 8
+_EARLY_STRIDE = 8
+"""Pixels of a frame that an early feature stands for, on each side."""
 """Rows and columns of the last map of the early layers."""
 
 
@@ -96,8 +97,11 @@ class InvertedResiduals(Backbone):
                 channels = stage.outputs
         layers.append(Convolution(channels, self.token_width))
         self.layers = nn.Sequential(*layers)
-        self.early_width = _EARLY_SIDE**2 * self._early_stages[-1].outputs
         self._takes_bgr = False
+
+    @property
+    def early_width(self) -> int:
+        return (self.image_size // _EARLY_STRIDE) ** 2 * self._early_stages[-1].outputs
 
     @property
     def early_layers(self) -> nn.Sequential:
@@ -115,7 +119,8 @@ class InvertedResiduals(Backbone):
         return early.permute(0, 2, 3, 1).flatten(1)
 
     def tokens_of_early_features(self, early: Tensor) -> Tensor:
-        early = early.unflatten(1, (_EARLY_SIDE, _EARLY_SIDE, -1)).permute(0, 3, 1, 2)
+        side = self.image_size // _EARLY_STRIDE
+        early = early.unflatten(1, (side, side, -1)).permute(0, 3, 1, 2)
         return _tokens(self.layers[len(self.early_layers) :](early))
 
     def fold_channel_order(self) -> None:

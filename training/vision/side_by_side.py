@@ -44,9 +44,12 @@ class SideBySide(Backbone):
         if self.yolox is not None:
             self.class_names = self.yolox.class_names
             self._detector_width = YoloxNano.level_widths[-1] + len(self.class_names)
-        rows, columns = self.grid
         self.token_width = sum(grid.token_width for grid in self._grids) + self._detector_width
-        self.early_width = sum(grid.early_width for grid in self._grids) + rows * columns * self._detector_width
+
+    @property
+    def early_width(self) -> int:
+        rows, columns = self.grid
+        return sum(grid.early_width for grid in self._grids) + rows * columns * self._detector_width
 
     @property
     def _grids(self) -> list[InvertedResiduals]:
@@ -58,6 +61,8 @@ class SideBySide(Backbone):
 
     def set_image_size(self, size: int) -> None:
         super().set_image_size(size)
+        for grid in self._grids:
+            grid.set_image_size(size)
         if self.yolox is not None:
             self.yolox.set_image_size(size)
 

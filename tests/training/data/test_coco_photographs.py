@@ -31,6 +31,7 @@ def test_splits_have_the_photographs_that_people_described(root: Path) -> None:
     assert dataset.photographs["dev_0.jpg"].indoor is True
     assert dataset.photographs["train_1.jpg"].statements == ("a cat is on the grass",)
     assert dataset.read_images(["dev_0.jpg", "dev_1.jpg"]).shape == (2, 224, 224, 3)
+    assert dataset.read_images(["dev_0.jpg", "dev_1.jpg"], 96).shape == (2, 96, 96, 3)
 
 
 @pytest.mark.parametrize(

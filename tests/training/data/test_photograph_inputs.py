@@ -27,7 +27,7 @@ ALL = np.arange(4)
 Open = Callable[[Path], Photographs]
 
 
-def open_in(root: Path, cache: Path) -> Photographs:
+def open_in(root: Path, cache: Path, image_size: int = 224) -> Photographs:
     """Open four training and two dev photographs with a cache folder, as a process does."""
     dataset = Flickr8k(root / "flickr8k")
     splits = {"train": dataset.split("train")[:4], "dev": dataset.split("dev")[:2]}
@@ -36,6 +36,7 @@ def open_in(root: Path, cache: Path) -> Photographs:
     # Weights at random make outputs that vanish from layer to layer.
     weights = backbone.state_dict().items()
     backbone.load_state_dict({name: tensor * (1.6 if name.endswith("weight") else 1) for name, tensor in weights})
+    backbone.set_image_size(image_size)
     return Photographs(dataset, splits, backbone.eval(), {}, cache, seed=5)
 
 
@@ -78,6 +79,22 @@ def test_tokens_have_the_boxes_of_the_grid_in_every_kind_of_phase(
     photographs.begin_epoch(0)
     check_grid(photographs.visual(photographs.training_batch(ALL[:2])))
     check_grid(photographs.visual(photographs.dev_batch(ALL[:2])))
+
+
+@pytest.mark.parametrize("phase", [WHOLE, CROPS, CACHED, COARSE])
+def test_frames_of_another_size_have_another_grid_and_features_of_their_own(
+    open_photographs: Open, root: Path, tmp_path: Path, phase: PhaseConfig
+) -> None:
+    cache = tmp_path / "sizes"
+    usual, larger = open_photographs(cache), open_in(root, cache, 288)
+    for photographs, cells in ((usual, 49), (larger, 81), (usual, 49)):
+        photographs.begin_phase(phase)
+        for _ in range(2):  # computed, and kept where the phase keeps features
+            tokens, _ = epoch_tokens(photographs, 0)
+            assert tokens.shape == (4, cells, 1280)
+        batch = photographs.dev_batch(ALL[:2])
+        assert photographs.visual(batch).tokens.shape == (2, cells, 1280)
+    assert usual.pooled_key() != larger.pooled_key()
 
 
 def test_photographs_of_an_evaluation_have_the_boxes_of_the_grid(open_photographs: Open, tmp_path: Path) -> None:
