@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from smart_caption_ros.captioning import BundleError, Captioner, EngineError, GuideMode
+from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.files import write_text_atomically
-from smart_caption_ros.grounding import ObjectsGuide
-from smart_caption_ros.grounding.objects_guide import STRENGTH
+from smart_caption_ros.grounding import guide_words
+from smart_caption_ros.grounding.objects_guide import AUTO, GUIDE_CHOICES, STRENGTH
 from training.command_line import JsonOption, run_command
 from training.data.coco import read_results, write_results
 from training.errors import BackboneError, CheckpointError, DataError
@@ -28,8 +28,12 @@ def evaluate(
     bundle: Annotated[list[Path], typer.Option(help="Bundle folders (default: the bundle that ships).")] = [],  # noqa: B006
     engine: Annotated[str, typer.Option(help="Engine of the bundles (auto: the fastest that works).")] = "auto",
     objects_guide: Annotated[
-        str, typer.Option(help="How detected objects guide the words of the bundles: off, rank, bias or both.")
-    ] = "off",
+        str,
+        typer.Option(
+            help="How detected objects guide the words of the bundles: off, rank, bias, both, or auto: bias where a "
+            "bundle has a detector and takes a guide."
+        ),
+    ] = AUTO,
     guide_strength: Annotated[
         float, typer.Option(min=0, help="Bias of the words of an object with score 1, natural logarithm.")
     ] = STRENGTH,
@@ -154,10 +158,14 @@ def evaluate(
             "--images alone has none"
         )
     bundles: list[Path | None] = [*bundle] or ([] if captions or checkpoint else [None])
-    if objects_guide not in (modes := [mode.value for mode in GuideMode]):
-        raise typer.BadParameter(f"{objects_guide!r} is none of {', '.join(modes)}", param_hint="--objects-guide")
-    if record and objects_guide != GuideMode.OFF.value:
-        raise typer.BadParameter("--record writes the scores of captions that no objects guide; leave one of both out")
+    if objects_guide not in GUIDE_CHOICES:
+        raise typer.BadParameter(
+            f"{objects_guide!r} is none of {', '.join(GUIDE_CHOICES)}", param_hint="--objects-guide"
+        )
+    if record and objects_guide != AUTO:
+        raise typer.BadParameter(
+            "--record writes the scores of captions as a robot says them: leave out --objects-guide"
+        )
     if record and not bundles:
         raise typer.BadParameter("--record goes with a bundle")
     if json_path and not json_path.parent.is_dir():
@@ -179,8 +187,9 @@ def evaluate(
     if against.has_captions and against.read_image:
         features = photograph_features(list(against.captions), against.read_image)
     models = [(path.stem, ModelCaptions(str(path), read_results(path))) for path in captions]
-    guide = ObjectsGuide(objects_guide, guide_strength) if objects_guide != GuideMode.OFF.value else None
-    captioners = [Captioner.from_bundle(path, engine=engine, guide=guide) for path in bundles]
+    captioners = [
+        guide_words(Captioner.from_bundle(path, engine=engine), objects_guide, guide_strength) for path in bundles
+    ]
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
     models += [_caption_with_checkpoint([path], against, repeat_penalty, image_size) for path in checkpoint]
     if ensemble:

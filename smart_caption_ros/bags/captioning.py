@@ -17,15 +17,14 @@ from smart_caption_ros.captioning.bundle import MANIFEST
 from smart_caption_ros.captioning.captioner import NO_DETECTOR
 from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.files import sha256_of
-from smart_caption_ros.grounding import NounCoverage, ObjectsGuide
+from smart_caption_ros.grounding import NounCoverage, guide_words
 from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
-from smart_caption_ros.grounding.objects_guide import STRENGTH
+from smart_caption_ros.grounding.objects_guide import AUTO, STRENGTH
 from smart_caption_ros.imaging import ImageMessageError
 from smart_caption_ros.sources.bag import DECODERS
 from smart_caption_ros.sources.bag_storage import StoredMessage, one_line
 
 _MIN_CONFIDENCE = 0.0  # the node's default
-_GUIDE_OFF = "off"
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class ModelSettings:
         bundle: folder of the bundle; None for the default one.
         engine: name of an engine, or auto.
         detector: ONNX detector, or none; None for the bundle's own.
-        objects_guide: how objects guide the words: off, rank, bias or both.
+        objects_guide: how objects guide the words: auto, off, rank, bias or both.
         guide_strength: bias of the words of an object; None for the default.
         threads: CPU threads of the engine; None leaves the number to the engine.
     """
@@ -44,18 +43,15 @@ class ModelSettings:
     bundle: Path | None = None
     engine: str = "auto"
     detector: Path | None = None
-    objects_guide: str = _GUIDE_OFF
+    objects_guide: str = AUTO
     guide_strength: float | None = None
     threads: int | None = None
 
     def load_captioner(self) -> Captioner:
         """Load the captioner; raises what :meth:`Captioner.from_bundle` raises."""
-        guide = None
-        if self.objects_guide != _GUIDE_OFF:
-            guide = ObjectsGuide(self.objects_guide, STRENGTH if self.guide_strength is None else self.guide_strength)
-        return Captioner.from_bundle(
-            self.bundle, engine=self.engine, threads=self.threads, detector=self.detector, guide=guide
-        )
+        captioner = Captioner.from_bundle(self.bundle, engine=self.engine, threads=self.threads, detector=self.detector)
+        strength = STRENGTH if self.guide_strength is None else self.guide_strength
+        return guide_words(captioner, self.objects_guide, strength)
 
     def absolute(self) -> ModelSettings:
         """Return the same with absolute paths, for processes with other working directories."""

@@ -76,6 +76,10 @@ class Guide(Protocol):
 
     mode: GuideMode
 
+    @property
+    def description(self) -> str:
+        """The mode and all numbers: equal for guides that give equal biases."""
+
     def word_biases(self, objects: Sequence[DetectedObject], vocabulary: Vocabulary) -> WordBiases:
         """Compute the biases of a frame's words, B = 1."""
         ...

@@ -47,12 +47,13 @@ def benchmark(path: BundleArgument = None, *, options: MeasuringOptions) -> None
     with errors_in_a_sentence():
         from smart_caption_ros import __version__
         from smart_caption_ros.captioning import Captioner
+        from smart_caption_ros.grounding import guide_words
         from smart_caption_ros.measuring import benchmark as benchmarking
 
         check_engine(options.engine)
         log_to_terminal()
         images = _images(options.source, options.frames)
-        captioner = Captioner.from_bundle(path, options.engine, options.threads)
+        captioner = guide_words(Captioner.from_bundle(path, options.engine, options.threads))
         with progress_bar(options.rounds * len(images)) as advance:
             measured = benchmarking.measure(captioner, images, options.rounds, advance)
         result = {

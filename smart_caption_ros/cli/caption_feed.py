@@ -74,7 +74,7 @@ def source_feed(
     """
     from smart_caption_ros.captioning import Captioner
     from smart_caption_ros.detection.class_names import COCO_CLASSES
-    from smart_caption_ros.grounding import NounCoverage
+    from smart_caption_ros.grounding import NounCoverage, guide_words
     from smart_caption_ros.live import SourceFeed, open_cameras
 
     if len(topics) > 1:
@@ -86,6 +86,7 @@ def source_feed(
     coverage = None
     with status("loading the model"):
         captioner = Captioner.from_bundle(settings.bundle, engine=settings.engine, detector=settings.detector)
+        guide_words(captioner)
         if captioner.detector is not None:
             coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *captioner.detector.class_names))
     return SourceFeed(chosen, captioner, coverage, interval_s=settings.interval_s, loop=settings.loop)

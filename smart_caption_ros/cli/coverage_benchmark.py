@@ -262,6 +262,7 @@ def _captions(options: BenchmarkOptions) -> Iterator[Captions]:
     """Open the captions to score; all files or bundles are checked before the first is scored, which may take hours."""
     from smart_caption_ros.captioning import Bundle, Captioner
     from smart_caption_ros.evaluation.coverage_benchmark import GivenCaptions, ModelCaptions
+    from smart_caption_ros.grounding import guide_words
 
     if options.captions:
         yield from [GivenCaptions(file) for file in options.captions]
@@ -271,6 +272,7 @@ def _captions(options: BenchmarkOptions) -> Iterator[Captions]:
     cache = _open_cache(options.keep)
     try:
         for bundle in options.bundle or (None,):
-            yield ModelCaptions(Captioner.from_bundle(bundle, engine=options.engine), cache, fresh=options.fresh)
+            captioner = guide_words(Captioner.from_bundle(bundle, engine=options.engine))
+            yield ModelCaptions(captioner, cache, fresh=options.fresh)
     finally:
         cache.close()

@@ -21,7 +21,7 @@ class DescribeOptions(WorkerOptions):
         Path | None,
         Option(help="ONNX detector to use instead of the bundle's own, or none; objects, nouns and coverage need one."),
     ] = None
-    objects_guide: GuideOption = "off"
+    objects_guide: GuideOption = "auto"
     guide_strength: GuideStrengthOption = None
     topic: Annotated[
         list[str] | None,

@@ -59,7 +59,11 @@ BundleArgument = Annotated[
 ]
 EngineOption = Annotated[str, Option(help="Engine that runs the model; `doctor` lists the engines.")]
 GuideOption = Annotated[
-    str, Option(help="How detected objects guide the words: off, rank (captions), bias (words) or both.")
+    str,
+    Option(
+        help="How detected objects guide the words: off, rank (captions), bias (words), both, or auto: bias where the "
+        "captioner has a detector and the bundle takes a guide."
+    ),
 ]
 GuideStrengthOption = Annotated[
     float | None,

@@ -113,10 +113,10 @@ def check_guide(mode: str) -> None:
     Raises:
         typer.BadParameter: there is no such mode.
     """
-    from smart_caption_ros.captioning import GuideMode
+    from smart_caption_ros.grounding.objects_guide import GUIDE_CHOICES
 
-    if mode not in (modes := [each.value for each in GuideMode]):
-        raise typer.BadParameter(f"{mode!r} is not one of {', '.join(modes)}.", param_hint="--objects-guide")
+    if mode not in GUIDE_CHOICES:
+        raise typer.BadParameter(f"{mode!r} is not one of {', '.join(GUIDE_CHOICES)}.", param_hint="--objects-guide")
 
 
 def check_folder_of(path: Path | None, option: str | None = None) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from smart_caption_ros import __version__
-from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.captioning import Captioner, GuideMode
 from smart_caption_ros.captioning.bundle import MANIFEST
 from smart_caption_ros.evaluation.caption_cache import CaptionCache
 from smart_caption_ros.evaluation.report import AREA_THRESHOLDS, CoverageReport, CoverageTally
@@ -102,7 +102,7 @@ class ModelCaptions:
     """Captions of a bundle, cached on disk.
 
     The key of a cached caption is the manifest's sha256, which covers every file of the bundle, the engine and the
-    package's version, and the image's path, size and modification time.
+    package's version, the guide, and the image's path, size and modification time.
     """
 
     def __init__(self, captioner: Captioner, cache: CaptionCache, *, fresh: bool = False) -> None:
@@ -124,6 +124,7 @@ class ModelCaptions:
             "bundle": self.source,
             "manifest_sha256": self._digest,
             "engine": self._captioner.engine,
+            "objects_guide": _guide_of(self._captioner),
         }
 
     def caption(self, frame: GroundTruthFrame) -> str | None:
@@ -153,7 +154,11 @@ class ModelCaptions:
 def model_key(captioner: Captioner) -> str:
     """Return what identifies the captions of a model in the cache."""
     digest = sha256_of(captioner.bundle.path / MANIFEST)
-    return f"{digest} {captioner.engine} smart_caption_ros {__version__}"
+    return f"{digest} {captioner.engine} guide {_guide_of(captioner)} smart_caption_ros {__version__}"
+
+
+def _guide_of(captioner: Captioner) -> str:
+    return captioner.guide.description if captioner.guide is not None else GuideMode.OFF.value
 
 
 def _image_key(path: Path) -> str:

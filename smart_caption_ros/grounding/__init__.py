@@ -8,7 +8,7 @@ from smart_caption_ros.grounding.class_words import ClassWords
 from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.noun_coverage import NounCoverage
 from smart_caption_ros.grounding.nouns import Noun
-from smart_caption_ros.grounding.objects_guide import ObjectsGuide
+from smart_caption_ros.grounding.objects_guide import ObjectsGuide, guide_words
 from smart_caption_ros.grounding.word_vectors import WordVectors
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "NounCoverage",
     "ObjectsGuide",
     "WordVectors",
+    "guide_words",
 ]

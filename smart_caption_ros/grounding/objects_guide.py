@@ -1,4 +1,4 @@
-"""The words that detected objects raise and lower in a caption: :class:`ObjectsGuide`.
+"""The words that detected objects raise and lower in a caption: :class:`ObjectsGuide` and :func:`guide_words`.
 
 docs/objects.md describes the rules and what they do to captions.
 """
@@ -8,14 +8,19 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 
-from smart_caption_ros.captioning import DetectedObject
+from smart_caption_ros.captioning import Captioner, DetectedObject
 from smart_caption_ros.captioning.guidance import GuideMode, WordBiases
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.grounding.class_words import ClassWords
+from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.nouns import NounFinder
 
+AUTO = "auto"
+GUIDE_CHOICES = (AUTO, *(mode.value for mode in GuideMode))
+"""What :func:`guide_words` takes."""
 STRENGTH = 2.0
 """Bias of a word whose class was found with score 1, natural logarithm."""
 SURE_SCORE = 0.5
@@ -70,6 +75,10 @@ class ObjectsGuide:
                 self._relatives[name] |= names - {name}
         self._singulars: tuple[Vocabulary, tuple[str, ...]] | None = None
 
+    @property
+    def description(self) -> str:
+        return f"{self.mode.value} {self._strength:g} {self._share:g} {self._sure:g}"
+
     def word_biases(self, objects: Sequence[DetectedObject], vocabulary: Vocabulary) -> WordBiases:
         """Compute the biases of the words for a frame, B = 1.
 
@@ -116,3 +125,28 @@ class ObjectsGuide:
                 ),
             )
         return self._singulars[1]
+
+
+def guide_words(captioner: Captioner, choice: str = AUTO, strength: float = STRENGTH) -> Captioner:
+    """Let the objects that a captioner detects guide its words.
+
+    Args:
+        captioner: is changed.
+        choice: a :class:`GuideMode`, or ``auto``: ``bias`` where the captioner has a detector, its bundle takes a guide
+            and spaCy is installed, else ``off``.
+        strength: bias of a word whose class was found with score 1, natural logarithm.
+
+    Returns:
+        The captioner.
+
+    Raises:
+        ValueError: the choice is unknown, or the strength is negative.
+        BundleError: the bundle takes no guide; not with ``auto``.
+        CoverageError: spaCy or the table of words is missing; not with ``auto``.
+    """
+    if choice != AUTO:
+        captioner.guide = None if GuideMode(choice) is GuideMode.OFF else ObjectsGuide(choice, strength)
+    elif captioner.detector is not None and captioner.bundle.can_be_guided:
+        with suppress(CoverageError):
+            captioner.guide = ObjectsGuide(GuideMode.BIAS, strength)
+    return captioner

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from smart_caption_ros.captioning import GuideMode
 from smart_caption_ros.engines import ENGINE_NAMES
-from smart_caption_ros.grounding.objects_guide import STRENGTH
+from smart_caption_ros.grounding.objects_guide import AUTO as AUTO_GUIDE
+from smart_caption_ros.grounding.objects_guide import GUIDE_CHOICES, STRENGTH
 from smart_caption_ros.imaging.encoded_images import HIGHEST_MAX_PIXELS, MAX_PIXELS
 from smart_caption_ros.nodes.detection_input import AUTO, DETECTION_TYPES
 from smart_caption_ros.nodes.image_selection import Trigger
@@ -96,11 +96,12 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ),
     ParameterSpec(
         "objects_guide",
-        GuideMode.OFF.value,
+        AUTO_GUIDE,
         "How the objects guide the words of a caption: rank (captions that name them come first), bias (their words "
-        "are preferred), both, or off. The bundle must have the inputs for it.",
+        "are preferred), both, off, or auto: bias by the objects of the node's own detector, if it has one and the "
+        "bundle takes a guide; objects of a topic are not waited for.",
         Changes.WHILE_UNCONFIGURED,
-        choices=tuple(mode.value for mode in GuideMode),
+        choices=GUIDE_CHOICES,
     ),
     ParameterSpec(
         "guide_strength",

@@ -340,7 +340,7 @@ class CaptionWorker:
                 age_s=self._age_s(image.header),
                 reference=reference,
                 guiding_objects=self._collector(camera).objects_of_topic
-                if model is not None and model.guided
+                if model is not None and model.guided_by_topic
                 else None,
             )
         finally:

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from smart_caption_ros.captioning import Captioner, GuideMode
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise, read_class_names
-from smart_caption_ros.grounding import CoverageOptions, NounCoverage, ObjectsGuide
+from smart_caption_ros.grounding import CoverageOptions, NounCoverage, guide_words
+from smart_caption_ros.grounding.objects_guide import AUTO as AUTO_GUIDE
 from smart_caption_ros.nodes.allocator import release_freed_memory
 from smart_caption_ros.nodes.detection_input import check_type_is_installed
 from smart_caption_ros.nodes.object_source import ObjectSource, chosen_source, detector_to_load
@@ -49,7 +50,7 @@ class LoadedModel:
         coverage_problem: why coverage could not be loaded; empty where it could, or is off.
         detection_classes: names of the numeric class ids on the detections topic.
         coverage_lock: held while coverage is used, which is not thread-safe.
-        guided: whether objects guide the words of captions.
+        guided_by_topic: whether the objects of the detections topic guide the words of captions.
     """
 
     captioner: Captioner
@@ -57,7 +58,7 @@ class LoadedModel:
     coverage_problem: str
     detection_classes: Sequence[str]
     coverage_lock: threading.Lock = field(default_factory=threading.Lock)
-    guided: bool = False
+    guided_by_topic: bool = False
 
 
 def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_coverage: LoadCoverage) -> LoadedModel:
@@ -85,13 +86,13 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
     )
     if captioner.detector is None and chosen_source(values) is ObjectSource.BUNDLE:
         raise ValueError(f"objects_from is bundle, but the bundle {captioner.bundle.path} has no detector")
-    guided = GuideMode(values["objects_guide"]) is not GuideMode.OFF
-    if guided:
-        captioner.guide = ObjectsGuide(values["objects_guide"], values["guide_strength"])
+    choice = values["objects_guide"]
+    guide_words(captioner, choice, values["guide_strength"])
     captioner.warm_up()
     detector_classes = captioner.detector.class_names if captioner.detector else ()
     coverage, problem = _load_coverage(values, load_coverage, (*detector_classes, *detection_classes))
-    return LoadedModel(captioner, coverage, problem, detection_classes, guided=guided)
+    by_topic = choice not in (AUTO_GUIDE, GuideMode.OFF.value)
+    return LoadedModel(captioner, coverage, problem, detection_classes, guided_by_topic=by_topic)
 
 
 def _load_coverage(

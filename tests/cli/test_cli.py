@@ -274,7 +274,7 @@ def test_a_model_that_cannot_be_loaded_is_one_sentence(
         (["describe", "a", "--shards", "c", "--rate", "2", "--every", "3"], "Give --every or --rate, not both"),
         (["describe", "x.jpg", "--every", "0"], "--every"),
         (["describe", "x.jpg", "--engine", "steam"], "'steam' is not one of auto"),
-        (["describe", "x.jpg", "--objects-guide", "loud"], "'loud' is not one of off, rank"),
+        (["describe", "x.jpg", "--objects-guide", "loud"], "'loud' is not one of auto, off, rank"),
         (["describe", "x.jpg", "--nonsense"], "No such option: --nonsense"),
         (["demo", "--rate", "0"], "--rate"),
         (["bundle", "frobnicate"], "No such command 'frobnicate'"),

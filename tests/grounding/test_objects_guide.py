@@ -1,10 +1,12 @@
 """The words that detected objects raise and lower."""
 
+from pathlib import Path
+
 import pytest
 
-from smart_caption_ros.captioning import DetectedObject
+from smart_caption_ros.captioning import BundleError, Captioner, DetectedObject, GuideMode
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from smart_caption_ros.grounding import NounCoverage, ObjectsGuide
+from smart_caption_ros.grounding import CoverageError, NounCoverage, ObjectsGuide, guide_words
 from smart_caption_ros.grounding.nouns import NounFinder
 
 WORDS = (
@@ -89,3 +91,40 @@ def test_a_number_out_of_range_is_refused(wrong: dict[str, float], finder: NounF
 def test_an_unknown_mode_is_refused(finder: NounFinder) -> None:
     with pytest.raises(ValueError, match="loud"):
         ObjectsGuide("loud", finder=finder)
+
+
+def test_auto_prefers_the_words_of_the_bundles_own_objects(detecting_bundle: Path) -> None:
+    captioner = Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu")
+    assert captioner.guide is None
+    assert guide_words(captioner) is captioner
+    assert captioner.guide is not None
+    assert captioner.guide.mode is GuideMode.BIAS
+    guide_words(captioner, "off")
+    assert captioner.guide is None
+
+
+def test_auto_leaves_a_captioner_as_it_is_that_has_no_detector_or_takes_no_guide(
+    detecting_bundle: Path, tiny_bundle: Path
+) -> None:
+    without_detector = Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu", detector="none")
+    assert guide_words(without_detector).guide is None
+    without_inputs = Captioner.from_bundle(tiny_bundle, engine="onnxruntime-cpu")
+    assert guide_words(without_inputs).guide is None
+    with pytest.raises(BundleError, match="cannot guide this bundle"):
+        guide_words(without_inputs, "bias")
+    with pytest.raises(ValueError, match="loud"):
+        guide_words(without_inputs, "loud")
+
+
+def test_auto_leaves_a_captioner_as_it_is_where_spacy_is_missing(
+    detecting_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captioner = Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu")
+
+    def fail() -> NounFinder:
+        raise CoverageError("spaCy is missing")
+
+    monkeypatch.setattr(NounFinder, "load", staticmethod(fail))
+    assert guide_words(captioner).guide is None
+    with pytest.raises(CoverageError):
+        guide_words(captioner, "bias")

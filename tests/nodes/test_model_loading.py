@@ -34,10 +34,22 @@ def loaded(**changes: Any) -> LoadedModel:
 
 def test_objects_guide_the_words_where_the_parameter_says_so(detecting_bundle: Path) -> None:
     model = loaded(bundle=str(detecting_bundle), objects_guide="both")
-    assert model.guided
+    assert model.guided_by_topic
     assert model.captioner.guide is not None
     assert model.captioner.guide.mode is GuideMode.BOTH
-    assert not loaded(bundle=str(detecting_bundle)).guided
+    model = loaded(bundle=str(detecting_bundle), objects_guide="off")
+    assert not model.guided_by_topic
+    assert model.captioner.guide is None
+
+
+def test_the_objects_of_the_bundles_own_detector_guide_by_default_and_those_of_a_topic_do_not(
+    detecting_bundle: Path,
+) -> None:
+    model = loaded(bundle=str(detecting_bundle))
+    assert model.captioner.guide is not None
+    assert model.captioner.guide.mode is GuideMode.BIAS
+    assert not model.guided_by_topic
+    assert loaded(bundle=str(detecting_bundle), objects_from="topic").captioner.guide is None
 
 
 def test_a_bundle_that_cannot_be_guided_is_refused(tiny_bundle: Path) -> None:
