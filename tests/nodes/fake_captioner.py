@@ -41,7 +41,7 @@ class FakeCaptioner:
         self.engine = f"fake engine ({engine}, {threads} threads)"
         self.engine_choice = f"{self.engine}; there is no other"
         self.engine_fallbacks: tuple[str, ...] = ()
-        self.bundle = SimpleNamespace(path=path or Path("fake_bundle"))
+        self.bundle = SimpleNamespace(path=path or Path("fake_bundle"), can_be_guided=False)
         self.detector = (
             SimpleNamespace(path=detector, layout="fake layout", class_names=("wall",))
             if detector and detector != Path(NO_DETECTOR)
