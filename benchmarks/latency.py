@@ -19,6 +19,8 @@ import typer
 from benchmarks.environment import describe_environment, report
 from benchmarks.timing import measure
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
+from smart_caption_ros.grounding import guide_words
+from smart_caption_ros.imaging import squash
 from training.command_line import JsonOption, run_command
 from training.errors import CheckpointError
 
@@ -42,6 +44,9 @@ def latency(
     width, height = map(int, sides.groups())
     captioner = Captioner.from_bundle(bundle, engine="onnxruntime-cpu", threads=threads)
     variants: dict[str, Variant] = {"bundle_onnxruntime": captioner.caption}
+    guided = guide_words(Captioner.from_bundle(bundle, engine="onnxruntime-cpu", threads=threads))
+    if guided.guide is not None:
+        variants["bundle_guided_by_objects"] = guided.caption
     if checkpoint:
         variants["torch_eager"] = torch_variant(checkpoint, captioner, threads)
     frames = sample_frames(width, height)
@@ -68,7 +73,8 @@ def sample_frames(width: int, height: int) -> list[np.ndarray]:
 
 
 def torch_variant(checkpoint: Path, captioner: Captioner, threads: int) -> Variant:
-    """Caption with the same model in torch: cached keys and values, the same beam search with early exit.
+    """Caption with the same model in torch, on frames of the bundle's size: cached keys and values, the same beam search
+    with early exit.
 
     Raises:
         CheckpointError: the file is missing or malformed, or its captioner has no backbone.
@@ -81,9 +87,11 @@ def torch_variant(checkpoint: Path, captioner: Captioner, threads: int) -> Varia
     trained = TrainedCaptioner.load(checkpoint)
     if trained.backbone is None:
         raise CheckpointError(f"{checkpoint} was trained on stored features; give one that has a backbone")
+    side = captioner.bundle.manifest["preprocessing"]["width"]
+    trained.set_image_size(side)
 
     def caption(image_bgr: np.ndarray) -> object:
-        squashed = cv2.resize(image_bgr, (224, 224), interpolation=cv2.INTER_AREA)
+        squashed = squash(image_bgr, (side, side))
         found = trained.caption_images(squashed[None], captioner.bundle.beam_size, captioner.bundle.max_words)
         return trained.sentences(found)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from export.bundle import ExportError
-from export.options import ExportOptions, Int8Weights, Precision, Storage
+from export.options import ExportOptions, Int8Layers, Int8Weights, Precision, Storage
 from export.pipeline import export_bundle
 from smart_caption_ros.captioning import BundleError, EngineError
 from training.command_line import run_command
@@ -29,10 +29,17 @@ def export(
     int8_weights: Annotated[
         Int8Weights | None,
         typer.Option(
-            help="For the precision int8: 8 bits unsigned, 7 or 8 bits signed (default: 7bit for a captioner that was "
-            "trained in 8 bits, else u8)."
+            help="For the precision int8: 8 bits unsigned, 7 or 8 bits signed (default: 7bit where all layers are in 8 "
+            "bits, else u8)."
         ),
     ] = None,
+    int8_layers: Annotated[
+        Int8Layers,
+        typer.Option(
+            help="For the precision int8: the layers chosen by their effect on Flickr8k's dev captions, or all, as "
+            "in a captioner that was trained in 8 bits."
+        ),
+    ] = "chosen",
     beam_size: Annotated[int, typer.Option(min=1, max=10)] = 5,
     image_size: Annotated[
         int | None,
@@ -75,9 +82,10 @@ def export(
     """Export a trained captioner as a bundle and compare its captions with torch's."""
     options = ExportOptions(
         checkpoint=checkpoint, bundle=bundle, name=name, precision=precision, storage=storage,
-        int8_weights=int8_weights, beam_size=beam_size, vision_from=vision_from, max_words=max_words,
-        image_size=image_size, detector=not no_detector, detector_score=detector_score, guided=not no_guide,
-        static=not no_static, replace=replace, check_images=check_images, repeat_penalty=repeat_penalty,
+        int8_weights=int8_weights, int8_layers=int8_layers, beam_size=beam_size, vision_from=vision_from,
+        max_words=max_words, image_size=image_size, detector=not no_detector, detector_score=detector_score,
+        guided=not no_guide, static=not no_static, replace=replace, check_images=check_images,
+        repeat_penalty=repeat_penalty,
     )  # fmt: skip
     written = export_bundle(options)
     size = sum(file["bytes"] for file in written.manifest["files"].values())

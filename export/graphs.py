@@ -9,7 +9,7 @@ from export.bundle import ExportError
 from export.loop_form import loop_form
 from export.options import ExportOptions
 from export.passes.float16 import to_float16, write_float16
-from export.passes.int8 import IDENTICAL, Choice, as_trained, choose, with_rounded_weights
+from export.passes.int8 import IDENTICAL, Choice, as_computed, choose, with_rounded_weights
 from export.quality import DevSplit
 from export.source import Source
 from export.static_form import static_form
@@ -50,7 +50,7 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
             vision, _ = write_float16(vision)
         traced = unrolled = to_float16(traced)
     elif options.precision == "int8" and source.trained.eight_bits:
-        choice = as_trained(traced, source.trained.captioner)
+        choice = as_computed(traced, source.trained.captioner, trained=source.trained_in_8_bits)
         unrolled, traced, static = with_rounded_weights(traced, choice.traced), choice.traced, options.static
     elif options.precision == "int8":
         vocabulary = source.trained.vocabulary

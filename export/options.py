@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 Precision: TypeAlias = Literal["float32", "float16", "int8"]
 Storage: TypeAlias = Literal["float16", "float32", "int8"]
 Int8Weights: TypeAlias = Literal["u8", "7bit", "s8"]
+Int8Layers: TypeAlias = Literal["chosen", "all"]
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,11 @@ class ExportOptions:
     precision: Precision = "float32"
     storage: Storage = "float16"
     int8_weights: Int8Weights | None = None
-    """A key of :data:`export.passes.int8.WEIGHTS`, only for the precision int8; None: 7bit for a captioner that was
-    trained in 8 bits, else u8."""
+    """A key of :data:`export.passes.int8.WEIGHTS`, only for the precision int8; None: 7bit where all layers are in 8
+    bits, else u8."""
+    int8_layers: Int8Layers = "chosen"
+    """Only for the precision int8: ``all`` computes every linear layer of a captioner that was trained in float as one
+    that was trained in 8 bits does."""
     beam_size: int = 5
     vision_from: Path | None = None
     """Bundle whose vision graph computed the features that the captioner was trained on."""
@@ -39,8 +43,8 @@ class ExportOptions:
     guided: bool = True
     """Whether the captioner's search has the inputs by which objects guide it."""
     static: bool = True
-    """Whether the bundle has the static form. Of bundles of the precision int8 only those of captioners that were
-    trained in 8 bits have one, which computes in float32 with the same weights."""
+    """Whether the bundle has the static form. Of bundles of the precision int8 only those with all layers in 8 bits
+    have one, which computes in float32 with the same weights."""
     replace: bool = False
     """Whether an existing bundle is replaced."""
     check_images: int = 100

@@ -22,6 +22,7 @@ from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import DataError
 from training.models.captioner import Visual
+from training.models.eight_bits import set_eight_bits
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Source:
     detects: bool
     """Whether the backbone's detector is exported."""
     max_words: int
+    trained_in_8_bits: bool = False
+    """Whether the captioner learned in 8 bits; with ``--int8-layers all`` it may compute in 8 bits all the same."""
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -78,9 +81,12 @@ def load_source(options: ExportOptions) -> Source:
         raise ExportError(f"--detector-score must lie between 0 and 1, not {options.detector_score}")
     check_destination(options.bundle, replace=options.replace)
     trained = TrainedCaptioner.load(options.checkpoint)
+    trained_in_8_bits = trained.eight_bits
     trained.set_repeat_penalty(options.repeat_penalty)
     trained.set_image_size(options.image_size)
     if options.precision == "int8":
+        if options.int8_layers == "all":
+            set_eight_bits(trained.captioner, True)
         _check_int8(trained, options)
     max_words = _longest_caption(trained, options.max_words)
     lender = lender_of_vision(trained, options.vision_from)
@@ -98,6 +104,7 @@ def load_source(options: ExportOptions) -> Source:
         visual=visual_by(lender) if lender else None,
         detects=trained.backbone is not None and bool(trained.backbone.class_names) and options.detector,
         max_words=max_words,
+        trained_in_8_bits=trained_in_8_bits,
     )
 
 
@@ -110,8 +117,8 @@ def _check_int8(trained: TrainedCaptioner, options: ExportOptions) -> None:
     if trained.eight_bits:
         if options.int8_weights not in (None, TRAINED_WEIGHTS):
             raise ExportError(
-                f"{options.checkpoint} was trained with 8-bit weights {TRAINED_WEIGHTS}: leave out --int8-weights "
-                f"{options.int8_weights}"
+                f"all layers of {options.checkpoint} are in 8 bits, with weights {TRAINED_WEIGHTS}: leave out "
+                f"--int8-weights {options.int8_weights}"
             )
         return
     try:

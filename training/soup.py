@@ -21,6 +21,8 @@ def average(
     Runs that fine-tune one model with different seeds or photographs end in the same basin of the loss; the mean of
     their weights is nearly as good as their ensemble, at the cost of one model.
     """
+    if repeated := [path for path in models if models.count(path) > 1]:
+        raise AverageError(f"{repeated[0]} is named twice; each model counts once")
     average_captioners({str(path): TrainedCaptioner.load(path) for path in models}).save(output)
     print(f"{output}: the average of {len(models)} models; score it before it ships")
 

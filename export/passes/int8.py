@@ -3,7 +3,7 @@
 :func:`choose` measures which layers tolerate it and keeps in float32 those that change captions most. If the projection
 onto the vocabulary is in 8 bits, the likeliest words are computed once more in float32
 (:mod:`export.passes.shortlist`). A captioner that was trained in 8 bits (:mod:`training.models.eight_bits`) needs
-neither: :func:`as_trained` puts the layers in 8 bits that learned so.
+neither: :func:`as_computed` puts the layers in 8 bits that it computes so.
 """
 
 import logging
@@ -85,14 +85,14 @@ class Choice:
     trials: Sequence[Trial]
     damage: Mapping[str, float] = field(default_factory=dict)
     """Mean change of a caption's score with that layer alone in 8 bits, natural logarithm."""
-    trained: bool = False
-    """Whether the layers were trained in 8 bits; then nothing was measured."""
+    trained: bool | None = None
+    """Whether the layers were trained in 8 bits; None if they were chosen by measurements."""
 
     def report(self) -> dict[str, Any]:
         """Summarise the measurements for the manifest."""
-        if self.trained:
+        if self.trained is not None:
             return {
-                "weights": self.weights, "trained": True, "int8_layers": list(self.chosen.layers),
+                "weights": self.weights, "trained": self.trained, "int8_layers": list(self.chosen.layers),
                 "layers": len(self.chosen.layers), "share_of_weights": round(self.chosen.share_of_weights, 3),
             }  # fmt: skip
 
@@ -137,16 +137,16 @@ def to_int8(
     )
 
 
-def as_trained(traced: TracedCaptioner, captioner: nn.Module) -> Choice:
-    """Put the layers in 8 bits that ``captioner`` computes in 8 bits.
+def as_computed(traced: TracedCaptioner, captioner: nn.Module, *, trained: bool) -> Choice:
+    """Put the layers in 8 bits that ``captioner`` computes in 8 bits; ``trained`` says whether it was trained so.
 
     The graphs may have joined them and multiplied them by constants, so a layer is recognised by the directions of its
     output channels' weights. The weights are signed, as in training.
     """
-    trained: dict[int, list[NDArray[np.float32]]] = {}
+    computed: dict[int, list[NDArray[np.float32]]] = {}
     for layer in captioner.modules():
         if isinstance(layer, EightBitLinear):
-            trained.setdefault(layer.in_features, []).append(_directions(layer.weight.detach().numpy()))
+            computed.setdefault(layer.in_features, []).append(_directions(layer.weight.detach().numpy()))
     sizes = layers_of(traced)
     layers = []
     for piece, prefix in ((traced.start, "start"), (traced.step, "step")):
@@ -155,12 +155,12 @@ def as_trained(traced: TracedCaptioner, captioner: nn.Module) -> Choice:
         inputs = {node.name: node.input[1] for node in split.graph.node if node.op_type == "MatMul"}
         for place, (node, shape) in _layers(split, prefix).items():
             channels = _directions(numpy_helper.to_array(constants[inputs[node]]).T)
-            known = np.concatenate(trained.get(shape[0], [np.zeros((1, shape[0]), np.float32)]))
+            known = np.concatenate(computed.get(shape[0], [np.zeros((1, shape[0]), np.float32)]))
             if np.all((channels @ known.T).max(axis=1) > _SAME_DIRECTION):
                 layers.append(f"{place} {'x'.join(map(str, shape))}")
     share = sum(sizes[name] for name in layers) / sum(sizes.values())
     chosen = Trial(tuple(layers), share, 0, 1.0, None)
-    return Choice(to_int8(traced, layers, TRAINED_WEIGHTS, trained=True), TRAINED_WEIGHTS, chosen, (), trained=True)
+    return Choice(to_int8(traced, layers, TRAINED_WEIGHTS, trained=True), TRAINED_WEIGHTS, chosen, (), trained=trained)
 
 
 def with_rounded_weights(traced: TracedCaptioner, quantised: TracedCaptioner) -> TracedCaptioner:

@@ -17,8 +17,11 @@ from smart_caption_ros.engines import ENGINE_NAMES, available_engines, create_en
 from smart_caption_ros.engines.errors import EngineError
 
 REFERENCE = "onnxruntime-cpu"
-TOLERANCES = {"float32": 1e-4, "float16": 2e-2, "int8": 5e-2}
+TOLERANCES = {"float32": 1e-4, "float16": 2e-2, "int8": 0.1}
 """Maximum difference of log probabilities, by the precision that a bundle computes in."""
+SAME_CAPTIONS = {"int8": 0.7}
+"""Least share of captions with the same words; 1 for other precisions. The static form of a bundle in 8 bits rounds weights
+alone and the Loop form inputs as well, so that beams of nearly the same score may change places."""
 TF32_TOLERANCE = 5e-3
 """Maximum difference for float32 on TensorRT, which multiplies in TF32 with 10 bits of mantissa."""
 
@@ -129,7 +132,7 @@ class _Reference:
         except EngineError as error:
             problem = str(error)
         total = len(self._inputs)
-        if not problem and same < total:
+        if not problem and same < SAME_CAPTIONS.get(precision, 1.0) * total:
             problem = f"{total - same} of {total} captions differ"
         if not problem and not largest <= tolerance:
             problem = f"log probabilities differ by {largest:.1e}, and {tolerance:.0e} is allowed"

@@ -46,11 +46,15 @@ def test_tensorrt_is_compared_where_it_is(
     assert "CUDA graph" in found["runs"]
 
 
+@pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_a_form_that_says_something_else_is_named_and_the_exit_status_is_1(
-    run: Run, tiny_bundle: Path, tmp_path: Path
+    run: Run, tiny_bundle: Path, tmp_path: Path, precision: str
 ) -> None:
     bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
     add_static_captioner(bundle)
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    manifest["precision"] = {"stored": "float32", "computed": precision}
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
     result = run("verify", bundle, "--frames", 2, "--threads", 1)
     assert result.exit_code == 1
     lines = result.stdout.splitlines()

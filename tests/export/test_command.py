@@ -114,6 +114,22 @@ def test_a_captioner_that_was_trained_in_8_bits_has_a_bundle_in_8_bits_without_t
     assert precision["layers"] == len(precision["int8_layers"]) > 10
 
 
+def test_all_layers_of_a_captioner_that_was_trained_in_float_can_be_put_in_8_bits_without_trials(
+    eight_bit_checkpoint: Path, tmp_path: Path
+) -> None:
+    trained = TrainedCaptioner.load(eight_bit_checkpoint)
+    set_eight_bits(trained.captioner, False)
+    path = tmp_path / "float.safetensors"
+    trained.save(path)
+    options = ("--precision", "int8", "--int8-layers", "all", "--beam-size", 2, "--check-images", 4)
+    done = export(path, tmp_path / "bundle", *options)
+    assert done.status == 0, done.err
+    assert "4 of 4 captions" in done.out
+    precision = Bundle.load(tmp_path / "bundle").manifest["precision"]["int8"]
+    assert (precision["weights"], precision["trained"]) == ("7bit", False)
+    assert precision["layers"] == len(precision["int8_layers"]) > 10
+
+
 def test_the_static_form_of_a_bundle_in_8_bits_computes_in_float32_with_the_same_stored_weights(
     eight_bit_checkpoint: Path, tmp_path: Path
 ) -> None:
@@ -198,7 +214,7 @@ def test_other_weights_than_those_of_the_training_are_refused(
     refuse: Callable[..., str], eight_bit_checkpoint: Path, tmp_path: Path
 ) -> None:
     options = ("--precision", "int8", "--int8-weights", "u8")
-    assert "was trained with 8-bit weights 7bit" in refuse(eight_bit_checkpoint, tmp_path / "bundle", *options)
+    assert "are in 8 bits, with weights 7bit" in refuse(eight_bit_checkpoint, tmp_path / "bundle", *options)
 
 
 def test_a_file_that_is_no_checkpoint_is_refused_in_one_sentence(refuse: Callable[..., str], tmp_path: Path) -> None:

@@ -94,3 +94,13 @@ def test_models_that_cannot_be_averaged_are_refused_with_the_reason(
     assert run(monkeypatch, first, tmp_path / "none.safetensors", "-o", output) == 1
     assert "none.safetensors" in capsys.readouterr().err
     assert not output.exists()
+
+
+def test_a_model_that_is_named_twice_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "best.safetensors"
+    tiny_trained().save(path)
+    assert run(monkeypatch, path, path, "-o", tmp_path / "average.safetensors") == 1
+    assert f"{path} is named twice" in capsys.readouterr().err
+    assert not (tmp_path / "average.safetensors").exists()

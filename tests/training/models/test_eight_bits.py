@@ -12,7 +12,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import nn
 
 from export.loop_form import loop_form
-from export.passes.int8 import as_trained, layers_of
+from export.passes.int8 import as_computed, layers_of
 from export.trace import trace_captioner
 from tests.export.graphs import run, session_of
 from tests.tiny_model import MAX_WORDS, tiny_captioner, tiny_visual
@@ -120,7 +120,7 @@ def test_a_graph_in_8_bits_says_what_a_captioner_that_was_trained_so_says(family
     set_eight_bits(captioner, True)
     assert sum(1 for layer in captioner.modules() if isinstance(layer, EightBitLinear)) == trained
     traced = trace_captioner(captioner, 3)
-    choice = as_trained(traced, captioner)
+    choice = as_computed(traced, captioner, trained=True)
     assert choice.report()["trained"] is True
     assert 0 < len(choice.chosen.layers) <= len(layers_of(traced))
     session = session_of(loop_form(choice.traced, MAX_WORDS))
