@@ -73,8 +73,9 @@ def sample_frames(width: int, height: int) -> list[np.ndarray]:
 
 
 def torch_variant(checkpoint: Path, captioner: Captioner, threads: int) -> Variant:
-    """Caption with the same model in torch, on frames of the bundle's size: cached keys and values, the same beam search
-    with early exit.
+    """Caption with the same model in torch, on frames of the bundle's size.
+
+    It has cached keys and values, and the same beam search with early exit.
 
     Raises:
         CheckpointError: the file is missing or malformed, or its captioner has no backbone.

@@ -30,6 +30,7 @@ from std_srvs.srv import SetBool
 
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.files import config_file
+from smart_caption_ros.grounding import guide_words
 from smart_caption_ros.imaging.image_messages import encode_image
 from tests.nodes.fake_captioner import BREAKS_THE_ENGINE, NOTHING_TO_SAY, UNSURE, image_fields, painted
 
@@ -558,7 +559,7 @@ def test_the_real_engine_says_in_the_node_what_it_says_alone(
         robot.start(NODE, "--params-file", str(config_file("caption.yaml")), "-p", "max_age_s:=0.0", *RELIABLE_INPUT)
     user = User(robot)
     caption = user.ask(Image(**encode_image(photograph)))
-    captioner = Captioner.from_bundle()
+    captioner = guide_words(Captioner.from_bundle())
     expected = captioner.caption(photograph)
     assert caption.status == Caption.STATUS_OK
     assert caption.text == expected.text

@@ -62,6 +62,8 @@ def human_captions(references: References, seed: int) -> ModelCaptions:
 def caption_references(captioner: Captioner, references: References) -> ModelCaptions:
     """Caption the images of the references with a bundle, as the robot does.
 
+    A bundle in 8 bits rounds the inputs of its layers by the range of the whole batch, so its images come one by one.
+
     Args:
         captioner: of the bundle.
         references: with a reader of their images.
@@ -73,8 +75,10 @@ def caption_references(captioner: Captioner, references: References) -> ModelCap
     assert references.read_image is not None
     captions: dict[str, str] = {}
     images = list(references.captions)
-    for start in tqdm(range(0, len(images), BATCH), desc=captioner.model, unit="batch"):
-        batch = images[start : start + BATCH]
+    in_8_bits = captioner.bundle.manifest.get("precision", {}).get("computed") == "int8"
+    size = 1 if in_8_bits else BATCH
+    for start in tqdm(range(0, len(images), size), desc=captioner.model, unit="batch"):
+        batch = images[start : start + size]
         frames = [references.read_image(image) for image in batch]
         captions.update(zip(batch, captioner.caption_batch(frames), strict=True))
     guide = captioner.guide.mode if captioner.guide is not None else GuideMode.OFF
