@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,26 @@ def test_a_bundle_is_scored_on_a_split_and_its_captions_are_reported(
         assert f"needs weights at {data / 'metrics' / metric}" in document["not_available"][metric]
     assert "not available" in done.stdout
     assert name in done.stdout
+
+
+@pytest.mark.parametrize(("precision", "alone"), [("float32", False), ("int8", True)])
+def test_a_bundle_in_8_bits_is_scored_one_photograph_at_a_time(
+    evaluate: Command, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, alone: bool
+) -> None:
+    bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    manifest["precision"] = {"stored": "float32", "computed": precision}
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    sizes: list[int] = []
+    caption_batch = Captioner.caption_batch
+
+    def counted(captioner: Captioner, frames: Sequence[np.ndarray]) -> list[str]:
+        sizes.append(len(frames))
+        return caption_batch(captioner, frames)
+
+    monkeypatch.setattr(Captioner, "caption_batch", counted)
+    assert evaluate("--bundle", bundle, "--split", "dev").returncode == 0
+    assert (max(sizes) == 1) == alone
 
 
 def test_captions_that_objects_guide_are_scored_and_not_recorded(
