@@ -79,6 +79,8 @@ def load_source(options: ExportOptions) -> Source:
     """
     if not 0 <= options.detector_score <= 1:
         raise ExportError(f"--detector-score must lie between 0 and 1, not {options.detector_score}")
+    if options.precision != "int8" and (options.int8_weights is not None or options.int8_layers == "all"):
+        raise ExportError("--int8-weights and --int8-layers are for bundles in 8 bits: add --precision int8")
     check_destination(options.bundle, replace=options.replace)
     trained = TrainedCaptioner.load(options.checkpoint)
     trained_in_8_bits = trained.eight_bits

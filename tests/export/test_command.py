@@ -171,6 +171,8 @@ def refuse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     ("options", "reason"),
     [
         (("--precision", "int8"), "int8 layers are chosen on Flickr8k's dev split"),
+        (("--int8-layers", "all"), "--int8-weights and --int8-layers are for bundles in 8 bits: add --precision int8"),
+        (("--int8-weights", "s8"), "--int8-weights and --int8-layers are for bundles in 8 bits: add --precision int8"),
         (("--max-words", 99), "--max-words must lie between 2 and 54, the longest that this model can say"),
         (("--max-words", 1), "--max-words must lie between 2 and 54"),
         (("--image-size", 100), "--image-size: the size of frames must be a positive multiple of 32, not 100"),
