@@ -4,7 +4,7 @@
 
 Every setting captions the dev part of ``coco_photographs`` and every fourth frame of the household sequences in the
 package, one frame after the other on one thread, the settings in turn on each frame. A setting is a mode (off, rank,
-bias, both); after colons may follow the strength and the share by which contradicting classes are lowered. Reported for
+bias, both); after colons may follow the strength and the share by which absent classes are lowered. Reported for
 each data set and setting:
 
 - ``cider_d`` against the human captions (for ``household`` those of the renderer),
@@ -31,7 +31,7 @@ from tqdm import tqdm
 from benchmarks.environment import describe_environment, report
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError, GuideMode
 from smart_caption_ros.grounding import NounCoverage, ObjectsGuide
-from smart_caption_ros.grounding.objects_guide import CONTRADICTION_SHARE, STRENGTH
+from smart_caption_ros.grounding.objects_guide import ABSENCE_SHARE, STRENGTH
 from smart_caption_ros.sources.sequences import SAMPLE, Sequences, sample_sequences_path
 from training.command_line import JsonOption, run_command
 from training.data.coco import read_captions
@@ -43,7 +43,7 @@ from training.evaluation.references import References
 from training.paths import data_folder
 
 ENGINE = "onnxruntime-cpu"
-SETTINGS = "off rank:4 bias:2 bias:3 bias:4 bias:5 bias:6 bias:4:0 bias:4:1 both:4"
+SETTINGS = "off rank:2 bias:1 bias:2 bias:3 bias:4 bias:2:0 bias:2:1 both:2"
 _HOUSEHOLD_STEP = 4  # neighbouring frames show the same objects
 
 
@@ -52,7 +52,7 @@ class Setting(NamedTuple):
 
     mode: GuideMode
     strength: float
-    contradiction_share: float
+    absence_share: float
 
     @classmethod
     def parse(cls, text: str) -> "Setting":
@@ -62,7 +62,7 @@ class Setting(NamedTuple):
             ValueError: it is something else.
         """
         mode, *numbers = text.split(":")
-        strength, share = [*map(float, numbers), *(STRENGTH, CONTRADICTION_SHARE)[len(numbers) :]]
+        strength, share = [*map(float, numbers), *(STRENGTH, ABSENCE_SHARE)[len(numbers) :]]
         return cls(GuideMode(mode), strength, share)
 
 
@@ -188,7 +188,7 @@ def objects_guide(
     coverage = NounCoverage.load()
     chosen = {text: Setting.parse(text) for text in settings.split()}
     guides = {
-        text: ObjectsGuide(each.mode, each.strength, each.contradiction_share, finder=coverage.finder)
+        text: ObjectsGuide(each.mode, each.strength, each.absence_share, finder=coverage.finder)
         for text, each in chosen.items()
     }
     captioner = Captioner.from_bundle(bundle, ENGINE, threads=1)

@@ -28,6 +28,7 @@ from smart_caption_ros.captioning.vision import Vision, VisionOutput, grid_boxes
 from smart_caption_ros.captioning.vision_detector import VisionDetector
 from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.detection.boxes import Box, DetectedObject
+from smart_caption_ros.detection.detections import ClassScores, Detections
 from smart_caption_ros.detection.detector import MINIMUM_SCORE, Detector
 from smart_caption_ros.engines import AUTO, Engine, Graph, load_with, run_batch
 from smart_caption_ros.engines.errors import EngineError
@@ -35,6 +36,7 @@ from smart_caption_ros.imaging import check_image
 
 NO_DETECTOR = "none"
 """Value of ``detector`` that switches object detection off."""
+_NO_DETECTIONS = Detections((), ClassScores.of_objects(()))
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,8 @@ class Captioner:
                 f"{self.bundle.path}: objects cannot guide this bundle, whose captioner has no input {WORD_BIAS}; set "
                 "objects_guide to off, or export the bundle again"
             )
-        guide.word_biases((), self.bundle.vocabulary)  # looks up the words, which is slow the first time
+        # It looks up the words of the vocabulary, which is slow the first time.
+        guide.word_biases(_NO_DETECTIONS.class_scores, self.bundle.vocabulary)
         self._guide = guide
 
     def caption(self, image_bgr: np.ndarray, objects: Sequence[DetectedObject] | None = None) -> Caption:
@@ -239,7 +242,7 @@ class Captioner:
         output = self._vision.run(preprocessed)
         detected = self._detect(image_bgr, output)
         vision_ended = time.perf_counter()
-        biases = self._word_biases(detected if objects is None else objects)
+        biases = self._word_biases(detected.class_scores if objects is None else ClassScores.of_objects(objects))
         found = self.decode(output.tokens, image_size=_sizes([image_bgr]), biases=biases)
         ended = time.perf_counter()
         words, log_probabilities = found["words"][0], found["log_probabilities"][0, 0]
@@ -273,7 +276,7 @@ class Captioner:
             image_size=(width, height),
             model=self.model,
             engine=self.engine,
-            objects=detected,
+            objects=detected.objects,
         )
 
     def visual_tokens(self, image_bgr: np.ndarray) -> np.ndarray:
@@ -343,7 +346,9 @@ class Captioner:
         biases = None
         if self._guide is not None:
             detected = [self._detect(image, output.frame(place)) for place, image in enumerate(images_bgr)]
-            biases = WordBiases.join([self._guide.word_biases(each, self.bundle.vocabulary) for each in detected])
+            biases = WordBiases.join(
+                [self._guide.word_biases(each.class_scores, self.bundle.vocabulary) for each in detected]
+            )
         found = self.decode(output.tokens, image_size=_sizes(images_bgr), biases=biases)
         return [join_words(self._text_tokens(words)) for words in found["words"][:, 0]]
 
@@ -351,15 +356,15 @@ class Captioner:
         """Caption a grey frame, because the first run of a graph is slow."""
         self.caption(np.full((self.bundle.preprocessing.height, self.bundle.preprocessing.width, 3), 127, np.uint8))
 
-    def _detect(self, image_bgr: np.ndarray, output: VisionOutput) -> tuple[DetectedObject, ...]:
+    def _detect(self, image_bgr: np.ndarray, output: VisionOutput) -> Detections:
         """Detect the objects of a frame, whose output of the vision graph is given."""
         if isinstance(self.detector, VisionDetector):
             height, width = image_bgr.shape[:2]
-            return self.detector.objects(output, width, height)
-        return () if self.detector is None else self.detector.detect(image_bgr)
+            return self.detector.detections(output, width, height)
+        return _NO_DETECTIONS if self.detector is None else self.detector.detections(image_bgr)
 
-    def _word_biases(self, objects: Sequence[DetectedObject]) -> WordBiases | None:
-        return None if self._guide is None else self._guide.word_biases(objects, self.bundle.vocabulary)
+    def _word_biases(self, class_scores: ClassScores) -> WordBiases | None:
+        return None if self._guide is None else self._guide.word_biases(class_scores, self.bundle.vocabulary)
 
     def _text_tokens(self, ids: np.ndarray) -> list[str]:
         return self.bundle.vocabulary.decode(ids.tolist())

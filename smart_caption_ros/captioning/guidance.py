@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from smart_caption_ros.detection.boxes import DetectedObject
+from smart_caption_ros.detection.detections import ClassScores
 
 
 class GuideMode(enum.Enum):
@@ -72,7 +72,7 @@ class WordBiases:
 
 
 class Guide(Protocol):
-    """Computes word biases from objects."""
+    """Computes word biases from the scores of a detector's classes."""
 
     mode: GuideMode
 
@@ -80,8 +80,13 @@ class Guide(Protocol):
     def description(self) -> str:
         """The mode and all numbers: equal for guides that give equal biases."""
 
-    def word_biases(self, objects: Sequence[DetectedObject], vocabulary: Vocabulary) -> WordBiases:
-        """Compute the biases of a frame's words, B = 1."""
+    def word_biases(self, class_scores: ClassScores, vocabulary: Vocabulary) -> WordBiases:
+        """Compute the biases of a frame's words, B = 1.
+
+        Args:
+            class_scores: of the frame.
+            vocabulary: of the captioner.
+        """
         ...
 
 

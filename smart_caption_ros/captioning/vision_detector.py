@@ -10,6 +10,7 @@ from smart_caption_ros.captioning.vision import Vision, VisionOutput
 from smart_caption_ros.detection.boxes import DetectedObject
 from smart_caption_ros.detection.candidates import Candidates, filter_candidates, to_objects
 from smart_caption_ros.detection.class_names import normalise
+from smart_caption_ros.detection.detections import ClassScores, Detections
 from smart_caption_ros.imaging import check_image
 
 MAX_CANDIDATES = 2000
@@ -52,10 +53,10 @@ class VisionDetector:
         """
         check_image(image_bgr)
         height, width = image_bgr.shape[:2]
-        return self.objects(self._vision.run(self._vision.preprocess(image_bgr)), width, height)
+        return self.detections(self._vision.run(self._vision.preprocess(image_bgr)), width, height).objects
 
-    def objects(self, output: VisionOutput, width: int, height: int) -> tuple[DetectedObject, ...]:
-        """Decode the detections of a frame, in the order and number of :meth:`detect`.
+    def detections(self, output: VisionOutput, width: int, height: int) -> Detections:
+        """Decode the detections of a frame.
 
         Args:
             output: of the vision graph for one frame.
@@ -81,4 +82,7 @@ class VisionDetector:
         size = np.array([width, height] * 2, np.float32)
         found = Candidates(boxes[0, places].astype(np.float32) * size, frame_scores[places, class_ids], class_ids)
         kept = filter_candidates(found, width, height, self.minimum_score, self.class_names)
-        return to_objects(kept, self.class_names, suppress=True)
+        return Detections(
+            to_objects(kept, self.class_names, suppress=True),
+            ClassScores.of_classes(frame_scores.max(axis=0), self.class_names),
+        )

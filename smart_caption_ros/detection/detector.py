@@ -17,6 +17,7 @@ from smart_caption_ros.detection.class_names import (
     parse_class_names,
     read_class_names,
 )
+from smart_caption_ros.detection.detections import ClassScores, Detections
 from smart_caption_ros.detection.errors import DetectorError
 from smart_caption_ros.detection.layouts import recognise
 from smart_caption_ros.engines import AUTO, Engine, Graph, load_with
@@ -107,12 +108,22 @@ class Detector:
             ValueError: ``image_bgr`` is something else.
             EngineError: the engine failed.
         """
+        return self.detections(image_bgr).objects
+
+    def detections(self, image_bgr: np.ndarray) -> Detections:
+        """Detect the objects in a frame, as :meth:`detect`, with the scores of all classes."""
         check_image(image_bgr)
         height, width = image_bgr.shape[:2]
         outputs = self._graph.run(self._layout.inputs(image_bgr))
         candidates = self._layout.candidates(outputs, width, height)
         kept = filter_candidates(candidates, width, height, self.minimum_score, self.class_names)
-        return to_objects(kept, self.class_names, suppress=self._layout.overlapping)
+        highest = np.zeros(len(self.class_names), np.float32)
+        known = (candidates.class_ids >= 0) & (candidates.class_ids < len(highest))
+        np.fmax.at(highest, candidates.class_ids[known], candidates.scores[known])
+        return Detections(
+            to_objects(kept, self.class_names, suppress=self._layout.overlapping),
+            ClassScores.of_classes(highest, self.class_names),
+        )
 
 
 def _listed(tensors: Sequence[object]) -> str:

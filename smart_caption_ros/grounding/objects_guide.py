@@ -6,14 +6,18 @@ docs/objects.md describes the rules and what they do to captions.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
-from smart_caption_ros.captioning import Captioner, DetectedObject
+import numpy as np
+from numpy.typing import NDArray
+
+from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.guidance import GuideMode, WordBiases
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from smart_caption_ros.detection.class_names import normalise
+from smart_caption_ros.detection.detections import ClassScores
 from smart_caption_ros.grounding.class_words import ClassWords
 from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.nouns import NounFinder
@@ -23,35 +27,48 @@ GUIDE_CHOICES = (AUTO, *(mode.value for mode in GuideMode))
 """What :func:`guide_words` takes."""
 STRENGTH = 2.0
 """Bias of a word whose class was found with score 1, natural logarithm."""
-SURE_SCORE = 0.5
-"""Objects with a lower score raise no word."""
-CONTRADICTION_SHARE = 0.25
-"""Bias of a contradicting class, as a share of the bias of the class that it contradicts."""
+NEUTRAL_SCORE = 0.2
+"""Score of a class that neither raises nor lowers its words."""
+ABSENCE_SHARE = 0.5
+"""What a word is lowered by whose classes all have score 0, as a share of the strength."""
+
+
+@dataclass(frozen=True)
+class _NamingWords:
+    """The words of a vocabulary that name classes of the table."""
+
+    vocabulary: Vocabulary
+    words: NDArray[np.intp]
+    """(n,) ids of the words."""
+    classes: NDArray[np.intp]
+    """(n, m) places of the classes that each word names in :attr:`_ClassPlaces`; the rest is padded with C."""
+    numbers: NDArray[np.float32]
+    """(n,) how many classes each word names."""
+    ids_of: Mapping[str, tuple[int, ...]]
+    """Ids of the words of each singular."""
 
 
 class ObjectsGuide:
-    """Computes word biases from detected objects, by the words of :class:`ClassWords`.
+    """Computes word biases from the scores of a detector's classes, by the words of :class:`ClassWords`.
 
-    A class that was found with at least :data:`SURE_SCORE` raises its words by strength * score. A word that names n
-    classes (animal, vehicle) is raised by the n-th part. A class that was not found at all, and shares a word with a
-    class that was surely found (both are an animal), contradicts it: words that name it and no found class are lowered.
-    Other classes that were not found are left alone, because detectors overlook most objects.
+    A class with score s above :data:`NEUTRAL_SCORE` n raises its words by strength * sqrt((s - n) / (1 - n)). A word
+    that names several classes (animal, vehicle) takes the highest score of them, and is raised by the n-th part where
+    it names n. Where the scores of all classes of a detector are known, a word whose classes all have scores below n is
+    lowered by absence_share * strength * (1 - s / n), with the highest score s of them.
     """
 
     def __init__(
         self,
         mode: GuideMode | str = GuideMode.BOTH,
         strength: float = STRENGTH,
-        contradiction_share: float = CONTRADICTION_SHARE,
-        sure_score: float = SURE_SCORE,
+        absence_share: float = ABSENCE_SHARE,
         finder: NounFinder | None = None,
     ) -> None:
         """
         Args:
             mode: which of the two, biasing words and ranking captions, is done.
             strength: bias of a word whose class was found with score 1, natural logarithm.
-            contradiction_share: see :data:`CONTRADICTION_SHARE`.
-            sure_score: see :data:`SURE_SCORE`.
+            absence_share: see :data:`ABSENCE_SHARE`; 0 lowers no word.
             finder: knows the singulars of words; None loads the one that ships.
 
         Raises:
@@ -59,72 +76,78 @@ class ObjectsGuide:
             CoverageError: spaCy or the table of words is missing.
         """
         self.mode = GuideMode(mode)
-        for name, value, highest in (
-            ("strength", strength, math.inf),
-            ("contradiction_share", contradiction_share, 1.0),
-            ("sure_score", sure_score, 1.0),
-        ):
-            if not 0 <= value <= highest:
-                raise ValueError(f"{name} must lie between 0 and {highest:g}, not {value}")
-        self._strength, self._share, self._sure = strength, contradiction_share, sure_score
+        for name, value in (("strength", strength), ("absence_share", absence_share)):
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{name} must be 0 or more, not {value}")
+        self._strength, self._share = strength, absence_share
         self._finder = finder or NounFinder.load()
         self._table = ClassWords.load()
-        self._relatives: dict[str, set[str]] = defaultdict(set)
-        for names in self._table.classes_of.values():
-            for name in names:
-                self._relatives[name] |= names - {name}
-        self._singulars: tuple[Vocabulary, tuple[str, ...]] | None = None
+        self._place_of = {name: place for place, name in enumerate(sorted(self._table.classes))}
+        self._naming: _NamingWords | None = None
 
     @property
     def description(self) -> str:
-        return f"{self.mode.value} {self._strength:g} {self._share:g} {self._sure:g}"
+        return f"{self.mode.value} {self._strength:g} {self._share:g} {NEUTRAL_SCORE:g}"
 
-    def word_biases(self, objects: Sequence[DetectedObject], vocabulary: Vocabulary) -> WordBiases:
+    def word_biases(self, class_scores: ClassScores, vocabulary: Vocabulary) -> WordBiases:
         """Compute the biases of the words for a frame, B = 1.
 
         Args:
-            objects: the detected objects.
+            class_scores: of the frame. Where they are not complete, no word is lowered.
             vocabulary: of the captioner.
         """
-        best: dict[str, float] = defaultdict(float)
-        for each in objects:
-            name = normalise(each.class_name)
-            best[name] = max(best[name], each.score)
-        sure = sorted((name for name, score in best.items() if score >= self._sure), key=lambda name: -best[name])
-        lowered = {
-            name: max(best[other] for other in against)
-            for name in sorted(self._table.classes - best.keys())
-            if (against := [other for other in sure if other in self._relatives[name]])
-        }
+        naming = self._naming_words(vocabulary)
         biases = WordBiases.none(1, len(vocabulary))
-        groups = {name: number for number, name in enumerate((*sure, *lowered), 1)}
-        for index, word in enumerate(self._singulars_of(vocabulary)):
-            if not word:
-                continue
-            meant = self._table.classes_of.get(word, frozenset())
-            named = self._table.classes_named_by(word, best)
-            if chosen := next((name for name in sure if name in named), None):
-                bias = self._strength * best[chosen] / max(1, len(meant))
-            elif not named and meant and meant <= lowered.keys():
-                chosen = max(meant, key=lambda name: (lowered[name], name))
-                bias = -self._strength * self._share * lowered[chosen]
-            else:
-                continue
-            biases.bias[0, index], biases.groups[0, index] = bias, groups[chosen]
+        by_place = np.full(len(self._place_of) + 1, np.nan, np.float32)  # NaN: unknown
+        for name, score in class_scores.scores.items():
+            if name in self._place_of:
+                by_place[self._place_of[name]] = score
+        scores = np.nan_to_num(by_place, nan=-1.0)[naming.classes]
+        highest, best = scores.max(axis=1), scores.argmax(axis=1)
+        are_known = (~np.isnan(by_place[naming.classes]) | (naming.classes == len(self._place_of))).all(axis=1)
+        bias = self._raised(highest) / naming.numbers
+        if class_scores.complete:
+            bias = bias - np.where(are_known, self._lowered(highest), 0)
+        biases.bias[0, naming.words] = bias
+        groups = naming.classes[np.arange(len(best)), best] + 1
+        biases.groups[0, naming.words] = np.where(bias != 0, groups, 0)
+        for group, name in enumerate(sorted(class_scores.scores.keys() - self._place_of.keys()), len(by_place) + 1):
+            score = np.float32(class_scores.scores[name])
+            own = self._raised(score) - (self._lowered(score) if class_scores.complete else 0)
+            for word in naming.ids_of.get(name, ()) if own else ():
+                biases.bias[0, word], biases.groups[0, word] = own, group
         return biases
 
-    def _singulars_of(self, vocabulary: Vocabulary) -> tuple[str, ...]:
-        """The singular of each word; empty for words that name no object, and for pieces that continue a word."""
-        if self._singulars is None or self._singulars[0] is not vocabulary:
-            singulars = self._finder.singulars(vocabulary.words)
-            self._singulars = (
-                vocabulary,
-                tuple(
-                    "" if word in self._table.never or vocabulary.continues(index) else word
-                    for index, word in enumerate(singulars)
-                ),
-            )
-        return self._singulars[1]
+    def _raised(self, scores: NDArray[np.float32] | np.float32) -> Any:
+        """Return what scores raise a word by, before it is divided by the number of its classes."""
+        return self._strength * np.sqrt(np.clip((scores - NEUTRAL_SCORE) / (1 - NEUTRAL_SCORE), 0, 1))
+
+    def _lowered(self, scores: NDArray[np.float32] | np.float32) -> Any:
+        """Return what scores lower a word by."""
+        return self._share * self._strength * np.clip(1 - scores / NEUTRAL_SCORE, 0, 1)
+
+    def _naming_words(self, vocabulary: Vocabulary) -> _NamingWords:
+        """Find the words that name classes, without pieces that continue a word."""
+        if self._naming is not None and self._naming.vocabulary is vocabulary:
+            return self._naming
+        ids_of: dict[str, tuple[int, ...]] = {}
+        naming: dict[int, list[int]] = {}
+        for index, singular in enumerate(self._finder.singulars(vocabulary.words)):
+            if not singular or singular in self._table.never or vocabulary.continues(index):
+                continue
+            ids_of[singular] = (*ids_of.get(singular, ()), index)
+            if classes := self._table.classes_of.get(singular):
+                naming[index] = sorted(self._place_of[name] for name in classes)
+        width = max(map(len, naming.values()), default=1)
+        padded = [[*places, *[len(self._place_of)] * (width - len(places))] for places in naming.values()]
+        self._naming = _NamingWords(
+            vocabulary,
+            np.array(list(naming), np.intp),
+            np.array(padded, np.intp).reshape(len(naming), width),
+            np.array([len(places) for places in naming.values()], np.float32),
+            ids_of,
+        )
+        return self._naming
 
 
 def guide_words(captioner: Captioner, choice: str = AUTO, strength: float = STRENGTH) -> Captioner:

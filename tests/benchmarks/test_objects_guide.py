@@ -8,12 +8,12 @@ import pytest
 from benchmarks.objects_guide import Frames, Said, Setting, caption_frames, household, score
 from smart_caption_ros.captioning import Captioner, GuideMode
 from smart_caption_ros.grounding import NounCoverage, ObjectsGuide
-from smart_caption_ros.grounding.objects_guide import CONTRADICTION_SHARE, STRENGTH
+from smart_caption_ros.grounding.objects_guide import ABSENCE_SHARE, STRENGTH
 
 
 def test_a_setting_is_a_mode_with_a_strength_and_a_share() -> None:
-    assert Setting.parse("off") == (GuideMode.OFF, STRENGTH, CONTRADICTION_SHARE)
-    assert Setting.parse("bias:2") == (GuideMode.BIAS, 2.0, CONTRADICTION_SHARE)
+    assert Setting.parse("off") == (GuideMode.OFF, STRENGTH, ABSENCE_SHARE)
+    assert Setting.parse("bias:2") == (GuideMode.BIAS, 2.0, ABSENCE_SHARE)
     assert Setting.parse("both:2:0.5") == (GuideMode.BOTH, 2.0, 0.5)
     with pytest.raises(ValueError, match="loud"):
         Setting.parse("loud:1")

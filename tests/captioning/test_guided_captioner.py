@@ -1,6 +1,5 @@
 """A captioner whose words are guided by the objects in the frame."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from smart_caption_ros.captioning import BundleError, Captioner, DetectedObject, GuideMode
 from smart_caption_ros.captioning.guidance import WordBiases
 from smart_caption_ros.captioning.vocabulary import Vocabulary
+from smart_caption_ros.detection.detections import ClassScores
 from tests.frames import blobs
 
 FRAME = blobs(1, 60, 80)
@@ -17,16 +17,16 @@ SAID = 9
 
 
 class RaisedWord:
-    """A guide that raises one word wherever there are objects, and remembers them."""
+    """A guide that raises one word wherever a class has a score, and remembers the scores."""
 
     def __init__(self, mode: GuideMode, bias: float = 60.0) -> None:
         self.mode, self.bias = mode, bias
-        self.seen: list[tuple[DetectedObject, ...]] = []
+        self.seen: list[ClassScores] = []
 
-    def word_biases(self, objects: Sequence[DetectedObject], vocabulary: Vocabulary) -> WordBiases:
-        self.seen.append(tuple(objects))
+    def word_biases(self, class_scores: ClassScores, vocabulary: Vocabulary) -> WordBiases:
+        self.seen.append(class_scores)
         biases = WordBiases.none(1, len(vocabulary))
-        if objects:
+        if any(class_scores.scores.values()):
             biases.bias[0, SAID], biases.groups[0, SAID] = self.bias, 1
         return biases
 
@@ -40,7 +40,12 @@ def test_a_biased_word_is_said_once_and_has_the_models_own_probability(captioner
     plain = captioner.caption(FRAME)
     captioner.guide = guide = RaisedWord(GuideMode.BIAS)
     guided = captioner.caption(FRAME)
-    assert guide.seen[-1] == plain.objects == guided.objects != ()
+    assert plain.objects == guided.objects != ()
+    seen = guide.seen[-1]
+    assert seen.complete
+    assert seen.scores.keys() == set(captioner.bundle.class_names)
+    best = max(plain.objects, key=lambda each: each.score)
+    assert seen.scores[best.class_name] == max(seen.scores.values()) == pytest.approx(best.score)
     assert f"w{SAID}" not in plain.text
     assert guided.text.split().count(f"w{SAID}") == 1
     assert guided.score < plain.score < 0
@@ -57,7 +62,7 @@ def test_objects_from_elsewhere_guide_the_words_and_do_not_become_the_captions(c
     captioner.guide = guide = RaisedWord(GuideMode.BIAS)
     objects = (DetectedObject("giraffe", 23, 0.9, (0.0, 0.0, 5.0, 5.0)),)
     caption = captioner.caption(FRAME, objects)
-    assert guide.seen[-1] == objects
+    assert guide.seen[-1] == ClassScores({"giraffe": 0.9}, complete=False)
     assert caption.objects != objects
     assert f"w{SAID}" in caption.text
     assert f"w{SAID}" not in captioner.caption(FRAME, ()).text

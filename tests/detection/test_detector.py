@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,19 @@ def test_the_minimum_score_decides_what_is_left_out(tmp_path: Path) -> None:
     objects = load(path).detect(dim)
     assert len(objects) == len(cells()), "neighbouring cells do not overlap enough to be one object"
     assert objects[0].score == pytest.approx(100 / 255, abs=1e-4)
+
+
+@pytest.mark.parametrize("write", [write_yolox, write_boxes_scores_labels])
+def test_every_class_has_its_highest_score_also_below_the_minimum(tmp_path: Path, write: Callable[..., Path]) -> None:
+    detector = load(write(tmp_path / "d.onnx"), minimum_score=0.9, class_names=COCO_CLASSES)
+    frame = squares(SIDE, SIDE, (BLUE, (0, 0, 32, 32))) // 2
+    detections = detector.detections(frame)
+    assert detections.objects == detector.detect(frame) == ()
+    assert detections.class_scores.complete
+    scores = detections.class_scores.scores
+    assert scores.keys() == set(COCO_CLASSES)
+    assert 0.1 < scores[BLUE] < 0.9
+    assert scores[GREEN] == scores["zebra"] == 0
 
 
 @given(columns=st.integers(1, 300), rows=st.integers(1, 300), width=st.integers(32, 200), height=st.integers(32, 200))

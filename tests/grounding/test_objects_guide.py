@@ -3,11 +3,16 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from smart_caption_ros.captioning import BundleError, Captioner, DetectedObject, GuideMode
+from smart_caption_ros.captioning import BundleError, Captioner, GuideMode
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from smart_caption_ros.detection.class_names import COCO_CLASSES
+from smart_caption_ros.detection.detections import ClassScores
 from smart_caption_ros.grounding import CoverageError, NounCoverage, ObjectsGuide, guide_words
 from smart_caption_ros.grounding.nouns import NounFinder
+from smart_caption_ros.grounding.objects_guide import NEUTRAL_SCORE
 
 WORDS = (
     "a", "giraffe", "giraffes", "animal", "dog", "dogs", "puppy", "zebra", "cat", "table", "desk", "grass", "light",
@@ -15,6 +20,8 @@ WORDS = (
 )  # fmt: skip
 VOCABULARY = Vocabulary((*SPECIAL, *WORDS))
 STRENGTH, SHARE = 4.0, 0.25
+HALFWAY = NEUTRAL_SCORE + (1 - NEUTRAL_SCORE) / 4
+"""A score that raises by half the strength: the square root of a quarter."""
 
 
 @pytest.fixture(scope="module")
@@ -24,67 +31,100 @@ def finder(coverage: NounCoverage) -> NounFinder:
 
 @pytest.fixture(scope="module")
 def guide(finder: NounFinder) -> ObjectsGuide:
-    return ObjectsGuide("bias", STRENGTH, SHARE, sure_score=0.5, finder=finder)
+    return ObjectsGuide("bias", STRENGTH, SHARE, finder=finder)
 
 
-def found(name: str, score: float) -> DetectedObject:
-    return DetectedObject(name, 0, score, (0.0, 0.0, 10.0, 10.0))
-
-
-def biases(guide: ObjectsGuide, *objects: DetectedObject) -> dict[str, float]:
+def biases(guide: ObjectsGuide, complete: bool = False, **scores: float) -> dict[str, float]:
     """The words with a bias, and their biases."""
-    made = guide.word_biases(objects, VOCABULARY)
+    named = {name.replace("_", " "): score for name, score in scores.items()}
+    made = guide.word_biases(ClassScores(named, complete), VOCABULARY)
     assert made.bias.shape == made.groups.shape == (1, len(VOCABULARY))
     assert ((made.groups[0] > 0) == (made.bias[0] != 0)).all()
     return {VOCABULARY.words[i]: round(float(made.bias[0, i]), 3) for i in made.bias[0].nonzero()[0]}
 
 
-def test_nothing_is_raised_without_objects(guide: ObjectsGuide) -> None:
+def every_class(**scores: float) -> dict[str, float]:
+    """Scores of COCO's classes, 0 where none is given."""
+    return {name: scores.get(name.replace(" ", "_"), 0.0) for name in COCO_CLASSES}
+
+
+def test_no_word_has_a_bias_without_objects(guide: ObjectsGuide) -> None:
     assert biases(guide) == {}
 
 
-def test_the_words_of_a_found_class_are_raised_in_both_numbers_and_those_of_a_contradicting_class_lowered(
-    guide: ObjectsGuide,
-) -> None:
-    raised, lowered = STRENGTH * 0.75, -STRENGTH * 0.75 * SHARE
-    said = biases(guide, found("giraffe", 0.75))
-    assert {word: said[word] for word in ("giraffe", "giraffes")} == {"giraffe": raised, "giraffes": raised}
-    assert {said[word] for word in ("dog", "dogs", "puppy", "zebra", "cat")} == {lowered}
-    assert 0 < said["animal"] < raised / 5  # it names many classes
-    assert "table" not in said
+def test_the_words_of_a_found_class_are_raised_in_both_numbers_and_no_other(guide: ObjectsGuide) -> None:
+    said = biases(guide, giraffe=HALFWAY)
+    assert said.keys() == {"giraffe", "giraffes", "animal"}
+    assert said["giraffe"] == said["giraffes"] == pytest.approx(STRENGTH / 2, abs=1e-3)
+    assert 0 < said["animal"] < STRENGTH / 10  # it names many classes
 
 
-def test_a_class_that_was_found_with_any_score_is_not_lowered(guide: ObjectsGuide) -> None:
-    said = biases(guide, found("giraffe", 0.75), found("dog", 0.3))
-    assert not {"dog", "dogs", "puppy"} & said.keys()
-    assert said["cat"] < 0
+def test_a_higher_score_raises_more_and_the_neutral_score_does_nothing(guide: ObjectsGuide) -> None:
+    raised = [biases(guide, dog=score).get("dog", 0.0) for score in (0.0, NEUTRAL_SCORE, 0.21, 0.5, 1.0)]
+    assert raised[:2] == [0, 0]
+    assert 0 < raised[2] < raised[3] < raised[4] == STRENGTH
 
 
-def test_an_object_that_is_not_sure_raises_and_lowers_nothing(guide: ObjectsGuide) -> None:
-    assert biases(guide, found("giraffe", 0.49)) == {}
+def test_words_of_classes_with_low_scores_are_lowered_where_all_scores_are_known(guide: ObjectsGuide) -> None:
+    said = biases(guide, complete=True, **every_class(giraffe=0.9, cat=NEUTRAL_SCORE / 2, dog=NEUTRAL_SCORE))
+    assert said["zebra"] == said["table"] == said["sofa"] == -STRENGTH * SHARE
+    assert said["cat"] == -STRENGTH * SHARE / 2
+    assert said["giraffe"] > 0
+    assert not {"dog", "puppy", "grass", "robot", "a"} & said.keys()
+
+
+def test_a_word_of_several_classes_takes_the_highest_score(guide: ObjectsGuide) -> None:
+    assert biases(guide, complete=True, **every_class(giraffe=0.9))["animal"] > 0
+    assert biases(guide, complete=True, **every_class())["animal"] == -STRENGTH * SHARE
+
+
+def test_no_word_is_lowered_of_which_a_class_was_not_looked_for(guide: ObjectsGuide) -> None:
+    said = biases(guide, complete=True, dog=0.0, robot=0.0)
+    assert said == dict.fromkeys(("dog", "dogs", "puppy", "robot", "robots"), -STRENGTH * SHARE)
+
+
+def test_objects_that_were_reported_with_low_scores_lower_nothing(guide: ObjectsGuide) -> None:
+    assert biases(guide, dog=0.0, giraffe=0.1, robot=0.0) == {}
 
 
 def test_synonyms_of_a_class_of_several_words_are_raised(guide: ObjectsGuide) -> None:
-    said = biases(guide, found("traffic light", 1.0))
-    assert said == {"light": STRENGTH, "lights": STRENGTH}
-    assert biases(guide, found("diningtable", 1.0))["table"] == STRENGTH
+    assert biases(guide, traffic_light=1.0) == {"light": STRENGTH, "lights": STRENGTH}
+    assert biases(guide, dining_table=1.0)["table"] == STRENGTH
 
 
 def test_a_class_that_the_table_lacks_is_raised_by_its_own_name(guide: ObjectsGuide) -> None:
-    assert biases(guide, found("Robot", 0.5)) == {"robot": STRENGTH / 2, "robots": STRENGTH / 2}
+    said = biases(guide, robot=HALFWAY)
+    assert said == {word: pytest.approx(STRENGTH / 2, abs=1e-3) for word in ("robot", "robots")}
 
 
 def test_the_words_of_a_class_are_one_group(guide: ObjectsGuide) -> None:
-    made = guide.word_biases([found("giraffe", 0.9), found("couch", 0.8)], VOCABULARY)
+    made = guide.word_biases(ClassScores(every_class(giraffe=0.9, couch=0.8) | {"robot": 0.7}, True), VOCABULARY)
     group = dict(zip(VOCABULARY.words, made.groups[0].tolist(), strict=True))
     assert group["giraffe"] == group["giraffes"] == group["animal"] != group["sofa"] > 0
     assert group["dog"] == group["puppy"] != group["zebra"]
+    assert group["robot"] == group["robots"] not in {group[word] for word in WORDS if not word.startswith("robot")}
     assert group["grass"] == 0
 
 
-@pytest.mark.parametrize("wrong", [{"strength": -1.0}, {"contradiction_share": 1.5}, {"sure_score": 2.0}])
+def test_the_same_guide_serves_another_vocabulary(guide: ObjectsGuide) -> None:
+    assert biases(guide, dog=1.0)["dog"] == STRENGTH
+    other = Vocabulary((*SPECIAL, "cat", "dog"))
+    made = guide.word_biases(ClassScores({"dog": 1.0}, complete=False), other)
+    assert made.bias[0].tolist() == [0.0] * (len(other) - 1) + [STRENGTH]
+
+
+@given(scores=st.dictionaries(st.sampled_from(COCO_CLASSES), st.floats(0, 1)), complete=st.booleans())
+def test_biases_lie_between_the_lowest_and_the_strength(
+    guide: ObjectsGuide, scores: dict[str, float], complete: bool
+) -> None:
+    made = guide.word_biases(ClassScores(scores, complete), VOCABULARY)
+    assert (-STRENGTH * SHARE if complete else 0) <= made.bias.min() <= made.bias.max() <= STRENGTH
+    assert ((made.groups > 0) == (made.bias != 0)).all()
+
+
+@pytest.mark.parametrize("wrong", [{"strength": -1.0}, {"absence_share": float("inf")}, {"absence_share": -0.5}])
 def test_a_number_out_of_range_is_refused(wrong: dict[str, float], finder: NounFinder) -> None:
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must lie between 0 and"):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be 0 or more"):
         ObjectsGuide("both", **wrong, finder=finder)  # type: ignore[arg-type]
 
 
