@@ -451,7 +451,7 @@ class ExperimentConfig(TrainingConfig):
     family: Str = "smart"
     """A key of :data:`training.models.FAMILIES`."""
     model: dict[str, Any] = field(default_factory=dict)
-    """Hyper-parameters of the family."""
+    """Hyper-parameters of the family. With ``start_from`` they may be left out: they are those of that model."""
     word_vectors: Str = ""
     """GloVe text file, below the data folder or absolute, for a family with ``word_vector_width``, e.g.
     ``glove/glove.6B.300d.merged.txt``. Words without a vector are learnt."""

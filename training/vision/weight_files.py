@@ -4,7 +4,7 @@ The files are read as data, so the frameworks that wrote them are not needed. Qu
 normalisation that a file stores beside its convolution is folded into it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +20,23 @@ if TYPE_CHECKING:
 Layers = list[tuple[np.ndarray, np.ndarray]]
 """For each convolution, in the order of the forward pass, float32 weights (outputs, inputs / groups, kh, kw) and bias
 (outputs,)."""
+_IN_8_BITS = "_quantized"
+"""What ONNX Runtime's quantiser appends to the name of a weight."""
 NORMALISATION_EPSILON = 1e-3
 """Epsilon of EfficientNet's batch normalisation."""
 
 
 def read_parameters(path: Path) -> dict[str, np.ndarray]:
-    """Read the constants of an ONNX file by name; those stored as float16 or in 8 bits as float32."""
+    """Read the constants of an ONNX file, and of the bodies of its loops, by name.
+
+    Those that are stored as float16 or in 8 bits become float32.
+    """
     import onnx
 
-    return _parameters(onnx.load(str(path)).graph)
+    arrays: dict[str, np.ndarray] = {}
+    for graph in _with_bodies(onnx.load(str(path)).graph):
+        arrays |= _parameters(graph)
+    return arrays
 
 
 def read_onnx(path: Path) -> Layers:
@@ -47,12 +55,25 @@ def read_onnx(path: Path) -> Layers:
     return layers
 
 
+def _with_bodies(graph: "GraphProto") -> "Iterator[GraphProto]":
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _with_bodies(attribute.g)
+
+
 def _parameters(graph: "GraphProto") -> dict[str, np.ndarray]:
     from onnx import numpy_helper
 
     stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     arrays = dict(stored)
     for node in graph.node:
+        if node.op_type == "MatMulInteger" and node.input[1].endswith(_IN_8_BITS) and node.input[1] in arrays:
+            name = node.input[1].removesuffix(_IN_8_BITS)
+            scale = arrays.pop(f"{name}_scale")
+            zero = arrays.pop(f"{name}_zero_point").astype(np.float32)
+            arrays[name] = (arrays.pop(node.input[1]) - zero) * scale
         if not node.input or node.input[0] not in stored:
             continue
         if node.op_type == "Cast":  # weights that a bundle stores as float16

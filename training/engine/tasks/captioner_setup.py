@@ -80,7 +80,7 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
         noun_evidence=_noun_evidence(config, images["train"]),
     )
     inputs = open_visual_inputs(config, data, dataset, images, cache)
-    captioner = _build_captioner(config, vocabulary, inputs.token_width)
+    captioner = _build_captioner(config, _model_options(config, first), vocabulary, inputs.token_width)
     record = {"name": config.name, **inputs.facts, "experiment": asdict(config)}
     if pairs is not None:
         record[MERGES] = pairs.merges
@@ -148,10 +148,20 @@ def _vocabulary(
     return Vocabulary((*first.vocabulary.words, *(word for word in vocabulary.words if word not in known))), None
 
 
-def _build_captioner(config: ExperimentConfig, vocabulary: Vocabulary, token_width: int) -> Captioner:
+def _model_options(config: ExperimentConfig, first: TrainedCaptioner | None) -> dict[str, Any]:
+    """Return the hyper-parameters of the experiment; if it has none, those of the model that it starts from."""
+    if config.model or first is None or first.family != config.family:
+        return config.model
+    by_data = ("vocabulary_size", "token_width")
+    return {name: value for name, value in asdict(first.captioner.config).items() if name not in by_data}
+
+
+def _build_captioner(
+    config: ExperimentConfig, options: dict[str, Any], vocabulary: Vocabulary, token_width: int
+) -> Captioner:
     family = FAMILIES[config.family]
     try:
-        model = family.Config(vocabulary_size=len(vocabulary), token_width=token_width, **config.model)
+        model = family.Config(vocabulary_size=len(vocabulary), token_width=token_width, **options)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"model: {error}") from None
     captioner = family(model)

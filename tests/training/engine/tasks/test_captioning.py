@@ -58,6 +58,15 @@ def test_only_the_named_modules_learn(data: Path, tmp_path: Path, family: str, a
     assert all(torch.equal(*pair) for pair in pairs)
 
 
+def test_without_options_of_the_model_they_are_those_of_the_model_that_it_starts_from(
+    data: Path, tmp_path: Path
+) -> None:
+    trained(tmp_path / "first", data, XE, model=MODELS["smart"])
+    first = tmp_path / "first" / "run" / "best.safetensors"
+    second = trained(tmp_path / "second", data, XE, start_from=str(first), model={}).task.trained
+    assert second.captioner.config == TrainedCaptioner.load(first).captioner.config
+
+
 def test_the_next_phase_trains_all_modules_again(data: Path, tmp_path: Path) -> None:
     part = {**XE, "trained_modules": ["decoder.0", "word_projection"]}
     one = trained(tmp_path / "one", data, part).task.trained.captioner.state_dict()
