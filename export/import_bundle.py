@@ -36,7 +36,13 @@ def checkpoint_of(bundle: Bundle) -> TrainedCaptioner:
 
 def _record(bundle: Bundle) -> dict[str, Any]:
     """Collect what later runs and exports need to know: the experiment, its scores and all data."""
-    record = {"name": bundle.name, **bundle.manifest["training"], "backbone_trained_on": bundle.manifest["trained_on"]}
+    training = bundle.manifest["training"]
+    record = {
+        **training,
+        "name": bundle.name,
+        "experiment": {**training["experiment"], "name": bundle.name},
+        "backbone_trained_on": bundle.manifest["trained_on"],
+    }
     named = {entry["name"] for entry in bundle.manifest.get("detector", {}).get("boxes_by", [])}
     if named:
         known = [name for name, entry in TEACHERS.items() if entry["name"] in named]
