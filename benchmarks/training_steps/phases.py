@@ -89,6 +89,7 @@ def measured_phases(path: Path, precision: str | None, compiled: bool) -> list[M
                 # The generated captions are one source, and nothing comes before the phase.
                 "phases": [replace(phase, sources=[], from_best=False)],
                 "start_from": "",
+                "data": replace(experiment.data, extend_vocabulary=False),
                 "precision": precision or experiment.precision,
                 "compile": compiled or experiment.compile,
             }
