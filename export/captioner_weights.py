@@ -6,7 +6,6 @@ graph shows which weights it was made of, because random tensors are never paral
 in the bundle holds the bundle's weights in the same places.
 """
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -57,8 +56,8 @@ def load_bundle_captioner(bundle: Bundle) -> Captioner:
     have the smallest bias of all words: the graph has lost theirs.
 
     Raises:
-        ExportError: the bundle is an ensemble's or of an unknown family, or another version of this project or of
-            PyTorch exported it, so that its graph has other constants than this one's.
+        ExportError: the family is unknown or refuses the manifest's options, its weights cannot be read back, or
+            another version of this project or of PyTorch exported the bundle, so that its graph has other constants.
     """
     captioner = _construct(bundle)
     stored = read_parameters(bundle.path / CAPTIONER_GRAPH)
@@ -104,11 +103,8 @@ def _construct(bundle: Bundle) -> Captioner:
     if family is None:
         known = ", ".join(FAMILIES)
         raise ExportError(f"{bundle.path} has the unknown family {architecture['family']!r}; known are {known}")
-    known_options = {field.name for field in dataclasses.fields(family.Config)}
     options = {name: value for name, value in architecture.items() if name not in _NOT_OF_THE_FAMILY}
     try:
-        if unknown := options.keys() - known_options:
-            raise ValueError(f"unknown options {', '.join(sorted(unknown))}")
         return family(family.Config(**options)).eval()
     except (TypeError, ValueError) as error:
         raise ExportError(

@@ -43,10 +43,9 @@ def _record(bundle: Bundle) -> dict[str, Any]:
         "experiment": {**training["experiment"], "name": bundle.name},
         "backbone_trained_on": bundle.manifest["trained_on"],
     }
-    named = {entry["name"] for entry in bundle.manifest.get("detector", {}).get("boxes_by", [])}
-    if named:
-        known = [name for name, entry in TEACHERS.items() if entry["name"] in named]
-        record["detector"] = {"boxes_by": known + sorted(named - {TEACHERS[name]["name"] for name in known})}
+    if teachers := bundle.manifest.get("detector", {}).get("boxes_by"):
+        keys = {entry["name"]: key for key, entry in TEACHERS.items()}
+        record["detector"] = {"boxes_by": [keys.get(entry["name"], entry["name"]) for entry in teachers]}
     return record
 
 
@@ -71,8 +70,7 @@ def import_bundle(
 
 
 def main() -> int:
-    errors = (BackboneError, BundleError, ExportError, OSError)
-    return run_command(import_bundle, "python -m export.import_bundle", errors)
+    return run_command(import_bundle, "python -m export.import_bundle", (BackboneError, BundleError, ExportError))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from export.passes.shortlist import projection_of, with_shortlist
 from export.passes.simplify import split_gemms
 from export.trace import TracedCaptioner
 from training.models.eight_bits import EightBitLinear
+from training.vision.weight_files import QUANTISED
 
 WEIGHTS = {"u8": (QuantType.QUInt8, False), "7bit": (QuantType.QInt8, True), "s8": (QuantType.QInt8, False)}
 """Quantiser settings by kind of weights. Signed weights run fastest; with all 8 bits they saturate in the additions of
@@ -32,9 +33,6 @@ CPUs with AVX2 but without VNNI (before about 2019), with 7 they do not."""
 
 TRAINED_WEIGHTS = "7bit"
 """The weights of a captioner that was trained in 8 bits."""
-
-_QUANTISED = "_quantized", "_scale"
-"""What the quantiser appends to the name of a weight for its 8-bit values and for the step of each column."""
 
 IDENTICAL, CIDER_LOSS = 0.99, 0.005
 """Acceptance criterion: smallest share of identical captions and largest loss of CIDEr-D (of 10)."""
@@ -182,7 +180,7 @@ def _with_rounded_weights(piece: onnx.ModelProto, quantised: onnx.ModelProto) ->
     rounded = onnx.ModelProto()
     rounded.CopyFrom(split_gemms(piece))
     for tensor in rounded.graph.initializer:
-        steps, scale = (stored.get(f"{tensor.name}{suffix}") for suffix in _QUANTISED)
+        steps, scale = (stored.get(f"{tensor.name}{suffix}") for suffix in QUANTISED)
         if steps is not None and scale is not None:
             weight = numpy_helper.to_array(steps).astype(np.float32) * numpy_helper.to_array(scale)
             tensor.CopyFrom(numpy_helper.from_array(weight, tensor.name))

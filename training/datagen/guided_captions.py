@@ -10,7 +10,7 @@ FOLDER/coco_photographs/    photographs that people labelled and did not caption
 FOLDER/rooms/               photographs of rooms, resized to 224 x 224
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,24 +46,10 @@ BEAMS = 5
 SHOWN_BIAS, SAID_BIAS, ABSENT_BIAS = 2.0, 1.5, -3.0
 """Added to the log probabilities of words for objects that are there, of other words of people's statements, and of
 words for objects that are not there."""
-_PEOPLE = frozenset(
-    {
-        "adult",
-        "baby",
-        "boy",
-        "child",
-        "couple",
-        "girl",
-        "group",
-        "guy",
-        "kid",
-        "lady",
-        "man",
-        "people",
-        "person",
-        "woman",
-    }
-)
+_PEOPLE = frozenset({
+    "adult", "baby", "boy", "child", "couple", "girl", "group", "guy", "kid", "lady", "man", "people", "person",
+    "woman",
+})  # fmt: skip
 """Nouns of people, in the singular; where the evidence does not decide them, as in rooms, no caption has them."""
 _IMAGES_AT_A_TIME = 20
 
@@ -90,6 +76,9 @@ class GuidedCaptioner:
         """
         if trained.backbone is None or trained.vocabulary.continuation:
             raise CheckpointError("guided captions need a captioner of frames that says whole words")
+        from spacy.lang.en.stop_words import STOP_WORDS  # takes seconds to load
+
+        self._function_words = STOP_WORDS
         self._trained, self.image_size = trained, trained.backbone.image_size
         self._backbone = trained.backbone
         vocabulary: Vocabulary = trained.vocabulary
@@ -117,6 +106,7 @@ class GuidedCaptioner:
         decided = known.evidence.decided
         numbers: dict[str, int] = {}
         said = {singular(word) for text in known.statements for word in tokenize(text) if word.isalnum()}
+        said -= self._function_words
         bias, groups = np.zeros(len(self._singulars), np.float32), np.zeros(len(self._singulars), np.int32)
         for word, noun in enumerate(self._singulars):
             thing = decided.object_of.get(noun)
@@ -126,17 +116,11 @@ class GuidedCaptioner:
                 bias[word] = SHOWN_BIAS
             elif thing is not None or noun in _PEOPLE:
                 bias[word] = ABSENT_BIAS
-            elif noun in said and noun not in _function_words():
+            elif noun in said:
                 bias[word] = SAID_BIAS
             if bias[word]:
                 groups[word] = numbers.setdefault(thing or noun, len(numbers) + 1)
         return bias, groups
-
-
-def _function_words() -> Collection[str]:
-    from spacy.lang.en.stop_words import STOP_WORDS  # takes seconds to load
-
-    return STOP_WORDS
 
 
 def _is_true(caption: Sequence[str], evidence: NounEvidence) -> bool:

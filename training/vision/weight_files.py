@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 Layers = list[tuple[np.ndarray, np.ndarray]]
 """For each convolution, in the order of the forward pass, float32 weights (outputs, inputs / groups, kh, kw) and bias
 (outputs,)."""
-_IN_8_BITS = "_quantized"
-"""What ONNX Runtime's quantiser appends to the name of a weight."""
+QUANTISED = "_quantized", "_scale"
+"""What ONNX Runtime's quantiser appends to a weight's name for its 8-bit values and for the step of each column."""
 NORMALISATION_EPSILON = 1e-3
 """Epsilon of EfficientNet's batch normalisation."""
 
@@ -69,9 +69,9 @@ def _parameters(graph: "GraphProto") -> dict[str, np.ndarray]:
     stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     arrays = dict(stored)
     for node in graph.node:
-        if node.op_type == "MatMulInteger" and node.input[1].endswith(_IN_8_BITS) and node.input[1] in arrays:
-            name = node.input[1].removesuffix(_IN_8_BITS)
-            scale = arrays.pop(f"{name}_scale")
+        if node.op_type == "MatMulInteger" and node.input[1].endswith(QUANTISED[0]) and node.input[1] in arrays:
+            name = node.input[1].removesuffix(QUANTISED[0])
+            scale = arrays.pop(name + QUANTISED[1])
             zero = arrays.pop(f"{name}_zero_point").astype(np.float32)
             arrays[name] = (arrays.pop(node.input[1]) - zero) * scale
         if not node.input or node.input[0] not in stored:
