@@ -112,5 +112,6 @@ if __name__ == "__main__":
     LinearTask.bad_image = int(os.environ.get("BAD_IMAGE", "-1"))
     TASKS["captioning"] = LinearTask  # type: ignore[assignment]
     status = train.main()
-    print("threads left:", [name for name in thread_names() if "gloo" in name], flush=True)
+    # One string is one write, also with PYTHONUNBUFFERED: the lines of two processes must not mix.
+    print(f"threads left: {[name for name in thread_names() if 'gloo' in name]}\n", end="", flush=True)
     sys.exit(status)
