@@ -33,6 +33,10 @@ class CocoOptions:
     """Folder that contains ``train2014``, ``val2014`` and so on."""
     sources: list[str] = field(default_factory=list)
     """Values of ``source`` of the training captions that are read from ``captions``; all where none is named."""
+    name: str = ""
+    """What the manifests of models call photographs and captions that are not COCO's; with ``terms``."""
+    terms: str = ""
+    """Terms of use of photographs and captions that are not COCO's."""
 
     def __post_init__(self) -> None:
         if bool(self.karpathy) == bool(self.captions):
@@ -42,6 +46,13 @@ class CocoOptions:
                 raise ValueError(f"captions: {split}: expected a file for one of {', '.join(SPLITS)}, not {path!r}")
         if self.captions and "train" not in self.captions:
             raise ValueError("captions: a file for train is needed")
+        if bool(self.name) != bool(self.terms):
+            raise ValueError("give name and terms together, those of photographs and captions that are not COCO's")
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """Name and terms, for the manifests of models."""
+        return {"name": self.name, "terms": self.terms} if self.name else PROVENANCE
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from training.configs.parsing import build_config
 from training.configs.schema import DataConfig
-from training.data import coco_dataset, coco_photographs, flickr8k
+from training.data import coco_photographs, flickr8k
 from training.data.caption_dataset import CaptionDataset
 from training.data.coco_dataset import CocoDataset, CocoOptions
 from training.data.coco_photographs import CocoPhotographs
@@ -231,7 +231,7 @@ DATASETS: dict[str, DatasetKind] = {
     "flickr8k": DatasetKind(
         Flickr8kOptions, lambda data, options: Flickr8k(data / options.folder), lambda _: [flickr8k.PROVENANCE]
     ),
-    "coco": DatasetKind(CocoOptions, CocoDataset.open, lambda _: [coco_dataset.PROVENANCE]),
+    "coco": DatasetKind(CocoOptions, CocoDataset.open, lambda options: [options.provenance]),
     "coco_photographs": DatasetKind(
         CocoPhotographsOptions,
         lambda data, options: CocoPhotographs(data / options.folder),

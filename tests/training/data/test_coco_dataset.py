@@ -15,7 +15,7 @@ from smart_caption_ros.imaging import squash
 from tests.training.small_coco import SPLITS, make_coco
 from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
-from training.data.datasets import open_dataset
+from training.data.datasets import open_dataset, provenance
 from training.errors import DataError
 
 
@@ -69,6 +69,22 @@ def test_cocos_own_caption_files_are_splits_and_name_the_folder(tmp_path: Path) 
     np.testing.assert_array_equal(dataset.read_images(["1", "2"])[:, 100, 100, 0], [90, 180])
     with pytest.raises(DataError, match="no image in split 'test'; there are train, dev"):
         dataset.split("test")
+
+
+def listed(**options: Any) -> list[dict[str, str]]:
+    return provenance(DataConfig(dataset="coco", options={"captions": {"train": "captions.json"}, **options}))
+
+
+def test_the_manifest_lists_coco_unless_the_photographs_have_a_name_and_terms() -> None:
+    assert [entry["name"] for entry in listed()] == ["COCO captions (Lin et al. 2014, Chen et al. 2015)"]
+    own = {"name": "our kitchen", "terms": "not for publication"}
+    assert listed(**own) == [own]
+
+
+@pytest.mark.parametrize("option", ["name", "terms"])
+def test_a_name_without_terms_is_refused_and_terms_without_a_name_too(option: str) -> None:
+    with pytest.raises(ValueError, match="give name and terms together"):
+        listed(**{option: "ours"})
 
 
 def test_an_image_in_two_splits_is_refused(tmp_path: Path) -> None:
