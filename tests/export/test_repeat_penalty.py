@@ -1,11 +1,13 @@
 """Captioner graphs whose search has a penalty of repeated words, against a plain search; exported bundles with it."""
 
+import functools
+
 import pytest
 import torch
 
 from export.loop_form import loop_form
 from export.static_form import static_form
-from export.trace import trace_captioner
+from export.trace import TracedCaptioner, trace_captioner
 from tests.export.graphs import (
     MAX_WORDS,
     assert_equal_to_plain_search,
@@ -17,15 +19,21 @@ from tests.export.graphs import (
 )
 from tests.tiny_model import tiny_smart
 from training.decoding.repeats import RepeatPenalty
+from training.models.smart import Smart
 
 BEAMS, WORDS, TOKENS = 3, 60, 9
 REPEATS = RepeatPenalty(2.5, torch.tensor([0] * 8 + [1 + word // 2 for word in range(WORDS - 8)], dtype=torch.int32))
 
 
+@functools.cache
+def traced_with_penalty(*, guided: bool) -> tuple[Smart, TracedCaptioner]:
+    model = tiny_smart(vocabulary_size=WORDS)
+    return model, trace_captioner(model, BEAMS, guided=guided, repeats=REPEATS)
+
+
 @pytest.mark.parametrize("guided", [False, True])
 def test_all_beams_of_both_forms_equal_a_plain_searchs(guided: bool) -> None:
-    model = tiny_smart(vocabulary_size=WORDS)
-    traced = trace_captioner(model, BEAMS, guided=guided, repeats=REPEATS)
+    model, traced = traced_with_penalty(guided=guided)
     for seed in range(4):
         visual, guides = ragged(3, seed), random_guides(3, WORDS, seed) if guided else None
         biases = None if guides is None else word_biases(guides, WORDS)
@@ -35,9 +43,9 @@ def test_all_beams_of_both_forms_equal_a_plain_searchs(guided: bool) -> None:
             assert_equal_to_plain_search(model, found, visual, BEAMS, guides, REPEATS)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_best_caption_is_the_same_where_the_loop_ends_early(seed: int) -> None:
-    model = tiny_smart(vocabulary_size=WORDS)
-    loop = session_of(loop_form(trace_captioner(model, BEAMS, repeats=REPEATS), MAX_WORDS))
-    visual = ragged(1, seed)
-    assert_equal_to_plain_search(model, run(loop, visual), visual, 1, repeats=REPEATS)
+def test_the_best_caption_is_the_same_where_the_loop_ends_early() -> None:
+    model, traced = traced_with_penalty(guided=False)
+    loop = session_of(loop_form(traced, MAX_WORDS))
+    for seed in range(3):
+        visual = ragged(1, seed)
+        assert_equal_to_plain_search(model, run(loop, visual), visual, 1, repeats=REPEATS)
