@@ -158,18 +158,32 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
     """Return the version of a log, 0 for an empty file."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != APPLICATION_ID:
+    with _snapshot(connection):
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if application or version or tables:
-            raise CaptionLogError(f"{path} is an SQLite database of another program, not a caption log")
+    if application != APPLICATION_ID and (application or version or tables):
+        raise CaptionLogError(f"{path} is an SQLite database of another program, not a caption log")
     if version > len(STEPS):
         raise CaptionLogError(
             f"{path} has version {version}, this program knows versions up to {len(STEPS)}: "
             "update smart_caption_ros, or name another file"
         )
     return int(version)
+
+
+@contextmanager
+def _snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    """Read in one transaction, so that no other process changes the file between the answers."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:  # SQLite ends it itself after some errors
+            connection.execute("ROLLBACK")
 
 
 def _set_wal(connection: sqlite3.Connection) -> str:

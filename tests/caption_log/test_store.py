@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import resource
 import sqlite3
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,6 +142,28 @@ def test_two_writers_take_turns(path: Path) -> None:
         thread.join()
     assert sorted(each.text for each in rows_of(path)) == sorted(f"{n} {s}" for n in ("one", "two") for s in range(50))
     check_integrity(path)
+
+
+def test_a_log_that_another_writer_creates_in_between_is_no_database_of_another_program(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others: list[threading.Thread] = []
+
+    class Interrupted(sqlite3.Connection):
+        """Lets another writer create the log between two questions about the file, if it may."""
+
+        def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
+            if sql == "PRAGMA user_version" and not others:
+                others.append(threading.Thread(target=lambda: CaptionLog(path).close()))
+                others[0].start()
+                others[0].join(timeout=0.5)
+            return super().execute(sql, *arguments)
+
+    monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=Interrupted))
+    with CaptionLog(path) as log:
+        others[0].join()
+        log.append(row("first"))
+    assert [each.text for each in rows_of(path)] == ["first"]
 
 
 def test_a_writer_that_never_lets_go_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
