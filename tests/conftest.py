@@ -1,5 +1,6 @@
 """Fixtures and settings of all tests: data folder, tiny bundles, skipped marks, hypothesis."""
 
+import gc
 import json
 import logging
 import os
@@ -113,6 +114,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         from tests.shared_out import place_of
 
         items.sort(key=lambda item: place_of(item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    """Keep what the imports made out of later garbage collections; with torch each takes most of a second."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

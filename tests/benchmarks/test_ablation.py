@@ -29,6 +29,7 @@ def train_in_this_process(command: Sequence[str], **_: object) -> subprocess.Com
         return subprocess.CompletedProcess(command, train.main())
 
 
+@pytest.mark.long
 def test_every_value_is_trained_with_every_seed_and_a_second_call_trains_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

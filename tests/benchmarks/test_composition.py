@@ -7,6 +7,7 @@ import pytest
 pytestmark = pytest.mark.needs_ros
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", ["one process", "two processes"])
 def test_a_layout_is_measured(layout: str, tiny_bundle: Path) -> None:
     from benchmarks.composition import LAYOUTS, measure

@@ -41,6 +41,7 @@ def run_in_this_process(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return run
 
 
+@pytest.mark.long
 def test_every_captioner_of_a_plan_is_trained_scored_and_timed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

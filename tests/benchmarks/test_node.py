@@ -12,6 +12,7 @@ from smart_caption_ros.measuring.agreement import golden_frames
 pytestmark = pytest.mark.needs_ros
 
 
+@pytest.mark.long
 def test_captions_latency_and_cpu_time_of_a_node_are_measured(tiny_bundle: Path, tmp_path: Path) -> None:
     from benchmarks.node import Settings, comparison_of, measure_node, measure_plain_node
 

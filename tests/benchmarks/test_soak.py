@@ -33,6 +33,7 @@ def short_soak(node: NodeSettings, seconds: float) -> Soak:
     )
 
 
+@pytest.mark.long
 def test_the_node_passes_a_short_soak(node: NodeSettings, tmp_path: Path) -> None:
     result = run_soak(short_soak(node, 9.0), tmp_path)
     assert result["problems"] == []
@@ -43,6 +44,7 @@ def test_the_node_passes_a_short_soak(node: NodeSettings, tmp_path: Path) -> Non
     assert result["cpu_seconds"] > 0
 
 
+@pytest.mark.long
 def test_a_node_that_dies_fails_the_soak(node: NodeSettings, tmp_path: Path) -> None:
     dying = replace(node, module="tests.benchmarks.node_soak.dying_node")
     result = run_soak(short_soak(dying, 60.0), tmp_path)
@@ -50,6 +52,7 @@ def test_a_node_that_dies_fails_the_soak(node: NodeSettings, tmp_path: Path) -> 
     assert "the node ended with the status 3" in result["problems"][0]
 
 
+@pytest.mark.long
 def test_lifecycle_cycles_do_not_grow_the_memory(node: NodeSettings, tmp_path: Path) -> None:
     result = run_cycles(node, cycles=6, warm_up=3, folder=tmp_path)
     assert result["problems"] == []

@@ -25,6 +25,7 @@ def _history() -> None:
         pytest.skip("needs the repository's history")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_history")
 def test_trainer_other_commit_and_published_recipe_are_measured_by_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

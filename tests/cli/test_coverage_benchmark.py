@@ -446,6 +446,7 @@ print(json.dumps({"frames": outcome.report.overall.scored_frames, "growth_mb": p
 """
 
 
+@pytest.mark.long
 def test_twenty_one_thousand_frames_need_no_more_memory_than_one_thousand(tmp_path: Path) -> None:
     write_sequence(tmp_path / "one", {0: []}, (8, 8))
     captions = {}

@@ -80,6 +80,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.long
 def test_many_inputs_become_a_folder_of_files_and_finished_ones_are_skipped(
     tmp_path: Path, runs: Path, detecting_bundle: Path, run: Run
 ) -> None:

@@ -57,6 +57,7 @@ def test_a_float16_bundle_says_so_and_may_do_without_the_static_form(tiny_checkp
     assert bundle.max_words == 4
 
 
+@pytest.mark.long
 def test_a_penalty_of_repeated_words_is_in_the_graphs_and_in_the_manifest(
     tiny_checkpoint: Path, tmp_path: Path
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_penalty_of_repeated_words_is_in_the_graphs_and_in_the_manifest(
         assert len(set(words)) == len(words)
 
 
+@pytest.mark.long
 def test_a_bundle_for_larger_frames_says_so_and_captions_frames_of_any_size(
     tiny_checkpoint: Path, tmp_path: Path
 ) -> None:
@@ -100,6 +102,7 @@ def eight_bit_checkpoint(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPat
     return path
 
 
+@pytest.mark.long
 def test_a_captioner_that_was_trained_in_8_bits_has_a_bundle_in_8_bits_without_trials(
     eight_bit_checkpoint: Path, tmp_path: Path
 ) -> None:
@@ -114,6 +117,7 @@ def test_a_captioner_that_was_trained_in_8_bits_has_a_bundle_in_8_bits_without_t
     assert precision["layers"] == len(precision["int8_layers"]) > 10
 
 
+@pytest.mark.long
 def test_all_layers_of_a_captioner_that_was_trained_in_float_can_be_put_in_8_bits_without_trials(
     eight_bit_checkpoint: Path, tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ from tests.tiny_model import tiny_trained
 from training.engine.trained_captioner import TrainedCaptioner
 from training.vision.side_by_side import SideBySide
 
+pytestmark = pytest.mark.long
+
 CLASSES = ("cup", "chair", "person")
 
 

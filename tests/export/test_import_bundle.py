@@ -69,6 +69,7 @@ def trained_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_float32_weights_come_back_but_for_the_bias_of_words_that_are_never_chosen(
     tiny_bundle: Path, tmp_path: Path
 ) -> None:
@@ -82,6 +83,7 @@ def test_float32_weights_come_back_but_for_the_bias_of_words_that_are_never_chos
     assert found["word_projection.bias"].abs().max() < 10
 
 
+@pytest.mark.long
 def test_weights_in_8_bits_come_back_as_they_were_rounded(tiny_bundle: Path, tmp_path: Path) -> None:
     weights, bundle = family_bundle("smart", tiny_bundle, tmp_path, in_8_bits=True)
     found = released_tensors(load_bundle_captioner(bundle))
@@ -93,6 +95,7 @@ def test_weights_in_8_bits_come_back_as_they_were_rounded(tiny_bundle: Path, tmp
             assert ((found[name] - weight).abs() <= step).all(), name
 
 
+@pytest.mark.long
 def test_weights_that_cannot_be_read_back_are_named(tiny_bundle: Path, tmp_path: Path) -> None:
     _, bundle = family_bundle("x_lan", tiny_bundle, tmp_path)
     with pytest.raises(Exception, match=r"weights encoder\.0\.query\.scale .* keep the checkpoint"):
@@ -111,6 +114,7 @@ def test_the_checkpoint_captions_as_the_bundle_does(trained_checkpoint: Path, tm
     assert [" ".join(each) for each in words] == Captioner.from_bundle(bundle).caption_batch(list(FRAMES))
 
 
+@pytest.mark.long
 def test_a_graph_of_another_version_is_refused(
     exported_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, format_name: str, *option
     return command.main()
 
 
+@pytest.mark.long
 @pytest.mark.needs_data
 def test_the_bundle_has_the_best_beam_of_the_published_code(
     published: tuple[str, ParityCase], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -18,6 +18,8 @@ from tests.tiny_graphs import BEAMS, Traced, tiny_traced
 from tests.tiny_model import tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(params=["x_lan", "x_transformer"])
 def traced(request: pytest.FixtureRequest) -> Traced:

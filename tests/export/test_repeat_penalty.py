@@ -31,7 +31,7 @@ def traced_with_penalty(*, guided: bool) -> tuple[Smart, TracedCaptioner]:
     return model, trace_captioner(model, BEAMS, guided=guided, repeats=REPEATS)
 
 
-@pytest.mark.parametrize("guided", [False, True])
+@pytest.mark.parametrize("guided", [pytest.param(False, marks=pytest.mark.long), True])
 def test_all_beams_of_both_forms_equal_a_plain_searchs(guided: bool) -> None:
     model, traced = traced_with_penalty(guided=guided)
     for seed in range(4):
@@ -43,6 +43,7 @@ def test_all_beams_of_both_forms_equal_a_plain_searchs(guided: bool) -> None:
             assert_equal_to_plain_search(model, found, visual, BEAMS, guides, REPEATS)
 
 
+@pytest.mark.long
 def test_the_best_caption_is_the_same_where_the_loop_ends_early() -> None:
     model, traced = traced_with_penalty(guided=False)
     loop = session_of(loop_form(traced, MAX_WORDS))

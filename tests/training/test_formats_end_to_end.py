@@ -199,6 +199,7 @@ def test_images_without_features_are_counted_before_training_begins(data: Path, 
         Trainer(config, data, tmp_path / "run", tmp_path / "cache")
 
 
+@pytest.mark.long
 def test_a_captioner_of_a_bundles_tokens_is_exported_with_the_bundles_vision_graph(
     data: Path, tmp_path: Path, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

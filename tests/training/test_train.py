@@ -92,7 +92,9 @@ def test_end_to_end_training_changes_the_backbone(finished: Path, data: Path) ->
     assert any(not torch.equal(tensors[f"backbone.{name}"], value) for name, value in released.items())
 
 
-@pytest.mark.parametrize("kill_after_steps", [2, 7, 13])
+@pytest.mark.parametrize(
+    "kill_after_steps", [pytest.param(2, marks=pytest.mark.long), 7, pytest.param(13, marks=pytest.mark.long)]
+)
 def test_a_killed_run_resumes_to_the_same_bits(
     finished: Path, data: Path, tmp_path: Path, kill_after_steps: int
 ) -> None:

@@ -58,6 +58,7 @@ def test_float16_says_what_float32_says_in_both_forms(traced: TracedCaptioner) -
         np.testing.assert_allclose(found["scores"][:, 0], expected["scores"][:, 0], atol=0.05)
 
 
+@pytest.mark.long
 def test_the_vision_graph_in_float16_takes_and_gives_what_the_other_does(vision_graph: onnx.ModelProto) -> None:
     halved, _ = write_float16(vision_graph)
     assert input_types(halved.graph)["Conv"] == {TensorProto.FLOAT16}

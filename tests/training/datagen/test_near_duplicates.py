@@ -69,6 +69,7 @@ def test_the_same_picture_and_a_picture_of_the_same_series_are_listed() -> None:
     assert {pair.photograph for pair in series} == {"b/same.jpg", "b/moved.jpg"}
 
 
+@pytest.mark.long
 def test_no_photograph_for_training_is_the_same_picture_as_a_measured_one(data_dir: Path) -> None:
     training = {
         name: read

@@ -110,6 +110,7 @@ def test_a_resumed_run_has_the_same_buffers_as_one_that_was_not_stopped(
     assert all(torch.equal(cut[name], tensor) for name, tensor in whole.items())
 
 
+@pytest.mark.long
 def test_a_synchronised_buffer_has_the_first_processs_value_in_every_process(data: Path, tmp_path: Path) -> None:
     config = written(tmp_path, epochs=1)
     arguments = (config, "--run", tmp_path / "run", "--threads", 1, "--device", "cpu")

@@ -15,6 +15,8 @@ from training.checkpoint import load_checkpoint
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models import FAMILIES
 
+pytestmark = pytest.mark.long
+
 # Three steps an epoch, of 5, 5 and 2 images: the last one leaves one of three processes without images. A large eps
 # keeps Adam from turning rounding errors into steps of the learning rate.
 FIRST = {

@@ -43,6 +43,8 @@ from training.objectives.self_critical import SelfCritical, self_critical_loss
 
 MAX_WORDS = 10
 FINISHED = SearchSettings(BEAMS, MAX_WORDS, stop="all")
+QUICK = ("smart", "ensemble")
+"""Families whose graphs the quick tests compare, too: an attentive decoder, and an LSTM beside one that takes boxes."""
 
 
 @pytest.fixture(params=FAMILIES)
@@ -269,9 +271,9 @@ def test_captions_of_the_maximum_length_can_be_decoded(captioner: Captioner) -> 
 # -- export ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def traced(family: str) -> Traced:
-    return tiny_traced(family)
+@pytest.fixture(params=[pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in FAMILIES])
+def traced(request: pytest.FixtureRequest) -> Traced:
+    return tiny_traced(str(request.param))
 
 
 def run_graph(graph: onnx.ModelProto, visual: Visual) -> Hypotheses:

@@ -113,7 +113,7 @@ def test_8_bits_can_be_switched_on_and_off_without_new_parameters() -> None:
     assert not has_eight_bits(captioner)
 
 
-@pytest.mark.parametrize("family", ["smart", "up_down"])
+@pytest.mark.parametrize("family", [pytest.param("smart", marks=pytest.mark.long), "up_down"])
 def test_a_graph_in_8_bits_says_what_a_captioner_that_was_trained_so_says(family: str) -> None:
     captioner = tiny_captioner(family)
     trained = sum(1 for layer in captioner.modules() if isinstance(layer, nn.Linear))

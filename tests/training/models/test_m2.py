@@ -38,6 +38,7 @@ def tiny_m2(**changes: object) -> M2:
     return model.eval()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ablation", ABLATIONS)
 def test_the_graph_of_ablations_has_the_beams_of_torch(ablation: str) -> None:
     model = tiny_m2(**ABLATIONS[ablation])

@@ -177,6 +177,7 @@ def test_the_state_of_a_step_has_no_prototypes() -> None:
     assert all(isinstance(leaf, Slots) and leaf.values.shape[2] == 3 for leaf in leaves)
 
 
+@pytest.mark.long
 def test_the_graph_has_the_prototypes_and_no_bank() -> None:
     _, traced = tiny_traced("pma_net")
     constants = [tensor for graph in (traced.start, traced.step) for tensor in graph.graph.initializer]

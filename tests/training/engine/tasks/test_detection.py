@@ -155,6 +155,7 @@ def test_a_run_stopped_within_an_epoch_resumes_to_the_same_weights(
     assert all(torch.equal(tensors[name], tensor) for name, tensor in expected.items())
 
 
+@pytest.mark.long
 def test_two_processes_have_the_losses_of_one(random_detector: Path, data: Path, labels: Path, tmp_path: Path) -> None:
     # Five images a batch: the processes' parts are of different sizes; half of the images have no labels.
     half = tmp_path / "half.jsonl"

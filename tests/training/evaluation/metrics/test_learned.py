@@ -140,6 +140,7 @@ def test_a_folder_without_weights_is_named(tmp_path: Path) -> None:
         load_network(tmp_path / "bert_s", "AutoModel")
 
 
+@pytest.mark.long
 def test_models_are_compared_by_the_metrics_whose_weights_are_there(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "clip_s").symlink_to(folder / "clip_s")
     (tmp_path / "bert_s").symlink_to(folder / "bert_s")

@@ -34,6 +34,7 @@ def toolkit_and_ours() -> tuple[Meteor, list[Metric]]:
 
 
 @needs_java
+@pytest.mark.long
 def test_corpus_and_image_scores_are_the_toolkits_for_every_model(
     toolkit_and_ours: tuple[Meteor, list[Metric]],
 ) -> None:
@@ -46,6 +47,7 @@ def test_corpus_and_image_scores_are_the_toolkits_for_every_model(
 
 
 @needs_java
+@pytest.mark.long
 def test_captions_with_separators_line_ends_or_no_words_are_scored(
     toolkit_and_ours: tuple[Meteor, list[Metric]],
 ) -> None:

@@ -39,6 +39,7 @@ def evaluations(data_dir: Path) -> dict[str, Evaluation]:
 
 
 @needs_java
+@pytest.mark.long
 def test_1000_candidates_have_the_toolkits_known_scores(evaluations: dict[str, Evaluation]) -> None:
     evaluation = evaluations["fakecap"]
     expected = {
@@ -51,6 +52,7 @@ def test_1000_candidates_have_the_toolkits_known_scores(evaluations: dict[str, E
 
 
 @needs_java
+@pytest.mark.long
 def test_published_captions_have_the_toolkits_known_scores(evaluations: dict[str, Evaluation]) -> None:
     evaluation = evaluations["PrefixCap"]
     assert len(evaluation.images) == 608
