@@ -37,6 +37,7 @@ from benchmarks.own_context import NodeInOwnContext
 from benchmarks.process_use import cpu_s
 from benchmarks.thread_pools import BusyProcess
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
+from smart_caption_ros.grounding import guide_words
 from smart_caption_ros.measuring.agreement import golden_frames
 from smart_caption_ros.measuring.benchmark import spread
 from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros_variables
@@ -78,7 +79,7 @@ def node(
     Needs ROS 2 and the built messages.
     """
     settings = Settings(bundle, engine, threads, QUICK_SECONDS if quick else seconds)
-    captioner = Captioner.from_bundle(bundle, engine, threads)
+    captioner = guide_words(Captioner.from_bundle(bundle, engine, threads))
     rates_hz = RATES_HZ[:1] if quick else RATES_HZ
     result: dict[str, Any] = {
         **describe_environment(seed=0),

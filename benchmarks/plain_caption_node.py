@@ -15,6 +15,7 @@ from sensor_msgs.msg import Image
 from smart_caption_ros.msg import Caption
 
 from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.grounding import guide_words
 
 
 class PlainCaptionNode(Node):
@@ -26,7 +27,7 @@ class PlainCaptionNode(Node):
             self.declare_parameter(name, default).value
             for name, default in (("bundle", ""), ("engine", "onnxruntime-cpu"), ("threads", 1))
         )
-        self._captioner = Captioner.from_bundle(bundle or None, engine, threads)
+        self._captioner = guide_words(Captioner.from_bundle(bundle or None, engine, threads))
         self._publisher = self.create_publisher(Caption, "robot/caption", 10)
         self.create_subscription(Image, "image", self._on_image, 10)
 
