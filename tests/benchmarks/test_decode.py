@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 import torch
 
-from benchmarks.decode import _best, agreement, main, over_batches, plot, widened
+from benchmarks.decode import TOKENS, _best, agreement, main, over_batches, paper_sized, plot, widened
 from benchmarks.gemm_floor import gemm_floor
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
 from smart_caption_ros.captioning.vocabulary import Vocabulary
@@ -129,6 +129,17 @@ def test_a_plot_without_matplotlib_is_refused_before_anything_is_measured(
     said = capsys.readouterr().err
     assert "pip install '.[benchmarks]'" in said
     assert "measuring" not in said
+
+
+def test_a_captioner_of_larger_frames_is_measured_with_frames_whose_tokens_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SMART_CAPTION_DATA", str(tmp_path / "none"))
+    path, trained = tmp_path / "best.safetensors", tiny_trained(class_names=("cup",))
+    trained.set_image_size(288)
+    trained.save(path)
+    _, inputs, _ = paper_sized(path, 2)
+    assert [each.tokens.shape[:2] for each in inputs] == [(1, TOKENS)] * 2
 
 
 def test_checkpoints_that_cannot_be_widened_are_refused_in_a_sentence(
