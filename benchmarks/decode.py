@@ -47,11 +47,10 @@ from training.models.object_relation import ObjectRelation, ObjectRelationConfig
 from training.models.smart import Smart, SmartConfig
 from training.models.up_down import UpDown, UpDownConfig
 from training.paths import data_folder
+from training.vision.backbone import IMAGE_SIZE
 
 CHECKPOINT = Path("runs/smart-flickr8k/best.safetensors")
 VOCABULARY_SIZE, TOKENS, TOKEN_WIDTH, FEED_FORWARD, BEAM_SIZE, MAX_WORDS = 10_201, 50, 2_048, 2_048, 5, 20
-FRAME_SIZE = 224
-"""Width and height of the photographs in pixels; those of more have more tokens than :data:`TOKENS`."""
 ENGINE = "onnxruntime-cpu"
 # The bias of words that are never chosen: far below any word's logit, yet not so far that its exponential is subnormal,
 # which takes a CPU ten times as long.
@@ -249,7 +248,7 @@ def paper_sized(checkpoint: Path | None, count: int) -> tuple[Smart, list[Visual
         raise CheckpointError(f"{checkpoint} was trained on stored features; give one that has a backbone")
     if not isinstance(trained.captioner, Smart):
         raise CheckpointError(f"{checkpoint} is of the family {trained.family}; give one of the family smart")
-    trained.set_image_size(FRAME_SIZE)
+    trained.set_image_size(IMAGE_SIZE)  # larger frames have more than TOKENS tokens
     images, origin = photographs(count)
     with torch.no_grad():
         tokens = trained.backbone(torch.from_numpy(images))
@@ -265,7 +264,7 @@ def photographs(count: int) -> tuple[np.ndarray, str]:
         dataset = Flickr8k(data_folder() / "flickr8k")
         return dataset.read_images(dataset.split("dev")[:count]), "photographs of Flickr8k's dev split"
     except DataError:
-        return np.stack(sample_frames(FRAME_SIZE, FRAME_SIZE)[:count]), "photographs of scikit-image"
+        return np.stack(sample_frames(IMAGE_SIZE, IMAGE_SIZE)[:count]), "photographs of scikit-image"
 
 
 def widened(

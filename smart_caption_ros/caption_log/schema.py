@@ -174,7 +174,7 @@ def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
 
 @contextmanager
 def _snapshot(connection: sqlite3.Connection) -> Iterator[None]:
-    """Read in one transaction, so that no other process changes the file between the answers."""
+    """Let all queries see the same state of the file, whatever another process writes meanwhile."""
     if connection.in_transaction:
         yield
         return

@@ -144,13 +144,13 @@ def test_two_writers_take_turns(path: Path) -> None:
     check_integrity(path)
 
 
-def test_a_log_that_another_writer_creates_in_between_is_no_database_of_another_program(
+def test_a_log_that_another_writer_creates_while_its_version_is_read_is_accepted(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     others: list[threading.Thread] = []
 
     class Interrupted(sqlite3.Connection):
-        """Lets another writer create the log between two questions about the file, if it may."""
+        """Lets another writer create the log between two queries, unless a transaction prevents it."""
 
         def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
             if sql == "PRAGMA user_version" and not others:
