@@ -23,7 +23,7 @@ from training.models.families import SINGLE_FAMILIES
 
 
 class MemberConfig(TypedDict):
-    """A member of an ensemble."""
+    """A captioner of a single family inside another one."""
 
     family: str
     """A key of :data:`training.models.families.SINGLE_FAMILIES`."""
@@ -95,7 +95,7 @@ class Ensemble(Captioner):
                 if ours != theirs:
                     raise ValueError(f"{name} has a {key} of {theirs}, but {first} has {ours}")
         configs: list[MemberConfig] = [
-            {"family": family, "model": _own_options(captioner)} for family, captioner in members.values()
+            {"family": family, "model": own_options(captioner)} for family, captioner in members.values()
         ]
         ensemble = cls(EnsembleConfig(example.config.vocabulary_size, example.config.token_width, configs))
         for own, (_, captioner) in zip(ensemble.captioners(), members.values(), strict=True):
@@ -159,7 +159,7 @@ def _mean_probabilities(logits: Sequence[Tensor]) -> Tensor:
     return (logs.logsumexp(dim=0) - math.log(len(logits))).to(logits[0].dtype)
 
 
-def _own_options(captioner: Captioner) -> dict[str, Any]:
+def own_options(captioner: Captioner) -> dict[str, Any]:
     """Return the hyper-parameters that only the captioner's family has."""
     shared = CaptionerConfig.__dataclass_fields__
     return {name: value for name, value in asdict(captioner.config).items() if name not in shared}
