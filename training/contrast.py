@@ -26,6 +26,9 @@ def contrast(
     scenes: Annotated[
         int, typer.Option(min=1, help="Kinds of scenes inside buildings, in which captions are contrasted.")
     ] = _DEFAULTS.scenes,
+    opening_words: Annotated[
+        int, typer.Option(min=0, help="Words at the beginning of a caption that are not contrasted.")
+    ] = _DEFAULTS.opening_words,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of the language model of scenes.")] = _DEFAULTS.epochs,
     seed: Annotated[int, typer.Option(help="Seed of the kinds of scenes and of the language model.")] = _DEFAULTS.seed,
 ) -> None:
@@ -36,7 +39,7 @@ def contrast(
     by the scores on a dev split.
     """
     captioner = CheckpointCaptioner(model)
-    settings = ContrastSettings(strength, scenes, epochs=epochs, seed=seed)
+    settings = ContrastSettings(strength, scenes, opening_words=opening_words, epochs=epochs, seed=seed)
     try:
         made = make_contrastive(
             captioner.trained, scene_photographs(data), settings, captioner.experiment.data.max_words

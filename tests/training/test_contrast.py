@@ -54,15 +54,17 @@ def test_photographs_are_those_of_training_parts_without_rooms_that_are_kept_asi
     assert {each.read(64).shape for each in photographs} == {(64, 64, 3)}
 
 
+@pytest.mark.long
 def test_a_contrastive_captioner_is_written_and_exported_as_any_other(
     model: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "contrast.safetensors"
-    assert run(monkeypatch, model, "-o", output, "--data", data, "--strength", "0.5", "--scenes", "2") == 0
+    options = ["--strength", "0.5", "--scenes", "2", "--opening-words", "1", "--epochs", "2"]
+    assert run(monkeypatch, model, "-o", output, "--data", data, *options) == 0
     assert "strength 0.5, from 2 photographs inside and 5 elsewhere" in capsys.readouterr().out
     made = TrainedCaptioner.load(output)
     assert made.family == "contrastive"
-    assert made.record["contrast"]["strength"] == 0.5
+    assert (made.record["contrast"]["strength"], made.captioner.config.opening_words) == (0.5, 1)  # type: ignore[attr-defined]
     assert any(entry["name"].startswith("NYU Depth") for entry in made.record["backbone_trained_on"])
     done = export(output, tmp_path / "bundle", "--check-images", 4, "--no-static")
     assert done.status == 0, done.err

@@ -48,13 +48,16 @@ class ContrastSettings:
     """Kinds of scenes inside buildings."""
     other_scenes: int = 24
     """Kinds of other scenes, which have no contrast."""
+    opening_words: int = 4
+    """Words at the beginning of a caption that are not contrasted."""
     epochs: int = 6
     """Epochs of the language model."""
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.strength < 0:
-            raise ValueError(f"strength must be 0 or more, not {self.strength}")
+        for name in ("strength", "opening_words"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be 0 or more, not {getattr(self, name)}")
         for name in ("scenes", "other_scenes", "epochs"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -92,7 +95,7 @@ def make_contrastive(
             _centres(means, settings.scenes, settings.seed),
             _centres(other_means, settings.other_scenes, settings.seed),
         ])  # fmt: skip
-        contrastive = _construct(trained.captioner, trained.family, centres)
+        contrastive = _construct(trained.captioner, trained.family, centres, settings.opening_words)
         scenes = contrastive.scene_of(Visual(torch.from_numpy(means)[:, None])).numpy()
         beams = _captions(trained, tokens, max_words)
         inside_scenes = len(centres) - min(settings.other_scenes, len(elsewhere))
@@ -161,11 +164,11 @@ def _directions(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-6))
 
 
-def _construct(captioner: Captioner, family: str, centres: NDArray[np.float32]) -> Contrastive:
-    config, member = captioner.config, MemberConfig(family=family, model=own_options(captioner))
-    contrastive = Contrastive(
-        ContrastiveConfig(config.vocabulary_size, config.token_width, member, scenes=len(centres))
-    )
+def _construct(captioner: Captioner, family: str, centres: NDArray[np.float32], opening_words: int) -> Contrastive:
+    """Put a captioner of a family into a contrastive one whose language model has learnt nothing yet."""
+    shared, member = captioner.config, MemberConfig(family=family, model=own_options(captioner))
+    sizes = {"scenes": len(centres), "opening_words": opening_words}
+    contrastive = Contrastive(ContrastiveConfig(shared.vocabulary_size, shared.token_width, member, **sizes))
     contrastive.captioner.load_state_dict(captioner.state_dict())
     with torch.no_grad():
         contrastive.scene_centres.copy_(torch.from_numpy(_directions(centres)))

@@ -12,8 +12,8 @@ from training.data.coco_dataset import CocoDataset
 from training.data.mixture import Mixture, Source
 from training.engine.logit_adjustment import AdjustmentError, adjust_logits, word_counts
 from training.engine.trained_captioner import TrainedCaptioner
-from training.models import FAMILIES
 from training.models.captioner import Captioner
+from training.models.families import SINGLE_FAMILIES
 from training.models.m2 import M2, M2Config
 
 COUNTS = {"": 10.0, "w4": 30.0, "w5": 5.0, "unheard_of": 100.0}
@@ -29,7 +29,7 @@ def small(family: str) -> TrainedCaptioner:
     return replace(tiny_trained(), family=family, captioner=tiny_captioner(family), vocabulary=vocabulary)
 
 
-@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "ensemble"])
+@pytest.mark.parametrize("family", SINGLE_FAMILIES)
 def test_every_family_adds_the_same_to_the_logit_of_a_word_wherever_it_may_stand(family: str) -> None:
     trained = small(family)
     adjusted = adjust_logits(trained, COUNTS, strength=0.5, end_penalty=0.25)

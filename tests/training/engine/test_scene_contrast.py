@@ -100,5 +100,7 @@ def test_a_contrastive_captioner_and_photographs_of_one_kind_are_refused(
 def test_settings_out_of_range_are_refused_with_their_names() -> None:
     with pytest.raises(ValueError, match="strength must be 0 or more, not -1"):
         ContrastSettings(strength=-1)
+    with pytest.raises(ValueError, match="opening_words must be 0 or more, not -1"):
+        ContrastSettings(opening_words=-1)
     with pytest.raises(ValueError, match="epochs must be at least 1, not 0"):
         ContrastSettings(epochs=0)
