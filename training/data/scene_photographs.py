@@ -47,20 +47,18 @@ def scene_photographs(data: Path) -> list[ScenePhotograph]:
     coco = CocoPhotographs(data / "coco_photographs")
     excluded = excluded_photographs("coco_photographs")
     found = [
-        ScenePhotograph(photograph.indoor, lambda size, image=image: coco.read_images([image], size)[0])  # type: ignore[misc]
+        ScenePhotograph(photograph.indoor, _reader(coco.read_images, image))
         for image, photograph in coco.photographs.items()
         if photograph.part == "train" and image not in excluded
     ]
     rooms = PhotographArchive(data / "nyu_rooms" / "images.zip")
     excluded = excluded_photographs("nyu_rooms")
-    found += [
-        ScenePhotograph(True, lambda size, name=name: rooms.read_all([name], size)[0])  # type: ignore[misc]
-        for name in rooms.names
-        if name not in excluded
-    ]
+    found += [ScenePhotograph(True, _reader(rooms.read_all, name)) for name in rooms.names if name not in excluded]
     people = Flickr8k(data / "flickr8k")
-    found += [
-        ScenePhotograph(False, lambda size, image=image: people.read_images([image], size)[0])  # type: ignore[misc]
-        for image in people.split("train")[::_EVERY]
-    ]
+    found += [ScenePhotograph(False, _reader(people.read_images, image)) for image in people.split("train")[::_EVERY]]
     return found
+
+
+def _reader(read_all: Callable[[list[str], int], NDArray[np.uint8]], name: str) -> Callable[[int], NDArray[np.uint8]]:
+    """Return what reads one photograph of those that ``read_all`` reads."""
+    return lambda size: read_all([name], size)[0]

@@ -25,7 +25,8 @@ from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, DataError
 from training.models.captioner import PADDING_ID, Captioner, Visual
 from training.models.contrastive import Contrastive, ContrastiveConfig
-from training.models.ensemble import MemberConfig, own_options
+from training.models.families import SINGLE_FAMILIES
+from training.models.members import member_config
 
 CONTRASTIVE, CONTRAST = "contrastive", "contrast"
 """The family, and the key of the record: settings and numbers of photographs."""
@@ -80,7 +81,7 @@ def make_contrastive(
     """
     if trained.backbone is None:
         raise CheckpointError("contrast needs a captioner of frames; this one takes stored features")
-    if trained.family in (CONTRASTIVE, "ensemble"):
+    if trained.family not in SINGLE_FAMILIES:
         raise CheckpointError(f"contrast needs a single captioner, not one of the family {trained.family}")
     inside = [photograph for photograph in photographs if photograph.inside]
     elsewhere = [photograph for photograph in photographs if not photograph.inside]
@@ -91,15 +92,12 @@ def make_contrastive(
         tokens = _tokens(trained, inside, Path(folder) / "tokens.npy")
         means = np.stack([frame.mean(axis=0, dtype=np.float32) for frame in tokens])
         other_means = np.stack([frame.mean(axis=0, dtype=np.float32) for frame in _frames(trained, elsewhere)])
-        centres = np.concatenate([
-            _centres(means, settings.scenes, settings.seed),
-            _centres(other_means, settings.other_scenes, settings.seed),
-        ])  # fmt: skip
+        inside_centres = _centres(means, settings.scenes, settings.seed)
+        centres = np.concatenate([inside_centres, _centres(other_means, settings.other_scenes, settings.seed)])
         contrastive = _construct(trained.captioner, trained.family, centres, settings.opening_words)
         scenes = contrastive.scene_of(Visual(torch.from_numpy(means)[:, None])).numpy()
         beams = _captions(trained, tokens, max_words)
-        inside_scenes = len(centres) - min(settings.other_scenes, len(elsewhere))
-        members = {scene: np.flatnonzero(scenes == scene) for scene in range(inside_scenes)}
+        members = {scene: np.flatnonzero(scenes == scene) for scene in range(len(inside_centres))}
         members = {scene: places for scene, places in members.items() if len(places)}
         _learn(contrastive, tokens, beams, members, settings)
         with torch.no_grad():
@@ -166,7 +164,7 @@ def _directions(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _construct(captioner: Captioner, family: str, centres: NDArray[np.float32], opening_words: int) -> Contrastive:
     """Put a captioner of a family into a contrastive one whose language model has learnt nothing yet."""
-    shared, member = captioner.config, MemberConfig(family=family, model=own_options(captioner))
+    shared, member = captioner.config, member_config(family, captioner)
     sizes = {"scenes": len(centres), "opening_words": opening_words}
     contrastive = Contrastive(ContrastiveConfig(shared.vocabulary_size, shared.token_width, member, **sizes))
     contrastive.captioner.load_state_dict(captioner.state_dict())

@@ -7,10 +7,10 @@ information of the word and the frame among frames of the same scene s, after th
     log p(w | frame, words) + strength_s (log p(w | frame, words) - log q_s(w | words))
 
 q_s is a small language model of what the captioner says in frames of that scene. The first words, which say what kind
-of scene it is ("a kitchen with a"), are not contrasted. This is the emitter-suppressor search
-of Vedantam et al. (CVPR 2017, Context-aware Captions from Context-agnostic Supervision) with a language model in place
-of one distractor image. Words that are much less likely than the likeliest one are not raised (the plausibility
-constraint of Li et al., ACL 2023, Contrastive Decoding), because the ratio of two small probabilities is noise.
+of scene it is ("a kitchen with a"), are not contrasted. This is the emitter-suppressor search of Vedantam et al. (CVPR
+2017, Context-aware Captions from Context-agnostic Supervision) with a language model in place of one distractor image.
+Words that are much less likely than the likeliest one are not raised (the plausibility constraint of Li et al., ACL
+2023, Contrastive Decoding), because the ratio of two small probabilities is noise.
 """
 
 import math
@@ -34,8 +34,7 @@ from training.models.captioner import (
     Step,
     Visual,
 )
-from training.models.ensemble import MemberConfig
-from training.models.families import SINGLE_FAMILIES
+from training.models.members import MemberConfig, check_family, construct_member
 
 LARGEST_DIFFERENCE = 5.0
 """Bound of the difference of two log probabilities."""
@@ -69,10 +68,7 @@ class ContrastiveConfig(CaptionerConfig):
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.opening_words < 0:
             raise ValueError(f"opening_words must be 0 or more, not {self.opening_words}")
-        if self.member["family"] not in SINGLE_FAMILIES:
-            raise ValueError(
-                f"member: family must be one of {', '.join(SINGLE_FAMILIES)}, not {self.member['family']!r}"
-            )
+        check_family("member", self.member)
 
 
 class SceneLanguageModel(nn.Module):
@@ -134,8 +130,7 @@ class Contrastive(Captioner):
 
     def __init__(self, config: ContrastiveConfig) -> None:
         super().__init__(config)
-        family = SINGLE_FAMILIES[config.member["family"]]
-        self.captioner = family(family.Config(config.vocabulary_size, config.token_width, **config.member["model"]))
+        self.captioner = construct_member(config.member, config)
         self.needs_boxes = self.captioner.needs_boxes  # type: ignore[misc]
         self.needs_image_size = self.captioner.needs_image_size  # type: ignore[misc]
         self.language_model = SceneLanguageModel(

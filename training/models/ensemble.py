@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, TypedDict
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -19,16 +18,7 @@ from training.models.captioner import (
     Step,
     Visual,
 )
-from training.models.families import SINGLE_FAMILIES
-
-
-class MemberConfig(TypedDict):
-    """A captioner of a single family inside another one."""
-
-    family: str
-    """A key of :data:`training.models.families.SINGLE_FAMILIES`."""
-    model: dict[str, Any]
-    """Its hyper-parameters, without vocabulary size and token width."""
+from training.models.members import MemberConfig, check_family, construct_member, member_config
 
 
 @dataclass(frozen=True)
@@ -46,10 +36,7 @@ class EnsembleConfig(CaptionerConfig):
         if not self.members:
             raise ValueError("members must name one captioner or more")
         for member in self.members:
-            if member["family"] not in SINGLE_FAMILIES:
-                raise ValueError(
-                    f"members: family must be one of {', '.join(SINGLE_FAMILIES)}, not {member['family']!r}"
-                )
+            check_family("members", member)
 
 
 class Ensemble(Captioner):
@@ -63,11 +50,7 @@ class Ensemble(Captioner):
 
     def __init__(self, config: EnsembleConfig) -> None:
         super().__init__(config)
-        shared = {"vocabulary_size": config.vocabulary_size, "token_width": config.token_width}
-        self.members = nn.ModuleList(
-            SINGLE_FAMILIES[member["family"]](SINGLE_FAMILIES[member["family"]].Config(**shared, **member["model"]))
-            for member in config.members
-        )
+        self.members = nn.ModuleList(construct_member(member, config) for member in config.members)
         members = self.captioners()
         # Class attributes of single families; what an ensemble needs depends on its members.
         self.needs_boxes = any(member.needs_boxes for member in members)  # type: ignore[misc]
@@ -94,9 +77,7 @@ class Ensemble(Captioner):
                 ours, theirs = getattr(example.config, key), getattr(other.config, key)
                 if ours != theirs:
                     raise ValueError(f"{name} has a {key} of {theirs}, but {first} has {ours}")
-        configs: list[MemberConfig] = [
-            {"family": family, "model": own_options(captioner)} for family, captioner in members.values()
-        ]
+        configs = [member_config(family, captioner) for family, captioner in members.values()]
         ensemble = cls(EnsembleConfig(example.config.vocabulary_size, example.config.token_width, configs))
         for own, (_, captioner) in zip(ensemble.captioners(), members.values(), strict=True):
             own.load_state_dict(captioner.state_dict())
@@ -157,9 +138,3 @@ def _mean_probabilities(logits: Sequence[Tensor]) -> Tensor:
     """Compute the logarithm of the mean of the probabilities, in the type of the first logits."""
     logs = torch.stack([each.float().log_softmax(dim=-1) for each in logits])
     return (logs.logsumexp(dim=0) - math.log(len(logits))).to(logits[0].dtype)
-
-
-def own_options(captioner: Captioner) -> dict[str, Any]:
-    """Return the hyper-parameters that only the captioner's family has."""
-    shared = CaptionerConfig.__dataclass_fields__
-    return {name: value for name, value in asdict(captioner.config).items() if name not in shared}
