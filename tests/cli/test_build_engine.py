@@ -1,4 +1,4 @@
-"""`smart-caption build-engine`, with and without (a fake of) TensorRT."""
+"""`smart-caption build-engine`, with and without (a stand-in for) TensorRT."""
 
 import shutil
 from collections.abc import Callable

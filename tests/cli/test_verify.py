@@ -43,7 +43,6 @@ def test_tensorrt_is_compared_where_it_is(
     report = json.loads(run("verify", tiny_bundle, "--frames", 2, "--threads", 1, "--json").stdout)
     (found,) = [each for each in report["comparisons"] if each["engine"] == "tensorrt"]
     assert (found["graph"], found["agrees"], found["same_captions"]) == ("captioner_static.onnx", True, 4)
-    assert "CUDA graph" in found["runs"]
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
