@@ -20,7 +20,7 @@ from benchmarks.environment import describe_environment, report
 from benchmarks.timing import measure
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.grounding import guide_words
-from smart_caption_ros.imaging import squash
+from smart_caption_ros.imaging import resize_image
 from training.command_line import JsonOption, run_command
 from training.errors import CheckpointError
 
@@ -92,7 +92,7 @@ def torch_variant(checkpoint: Path, captioner: Captioner, threads: int) -> Varia
     trained.set_image_size(side)
 
     def caption(image_bgr: np.ndarray) -> object:
-        squashed = squash(image_bgr, (side, side))
+        squashed = resize_image(image_bgr, (side, side))
         found = trained.caption_images(squashed[None], captioner.bundle.beam_size, captioner.bundle.max_words)
         return trained.sentences(found)
 

@@ -11,7 +11,7 @@ from export.verify import compare, compare_detections, compare_forms, synthetic_
 from smart_caption_ros.captioning import Bundle, Captioner
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from smart_caption_ros.engines import create_engine
-from smart_caption_ros.imaging import squash
+from smart_caption_ros.imaging import resize_image
 from training.data.flickr8k import Flickr8k
 from training.errors import DataError
 from training.paths import data_folder
@@ -83,7 +83,7 @@ def _images(count: int, size: tuple[int, int]) -> tuple[np.ndarray, str]:
     try:
         dataset = Flickr8k(data_folder() / "flickr8k")
         photographs = dataset.read_images(dataset.split("dev")[:count])
-        return np.stack([squash(photograph, size) for photograph in photographs]), "dev photographs"
+        return np.stack([resize_image(photograph, size) for photograph in photographs]), "dev photographs"
     except DataError:
         images = synthetic_images(count, max(size))
-        return np.stack([squash(image, size) for image in images]), "synthetic images"
+        return np.stack([resize_image(image, size) for image in images]), "synthetic images"

@@ -9,7 +9,7 @@ import onnxruntime
 
 from export.passes.int8 import Captions
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from smart_caption_ros.imaging import squash
+from smart_caption_ros.imaging import resize_image
 from training.data.flickr8k import Flickr8k
 from training.data.tokenizer import tokenize
 from training.evaluation.metrics.cider_d import TextCiderD
@@ -57,7 +57,7 @@ class DevSplit:
         _, height, width, _ = session.get_inputs()[0].shape
 
         def tokens_of(names: list[str]) -> np.ndarray:
-            frames = np.stack([squash(photograph, (width, height)) for photograph in dataset.read_images(names)])
+            frames = np.stack([resize_image(photograph, (width, height)) for photograph in dataset.read_images(names)])
             found: np.ndarray = session.run(["tokens"], {"image_bgr": frames})[0]
             return found
 

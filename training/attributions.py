@@ -14,7 +14,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from smart_caption_ros.files import replaced_atomically
-from smart_caption_ros.imaging import squash
+from smart_caption_ros.imaging import resize_image
 from smart_caption_ros.viewing.contact_sheet import contact_sheet
 from smart_caption_ros.viewing.text import label, printable, shortened
 from training.command_line import DataFolderOption, run_command
@@ -100,7 +100,7 @@ def _checkpoint(path: Path) -> Path:
 
 def _visual_of(trained: TrainedCaptioner, photograph: NDArray[np.uint8]) -> Visual:
     assert trained.backbone is not None
-    frame = squash(photograph, (IMAGE_SIZE, IMAGE_SIZE))
+    frame = resize_image(photograph, (IMAGE_SIZE, IMAGE_SIZE))
     with torch.no_grad():
         return visual_of_images(trained.backbone, torch.from_numpy(frame[None]))
 

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.files import replaced_atomically
-from smart_caption_ros.imaging import squash
+from smart_caption_ros.imaging import resize_image
 from smart_caption_ros.viewing.text import font, printable, to_bgr, width_of
 from training.command_line import run_command
 from training.data.photograph_inputs import visual_of_images
@@ -49,7 +49,7 @@ def memory_attention(
         raise CheckpointError(f"{best} has no prototypes yet: its run was shorter than bank_steps")
     rows = []
     for path in images:
-        frame = squash(read_photograph(path, path.name), (IMAGE_SIZE, IMAGE_SIZE))
+        frame = resize_image(read_photograph(path, path.name), (IMAGE_SIZE, IMAGE_SIZE))
         words, shares = _attention_of(trained, frame, beam_size, max_words)
         print(f"{path}: " + " ".join(f"{word} {share:.2f}" for word, share in zip(words, shares, strict=True)))
         rows.append(draw_shares(words, shares, frame))

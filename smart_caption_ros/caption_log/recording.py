@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import cv2
-import numpy as np
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
 from smart_caption_ros.caption_log.logged_caption import LoggedCaption, LoggedNoun, LoggedObject, LoggedPose
 from smart_caption_ros.caption_log.store import CaptionLog
 from smart_caption_ros.grounding.text_filter import TextFilter
-from smart_caption_ros.imaging.errors import ImageError
+from smart_caption_ros.imaging import ImageError, shrink_image
 from smart_caption_ros.live import CaptionFeed, CaptionStatus, FeedEvent, LiveCaption, LiveImage, NounState
 from smart_caption_ros.viewing import encode_picture
 
@@ -130,13 +129,8 @@ class Recorder:
         if image is None or not self._picture_side_px:
             return None
         try:
-            image_bgr = image.bgr()
-            height, width = image_bgr.shape[:2]
-            scale = self._picture_side_px / max(height, width)
-            if scale < 1:
-                size = (max(1, round(width * scale)), max(1, round(height * scale)))
-                image_bgr = cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
-            return encode_picture(image_bgr, ".jpg", self._jpeg_quality)
+            picture_bgr = shrink_image(image.bgr(), self._picture_side_px)
+            return encode_picture(picture_bgr, ".jpg", self._jpeg_quality)
         except (ImageError, OSError, cv2.error):
             return None
 

@@ -7,7 +7,7 @@ import numpy as np
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bundle
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.engines import Engine, run_batch
-from smart_caption_ros.imaging import squash
+from smart_caption_ros.imaging import resize_image
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ def grid_boxes(rows: int, columns: int) -> np.ndarray:
 class Vision:
     """The vision graph of a bundle, with the preprocessing of its training.
 
-    A frame is resized to the graph's input without keeping its aspect ratio (:func:`squash`). OpenCV does that on the
-    host, because it is several times faster on a CPU than a Resize operator. Channel order and normalisation are in
-    the graph.
+    A frame is resized to the graph's input without keeping its aspect ratio (:func:`resize_image`). OpenCV does that on
+    the host, because it is several times faster on a CPU than a Resize operator. Channel order and normalisation are
+    in the graph.
     """
 
     def __init__(self, bundle: Bundle, engine: Engine) -> None:
@@ -71,7 +71,7 @@ class Vision:
 
     def preprocess(self, image_bgr: np.ndarray) -> np.ndarray:
         """Resize a frame, (H, W, 3) uint8 BGR, to the input of the graph, (1, height, width, 3) uint8."""
-        return np.ascontiguousarray(squash(image_bgr, self._size))[None]
+        return np.ascontiguousarray(resize_image(image_bgr, self._size))[None]
 
     def tokens(self, preprocessed: np.ndarray) -> np.ndarray:
         """Compute the visual tokens, (B, N, token width) float32, of (B, height, width, 3) uint8."""

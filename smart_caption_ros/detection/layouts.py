@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from smart_caption_ros.detection.candidates import Candidates
 from smart_caption_ros.engines.base import Graph, Tensor
 from smart_caption_ros.engines.errors import EngineError
-from smart_caption_ros.imaging import squash
-from smart_caption_ros.imaging.pixels import resize
+from smart_caption_ros.imaging import resize_image
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -61,7 +60,7 @@ def letterbox(image_bgr: np.ndarray, width: int, height: int) -> tuple[NDArray[n
     scale = min(height / rows, width / columns)
     size = (max(1, int(columns * scale)), max(1, int(rows * scale)))
     canvas = np.full((height, width, 3), PADDING_VALUE, np.uint8)
-    canvas[: size[1], : size[0]] = resize(image_bgr, size, cv2.INTER_LINEAR)
+    canvas[: size[1], : size[0]] = resize_image(image_bgr, size, cv2.INTER_LINEAR)
     return canvas, letterbox_scale(columns, rows, width, height)
 
 
@@ -177,7 +176,7 @@ class BoxesScoresLabels:
     def inputs(self, image_bgr: np.ndarray) -> dict[str, np.ndarray]:
         rows, columns = image_bgr.shape[:2]
         width, height = self._size(columns, rows)
-        image: NDArray[Any] = squash(image_bgr, (width, height))[:, :, ::-1]
+        image: NDArray[Any] = resize_image(image_bgr, (width, height))[:, :, ::-1]
         if _channels_first(self.input):
             image = image.transpose(2, 0, 1)
         if len(self.input.shape) == 4:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.evaluation.report import AREA_THRESHOLDS, CoverageReport
 from smart_caption_ros.grounding.assignment import CoverageResult
+from smart_caption_ros.imaging import resize_image
 from smart_caption_ros.viewing import encode_picture
 
 PICTURE_WIDTH_PX = 560
@@ -108,9 +108,7 @@ def picture(
     height, width = image_bgr.shape[:2]
     scale = min(1.0, PICTURE_WIDTH_PX / width)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    if scale < 1:
-        image_bgr = cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
-    jpeg = encode_picture(image_bgr, ".jpg", _JPEG_QUALITY)
+    jpeg = encode_picture(resize_image(image_bgr, size), ".jpg", _JPEG_QUALITY)
     label_px = _LABEL_PX * size[0] / PICTURE_WIDTH_PX
     named = dict.fromkeys(match.class_name for match in result.support)
     colours = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(named)}

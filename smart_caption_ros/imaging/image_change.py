@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.imaging.pixels import resize
+from smart_caption_ros.imaging.pixels import resize_image
 
 _WIDTH, _HEIGHT, _TILE = 64, 48, 8
 
@@ -23,7 +23,7 @@ def thumbnail(image_bgr: NDArray[np.uint8]) -> NDArray[np.float32]:
     # The mean over all pixels of a 1080p image takes 30 ms, and 16 pixels for one of the thumbnail remove the noise.
     step = max(1, min(image_bgr.shape[0] // (4 * _HEIGHT), image_bgr.shape[1] // (4 * _WIDTH)))
     sampled_bgr = np.ascontiguousarray(image_bgr[::step, ::step])
-    small_bgr = resize(sampled_bgr, (_WIDTH, _HEIGHT), cv2.INTER_AREA)
+    small_bgr = resize_image(sampled_bgr, (_WIDTH, _HEIGHT), cv2.INTER_AREA)
     return np.asarray(cv2.cvtColor(small_bgr, cv2.COLOR_BGR2GRAY), np.float32)
 
 

@@ -35,22 +35,28 @@ def scaled_to_8_bits(pixels: NDArray[Any]) -> NDArray[np.uint8]:
     return (pixels >> (bits - 8)).astype(np.uint8)
 
 
-def squash(image_bgr: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+def resize_image(
+    image_bgr: NDArray[np.uint8], size: tuple[int, int], interpolation: int | None = None
+) -> NDArray[np.uint8]:
     """Resize an image to ``size`` (width, height) without keeping its aspect ratio.
 
-    Area interpolation where both sides shrink, linear interpolation otherwise.
+    Args:
+        image_bgr: uint8 (H, W, 3); returned unchanged if it has the size already.
+        size: width and height of the result.
+        interpolation: flag of :func:`cv2.resize`; None takes INTER_AREA where both sides shrink, else INTER_LINEAR.
     """
-    if image_bgr.shape[1::-1] == size:
+    height, width = image_bgr.shape[:2]
+    if (width, height) == size:
         return image_bgr
-    shrinks = image_bgr.shape[1] >= size[0] and image_bgr.shape[0] >= size[1]
-    return resize(image_bgr, size, cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
-
-
-def resize(image_bgr: NDArray[np.uint8], size: tuple[int, int], interpolation: int) -> NDArray[np.uint8]:
-    """Resize an image to ``size`` (width, height), as :func:`cv2.resize` does.
-
-    OpenCV 4.5 (Ubuntu 22.04) refuses an image of one pixel, which is repeated here.
-    """
-    if image_bgr.shape[:2] == (1, 1):
+    if (width, height) == (1, 1):  # OpenCV 4.5 (Ubuntu 22.04) refuses to enlarge one pixel
         return np.tile(image_bgr, (size[1], size[0], 1))
+    if interpolation is None:
+        interpolation = cv2.INTER_AREA if width >= size[0] and height >= size[1] else cv2.INTER_LINEAR
     return cv2.resize(image_bgr, size, interpolation=interpolation).astype(np.uint8, copy=False)
+
+
+def shrink_image(image_bgr: NDArray[np.uint8], longest_side_px: int) -> NDArray[np.uint8]:
+    """Scale an image down so that its longer side has at most ``longest_side_px`` pixels; keep its aspect ratio."""
+    height, width = image_bgr.shape[:2]
+    scale = min(1.0, longest_side_px / max(height, width))
+    return resize_image(image_bgr, (max(1, round(width * scale)), max(1, round(height * scale))))

@@ -16,8 +16,7 @@ from typing import Any
 
 import cv2
 
-from smart_caption_ros.imaging import ImageError
-from smart_caption_ros.imaging.pixels import squash
+from smart_caption_ros.imaging import ImageError, shrink_image
 from smart_caption_ros.live import LiveCaption
 from smart_caption_ros.serving.mailbox import Mailbox
 from smart_caption_ros.serving.messages import caption_json, event, to_json
@@ -202,11 +201,7 @@ def _encode(live: LiveCaption) -> bytes | None:
     try:
         if max(live.caption.image_size) <= MAX_PICTURE_PX:
             return live.image.jpeg()
-        image_bgr = live.image.bgr()
-        height, width = image_bgr.shape[:2]
-        scale = min(1.0, MAX_PICTURE_PX / max(height, width))
-        size = max(1, round(scale * width)), max(1, round(scale * height))
-        return encode_picture(squash(image_bgr, size), ".jpg", _JPEG_QUALITY)
+        return encode_picture(shrink_image(live.image.bgr(), MAX_PICTURE_PX), ".jpg", _JPEG_QUALITY)
     except (ImageError, OSError, cv2.error) as error:
         logger.warning("a frame of %s cannot be shown: %s", live.camera, error)
         return None

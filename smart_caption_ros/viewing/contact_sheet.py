@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.imaging import check_image
+from smart_caption_ros.imaging import check_image, shrink_image
 
 GAP_PX = 12
 SHEET_SIDE_PX = 960
@@ -48,9 +48,7 @@ class ContactSheet:
         """
         if index % self._step:
             return
-        scale = min(1.0, SHEET_SIDE_PX / max(image_bgr.shape[:2]))
-        size = [max(1, round(side * scale)) for side in image_bgr.shape[1::-1]]
-        self._pictures[index] = np.asarray(cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA), np.uint8)
+        self._pictures[index] = shrink_image(image_bgr, SHEET_SIDE_PX)
         while len(self._pictures) > self._limit:
             self._step *= 2
             self._pictures = {kept: each for kept, each in self._pictures.items() if kept % self._step == 0}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from smart_caption_ros.imaging import squash
+from smart_caption_ros.imaging import resize_image
 from training.data.caption_dataset import SPLITS
 from training.data.coco import read_captions
 from training.data.karpathy import Karpathy
@@ -135,4 +135,4 @@ class CocoDataset:
         Raises:
             DataError: a photograph is missing or broken; names the file, the image id and the reason.
         """
-        return np.stack([squash(read_photograph(self.paths[name], name), (size, size)) for name in names])
+        return np.stack([resize_image(read_photograph(self.paths[name], name), (size, size)) for name in names])

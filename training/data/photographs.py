@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image, squash
+from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image, resize_image
 from training.errors import DataError
 
 
@@ -82,7 +82,7 @@ class PhotographArchive:
         Raises:
             DataError: a photograph is missing or broken; names the archive and the photograph.
         """
-        return np.stack([squash(self.read(name), (size, size)) for name in names])
+        return np.stack([resize_image(self.read(name), (size, size)) for name in names])
 
     @cached_property
     def _archive(self) -> zipfile.ZipFile:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from smart_caption_ros.imaging import squash
+from smart_caption_ros.imaging import resize_image
 from training.data.coco import read_captions
 from training.data.coco_photographs import CocoPhotographs
 from training.data.held_out import excluded_photographs
@@ -191,7 +191,7 @@ def _rooms(captioner: GuidedCaptioner, dataset: RoomsData, evidence: Path, rooms
     def read(names: Sequence[str]) -> NDArray[np.uint8]:
         size = captioner.image_size, captioner.image_size
         wanted = dataset.encoded([photographs[name] for name in names])
-        return np.stack([squash(decode_photograph(photograph, content), size) for photograph, content in wanted])
+        return np.stack([resize_image(decode_photograph(photograph, content), size) for photograph, content in wanted])
 
     return _in_batches(captioner, known, read)
 

@@ -8,7 +8,7 @@ import torch
 from tqdm import tqdm
 
 from smart_caption_ros.captioning.vocabulary import join_words
-from smart_caption_ros.imaging import squash
+from smart_caption_ros.imaging import resize_image
 from training.configs.schema import ExperimentConfig
 from training.data.feature_formats import check_images
 from training.data.feature_inputs import open_stored_features, visual_of_features
@@ -89,7 +89,7 @@ class CheckpointCaptioner:
             else:
                 assert read_image is not None
                 size = (self.trained.backbone.image_size,) * 2
-                frames = np.stack([squash(read_image(name), size) for name in names])
+                frames = np.stack([resize_image(read_image(name), size) for name in names])
                 visual = visual_of_images(self.trained.backbone, torch.from_numpy(frames))
             captions.update(zip(names, self._sentences(visual), strict=True))
         return captions

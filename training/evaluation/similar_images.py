@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from smart_caption_ros.files import cache_folder, replaced_atomically, sha256_of
-from smart_caption_ros.imaging import squash
+from smart_caption_ros.imaging import resize_image
 from training.paths import data_folder
 
 SIMILAR_IMAGES = 5
@@ -51,7 +51,7 @@ def photograph_features(
     weights = locate(NETWORK, data_folder() / "backbones")
     content = hashlib.sha256(sha256_of(weights).encode())
     for image in images:
-        content.update(squash(read_image(image), _SIZE).tobytes())
+        content.update(resize_image(read_image(image), _SIZE).tobytes())
     path = cache_folder() / "similar_images" / f"{content.hexdigest()}.npy"
     try:
         vectors = np.load(path)
@@ -74,7 +74,7 @@ def _compute(weights: Path, images: Sequence[str], read_image: Callable[[str], n
     vectors = []
     with torch.inference_mode():
         for start in tqdm(range(0, len(images), _BATCH), desc="similar images", unit="batch"):
-            frames = np.stack([squash(read_image(image), _SIZE) for image in images[start : start + _BATCH]])
+            frames = np.stack([resize_image(read_image(image), _SIZE) for image in images[start : start + _BATCH]])
             pooled = network(torch.from_numpy(frames)).mean(dim=1)
             vectors.append(torch.nn.functional.normalize(pooled).numpy())
     return np.concatenate(vectors)

@@ -10,7 +10,7 @@ from pathlib import Path
 import cv2
 
 from smart_caption_ros.files import replaced_atomically, write_text_atomically
-from smart_caption_ros.imaging import ImageError, decode_image_bytes, squash
+from smart_caption_ros.imaging import ImageError, decode_image_bytes, resize_image
 from training.data.tokenizer import tokenize
 from training.errors import DataError
 from training.vision.backbone import IMAGE_SIZE
@@ -78,7 +78,7 @@ def write_archive(folder: Path, photographs: Iterable[tuple[str, bytes]]) -> Non
     with replaced_atomically(folder / IMAGES) as unfinished, zipfile.ZipFile(unfinished, "w") as archive:
         for name, encoded in photographs:
             try:
-                frame = squash(decode_image_bytes(encoded), (IMAGE_SIZE, IMAGE_SIZE))
+                frame = resize_image(decode_image_bytes(encoded), (IMAGE_SIZE, IMAGE_SIZE))
             except ImageError as error:
                 raise DataError(f"{name}: {error}") from None
             _, jpeg = cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])

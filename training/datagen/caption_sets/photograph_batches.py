@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.files import replaced_atomically, sha256_of_bytes
-from smart_caption_ros.imaging import ImageError, decode_image_bytes, squash
+from smart_caption_ros.imaging import ImageError, decode_image_bytes, resize_image
 from training.errors import DataError
 from training.vision.backbone import IMAGE_SIZE, Backbone
 
@@ -95,6 +95,6 @@ def _nonzero(counts: NDArray[np.int16], class_names: Iterable[str]) -> Iterator[
 
 def _frame(name: str, encoded: bytes) -> NDArray[np.uint8]:
     try:
-        return squash(decode_image_bytes(encoded), (IMAGE_SIZE, IMAGE_SIZE))
+        return resize_image(decode_image_bytes(encoded), (IMAGE_SIZE, IMAGE_SIZE))
     except ImageError as error:
         raise DataError(f"{name}: {error}") from None
