@@ -68,7 +68,7 @@ def labelled_photographs(labels: Path, dataset: str, count: int, minimum_score: 
     """Write photographs of a dev split, and a teacher's boxes of them, to files in ``folder``.
 
     Args:
-        labels: file of ``python -m training.label_objects``.
+        labels: file of ``python -m recipes.label_objects``.
         dataset: name of the data set.
         count: number of photographs, the first ones of the split that have labels.
         minimum_score: boxes with a lower score are left out.

@@ -63,7 +63,7 @@ def detection(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File of python -m training.label_objects; the photographs are those of the data set's dev split.",
+            help="File of python -m recipes.label_objects; the photographs are those of the data set's dev split.",
         ),
     ] = None,
     dataset: Annotated[LabelledDataset, typer.Option(help="Data set of --labels.")] = LabelledDataset.FLICKR8K,

@@ -2,8 +2,8 @@
 
     python -m benchmarks.household_realism ROOT --detector yolox_nano.onnx --json household_realism.json
 
-The figure is recall by class on the frames of ``python -m training.household``: the share of the labelled objects that
-a detection of their class overlaps with an IoU of at least 0.5. On COCO's own photographs the recall of YOLOX-nano at a
+The figure is recall by class on the frames of ``python -m simulation.household``: the share of the labelled objects
+that a detection of their class overlaps with an IoU of at least 0.5. On COCO photographs the recall of YOLOX-nano at a
 score of 0.35 is 0.32.
 """
 
@@ -101,7 +101,7 @@ def measure(
 
 
 def household_realism(
-    root: Annotated[Path, typer.Argument(help="Folder that `python -m training.household` wrote.")],
+    root: Annotated[Path, typer.Argument(help="Folder that `python -m simulation.household` wrote.")],
     detector: Annotated[Path, typer.Option(help="ONNX detector of COCO's classes.")],
     output: JsonOption = None,
     smallest: Annotated[

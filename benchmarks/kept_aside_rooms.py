@@ -16,13 +16,13 @@ from typing import Annotated, Any
 
 import typer
 
+from recipes.rooms.photographs import NYU, Photograph, RoomsData, decode_photograph
+from recipes.rooms.phrases import frequent_words
+from recipes.rooms.questions import extract_facts
 from smart_caption_ros.files import write_bytes_atomically, write_text_atomically
 from training.command_line import run_command
 from training.data.held_out import kept_aside_rooms
 from training.data.json_files import read_json_lines
-from training.datagen.rooms.photographs import NYU, Photograph, RoomsData, decode_photograph
-from training.datagen.rooms.phrases import frequent_words
-from training.datagen.rooms.questions import extract_facts
 from training.errors import DataError
 from training.paths import data_folder
 

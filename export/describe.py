@@ -12,10 +12,10 @@ from export.bundle import exporting_commit
 from export.graphs import BundleGraphs
 from export.options import ExportOptions
 from export.source import Source
+from recipes.teachers.boxes import PROVENANCE as TEACHERS
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT
 from training.data.datasets import merge_provenance
-from training.datagen.teachers.boxes import PROVENANCE as TEACHERS
 
 FORMATS = {False: 1, True: 2}
 """Format version by whether the vision graph has a detector, which packages that read format 1 alone do not know."""

@@ -8,9 +8,9 @@ import typer
 
 from export.bundle import ExportError
 from export.captioner_weights import load_bundle_captioner
+from recipes.teachers.boxes import PROVENANCE as TEACHERS
 from smart_caption_ros.captioning import Bundle, BundleError
 from training.command_line import run_command
-from training.datagen.teachers.boxes import PROVENANCE as TEACHERS
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import BackboneError
 from training.vision.bundle_networks import load_bundle_networks

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from recipes.caption_sets.dataset import MAX_USES
+from recipes.guided_captions import make_guided_captions
 from training.command_line import DataFolderOption, run_command
-from training.datagen.caption_sets.dataset import MAX_USES
-from training.datagen.guided_captions import make_guided_captions
 from training.errors import CheckpointError, DataError
 
 
@@ -20,7 +20,7 @@ def guided_captions(
     noun_evidence: Annotated[Path, typer.Option(help="Folder that `python -m training.noun_evidence` made.")] = Path(
         "runs/noun_evidence"
     ),
-    rooms: Annotated[Path, typer.Option(help="Folder that `python -m training.rooms` made.")] = Path("runs/rooms"),
+    rooms: Annotated[Path, typer.Option(help="Folder that `python -m recipes.rooms` made.")] = Path("runs/rooms"),
     max_uses: Annotated[int, typer.Option(min=1, help="Photographs that may share one sentence.")] = MAX_USES,
 ) -> None:
     """Caption photographs that people labelled or described by a trained captioner, guided by what is there."""

@@ -10,16 +10,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from smart_caption_ros.files import write_bytes_atomically
-from training.command_line import DataFolderOption, run_command
-from training.data.held_out import NEAR_DUPLICATES
-from training.datagen.near_duplicates import (
+from recipes.near_duplicates import (
     Pair,
     measured_photographs,
     pictures_of_one_series,
     same_pictures,
     training_photographs,
 )
+from smart_caption_ros.files import write_bytes_atomically
+from training.command_line import DataFolderOption, run_command
+from training.data.held_out import NEAR_DUPLICATES
 from training.errors import DataError
 
 

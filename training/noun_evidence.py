@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from recipes.noun_evidence import write_noun_evidence
 from training.command_line import DataFolderOption, run_command
-from training.datagen.noun_evidence import write_noun_evidence
 from training.errors import DataError
 
 

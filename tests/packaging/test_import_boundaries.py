@@ -27,7 +27,7 @@ ROS = {
     "vision_msgs",
     "visualization_msgs",
 }
-SOURCES = ("smart_caption_ros", "training", "export", "benchmarks")
+SOURCES = ("smart_caption_ros", "training", "export", "recipes", "simulation", "benchmarks")
 ROBOT_ROOMS = (
     "cli",
     "nodes",
@@ -51,7 +51,6 @@ ROBOT_ROOMS = (
 )
 """From the top floor down: a room imports the rooms below it and no room above it."""
 TRAINING_ROOMS = (
-    "datagen",
     "engine",
     "objectives",
     "detection",

@@ -35,7 +35,7 @@ def modules(requirements: list[str]) -> set[str]:
 
 def foreign_imports(folder: str) -> set[tuple[str, str]]:
     """File and top-level module of every import of somebody else's code."""
-    own = {"smart_caption_ros", "training", "export", *sys.stdlib_module_names}
+    own = {"smart_caption_ros", "training", "export", "recipes", "simulation", *sys.stdlib_module_names}
     return {(path, module.split(".")[0]) for path, module in imports_of(folder) if module.split(".")[0] not in own}
 
 
@@ -69,7 +69,7 @@ def test_robot_side_imports_only_what_it_declares() -> None:
     assert not {(path, module) for path, module in foreign_imports("smart_caption_ros") if module not in declared}
 
 
-@pytest.mark.parametrize("folder", ["training", "export"])
+@pytest.mark.parametrize("folder", ["training", "export", "recipes", "simulation"])
 def test_workstation_imports_only_what_it_declares(folder: str) -> None:
     declared = modules(PROJECT["dependencies"])
     declared |= set().union(*(modules(EXTRAS[name]) for name in ("training", "household", "attribution", "metrics")))
@@ -100,6 +100,6 @@ def test_types_are_checked_in_the_checkout_and_not_in_an_installed_copy() -> Non
     mypy = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
     # `packages` would find modules that only an installed copy has, such as renamed ones.
     assert "packages" not in mypy
-    assert mypy["files"] == ["smart_caption_ros", "training", "export", "benchmarks"]
+    assert mypy["files"] == ["smart_caption_ros", "training", "export", "recipes", "simulation", "benchmarks"]
     (ours,) = (each for each in mypy["overrides"] if each["module"] == "smart_caption_ros.*")
     assert ours["follow_imports"] == "error"

@@ -10,7 +10,7 @@ ROBOT_FOLDERS = (
     "bags", "caption_log", "captioning", "cli", "detection", "engines", "evaluation", "fleet", "grounding",
     "imaging", "live", "measuring", "nodes", "serving", "sources", "system", "viewing",
 )  # fmt: skip
-WORKSTATION = {"torch", "torchvision", "training", "export", "benchmarks"}
+WORKSTATION = {"torch", "torchvision", "training", "export", "recipes", "simulation", "benchmarks"}
 WORKSTATION_FIXTURES = ("tiny_checkpoint", "exported_bundle")
 
 

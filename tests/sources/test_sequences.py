@@ -101,6 +101,6 @@ def test_the_sequences_in_the_package_are_small_and_say_how_they_were_made() -> 
     files = [path for path in sample_sequences_path().rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 12e6
     readme = (sample_sequences_path() / "README.txt").read_text()
-    assert "python -m training.household --sequences 4" in readme
+    assert "python -m simulation.household --sequences 4" in readme
     assert "--seed 1000000" in readme
     assert "Apache-2.0" in readme

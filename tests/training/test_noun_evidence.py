@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.datagen.caption_sets.small_caption_data import make_caption_data
+from tests.recipes.caption_sets.small_caption_data import make_caption_data
 from training.data.noun_evidence import read_noun_evidence
 from training.errors import DataError
 from training.noun_evidence import main

@@ -483,13 +483,13 @@ class DetectionExperimentConfig(TrainingConfig):
     detector: Str = "yolox_nano.onnx"
     """The first weights, as ``yolox`` of :class:`ExperimentConfig`."""
     labels: list[Str] = field(default_factory=list)
-    """Files of ``python -m training.label_objects``, below the checkout or absolute; ``NAME=FILE`` for the source
+    """Files of ``python -m recipes.label_objects``, below the checkout or absolute; ``NAME=FILE`` for the source
     ``NAME`` of a mixture."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.labels:
-            raise ValueError("labels: expected files of python -m training.label_objects, found none")
+            raise ValueError("labels: expected files of python -m recipes.label_objects, found none")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)

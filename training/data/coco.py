@@ -29,7 +29,7 @@ def read_captions(path: Path, sources: Collection[str] = ()) -> CocoCaptions:
 
     Args:
         path: the file.
-        sources: values of the annotations' ``source``, as ``python -m training.rooms`` writes it; captions of other
+        sources: values of the annotations' ``source``, as ``python -m recipes.rooms`` writes it; captions of other
             sources are left out. All captions are read where none is named.
 
     Raises:

@@ -54,7 +54,7 @@ GUIDED_CAPTIONS_PROVENANCE = {
 }  # fmt: skip
 """By the name of the set."""
 HOUSEHOLD_PROVENANCE = {
-    "name": "household scenes rendered by this project (training/datagen/household)",
+    "name": "household scenes rendered by this project (simulation/household)",
     "terms": "Apache-2.0",
 }
 
@@ -77,7 +77,7 @@ class CocoPhotographsOptions:
 
 @dataclass(frozen=True)
 class RoomsOptions:
-    """Path of the data set of ``python -m training.rooms``."""
+    """Path of the data set of ``python -m recipes.rooms``."""
 
     folder: str = "runs/rooms"
     """Below the checkout, or absolute."""
@@ -91,7 +91,7 @@ class RoomsOptions:
 
 @dataclass(frozen=True)
 class CaptionSetsOptions:
-    """Path of the data sets of ``python -m training.caption_sets``."""
+    """Path of the data sets of ``python -m recipes.caption_sets``."""
 
     folder: str = "runs/caption_sets"
     """Below the checkout, or absolute."""
@@ -119,7 +119,7 @@ class GuidedCaptionsOptions:
 
 @dataclass(frozen=True)
 class HouseholdOptions:
-    """Path of the sequences of ``python -m training.household``."""
+    """Path of the sequences of ``python -m simulation.household``."""
 
     folder: str = "runs/household"
     """Below the checkout, or absolute."""
@@ -186,7 +186,7 @@ def _open_mixture(data: Path, options: MixtureOptions) -> Mixture:
 
 
 def _open_rooms(data: Path, options: RoomsOptions) -> CocoDataset:
-    folder = _made(options.folder, "python -m training.rooms")
+    folder = _made(options.folder, "python -m recipes.rooms")
     captions = {split: str(folder / f"captions_{split}.json") for split in ("train", "dev")}
     return CocoDataset.open(
         data, CocoOptions(captions=captions, photographs=str(folder / "images"), sources=options.sources)
@@ -194,7 +194,7 @@ def _open_rooms(data: Path, options: RoomsOptions) -> CocoDataset:
 
 
 def _open_caption_sets(data: Path, options: CaptionSetsOptions) -> CocoPhotographs:
-    return CocoPhotographs(_made(options.folder, "python -m training.caption_sets") / options.set)
+    return CocoPhotographs(_made(options.folder, "python -m recipes.caption_sets") / options.set)
 
 
 def _open_guided_captions(data: Path, options: GuidedCaptionsOptions) -> CocoPhotographs:
@@ -202,7 +202,7 @@ def _open_guided_captions(data: Path, options: GuidedCaptionsOptions) -> CocoPho
 
 
 def _open_household(data: Path, options: HouseholdOptions) -> CocoDataset:
-    folder = _made(options.folder, "python -m training.household")
+    folder = _made(options.folder, "python -m simulation.household")
     return CocoDataset.open(
         data, CocoOptions(captions={"train": str(folder / "captions.json")}, photographs=str(folder))
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from training.vision.detection_classes import DETECTION_CLASSES
 
 PATH = Path(__file__).resolve().parent / "class_word_forms.txt"
-"""Made by :mod:`training.datagen.lexicon.class_word_forms`."""
+"""Made by :mod:`recipes.lexicon.class_word_forms`."""
 
 DETECTOR = "detector"
 """Value of ``required_words`` in an experiment: the words of :data:`DETECTION_CLASSES`."""

@@ -111,7 +111,7 @@ def read_records(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise DataError(f"{path}: {reason}; `python -m training.label_objects` writes such files") from None
+        raise DataError(f"{path}: {reason}; `python -m recipes.label_objects` writes such files") from None
     records: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
         try:
@@ -123,7 +123,7 @@ def read_records(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             raise DataError(f"{path}, line {number}: no detection labels ({error})") from None
         records.append(record)
     if not records:
-        raise DataError(f"{path}: it is empty; `python -m training.label_objects` writes such files")
+        raise DataError(f"{path}: it is empty; `python -m recipes.label_objects` writes such files")
     if records[0]["detection_labels"] != VERSION:
         raise DataError(f"{path}: labels of version {records[0]['detection_labels']!r}, known is {VERSION}")
     return records[0], records[1:]

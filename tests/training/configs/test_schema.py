@@ -155,7 +155,7 @@ def detection(**changes: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"labels": []}, "labels: expected files of python -m training.label_objects, found none"),
+        ({"labels": []}, "labels: expected files of python -m recipes.label_objects, found none"),
         ({"yolox": "y.onnx"}, "unknown key 'yolox'; known are name, phases, task"),
         (phase(objective="cross_entropy"), r"phases\[0\]: unknown key 'objective'; known are name"),
         (phase(patience=1), r"phases\[0\]: patience: the detector has no dev score"),

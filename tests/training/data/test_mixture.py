@@ -39,7 +39,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make_household(root: Path) -> None:
-    """Write two frames in the layout of ``python -m training.household``."""
+    """Write two frames in the layout of ``python -m simulation.household``."""
     (root / "000000").mkdir(parents=True)
     images = [{"id": frame, "file_name": f"000000/{frame:06d}.jpg"} for frame in range(2)]
     for image in images:

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
+from recipes.lexicon.class_word_forms import class_word_forms
 from training.data.required_words import words_of_detector
 from training.data.tokenizer import build_vocabulary
-from training.datagen.lexicon.class_word_forms import class_word_forms
 from training.vision.detection_classes import DETECTION_CLASSES
 
 

@@ -1,0 +1,1 @@
+"""Captions for photographs that people labelled or described (``python -m recipes.caption_sets``)."""

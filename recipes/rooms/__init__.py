@@ -1,0 +1,1 @@
+"""Captions for real photographs of rooms: ``python -m recipes.rooms``."""

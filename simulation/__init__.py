@@ -1,0 +1,1 @@
+"""Simulated scenes in ACVR's layout."""
