@@ -260,8 +260,8 @@ class Captioner:
         return Caption(
             text=join_words(best),
             words=tuple(
-                Word(text, float(log_probabilities[each].sum()), _box(boxes, attention[each]))
-                for text, each in zip(best, places, strict=True)
+                Word(text, float(log_probabilities[pieces].sum()), _box(boxes, attention[pieces]))
+                for text, pieces in zip(best, places, strict=True)
             ),
             score=score,
             confidence=math.exp(score / max(1, decoded)),
@@ -347,7 +347,7 @@ class Captioner:
         if self._guide is not None:
             detected = [self._detect(image, output.frame(place)) for place, image in enumerate(images_bgr)]
             biases = WordBiases.join(
-                [self._guide.word_biases(each.class_scores, self.bundle.vocabulary) for each in detected]
+                [self._guide.word_biases(detections.class_scores, self.bundle.vocabulary) for detections in detected]
             )
         found = self.decode(output.tokens, image_size=_sizes(images_bgr), biases=biases)
         return [join_words(self._text_tokens(words)) for words in found["words"][:, 0]]
@@ -384,7 +384,7 @@ def _sizes(images_bgr: Sequence[np.ndarray]) -> np.ndarray:
 def _check_graph(bundle: Bundle, name: str, graph: Graph) -> None:
     """Raise BundleError unless the captioner graph has the inputs of the manifest and the outputs of beam search."""
     lacking = LOOP_INPUTS if name == STATIC_GRAPH else ()
-    inputs = tuple(each for each in bundle.captioner_inputs if each not in lacking)
+    inputs = tuple(name for name in bundle.captioner_inputs if name not in lacking)
     outputs = ("words", "log_probabilities", "scores", "attention")
     if set(graph.input_names) != set(inputs) or not set(outputs) <= set(graph.output_names):
         raise BundleError(

@@ -54,7 +54,7 @@ class WordBiases:
     @classmethod
     def join(cls, biases: Sequence[WordBiases]) -> WordBiases:
         """Join the biases of several frames."""
-        return cls(np.concatenate([each.bias for each in biases]), np.concatenate([each.groups for each in biases]))
+        return cls(np.concatenate([frame.bias for frame in biases]), np.concatenate([frame.groups for frame in biases]))
 
     def guidance(self, words: np.ndarray) -> np.ndarray:
         """Compute the guidance of captions: over the groups that a caption names, the sum of its first word's bias.

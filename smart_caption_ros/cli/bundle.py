@@ -61,10 +61,10 @@ def _rows(manifest: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
     for key, value in manifest.items():
         if isinstance(value, Mapping):
             yield from _rows(value, f"{prefix}{key}.")
-        elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
-            yield from _rows({str(number): each for number, each in enumerate(value, 1)}, f"{prefix}{key}.")
+        elif isinstance(value, list) and any(isinstance(element, Mapping) for element in value):
+            yield from _rows({str(number): element for number, element in enumerate(value, 1)}, f"{prefix}{key}.")
         elif isinstance(value, list):
-            shown = ", ".join(str(each) for each in value[:8]) or "(none)"
+            shown = ", ".join(str(element) for element in value[:8]) or "(none)"
             yield f"{prefix}{key}", f"{shown}, ... ({len(value)} in all)" if len(value) > 8 else shown
         else:
             yield f"{prefix}{key}", str(value) or "(none)"

@@ -65,8 +65,8 @@ def _missed_table(report: CoverageReport, suffix: str) -> Table:
     from rich.text import Text
 
     table = Table(escape(f"most missed{suffix}"), "missed", "of frames", box=None, pad_edge=False)
-    for each in [each for each in report.classes if each.missed][:_LISTED]:
-        table.add_row(Text(printable(each.class_name)), str(each.missed), str(each.frames))
+    for statistics in [statistics for statistics in report.classes if statistics.missed][:_LISTED]:
+        table.add_row(Text(printable(statistics.class_name)), str(statistics.missed), str(statistics.frames))
     return table
 
 

@@ -98,9 +98,9 @@ def as_typer_function(command: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(command, include_extras=True)
     group = hints.get("options")
     parameters = [
-        _parameter(each.name, hints[each.name], each.default)
-        for each in inspect.signature(command).parameters.values()
-        if each.name != "options"
+        _parameter(parameter.name, hints[parameter.name], parameter.default)
+        for parameter in inspect.signature(command).parameters.values()
+        if parameter.name != "options"
     ]
     fields = dataclasses.fields(group) if group is not None else ()
     for field in fields:
@@ -122,7 +122,7 @@ def as_typer_function(command: Callable[..., None]) -> Callable[..., None]:
 def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
     """Translate a parameter: its type without `Annotated` and `|`, and typer's description as its default value."""
     if get_origin(hint) in (Union, UnionType):  # Python 3.10 wraps Annotated in Optional where the default is None
-        (hint,) = (each for each in get_args(hint) if each is not type(None))
+        (hint,) = (argument for argument in get_args(hint) if argument is not type(None))
     kind_of_value, description = get_args(hint)
     if get_origin(kind_of_value) is UnionType:
         kind_of_value = Union[get_args(kind_of_value)]  # noqa: UP007 # typer before 0.12.4 does not know UnionType

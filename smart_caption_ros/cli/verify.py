@@ -55,13 +55,13 @@ def _print_comparisons(comparisons: list[Comparison]) -> None:
     from rich.text import Text
 
     table = Table("", "engine", "captioner", "same captions", "log probabilities", "found", box=None, pad_edge=False)
-    for each in comparisons:
+    for comparison in comparisons:
         table.add_row(
-            Text("ok", style="green") if each.agrees else Text("differs", style="bold red"),
-            each.engine,
-            each.graph,
-            f"{each.same_captions} of {each.captions}",
-            f"within {each.largest_log_probability_difference:.1e}",
-            Text(printable(each.problem or each.runs)),
+            Text("ok", style="green") if comparison.agrees else Text("differs", style="bold red"),
+            comparison.engine,
+            comparison.graph,
+            f"{comparison.same_captions} of {comparison.captions}",
+            f"within {comparison.largest_log_probability_difference:.1e}",
+            Text(printable(comparison.problem or comparison.runs)),
         )
     console().print(table)

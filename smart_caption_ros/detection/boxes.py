@@ -92,11 +92,11 @@ def four_numbers(value: Any) -> Box | None:
     """Read a box from JSON; None unless the value is a list of four finite numbers."""
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 4:
         return None
-    if not all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in value):
+    if not all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in value):
         return None
     try:
-        first, second, third, fourth = (float(each) for each in value)
+        first, second, third, fourth = (float(number) for number in value)
     except OverflowError:
         return None
     box = (first, second, third, fourth)
-    return box if all(math.isfinite(each) for each in box) else None
+    return box if all(math.isfinite(number) for number in box) else None

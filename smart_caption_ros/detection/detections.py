@@ -26,9 +26,9 @@ class ClassScores:
     def of_objects(cls, objects: Iterable[DetectedObject]) -> ClassScores:
         """Take the scores of reported objects."""
         best: dict[str, float] = {}
-        for each in objects:
-            name = normalise(each.class_name)
-            best[name] = max(best.get(name, 0.0), each.score)
+        for detected in objects:
+            name = normalise(detected.class_name)
+            best[name] = max(best.get(name, 0.0), detected.score)
         return cls(best, complete=False)
 
     @classmethod

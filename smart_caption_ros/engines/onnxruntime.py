@@ -155,8 +155,8 @@ class OnnxRuntimeEngine:
 
     def _session(self, model: str | bytes, options: Mapping[str, str] | None = None) -> Any:
         available = set(self._onnxruntime.get_available_providers())
-        wanted = [each for each in dict.fromkeys([self._provider, CPU]) if each in available]
-        given = [{**_provider_options(each), **(options or {} if each == CUDA else {})} for each in wanted]
+        wanted = [provider for provider in dict.fromkeys([self._provider, CPU]) if provider in available]
+        given = [{**_provider_options(provider), **(options or {} if provider == CUDA else {})} for provider in wanted]
         return self._onnxruntime.InferenceSession(model, self._options, providers=wanted, provider_options=given)
 
 

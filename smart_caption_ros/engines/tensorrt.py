@@ -195,19 +195,19 @@ class TensorRtGraph:
         # The default stream cannot be captured.
         self._stream = cuda.call("cudaStreamCreateWithFlags", cuda.names.cudaStreamNonBlocking)
         names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
-        is_input = {each: engine.get_tensor_mode(each) == trt.TensorIOMode.INPUT for each in names}
-        self.input_names = tuple(each for each in names if is_input[each])
-        self.output_names = tuple(each for each in names if not is_input[each])
-        for each in self.input_names:
-            if -1 in (shape := tuple(engine.get_tensor_shape(each))):
-                self._context.set_input_shape(each, _fixed(shape))
+        is_input = {tensor: engine.get_tensor_mode(tensor) == trt.TensorIOMode.INPUT for tensor in names}
+        self.input_names = tuple(tensor for tensor in names if is_input[tensor])
+        self.output_names = tuple(tensor for tensor in names if not is_input[tensor])
+        for tensor in self.input_names:
+            if -1 in (shape := tuple(engine.get_tensor_shape(tensor))):
+                self._context.set_input_shape(tensor, _fixed(shape))
         self._arrays = {
-            each: np.zeros(tuple(self._context.get_tensor_shape(each)), trt.nptype(engine.get_tensor_dtype(each)))
-            for each in names
+            tensor: np.zeros(tuple(self._context.get_tensor_shape(tensor)), trt.nptype(engine.get_tensor_dtype(tensor)))
+            for tensor in names
         }
         """Shape and dtype of every tensor."""
         self.inputs, self.outputs = (
-            tuple(Tensor(each, self._arrays[each].shape, self._arrays[each].dtype.name) for each in kind)
+            tuple(Tensor(tensor, self._arrays[tensor].shape, self._arrays[tensor].dtype.name) for tensor in kind)
             for kind in (self.input_names, self.output_names)
         )
         self.metadata: Mapping[str, str] = {}

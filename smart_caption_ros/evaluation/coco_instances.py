@@ -81,7 +81,7 @@ class CocoInstances(GroundTruth):
                 self._object(class_name, annotation, box, size, f"{name}, annotation {annotation}")
                 for class_name, annotation, box in image.objects
             )
-            objects: tuple[GroundTruthObject, ...] = tuple(each for each in made if each is not None)
+            objects: tuple[GroundTruthObject, ...] = tuple(target for target in made if target is not None)
             yield GroundTruthFrame(sequence, str(number), index, path, *size, objects)
 
 
@@ -96,9 +96,9 @@ def _read_instances(path: Path, issues: DatasetIssues) -> dict[int, _Image]:
         raise SourceError(f"{path} is no list of COCO instances: it must hold images, annotations and categories")
     # Entries that are not JSON objects become empty ones, which count as malformed below.
     listed, annotations, categories = (
-        [each if isinstance(each, dict) else {} for each in part] for part in parts if isinstance(part, list)
+        [entry if isinstance(entry, dict) else {} for entry in part] for part in parts if isinstance(part, list)
     )
-    names = {each.get("id"): each.get("name") for each in categories if isinstance(each.get("id"), int)}
+    names = {category.get("id"): category.get("name") for category in categories if isinstance(category.get("id"), int)}
     images: dict[int, _Image] = {}
     for image in listed:
         number, file_name = image.get("id"), image.get("file_name")

@@ -224,7 +224,7 @@ def run(
         scored += 1
         result = tally.add(frame.sequence, caption, frame.objects).above.get(AREA_THRESHOLDS[0])
         if result is not None:
-            large = tuple(each for each in frame.objects if each.area_share > AREA_THRESHOLDS[0])
+            large = tuple(target for target in frame.objects if target.area_share > AREA_THRESHOLDS[0])
             for gallery in (best, worst):
                 gallery.offer(ScoredFrame(frame, large, caption, result))
     issues = ground_truth.issues
@@ -292,8 +292,8 @@ def _read_captions(path: Path) -> dict[str, str]:
         raise CoverageError(f"{path}: the captions are not JSON: {error}") from None
     if isinstance(content, dict):
         texts = content
-    elif isinstance(content, list) and all(isinstance(each, dict) for each in content):
-        texts = {str(each.get("image_id")): each.get("caption") for each in content}
+    elif isinstance(content, list) and all(isinstance(entry, dict) for entry in content):
+        texts = {str(entry.get("image_id")): entry.get("caption") for entry in content}
     else:
         texts = {}
     if not texts or not all(isinstance(text, str) for text in texts.values()):

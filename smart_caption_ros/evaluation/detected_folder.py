@@ -66,8 +66,8 @@ class DetectedFolder(GroundTruth):
         height, width = image_bgr.shape[:2]
         name = f"{self._name}/{path.name}"
         made = [
-            self._object(each.class_name, number, each.box_xyxy, (width, height), f"{name}, detection {number}")
-            for number, each in enumerate(self._detect(image_bgr))
+            self._object(detected.class_name, number, detected.box_xyxy, (width, height), f"{name}, detection {number}")
+            for number, detected in enumerate(self._detect(image_bgr))
         ]
-        objects = tuple(each for each in made if each is not None)
+        objects = tuple(target for target in made if target is not None)
         return GroundTruthFrame(self._name, path.name, index, path, width, height, objects)

@@ -169,17 +169,17 @@ def _drawings(
 ) -> tuple[Drawing, ...]:
     """Lay out the rectangles: named objects over the others, then smaller ones over larger ones."""
 
-    def area(each: BoxedObject) -> float:
-        left, top, right, bottom = each.box_xyxy
+    def area(target: BoxedObject) -> float:
+        left, top, right, bottom = target.box_xyxy
         return (right - left) * (bottom - top)
 
     labelled: set[str] = set()
     taken: list[tuple[float, float, float]] = []
     drawings = []
-    for each in sorted(objects, key=lambda each: (each.class_name in colours, -area(each))):
-        left, top, right, bottom = (scale * value for value in each.box_xyxy)
-        label = "" if each.class_name in labelled else each.class_name
-        labelled.add(each.class_name)
+    for target in sorted(objects, key=lambda target: (target.class_name in colours, -area(target))):
+        left, top, right, bottom = (scale * value for value in target.box_xyxy)
+        label = "" if target.class_name in labelled else target.class_name
+        labelled.add(target.class_name)
         # An estimate: the font is the browser's.
         length = 0.62 * label_px * len(label)
         x = max(min(left + label_px / 4, size[0] - length), 0.0)
@@ -196,7 +196,7 @@ def _drawings(
         y = next(free, inside[0])
         if label:
             taken.append((x, y, length))
-        colour = colours.get(each.class_name, _GREY)
+        colour = colours.get(target.class_name, _GREY)
         drawings.append(Drawing(left, top, right - left, bottom - top, colour, label, x, y))
     return tuple(drawings)
 
@@ -272,8 +272,10 @@ def _class_rows(columns: Sequence[Column], colours: Sequence[str]) -> list[_Clas
     bars: dict[str, list[tuple[str, float, float]]] = {}
     frames: dict[str, int] = {}
     for column, colour in zip(columns, colours, strict=True):
-        for each in column.report.classes:
-            bars.setdefault(each.class_name, []).append((colour, each.named / each.frames, each.similarity))
-            frames[each.class_name] = max(frames.get(each.class_name, 0), each.frames)
+        for statistics in column.report.classes:
+            bars.setdefault(statistics.class_name, []).append(
+                (colour, statistics.named / statistics.frames, statistics.similarity)
+            )
+            frames[statistics.class_name] = max(frames.get(statistics.class_name, 0), statistics.frames)
     order = sorted(frames, key=lambda name: (-frames[name], name))
     return [_ClassRow(name, frames[name], tuple(bars[name])) for name in order]

@@ -107,22 +107,22 @@ class CoverageReport:
             **self.overall.to_json(),
             "sequences": {name: statistics.to_json() for name, statistics in self.sequences.items()},
             "classes": {
-                each.class_name: {
-                    "frames": each.frames,
-                    "named": each.named,
-                    "missed": each.missed,
-                    "similarity": _rounded(each.similarity),
+                statistics.class_name: {
+                    "frames": statistics.frames,
+                    "named": statistics.named,
+                    "missed": statistics.missed,
+                    "similarity": _rounded(statistics.similarity),
                 }
-                for each in self.classes
+                for statistics in self.classes
             },
             "near_misses": [
                 {
-                    "class": each.class_name,
-                    "noun": each.noun,
-                    "frames": each.frames,
-                    "similarity": _rounded(each.similarity),
+                    "class": miss.class_name,
+                    "noun": miss.noun,
+                    "frames": miss.frames,
+                    "similarity": _rounded(miss.similarity),
                 }
-                for each in self.near_misses[:_LISTED]
+                for miss in self.near_misses[:_LISTED]
             ],
             "out_of_vocabulary_nouns": dict(list(self.out_of_vocabulary_nouns.items())[:_LISTED]),
             "out_of_vocabulary_classes": list(self.out_of_vocabulary_classes),
@@ -149,14 +149,14 @@ class CoverageTally:
         scored: dict[tuple[str, ...], CoverageResult] = {}
 
         def score(chosen: Sequence[SizedObject]) -> CoverageResult:
-            classes = tuple(each.class_name for each in chosen)
+            classes = tuple(target.class_name for target in chosen)
             if classes not in scored:
                 scored[classes] = self._coverage.score_nouns(nouns, classes)
             return scored[classes]
 
         above = {}
         for threshold in AREA_THRESHOLDS:
-            large = [each for each in objects if each.area_share > threshold]
+            large = [target for target in objects if target.area_share > threshold]
             if large:
                 above[threshold] = score(large)
         result = FrameScore(above, score(objects))
@@ -199,8 +199,10 @@ class CoverageTally:
         return CoverageReport(
             overall=overall.statistics(),
             sequences={name: sums.statistics() for name, sums in self._sequences.items()},
-            classes=tuple(sorted(classes, key=lambda each: (-each.missed, -each.frames, each.class_name))),
-            near_misses=tuple(sorted(near_misses, key=lambda each: (-each.frames, each.class_name, each.noun))),
+            classes=tuple(
+                sorted(classes, key=lambda statistics: (-statistics.missed, -statistics.frames, statistics.class_name))
+            ),
+            near_misses=tuple(sorted(near_misses, key=lambda miss: (-miss.frames, miss.class_name, miss.noun))),
             out_of_vocabulary_nouns=dict(unknown),
             out_of_vocabulary_classes=tuple(sorted(self._unknown_classes)),
         )

@@ -111,14 +111,14 @@ class DetectedFrames(GroundTruth):
 def _files_of(path: Path, lengths: Mapping[str, int]) -> dict[str, Path]:
     """Find the files by sequence."""
     if path.is_dir():
-        candidates = sorted(each for each in path.iterdir() if each.suffix == ".json")
+        candidates = sorted(file for file in path.iterdir() if file.suffix == ".json")
     elif path.is_file():
         if len(lengths) == 1:
             return {next(iter(lengths)): path}
         candidates = [path]
     else:
         raise SourceError(f"{path}: no such file or folder of detections")
-    by_stem = {plain_number(each.stem): each for each in candidates}
+    by_stem = {plain_number(file.stem): file for file in candidates}
     files = {name: by_stem[plain_number(name)] for name in lengths if plain_number(name) in by_stem}
     if not files:
         raise SourceError(
@@ -137,7 +137,7 @@ def _read(path: Path) -> _File:
     if not isinstance(classes, list) or not classes or not all(isinstance(name, str) and name for name in classes):
         raise SourceError(f"{path} is no submission of detections: it lacks the list of classes")
     if not isinstance(frames, list) or not all(
-        isinstance(frame, list) and all(isinstance(each, _Detection) for each in frame) for frame in frames
+        isinstance(frame, list) and all(isinstance(detection, _Detection) for detection in frame) for frame in frames
     ):
         raise SourceError(f"{path} is no submission of detections: `detections` must hold a list of objects a frame")
     return _File(tuple(classes), frames)
@@ -148,7 +148,7 @@ def _reduced(record: dict[str, Any]) -> Any:
         return record
     probabilities = record.get("label_probs")
     label, score = None, 0.0
-    if isinstance(probabilities, list) and all(isinstance(each, (int, float)) for each in probabilities):
+    if isinstance(probabilities, list) and all(isinstance(probability, (int, float)) for probability in probabilities):
         score = float(max(probabilities, default=0.0))
         # Python's JSON accepts NaN and infinity.
         label = probabilities.index(score) if math.isfinite(sum(probabilities)) and probabilities else None

@@ -1,4 +1,10 @@
-"""Noun coverage (SMArT, Eq. 10): the optimal assignment between the nouns of a caption and the classes of objects."""
+"""Noun coverage (SMArT, Eq. 10): the optimal assignment between the nouns of a caption and the classes of objects.
+
+Beside it the one definition of named, missed and supported, :func:`named_class`, which the caption node, the command
+line and the coverage benchmark share: a noun is supported if it names a class; a class is missed if no noun names it.
+Coverage itself compares word vectors, which measure relatedness, not identity (``room`` is close to dining table); so a
+table of words decides first which class a noun names.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -8,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.grounding.class_words import ClassWords
-from smart_caption_ros.grounding.naming import named_class
 from smart_caption_ros.grounding.nouns import Noun
 
 
@@ -117,7 +123,7 @@ def evaluate(
         unknown_nouns: which of the N have no word vector.
         unknown_classes: which of the K have none.
         options: how to score.
-        words: the table of words for :func:`smart_caption_ros.grounding.naming.named_class`.
+        words: the table of words for :func:`named_class`.
     """
     names = [name for _, name in classes]
     profits = np.where(similarities >= options.minimum_similarity, similarities, 0)
@@ -152,3 +158,43 @@ def evaluate(
 
 def _lemmas(nouns: Sequence[Noun], chosen: Sequence[bool]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(noun.lemma for noun in compress(nouns, chosen)))
+
+
+def named_class(
+    noun: Noun,
+    classes: Sequence[str],
+    similarities: NDArray[np.floating],
+    assigned: int | None,
+    support_similarity: float,
+    words: ClassWords,
+) -> int | None:
+    """Decide which class a noun names.
+
+    Of several classes that the noun may name, it names the one that coverage assigned it to, else the most similar one.
+
+    Args:
+        noun: of a caption.
+        classes: names of K classes.
+        similarities: (K,) of the noun to each class, in [0, 1].
+        assigned: index of the class that coverage assigned the noun to, if any.
+        support_similarity: the smallest similarity with which a noun names a class that the table does not decide.
+        words: the table of words.
+
+    Returns:
+        Index of the class; None if the noun names none of them.
+    """
+    allowed = [
+        index
+        for index, name in enumerate(classes)
+        if _may_name(noun, name, float(similarities[index]), support_similarity, words)
+    ]
+    if not allowed:
+        return None
+    return assigned if assigned in allowed else max(allowed, key=lambda index: similarities[index])
+
+
+def _may_name(noun: Noun, class_name: str, similarity: float, support_similarity: float, words: ClassWords) -> bool:
+    if similarity == 1.0:  # the class's own name, or a synonym in the user's list
+        return True
+    verdict = words.verdict(noun.lemma, normalise(class_name))
+    return verdict if verdict is not None else 0 < similarity >= support_similarity

@@ -1,4 +1,4 @@
-"""The table of words that people use for each class of object: `data/class_words.txt`."""
+"""The words of a class: the table `data/class_words.txt`, spellings of several words, and lists of synonyms."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from smart_caption_ros.detection.class_names import normalise
+from smart_caption_ros.detection.class_names import COCO_CLASSES, SPELLINGS, normalise
 from smart_caption_ros.grounding.errors import CoverageError
 
+COMPOUND_CLASSES = tuple(name for name in COCO_CLASSES if " " in name)
+"""The classes of COCO, which include those of ACVR, whose names have several words."""
 _OTHER, _NEVER = "other", "never"
 
 
@@ -45,11 +47,7 @@ class ClassWords:
             CoverageError: the file cannot be read, or a line is malformed; one sentence.
         """
         path = path or class_words_path()
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise CoverageError(f"{path}: the words of the classes cannot be read: {reason}") from None
+        lines = _read_lines(path, "words of the classes")
         meant: dict[str, set[str]] = {}
         classes: set[str] = set()
         never: set[str] = set()
@@ -70,15 +68,6 @@ class ClassWords:
                 meant.setdefault(word, set()).update({name} - {_OTHER})
         return cls({word: frozenset(names) for word, names in meant.items()}, frozenset(classes), frozenset(never))
 
-    def classes_named_by(self, word: str, class_names: Iterable[str]) -> set[str]:
-        """Return those of some classes that a word names by this table or by their own name.
-
-        Args:
-            word: in the singular, lower case.
-            class_names: normalised.
-        """
-        return {name for name in class_names if self.verdict(word, name)}
-
     def verdict(self, word: str, class_name: str) -> bool | None:
         """Return whether a word names a class; None if the table does not decide.
 
@@ -93,3 +82,39 @@ class ClassWords:
         if word in self.classes_of and class_name in self.classes:
             return class_name in self.classes_of[word]
         return None
+
+
+def spellings_of(names: Iterable[str]) -> dict[str, str]:
+    """Map every spelling of several words to its normalised name."""
+    wanted = set(names)
+    ways = {name: name for name in wanted}
+    ways.update({way: name for way, name in SPELLINGS.items() if name in wanted})
+    return {way: name for way, name in ways.items() if " " in way}
+
+
+def read_synonyms(path: Path) -> dict[str, frozenset[str]]:
+    """Read a list of synonyms in CHAIR's format: each line has a class name and its synonyms, with commas between.
+
+    Returns:
+        Classes by word or phrase, all normalised.
+
+    Raises:
+        CoverageError: the file cannot be read or holds no line with a comma.
+    """
+    lines = _read_lines(path, "list of synonyms")
+    classes: dict[str, set[str]] = {}
+    for line in lines:
+        words = [normalise(word) for word in line.split(",") if word.strip()]
+        for word in words:
+            classes.setdefault(word, set()).add(words[0])
+    if not any("," in line for line in lines):
+        raise CoverageError(f"{path} is no list of synonyms: expected a class and its words on a line, with commas")
+    return {word: frozenset(names) for word, names in classes.items()}
+
+
+def _read_lines(path: Path, content: str) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise CoverageError(f"{path}: the {content} cannot be read: {reason}") from None

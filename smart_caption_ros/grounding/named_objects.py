@@ -51,15 +51,15 @@ class Grounding:
 def ground_caption(coverage: NounCoverage, caption: Caption) -> Grounding:
     """Match the nouns of a caption with its objects.
 
-    :mod:`smart_caption_ros.grounding.naming` decides which class a noun names. Of several objects of that class the
-    noun names the one with the highest score among those that the fewest nouns before it name.
+    :func:`smart_caption_ros.grounding.assignment.named_class` decides which class a noun names. Of several objects of
+    that class the noun names the one with the highest score among those that the fewest nouns before it name.
 
     Args:
         coverage: finds and scores the nouns.
         caption: a caption with its objects; there may be none.
     """
     started = time.perf_counter()
-    result = coverage.score(caption.text, [each.class_name for each in caption.objects])
+    result = coverage.score(caption.text, [detected.class_name for detected in caption.objects])
     starts = word_starts([word.text for word in caption.words])
     named = {match.noun.lemma: match for match in result.support}
     named_before: Counter[int] = Counter()
@@ -82,7 +82,7 @@ def ground_caption(coverage: NounCoverage, caption: Caption) -> Grounding:
 
 
 def _object_of(class_name: str, objects: Sequence[DetectedObject], named_before: Counter[int]) -> int:
-    same = [index for index, each in enumerate(objects) if each.class_name == class_name]
+    same = [index for index, detected in enumerate(objects) if detected.class_name == class_name]
     return min(same, key=lambda index: (named_before[index], -objects[index].score))
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.grounding.assignment import CoverageOptions, CoverageResult, evaluate
-from smart_caption_ros.grounding.class_words import ClassWords
-from smart_caption_ros.grounding.compound_classes import COMPOUND_CLASSES, read_synonyms
+from smart_caption_ros.grounding.class_words import COMPOUND_CLASSES, ClassWords, read_synonyms
 from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.nouns import Noun, NounFinder
 from smart_caption_ros.grounding.word_vectors import WordVectors
 
 _CACHED_WORDS = 20_000
+T = TypeVar("T")
 
 
 class NounCoverage:
@@ -98,8 +99,10 @@ class NounCoverage:
         names = [normalise(name) for name in classes]
         if not all(names):
             raise ValueError(f"class {names.index('') + 1} of {len(names)} has an empty name")
-        places = list(range(len(names))) if self.options.class_counts else sorted(_first_places(names).values())
-        counted = tuple(nouns) if self.options.class_counts else _first_of_each(nouns)
+        places, counted = list(range(len(names))), list(nouns)
+        if not self.options.class_counts:
+            places = _first_of_each(places, key=names.__getitem__)
+            counted = _first_of_each(counted, key=lambda noun: noun.lemma)
         return evaluate(
             nouns,
             counted,
@@ -147,15 +150,8 @@ class NounCoverage:
         return self._directions[name]
 
 
-def _first_places(names: Sequence[str]) -> dict[str, int]:
-    places: dict[str, int] = {}
-    for place, name in enumerate(names):
-        places.setdefault(name, place)
-    return places
-
-
-def _first_of_each(nouns: Sequence[Noun]) -> tuple[Noun, ...]:
-    first: dict[str, Noun] = {}
-    for noun in nouns:
-        first.setdefault(noun.lemma, noun)
-    return tuple(first.values())
+def _first_of_each(values: Iterable[T], key: Callable[[T], str]) -> list[T]:
+    first: dict[str, T] = {}
+    for value in values:
+        first.setdefault(key(value), value)
+    return list(first.values())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from smart_caption_ros.detection.class_names import normalise
-from smart_caption_ros.grounding.compound_classes import COMPOUND_CLASSES, spellings_of
+from smart_caption_ros.grounding.class_words import COMPOUND_CLASSES, spellings_of
 from smart_caption_ros.grounding.errors import CoverageError
 
 if TYPE_CHECKING:

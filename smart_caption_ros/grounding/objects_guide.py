@@ -30,7 +30,7 @@ STRENGTH = 2.0
 NEUTRAL_SCORE = 0.2
 """Score of a class that neither raises nor lowers its words."""
 ABSENCE_SHARE = 0.5
-"""What a word is lowered by whose classes all have score 0, as a share of the strength."""
+"""Penalty of a word none of whose classes was detected (all scores 0), as a share of the strength."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class _NamingWords:
     words: NDArray[np.intp]
     """(n,) ids of the words."""
     classes: NDArray[np.intp]
-    """(n, m) places of the classes that each word names in :attr:`_ClassPlaces`; the rest is padded with C."""
+    """(n, m) indices of the classes that each word names, padded with the number of classes C."""
     numbers: NDArray[np.float32]
-    """(n,) how many classes each word names."""
+    """(n,) number of classes that each word names."""
     ids_of: Mapping[str, tuple[int, ...]]
     """Ids of the words of each singular."""
 

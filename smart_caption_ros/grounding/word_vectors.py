@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.files import cache_folder, folder_replaced_atomically, replaced_atomically
+from smart_caption_ros.files import cache_folder, folder_replaced_atomically, replaced_atomically, sha256_of_bytes
 from smart_caption_ros.grounding.errors import CoverageError
 
 _VECTORS, _WORDS, _SOURCE = "vectors.npy", "words.txt", "source.json"
@@ -42,8 +42,8 @@ class WordVectors:
     def load(cls, path: str | os.PathLike[str] | None = None) -> WordVectors:
         """Read a table (``.npz``) or a GloVe text file; without a path, the table in the package.
 
-        A text file is converted once, into a folder beside it (or in the user's cache if its folder is read-only), and
-        memory-mapped afterwards; a file that has changed is converted again.
+        A text file is converted once, into the user's cache, and memory-mapped afterwards; a file that has changed is
+        converted again.
 
         Raises:
             CoverageError: the file is missing or malformed; the message names the line.
@@ -127,42 +127,39 @@ def _read_table(path: Path) -> WordVectors:
 
 
 def _map_text(path: Path) -> WordVectors:
+    """Memory-map the conversion of a text file in the cache, which is written first if the file is new or changed."""
     stat = path.stat()
-    source = {"size": stat.st_size, "modified_ns": stat.st_mtime_ns}
-    places = [path.with_name(path.name + ".converted"), cache_folder() / f"{path.name}.{stat.st_size}.converted"]
-    for folder in places:
-        if _is_conversion_of(folder, source):
-            return _open_conversion(folder, path)
-    for folder in places:
+    source = {"file": str(path.resolve()), "size": stat.st_size, "modified_ns": stat.st_mtime_ns}
+    folder = cache_folder() / "word_vectors" / f"{path.name}-{sha256_of_bytes(source['file'].encode())[:16]}"
+    if not _is_conversion_of(folder, source):
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            _convert(path, folder, source)
+            with folder_replaced_atomically(folder) as unfinished:
+                _write_conversion(path, unfinished, source)
         except OSError as error:
-            reason = f"{error.strerror or error}"
-            continue
-        return _open_conversion(folder, path)
-    raise CoverageError(f"{path}: the converted word vectors cannot be written beside it or in the cache: {reason}")
+            if not _is_conversion_of(folder, source):  # another process may have written the same conversion
+                reason = error.strerror or error
+                raise CoverageError(
+                    f"{path}: the converted word vectors cannot be kept in {folder}: {reason}"
+                ) from None
+    try:
+        rows = np.load(folder / _VECTORS, mmap_mode="r", allow_pickle=False)
+        words = (folder / _WORDS).read_text(encoding="utf-8").split("\n")
+        if rows.ndim != 2 or len(rows) != len(words):
+            raise ValueError(f"{len(words)} words, vectors of shape {rows.shape}")
+    except (OSError, ValueError) as error:
+        raise CoverageError(f"{folder} is damaged ({error}); remove it, and it is made again from {path}") from None
+    return WordVectors({word: row for row, word in enumerate(words)}, rows, path.name)
 
 
-def _is_conversion_of(folder: Path, source: dict[str, int]) -> bool:
+def _is_conversion_of(folder: Path, source: dict[str, Any]) -> bool:
     try:
         return bool(json.loads((folder / _SOURCE).read_text(encoding="utf-8")) == source)
     except (OSError, ValueError):
         return False
 
 
-def _convert(path: Path, folder: Path, source: dict[str, int]) -> None:
-    """Convert a text file to a folder that can be memory-mapped."""
-    try:
-        with folder_replaced_atomically(folder) as unfinished:
-            _write_conversion(path, unfinished, source)
-    except OSError:
-        # Another process may have written the same conversion.
-        if not _is_conversion_of(folder, source):
-            raise
-
-
-def _write_conversion(path: Path, folder: Path, source: dict[str, int]) -> None:
+def _write_conversion(path: Path, folder: Path, source: dict[str, Any]) -> None:
     words: dict[str, None] = {}
     dimension = 0
     with (folder / "rows").open("wb") as rows:
@@ -180,14 +177,3 @@ def _write_conversion(path: Path, folder: Path, source: dict[str, int]) -> None:
     (folder / "rows").unlink()
     (folder / _WORDS).write_text("\n".join(words), encoding="utf-8", newline="\n")
     (folder / _SOURCE).write_text(json.dumps(source), encoding="utf-8")
-
-
-def _open_conversion(folder: Path, path: Path) -> WordVectors:
-    try:
-        rows = np.load(folder / _VECTORS, mmap_mode="r", allow_pickle=False)
-        words = (folder / _WORDS).read_text(encoding="utf-8").split("\n")
-        if rows.ndim != 2 or len(rows) != len(words):
-            raise ValueError(f"{len(words)} words, vectors of shape {rows.shape}")
-    except (OSError, ValueError) as error:
-        raise CoverageError(f"{folder} is damaged ({error}); remove it, and it is made again from {path}") from None
-    return WordVectors({word: i for i, word in enumerate(words)}, rows, path.name)

@@ -16,7 +16,9 @@ laptop -0.6 0.8
 
 
 @pytest.fixture
-def example_vectors(tmp_path: Path) -> Path:
+def example_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A text file of word vectors; its conversion goes to a cache of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     path = tmp_path / "example.txt"
     path.write_text(EXAMPLE_VECTORS)
     return path

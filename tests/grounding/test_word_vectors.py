@@ -1,14 +1,20 @@
 """Word vectors: the table that ships, GloVe text files, and what is refused."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from smart_caption_ros.grounding import CoverageError, WordVectors
-from smart_caption_ros.grounding.compound_classes import COMPOUND_CLASSES
+from smart_caption_ros.grounding.class_words import COMPOUND_CLASSES
 from smart_caption_ros.grounding.word_vectors import write_table
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of conversions, in an empty cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "smart_caption_ros" / "word_vectors"
 
 
 def cosine(vectors: WordVectors, a: str, b: str) -> float:
@@ -36,13 +42,13 @@ def test_the_table_that_ships_is_the_published_vectors(data_dir: Path) -> None:
             np.testing.assert_allclose(mean, np.array(numbers, np.float32), rtol=1e-3, atol=1e-4)
 
 
-def test_a_text_file_is_converted_once_and_memory_mapped(example_vectors: Path) -> None:
+def test_a_text_file_is_converted_once_into_the_cache_and_memory_mapped(example_vectors: Path, cache: Path) -> None:
     first = WordVectors.load(example_vectors)
-    converted = example_vectors.with_name("example.txt.converted")
-    before = {path: path.stat().st_mtime_ns for path in converted.iterdir()}
+    before = {path: path.stat().st_mtime_ns for path in cache.rglob("*")}
     second = WordVectors.load(example_vectors)
-    assert {path: path.stat().st_mtime_ns for path in converted.iterdir()} == before
-    assert [path.name for path in example_vectors.parent.iterdir() if "unfinished" in path.name] == []
+    assert {path: path.stat().st_mtime_ns for path in cache.rglob("*")} == before
+    assert [path.name for path in cache.iterdir() if "unfinished" in path.name] == []
+    assert list(example_vectors.parent.glob("example*")) == [example_vectors]
     for vectors in (first, second):
         assert isinstance(vectors._rows, np.memmap)
         assert len(vectors) == 6
@@ -56,21 +62,18 @@ def test_a_changed_text_file_is_converted_again(example_vectors: Path) -> None:
     assert (len(vectors), vectors.dimension, "cup" in vectors) == (1, 3, False)
 
 
-def test_a_folder_that_takes_no_files_sends_the_conversion_to_the_cache(
-    example_vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    # a file in the place of the folder: what keeps even root from writing there
-    mkdir = Path.mkdir
+def test_two_files_of_one_name_have_conversions_of_their_own(example_vectors: Path) -> None:
+    other = example_vectors.parent / "other" / example_vectors.name
+    other.parent.mkdir()
+    other.write_text("chair 1 2 3\n")
+    assert [len(WordVectors.load(path)) for path in (example_vectors, other, example_vectors)] == [6, 1, 6]
 
-    def refuse(path: Path, *arguments: object, **options: object) -> None:
-        if path.parent == example_vectors.parent and ".converted" in path.name:
-            raise PermissionError(13, os.strerror(13), str(path))
-        mkdir(path, *arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Path, "mkdir", refuse)
-    assert len(WordVectors.load(example_vectors)) == 6
-    assert len(list((tmp_path / "cache" / "smart_caption_ros").iterdir())) == 1
+def test_a_cache_that_cannot_be_written_is_named(example_vectors: Path, cache: Path) -> None:
+    cache.parent.mkdir(parents=True)
+    cache.write_text("a file where the folder should be")
+    with pytest.raises(CoverageError, match=r"cannot be kept in .*word_vectors"):
+        WordVectors.load(example_vectors)
 
 
 def test_a_mean_takes_the_words_that_are_known(example_vectors: Path) -> None:
@@ -114,7 +117,7 @@ def test_what_is_no_glove_file_is_refused_with_the_line(tmp_path: Path, text: by
     path.write_bytes(text)
     with pytest.raises(CoverageError, match=complaint):
         WordVectors.load(path)
-    assert [each.name for each in tmp_path.iterdir()] == ["v.txt"]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "v.txt"]
 
 
 def test_a_missing_file_and_a_damaged_table_are_refused(tmp_path: Path) -> None:
