@@ -10,6 +10,9 @@ from typing import Any
 from smart_caption_ros.caption_log.logged_caption import LoggedCaption, LoggedPose
 from smart_caption_ros.caption_log.times import iso_utc, local_time
 from smart_caption_ros.files import write_bytes_atomically
+from smart_caption_ros.viewing.html_page import render_page
+
+_TEMPLATE = Path(__file__).resolve().parent / "templates" / "log_page.html"
 
 
 def to_json(row: LoggedCaption, picture: Path | None = None) -> dict[str, Any]:
@@ -78,17 +81,11 @@ def log_page(title: str, source: str, rows: Sequence[LoggedCaption]) -> str:
         source: what was searched.
         rows: with their pictures.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).resolve().parent / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(iso=iso_utc, local=local_time, place=place_of)
     pictures = ["" if row.picture is None else base64.b64encode(row.picture).decode("ascii") for row in rows]
-    return environment.get_template("log_page.html").render(
-        title=title, source=source, entries=list(zip(rows, pictures, strict=True))
+    return render_page(
+        _TEMPLATE,
+        {"iso": iso_utc, "local": local_time, "place": place_of},
+        title=title,
+        source=source,
+        entries=list(zip(rows, pictures, strict=True)),
     )

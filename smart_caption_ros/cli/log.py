@@ -57,7 +57,7 @@ def record(*, options: RecordOptions) -> None:
         from smart_caption_ros.caption_log.recording import Recorder
         from smart_caption_ros.caption_log.recording import record as record_feed
         from smart_caption_ros.caption_log.schema import default_log_path
-        from smart_caption_ros.nodes.signals import EndSignals
+        from smart_caption_ros.signals import EndSignals
 
         check_engine(options.engine)
         log_to_terminal()

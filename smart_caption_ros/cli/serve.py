@@ -48,9 +48,9 @@ def serve(*, options: ServeOptions) -> None:
     """Show live captions on a web page, of ROS topics or of --source, until Ctrl-C."""
     with errors_in_a_sentence():
         from smart_caption_ros.live import FeedError
-        from smart_caption_ros.nodes.signals import EndSignals
         from smart_caption_ros.serving import Hub, PageServer, ServingError
         from smart_caption_ros.serving.feeding import pass_on
+        from smart_caption_ros.signals import EndSignals
 
         check_engine(options.engine)
         log_to_terminal()

@@ -15,6 +15,7 @@ from smart_caption_ros.evaluation.report import AREA_THRESHOLDS, CoverageReport
 from smart_caption_ros.grounding.assignment import CoverageResult
 from smart_caption_ros.imaging import resize_image
 from smart_caption_ros.viewing import encode_picture
+from smart_caption_ros.viewing.html_page import render_page
 
 PICTURE_WIDTH_PX = 560
 _LABEL_PX = 17  # height of the text in a picture of that width
@@ -24,6 +25,7 @@ _NEAR_MISSES_SHOWN = 15
 # Distinguishable with colour vision deficiency (Okabe and Ito, 2008) and on photographs.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#7a52cc", "#56b4e9", "#8c510a")
 _GREY = "#9aa0a8"
+_TEMPLATE = Path(__file__).resolve().parent / "templates" / "coverage_page.html"
 
 
 class BoxedObject(Protocol):
@@ -134,19 +136,13 @@ def coverage_page(title: str, facts: Mapping[str, str], columns: Sequence[Column
         facts: descriptions of the data, one a line.
         columns: one or more.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).resolve().parent / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["figure"] = lambda value: "-" if value is None else f"{value:.3f}"
-    environment.filters["percent"] = lambda value: f"{100 * value:g} %"
     colours = [_COLOURS[number % len(_COLOURS)] for number in range(len(columns))]
-    return environment.get_template("coverage_page.html").render(
+    return render_page(
+        _TEMPLATE,
+        {
+            "figure": lambda value: "-" if value is None else f"{value:.3f}",
+            "percent": lambda value: f"{100 * value:g} %",
+        },
         title=title,
         facts=facts,
         columns=list(zip(columns, colours, strict=True)),

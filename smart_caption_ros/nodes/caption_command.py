@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from smart_caption_ros.nodes.signals import ended_at_once
+from smart_caption_ros.signals import ended_at_once
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from smart_caption_ros.nodes.signals import ended_at_once
+from smart_caption_ros.signals import ended_at_once
 
 
 def main(args: Sequence[str] | None = None) -> int:

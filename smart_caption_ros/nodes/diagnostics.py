@@ -205,7 +205,7 @@ def _camera_conditions(node: NodeState, camera: CameraState) -> Iterator[tuple[b
     if camera.input_problem:
         yield DiagnosticStatus.ERROR, camera.input_problem
     if errors := summary.recent_input_errors:
-        yield DiagnosticStatus.ERROR, f"{len(errors)} messages of the last {WINDOW_S:g} s: {errors[-1][1]}"
+        yield DiagnosticStatus.ERROR, f"{len(errors)} messages of the last {WINDOW_S:g} s: {errors[-1]}"
     if summary.since_image_s > camera.image_timeout_s:
         yield DiagnosticStatus.ERROR, f"no image on {camera.awaited} for {summary.since_image_s:.1f} s"
     recent = Counter(answer.status for answer in summary.recent)

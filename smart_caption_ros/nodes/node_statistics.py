@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.evidence import Evidence, ObjectOrigin
+from smart_caption_ros.time_window import TimeWindow
 
 WINDOW_S = 5.0
 """Length of the time window of rates, latencies and levels in seconds."""
 
 AGE_WINDOW_S = 60.0
-"""Length of the time window of ages in seconds, in which 1 % of the images of a slow camera are some."""
+"""Length of the time window of ages in seconds: long enough for a slow camera to have a 99th percentile."""
 
 _MAX_INPUT_ERRORS = 1000  # a stranger may send any number
-_MAX_AGES = 10_000
 
 
 @dataclass(frozen=True)
 class RecentAnswer:
     """An answer within the time window."""
 
-    at_s: float
     status: int
     message: str
     latency_s: float
@@ -36,7 +35,6 @@ class RecentAnswer:
 class RecentEvidence:
     """The evidence of a caption within the time window."""
 
-    at_s: float
     origin: ObjectOrigin
     missing_reason: str
     """Why no detections belong to the image although somebody publishes detections; else empty."""
@@ -56,8 +54,8 @@ class Summary:
     unchanged: int
     undecodable: int
     reader_errors: int
-    recent_input_errors: tuple[tuple[float, str], ...]
-    """Time and reason of each message that could not be decoded, and of each error of the receiving thread."""
+    recent_input_errors: tuple[str, ...]
+    """Reason of each message that could not be decoded, and of each error of the receiving thread."""
     answers: Mapping[int, int]
     """Number of answers by status."""
     received_hz: float
@@ -91,15 +89,15 @@ class Statistics:
         self._lock = threading.Lock()
         self._received = self._dropped = self._lost = self._passed_over = self._unchanged = 0
         self._undecodable = self._reader_errors = 0
-        self._recent_input_errors: deque[tuple[float, str]] = deque(maxlen=_MAX_INPUT_ERRORS)
+        self._recent_input_errors: TimeWindow[str] = TimeWindow(WINDOW_S, _MAX_INPUT_ERRORS)
         self._answers: Counter[int] = Counter()
-        self._arrivals: deque[float] = deque()
-        self._recent: deque[RecentAnswer] = deque()
-        self._ages: deque[tuple[float, float]] = deque(maxlen=_MAX_AGES)
+        self._arrivals: TimeWindow[None] = TimeWindow(WINDOW_S)
+        self._recent: TimeWindow[RecentAnswer] = TimeWindow(WINDOW_S)
+        self._ages_s: TimeWindow[float] = TimeWindow(AGE_WINDOW_S)
         self._last_error = ""
         self._detections = self._objects_left_out = self._coverage_failures = 0
         self._origins: Counter[ObjectOrigin] = Counter()
-        self._recent_evidence: deque[RecentEvidence] = deque()
+        self._recent_evidence: TimeWindow[RecentEvidence] = TimeWindow(WINDOW_S)
         self._waiting_since_s = clock()
         self._started_s = clock()
 
@@ -107,19 +105,21 @@ class Statistics:
         """Restart the time window and the wait for an image; totals are kept. Called at activation."""
         with self._lock:
             self._waiting_since_s = self._started_s = self._clock()
-            self._arrivals.clear()
-            self._recent.clear()
-            self._ages.clear()
-            self._recent_evidence.clear()
-            self._recent_input_errors.clear()
+            for window in (
+                self._arrivals,
+                self._recent,
+                self._ages_s,
+                self._recent_evidence,
+                self._recent_input_errors,
+            ):
+                window.clear()
 
     def count_received(self) -> None:
         """Count an image that arrived."""
         with self._lock:
             self._received += 1
             self._waiting_since_s = self._clock()
-            self._arrivals.append(self._waiting_since_s)
-            self._forget()
+            self._arrivals.add(self._waiting_since_s, None)
 
     def count_dropped(self) -> None:
         """Count an image that was replaced by a newer one before its turn."""
@@ -166,9 +166,8 @@ class Statistics:
             self._answers[status] += 1
             if status == Caption.STATUS_ERROR:
                 self._last_error = message
-            self._recent.append(RecentAnswer(self._clock(), status, message, latency_s, work_s))
-            self._ages.append((self._clock(), latency_s))
-            self._forget()
+            self._recent.add(self._clock(), RecentAnswer(status, message, latency_s, work_s))
+            self._ages_s.add(self._clock(), latency_s)
 
     def count_detections(self, left_out: int) -> None:
         """Count a message of the detections topic.
@@ -191,23 +190,22 @@ class Statistics:
         with self._lock:
             self._origins[evidence.origin] += 1
             self._coverage_failures += bool(evidence.coverage_error)
-            self._recent_evidence.append(
+            self._recent_evidence.add(
+                self._clock(),
                 RecentEvidence(
-                    self._clock(),
                     evidence.origin,
                     evidence.missing_reason if detections_expected else "",
                     evidence.coverage_error,
                     grounding.coverage if grounding else None,
                     grounding.time_s if grounding else 0.0,
-                )
+                ),
             )
-            self._forget()
 
     def summary(self) -> Summary:
         """Return a snapshot."""
         with self._lock:
-            self._forget()
             now = self._clock()
+            arrivals, recent = self._arrivals.items(now), self._recent.items(now)
             window = max(min(WINDOW_S, now - self._started_s), 1e-9)
             return Summary(
                 received=self._received,
@@ -217,34 +215,21 @@ class Statistics:
                 unchanged=self._unchanged,
                 undecodable=self._undecodable,
                 reader_errors=self._reader_errors,
-                recent_input_errors=tuple(self._recent_input_errors),
+                recent_input_errors=self._recent_input_errors.items(now),
                 answers=dict(self._answers),
-                received_hz=len(self._arrivals) / window,
-                answered_hz=len(self._recent) / window,
-                recent=tuple(self._recent),
-                ages_s=tuple(age_s for _, age_s in self._ages),
+                received_hz=len(arrivals) / window,
+                answered_hz=len(recent) / window,
+                recent=recent,
+                ages_s=self._ages_s.items(now),
                 since_image_s=now - self._waiting_since_s,
                 last_error=self._last_error,
                 detections=self._detections,
                 objects_left_out=self._objects_left_out,
                 captions_by_origin=dict(self._origins),
                 coverage_failures=self._coverage_failures,
-                recent_evidence=tuple(self._recent_evidence),
+                recent_evidence=self._recent_evidence.items(now),
             )
 
     def _add_input_error(self, reason: str) -> None:
         self._last_error = reason
-        self._recent_input_errors.append((self._clock(), reason))
-        self._forget()
-
-    def _forget(self) -> None:
-        horizon = self._clock() - WINDOW_S
-        while self._arrivals and self._arrivals[0] < horizon:
-            self._arrivals.popleft()
-        for queue in (self._recent, self._recent_evidence):
-            while queue and queue[0].at_s < horizon:
-                queue.popleft()
-        while self._ages and self._ages[0][0] < horizon + WINDOW_S - AGE_WINDOW_S:
-            self._ages.popleft()
-        while self._recent_input_errors and self._recent_input_errors[0][0] < horizon:
-            self._recent_input_errors.popleft()
+        self._recent_input_errors.add(self._clock(), reason)

@@ -23,7 +23,7 @@ from rclpy.utilities import remove_ros_args
 
 from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.nodes.allocator import keep_freed_memory
-from smart_caption_ros.nodes.signals import EndSignals
+from smart_caption_ros.signals import EndSignals
 
 _POLL_S = 0.05  # longest delay until a signal is handled
 _CALLBACK_TIMEOUT_S = 3.0

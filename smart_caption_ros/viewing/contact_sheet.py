@@ -51,7 +51,7 @@ class ContactSheet:
         self._pictures[index] = shrink_image(image_bgr, SHEET_SIDE_PX)
         while len(self._pictures) > self._limit:
             self._step *= 2
-            self._pictures = {kept: each for kept, each in self._pictures.items() if kept % self._step == 0}
+            self._pictures = {place: picture for place, picture in self._pictures.items() if place % self._step == 0}
 
     def picture(self) -> NDArray[np.uint8]:
         """Lay out the sheet, uint8 (H, W, 3) BGR.

@@ -47,6 +47,8 @@ ROBOT_ROOMS = (
     "engines",
     "imaging",
     "files",
+    "signals",
+    "time_window",
     "text",
 )
 """From the top floor down: a room imports the rooms below it and no room above it."""

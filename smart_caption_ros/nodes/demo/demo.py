@@ -22,7 +22,7 @@ from smart_caption_ros.nodes.demo.plan import DemoOptions, DemoPlan, plan_demo
 from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros_variables
 from smart_caption_ros.nodes.demo.report import CAPTIONS_FILE, OVERLAY_FOLDER, SHEET_FILE, DemoReport
 from smart_caption_ros.nodes.demo.topics import DETECTIONS_TOPIC, camera_node_arguments, caption_node_arguments
-from smart_caption_ros.nodes.signals import EndSignals
+from smart_caption_ros.signals import EndSignals
 from smart_caption_ros.sources import SourceError
 
 

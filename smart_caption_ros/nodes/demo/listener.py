@@ -24,7 +24,7 @@ from smart_caption_ros.nodes.demo.report import DemoReport
 from smart_caption_ros.nodes.demo.topics import CAPTION_TOPIC, IMAGE_TOPIC
 from smart_caption_ros.nodes.detection_messages import stamp_ns
 from smart_caption_ros.nodes.messages import STATUS_NAMES, from_message, grounding_of
-from smart_caption_ros.nodes.signals import EndSignals
+from smart_caption_ros.signals import EndSignals
 from smart_caption_ros.sources.describing import DescribedFrame, to_json
 from smart_caption_ros.viewing import draw_overlay
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from smart_caption_ros.nodes.signals import EndSignals
+from smart_caption_ros.signals import EndSignals
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -33,7 +33,7 @@ def test_afterwards_the_former_handlers_are_back() -> None:
 
 SLOW_TO_END = """
 import atexit, signal, sys, time
-from smart_caption_ros.nodes.signals import EndSignals, ended_at_once
+from smart_caption_ros.signals import EndSignals, ended_at_once
 
 def end_slowly():
     print("ending", flush=True)

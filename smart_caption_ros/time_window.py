@@ -1,0 +1,54 @@
+"""What happened in the last seconds; used by the statistics of the caption node and of the feeds of captions."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class TimeWindow(Generic[T]):
+    """Items of the last seconds, oldest first; not thread-safe. Times are those of any one monotonic clock."""
+
+    def __init__(self, length_s: float, max_items: int = 10_000) -> None:
+        """
+        Args:
+            length_s: age above which items are forgotten, seconds.
+            max_items: number of items above which the oldest are forgotten.
+        """
+        self.length_s = length_s
+        self._items: deque[tuple[float, T]] = deque(maxlen=max_items)
+        self._first_s: float | None = None
+
+    def add(self, now_s: float, item: T) -> None:
+        """Add an item at the present time."""
+        if self._first_s is None:
+            self._first_s = now_s
+        self._items.append((now_s, item))
+
+    def clear(self) -> None:
+        """Forget all items; the next one is the first."""
+        self._items.clear()
+        self._first_s = None
+
+    def items(self, now_s: float) -> tuple[T, ...]:
+        """Return the items that are in the window at a time; older ones are forgotten."""
+        self._forget(now_s)
+        return tuple(item for _, item in self._items)
+
+    def rate_hz(self, now_s: float) -> float:
+        """Return the number of items a second in the window, or since the first item if that is less long ago."""
+        self._forget(now_s)
+        if not self._items or self._first_s is None:
+            return 0.0
+        oldest_s = self._items[0][0]
+        if self._first_s >= now_s - self.length_s:
+            # n items since the first one span n - 1 periods, and the time since the last.
+            return (len(self._items) - 1) / max(now_s - oldest_s, 1e-3) if now_s > oldest_s else 0.0
+        is_full = len(self._items) == self._items.maxlen
+        return len(self._items) / (max(now_s - oldest_s, 1e-3) if is_full else self.length_s)
+
+    def _forget(self, now_s: float) -> None:
+        while self._items and self._items[0][0] < now_s - self.length_s:
+            self._items.popleft()
