@@ -40,7 +40,6 @@ from smart_caption_ros.measuring.agreement import golden_frames
 from training.command_line import FAILED, JsonOption, report_error, run_command
 from training.data.flickr8k import Flickr8k
 from training.decoding.beam_search import Hypotheses
-from training.engine.scene_contrast import without_contrast
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, DataError
 from training.models.captioner import Captioner, Visual
@@ -244,7 +243,7 @@ def paper_sized(checkpoint: Path | None, count: int) -> tuple[Smart, list[Visual
         torch.manual_seed(0)
         model = Smart(SmartConfig(VOCABULARY_SIZE, TOKEN_WIDTH)).eval()
         return model, [random_visual(1) for _ in range(count)], "random weights, random inputs"
-    trained = without_contrast(TrainedCaptioner.load(checkpoint))
+    trained = TrainedCaptioner.load(checkpoint)
     if trained.backbone is None:
         raise CheckpointError(f"{checkpoint} was trained on stored features; give one that has a backbone")
     if not isinstance(trained.captioner, Smart):

@@ -30,12 +30,6 @@ TINY_SIZES: dict[str, dict[str, Any]] = {
             {"family": "up_down", "model": {"lstm_units": 24, "attention_units": 16, "embedding_width": 20}},
         ]
     },
-    "contrastive": {
-        "member": {"family": "smart", "model": {**TINY_TRANSFORMER, "encoder_layers": 1, "memory_slots": 5}},
-        "scenes": 4,
-        "language_width": 8,
-        "opening_words": 1,
-    },
     "m2": {**TINY_TRANSFORMER, "memory_slots": 5},
     "pma_net": {**TINY_TRANSFORMER, "prototypes": 5, "bank_steps": 8, "bank_words": 4, "neighbours": 3},
     "object_relation": {**TINY_TRANSFORMER, "token_dropout": 0.0},

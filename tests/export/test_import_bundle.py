@@ -84,17 +84,6 @@ def test_float32_weights_come_back_but_for_the_bias_of_words_that_are_never_chos
 
 
 @pytest.mark.long
-def test_a_contrastive_captioner_comes_back_with_its_scenes_and_its_language_model(
-    tiny_bundle: Path, tmp_path: Path
-) -> None:
-    weights, bundle = family_bundle("contrastive", tiny_bundle, tmp_path)
-    found = released_tensors(load_bundle_captioner(bundle))
-    assert found.keys() == weights.keys()
-    for name, weight in weights.items():
-        torch.testing.assert_close(found[name], weight, rtol=1e-5, atol=1e-7)
-
-
-@pytest.mark.long
 def test_weights_in_8_bits_come_back_as_they_were_rounded(tiny_bundle: Path, tmp_path: Path) -> None:
     weights, bundle = family_bundle("smart", tiny_bundle, tmp_path, in_8_bits=True)
     found = released_tensors(load_bundle_captioner(bundle))

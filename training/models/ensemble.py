@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +19,16 @@ from training.models.captioner import (
     Step,
     Visual,
 )
-from training.models.members import MemberConfig, check_family, construct_member, member_config
+from training.models.families import SINGLE_FAMILIES
+
+
+class MemberConfig(TypedDict):
+    """A captioner of a single family inside an ensemble."""
+
+    family: str
+    """A key of :data:`training.models.families.SINGLE_FAMILIES`."""
+    model: dict[str, Any]
+    """Its hyper-parameters, without vocabulary size and token width."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +46,10 @@ class EnsembleConfig(CaptionerConfig):
         if not self.members:
             raise ValueError("members must name one captioner or more")
         for member in self.members:
-            check_family("members", member)
+            if member["family"] not in SINGLE_FAMILIES:
+                raise ValueError(
+                    f"members: family must be one of {', '.join(SINGLE_FAMILIES)}, not {member['family']!r}"
+                )
 
 
 class Ensemble(Captioner):
@@ -50,7 +63,7 @@ class Ensemble(Captioner):
 
     def __init__(self, config: EnsembleConfig) -> None:
         super().__init__(config)
-        self.members = nn.ModuleList(construct_member(member, config) for member in config.members)
+        self.members = nn.ModuleList(_construct(member, config) for member in config.members)
         members = self.captioners()
         # Class attributes of single families; what an ensemble needs depends on its members.
         self.needs_boxes = any(member.needs_boxes for member in members)  # type: ignore[misc]
@@ -77,7 +90,7 @@ class Ensemble(Captioner):
                 ours, theirs = getattr(example.config, key), getattr(other.config, key)
                 if ours != theirs:
                     raise ValueError(f"{name} has a {key} of {theirs}, but {first} has {ours}")
-        configs = [member_config(family, captioner) for family, captioner in members.values()]
+        configs = [_describe(family, captioner) for family, captioner in members.values()]
         ensemble = cls(EnsembleConfig(example.config.vocabulary_size, example.config.token_width, configs))
         for own, (_, captioner) in zip(ensemble.captioners(), members.values(), strict=True):
             own.load_state_dict(captioner.state_dict())
@@ -132,6 +145,19 @@ class Ensemble(Captioner):
     def on_epoch(self, context: HookContext) -> None:
         for member in self.captioners():
             member.on_epoch(context)
+
+
+def _construct(member: MemberConfig, config: CaptionerConfig) -> Captioner:
+    """Construct a member with the vocabulary size and token width of the ensemble."""
+    family = SINGLE_FAMILIES[member["family"]]
+    return family(family.Config(config.vocabulary_size, config.token_width, **member["model"]))
+
+
+def _describe(family: str, captioner: Captioner) -> MemberConfig:
+    """Describe a captioner as a member: its family, and the hyper-parameters that only this family has."""
+    shared = CaptionerConfig.__dataclass_fields__
+    options = {name: value for name, value in asdict(captioner.config).items() if name not in shared}
+    return MemberConfig(family=family, model=options)
 
 
 def _mean_probabilities(logits: Sequence[Tensor]) -> Tensor:
