@@ -1,10 +1,11 @@
-"""Caption images with a checkpoint: from photographs, or from the features that it was trained on."""
+"""Captions of a checkpoint: of photographs, or of the features that it was trained on."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from smart_caption_ros.captioning.vocabulary import join_words
@@ -14,6 +15,7 @@ from training.data.feature_formats import check_images
 from training.data.feature_inputs import open_stored_features, visual_of_features
 from training.data.photograph_inputs import visual_of_images
 from training.data.region_batches import open_batches
+from training.data.regions import RegionFeatures
 from training.engine.ensembles import join_captioners
 from training.engine.experiment import parse_record
 from training.engine.trained_captioner import TrainedCaptioner
@@ -21,6 +23,7 @@ from training.errors import CheckpointError, ConfigError, DataError
 from training.models.captioner import Visual
 
 BATCH = 16
+"""Images that are captioned at once."""
 
 
 class CheckpointCaptioner:
@@ -58,6 +61,27 @@ class CheckpointCaptioner:
         """Name of the experiment."""
         return self.experiment.name
 
+    def frame(self, image_bgr: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Squash a photograph, (H, W, 3) uint8 BGR, to the frames of the captioner's backbone, which must exist."""
+        assert self.trained.backbone is not None
+        return resize_image(image_bgr, (self.trained.backbone.image_size,) * 2)
+
+    def visual_of_frames(self, frames_bgr: Sequence[NDArray[np.uint8]]) -> Visual:
+        """Compute the captioner's input of frames of :meth:`frame`."""
+        assert self.trained.backbone is not None
+        return visual_of_images(self.trained.backbone, torch.from_numpy(np.stack(frames_bgr)))
+
+    def stored_features(self, data: Path) -> RegionFeatures:
+        """Open the features that a captioner without a backbone was trained on.
+
+        Args:
+            data: data folder, which contains them.
+
+        Raises:
+            DataError: they are missing or malformed.
+        """
+        return open_stored_features(self.experiment.features, data)[0]
+
     @torch.inference_mode()
     def caption(
         self, images: Sequence[str], read_image: Callable[[str], np.ndarray] | None, data: Path
@@ -76,7 +100,7 @@ class CheckpointCaptioner:
             DataError: an image or its features are missing or malformed.
         """
         if self.trained.backbone is None:
-            features, _ = open_stored_features(self.experiment.features, data)
+            features = self.stored_features(data)
             check_images(features, images, f"features of {self.path}")
             batches = open_batches(features, images, self.trained.captioner)
         elif read_image is None:
@@ -88,9 +112,7 @@ class CheckpointCaptioner:
                 visual = visual_of_features(batches.read(np.arange(start, start + len(names))))
             else:
                 assert read_image is not None
-                size = (self.trained.backbone.image_size,) * 2
-                frames = np.stack([resize_image(read_image(name), size) for name in names])
-                visual = visual_of_images(self.trained.backbone, torch.from_numpy(frames))
+                visual = self.visual_of_frames([self.frame(read_image(name)) for name in names])
             captions.update(zip(names, self._sentences(visual), strict=True))
         return captions
 

@@ -10,7 +10,7 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
-from training import soup
+from training import average
 from training.engine.averaging import average_captioners
 from training.engine.trained_captioner import TrainedCaptioner
 from training.vision.detection_classes import DETECTION_CLASSES
@@ -29,8 +29,8 @@ def moved(by: float, **changes: object) -> TrainedCaptioner:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: Path | str) -> int:
-    monkeypatch.setattr(sys, "argv", ["soup", *map(str, arguments)])
-    return soup.main()
+    monkeypatch.setattr(sys, "argv", ["average", *map(str, arguments)])
+    return average.main()
 
 
 def test_the_average_has_the_mean_of_the_weights_and_the_data_of_all_runs(
@@ -44,25 +44,29 @@ def test_the_average_has_the_mean_of_the_weights_and_the_data_of_all_runs(
         facts = {"experiment": experiment, "dev": {"cider": 0.1 * index}, "backbone_trained_on": [{"name": str(index)}]}
         trained.record = {**trained.record, **facts}
         trained.save(path)
-    assert run(monkeypatch, *paths, "-o", tmp_path / "soup.safetensors") == 0
+    assert run(monkeypatch, *paths, "-o", tmp_path / "average.safetensors") == 0
     assert "the average of 3 models" in capsys.readouterr().out
-    mixed, expected = TrainedCaptioner.load(tmp_path / "soup.safetensors"), moved(0.05)
+    average_model, expected = TrainedCaptioner.load(tmp_path / "average.safetensors"), moved(0.05)
     for name, tensor in expected.tensors().items():
-        torch.testing.assert_close(mixed.tensors()[name], tensor, atol=1e-6, rtol=1e-5)
-    assert [entry["seed"] for entry in mixed.record["averaged"]] == [0, 1, 2]
-    assert [entry["dev"] for entry in mixed.record["averaged"]] == [{"cider": 0.1 * index} for index in range(3)]
-    assert "dev" not in mixed.record
-    assert {"0", "1", "2"} <= {entry["name"] for entry in mixed.record["backbone_trained_on"]}
+        torch.testing.assert_close(average_model.tensors()[name], tensor, atol=1e-6, rtol=1e-5)
+    assert [entry["seed"] for entry in average_model.record["averaged"]] == [0, 1, 2]
+    assert [entry["dev"] for entry in average_model.record["averaged"]] == [
+        {"cider": 0.1 * index} for index in range(3)
+    ]
+    assert "dev" not in average_model.record
+    assert {"0", "1", "2"} <= {entry["name"] for entry in average_model.record["backbone_trained_on"]}
 
 
 def test_the_average_has_the_detector_of_the_first() -> None:
     models = {str(seed): tiny_trained(class_names=DETECTION_CLASSES, seed=seed) for seed in (1, 2)}
-    first, second, mixed = (
+    first, second, average_model = (
         cast(SideBySide, model.backbone) for model in (*models.values(), average_captioners(models))
     )
-    one, other, mean = (next(iter(module.grids[0].parameters())) for module in (first, second, mixed))
+    one, other, mean = (next(iter(module.grids[0].parameters())) for module in (first, second, average_model))
     torch.testing.assert_close(mean, (one + other) / 2)
-    assert all(torch.equal(*pair) for pair in zip(mixed.yolox.parameters(), first.yolox.parameters(), strict=True))
+    assert all(
+        torch.equal(*pair) for pair in zip(average_model.yolox.parameters(), first.yolox.parameters(), strict=True)
+    )
 
 
 def test_averaging_leaves_the_models_as_they_are() -> None:
@@ -75,7 +79,11 @@ def test_averaging_leaves_the_models_as_they_are() -> None:
 def test_models_that_cannot_be_averaged_are_refused_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, other, output = tmp_path / "first.safetensors", tmp_path / "other.safetensors", tmp_path / "soup.safetensors"
+    first, other, output = (
+        tmp_path / "first.safetensors",
+        tmp_path / "other.safetensors",
+        tmp_path / "average.safetensors",
+    )
     trained = tiny_trained()
     trained.save(first)
     words = trained.vocabulary.words

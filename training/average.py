@@ -1,4 +1,4 @@
-"""``python -m training.soup``: average the weights of trained captioners."""
+"""``python -m training.average``: average the weights of trained captioners."""
 
 import sys
 from pathlib import Path
@@ -28,7 +28,8 @@ def average(
 
 
 def main() -> int:
-    return run_command(average, "python -m training.soup", (AverageError, CheckpointError))
+    """Run the command and return its exit status."""
+    return run_command(average, "python -m training.average", (AverageError, CheckpointError))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,164 @@
+"""Pictures of the attributions of words to regions, and of their attention to PMA-Net's prototypes."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+
+from tests.tiny_model import TINY_SIZES, tiny_trained
+from tests.training.region_files import WIDTH, regions, write_npz
+from training import explain
+from training.engine.trained_captioner import TrainedCaptioner
+from training.evaluation.word_pictures import draw_attributions, draw_shares
+from training.models.pma_net import PmaNet, PmaNetConfig
+from training.models.up_down import UpDown, UpDownConfig
+
+EXPERIMENT = {
+    "name": "any", "family": "up_down", "phases": [{"name": "any", "epochs": 1, "learning_rate": 0.0}],
+}  # fmt: skip
+
+
+def saved(path: Path, features: Path | None = None, image_size: int | None = None) -> Path:
+    """Write a captioner that is quick to attribute, of photographs or of stored features."""
+    torch.manual_seed(0)
+    trained = tiny_trained()
+    assert trained.backbone is not None
+    width = trained.backbone.token_width if features is None else WIDTH
+    captioner = UpDown(UpDownConfig(len(trained.vocabulary), width, **TINY_SIZES["up_down"])).eval()
+    inputs = {"features": {"npz": str(features), "width": WIDTH}} if features else {"backbone": "any.onnx"}
+    backbone = trained.backbone if features is None else None
+    saved = TrainedCaptioner(
+        "up_down", captioner, backbone, trained.vocabulary, {"experiment": {**EXPERIMENT, **inputs}}
+    )
+    saved.set_image_size(image_size)
+    saved.save(path)
+    return path
+
+
+def saved_pma_net(path: Path, *, ready: bool, image_size: int | None = None) -> Path:
+    torch.manual_seed(0)
+    trained = tiny_trained()
+    assert trained.backbone is not None
+    config = PmaNetConfig(len(trained.vocabulary), trained.backbone.token_width, **TINY_SIZES["pma_net"])
+    captioner = PmaNet(config).eval()
+    for memory in captioner.memories():
+        memory.ready.fill_(ready)
+        memory.prototype_keys.normal_()
+    record = {"experiment": {**EXPERIMENT, "family": "pma_net", "backbone": "any.onnx"}}
+    pma_net = TrainedCaptioner("pma_net", captioner, trained.backbone, trained.vocabulary, record)
+    pma_net.set_image_size(image_size)
+    pma_net.save(path)
+    return path
+
+
+def photograph(path: Path) -> Path:
+    cv2.imwrite(str(path), np.random.default_rng(0).integers(0, 255, (90, 120, 3), np.uint8))
+    return path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr("sys.argv", ["explain", *map(str, arguments), "--max-words", "4", "--beam-size", "2"])
+    return explain.main()
+
+
+def test_the_command_draws_each_word_of_a_photographs_caption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = saved(tmp_path / "best.safetensors")
+    assert run(monkeypatch, model, photograph(tmp_path / "a.png"), "-o", tmp_path / "out.png") == 0
+    words = capsys.readouterr().out.split("a.png: ")[1].split()[::2]
+    picture = cv2.imread(str(tmp_path / "out.png"))
+    assert words
+    assert picture.shape[1] >= len(words) * 120
+
+
+@pytest.mark.parametrize(("image_size", "cells"), [(96, 3), (288, 9)])
+def test_a_captioner_of_other_frames_is_explained_with_its_own_grid(
+    image_size: int, cells: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = saved(tmp_path / "best.safetensors", image_size=image_size)
+    drawn: list[tuple[torch.Size, int]] = []
+
+    def draw(words: list[str], scores: torch.Tensor, image: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+        drawn.append((scores.shape, len(boxes)))
+        return draw_attributions(words, scores, image, boxes)
+
+    monkeypatch.setattr(explain, "draw_attributions", draw)
+    assert run(monkeypatch, model, photograph(tmp_path / "a.png"), "-o", tmp_path / "out.png") == 0
+    [(scores, boxes)] = drawn
+    assert scores[1] == boxes == cells**2
+
+
+def test_a_captioner_of_stored_features_reads_those_of_the_photographs_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    features = write_npz(tmp_path, {"9": regions(3)})
+    (tmp_path / "bundle").mkdir()
+    saved(tmp_path / "bundle" / "captioner.safetensors", features)
+    image, output = photograph(tmp_path / "COCO_val2014_000000000009.png"), tmp_path / "out.png"
+    assert run(monkeypatch, tmp_path / "bundle", image, "-o", output) == 0
+    assert output.exists()
+    assert run(monkeypatch, tmp_path / "bundle", photograph(tmp_path / "b.png"), "-o", output) == 1
+    assert "stored features have no image b" in capsys.readouterr().err
+
+
+def test_a_bundle_without_a_checkpoint_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, tmp_path, tmp_path / "a.png", "-o", tmp_path / "out.png") == 1
+    assert "graphs, which have no gradients" in capsys.readouterr().err
+
+
+def test_regions_are_as_bright_as_their_scores_and_the_greatest_is_outlined() -> None:
+    boxes = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1], [0.4, 0.4, 0.6, 0.6]], np.float32)
+    white = np.full((260, 260, 3), 255, np.uint8)
+    picture = draw_attributions(["dog"], torch.tensor([[0.0, 1.0, 0.5]]), white, boxes)
+    panel = picture[12 : 12 + 260, 12 : 12 + 260]
+    assert panel[20, 20].tolist() == [51] * 3, "the least score"
+    assert panel[20, 200].tolist() == [255] * 3, "the greatest score"
+    assert panel[130, 120].tolist() == [153] * 3, "the middle"
+    assert panel[130, 140].tolist() == [255] * 3, "where regions overlap, the greater score"
+    assert panel[100, 130].tolist() == [0, 0, 255]
+
+
+def test_scores_of_another_number_of_regions_are_refused() -> None:
+    with pytest.raises(ValueError, match="49 regions have scores, but 81 have boxes"):
+        draw_attributions(["a"], torch.rand(1, 49), np.zeros((9, 9, 3), np.uint8), np.zeros((81, 4), np.float32))
+
+
+@pytest.mark.parametrize(("image_size", "height"), [(None, 240), (288, 288)])
+def test_the_prototypes_of_each_photograph_are_a_row_beside_the_captioners_frame(
+    image_size: int | None,
+    height: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    photographs = [photograph(tmp_path / name) for name in ("a.png", "b.png")]
+    model = saved_pma_net(tmp_path / "best.safetensors", ready=True, image_size=image_size)
+    assert run(monkeypatch, model, *photographs, "-o", tmp_path / "out.png", "--prototypes") == 0
+    assert cv2.imread(str(tmp_path / "out.png")).shape[0] == 2 * height
+    assert "b.png: w" in capsys.readouterr().out
+
+
+def test_bars_are_as_high_as_the_shares() -> None:
+    picture = draw_shares(["a", "dog"], [0.25, 0.75], np.zeros((100, 50, 3), np.uint8))
+    blue = (picture[:, 50:].astype(int) == (180, 110, 70)).all(axis=2)
+    heights = blue.sum(axis=0)
+    assert sorted(set(heights.tolist())) == [0, 41, 121]
+
+
+@pytest.mark.parametrize(("kind", "message"), [("empty", "has no prototypes yet"), ("other", "only pma_net has")])
+def test_a_model_without_prototypes_is_refused(
+    kind: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "best.safetensors"
+    if kind == "other":
+        saved(model)
+    else:
+        saved_pma_net(model, ready=False)
+    image = photograph(tmp_path / "a.png")
+    assert run(monkeypatch, model, image, "-o", tmp_path / "out.png", "--prototypes") == 1
+    assert message in capsys.readouterr().err
