@@ -24,6 +24,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from smart_caption_ros.nodes.launching import fail_with_the_process, number
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.bag import Bag
 
@@ -64,7 +65,7 @@ def actions(context: LaunchContext) -> list[GroupAction]:
         ValueError: an argument has an invalid value; one sentence, which launch prints.
     """
     value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
-    rate = positive_number("rate", value["rate"])
+    rate = number("rate", value["rate"], above=0.0)
     output = Path(value["output"]).expanduser() if value["output"] else None
     has_rosbag2 = all(is_installed(package) for package in ROSBAG2)
     if output is not None and not has_rosbag2:
@@ -128,8 +129,7 @@ def record(output: Path) -> ExecuteProcess:
 
 def end_with_the_player(event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
     """End the launch with the bag; with status 1 if the player failed."""
-    if event.returncode:
-        raise RuntimeError(f"{event.process_name} ended with status {event.returncode}")
+    fail_with_the_process(event, context)
     return [Shutdown(reason="the bag has been played")]
 
 
@@ -140,17 +140,6 @@ def is_installed(package: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
-
-
-def positive_number(argument: str, value: str) -> float:
-    """Convert the value of an argument to a number above 0."""
-    try:
-        number = float(value)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise ValueError(f"{argument} must be a number above 0, not {value!r}")
-    return number
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -11,9 +11,10 @@ from pathlib import Path
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction
-from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode
+
+from smart_caption_ros.nodes.launching import fail_with_the_process, number, parameter_file
 
 PACKAGE = "smart_caption_ros"
 END_TIMEOUT_S = "15"  # the node answers the image in progress; launch's default of 5 s is short for a busy machine
@@ -158,9 +159,6 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
     overrides |= {name: number(name, value[name]) for name in ("detection_slop_s",) if value[name]}
     cameras = [name.strip() for name in value["cameras"].split(",")] if value["cameras"] else []
     overrides |= {"cameras": cameras} if cameras else {}
-    params_file = Path(value["params_file"]).expanduser()
-    if not params_file.is_file():  # launch would warn and start the node without the file
-        raise ValueError(f"params_file: there is no file {params_file}")
     respawn = value["respawn"] == "true"
     # An including launch file may have pushed a namespace, which launch_ros puts before the node's own.
     namespaces = (context.launch_configurations.get("ros_namespace", ""), value["namespace"])
@@ -170,7 +168,7 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
             executable="caption_node",
             name=value["node_name"],
             namespace=value["namespace"],
-            parameters=[str(params_file), *([overrides] if overrides else [])],
+            parameters=[parameter_file("params_file", value["params_file"]), *([overrides] if overrides else [])],
             remappings=remappings_of(cameras, value)
             or [
                 ("image", value["image_topic"]),
@@ -183,7 +181,7 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
             sigterm_timeout=END_TIMEOUT_S,
             respawn=respawn,
             respawn_delay=number("respawn_delay_s", value["respawn_delay_s"]),
-            on_exit=end_with_the_node if value["required"] == "true" and not respawn else None,
+            on_exit=fail_with_the_process if value["required"] == "true" and not respawn else None,
         )
     ]
 
@@ -222,20 +220,6 @@ def profile_environment(profile: str) -> dict[str, str]:
     if not path.is_file():  # Fast DDS would print an error and go on
         raise ValueError(f"fast_dds_profile must be {OWN_PROFILE}, {NO_PROFILE} or a file: there is no file {path}")
     return {PROFILE_VARIABLE: str(path)}
-
-
-def number(argument: str, value: str) -> float:
-    """Convert the value of an argument to a number."""
-    try:
-        return float(value)
-    except ValueError:
-        raise ValueError(f"{argument} must be a number, not {value!r}") from None
-
-
-def end_with_the_node(event: ProcessExited, context: LaunchContext) -> None:
-    """Let `ros2 launch` exit with status 1 when the node failed; it does so only after an exception."""
-    if event.returncode:
-        raise RuntimeError(f"{event.process_name} ended with status {event.returncode}")
 
 
 def generate_launch_description() -> LaunchDescription:

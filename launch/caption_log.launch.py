@@ -14,6 +14,8 @@ from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from smart_caption_ros.nodes.launching import parameter_file
+
 PACKAGE = "smart_caption_ros"
 CONFIG = Path(get_package_share_directory(PACKAGE), "config")
 
@@ -49,16 +51,16 @@ def caption_log_node(context: LaunchContext) -> list[Node]:
         ValueError: the parameter file is missing; one sentence, which launch prints.
     """
     value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
-    params_file = Path(value["params_file"]).expanduser()
-    if not params_file.is_file():  # launch would warn and start the node without the file
-        raise ValueError(f"params_file: there is no file {params_file}")
     return [
         Node(
             package=PACKAGE,
             executable="caption_log_node",
             name="caption_log_node",
             namespace=value["namespace"],
-            parameters=[str(params_file), *([{"path": value["path"]}] if value["path"] else [])],
+            parameters=[
+                parameter_file("params_file", value["params_file"]),
+                *([{"path": value["path"]}] if value["path"] else []),
+            ],
             output="screen",
             respawn=value["respawn"] == "true",
             respawn_delay=2.0,

@@ -11,10 +11,11 @@ from ament_index_python.packages import get_package_share_directory
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, GroupAction, IncludeLaunchDescription, OpaqueFunction
 from launch.conditions import IfCondition
-from launch.events.process import ProcessExited
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+
+from smart_caption_ros.nodes.launching import fail_with_the_process, number
 
 PACKAGE = "smart_caption_ros"
 END_TIMEOUT_S = "15"  # a webcam's driver may be slow to close
@@ -53,11 +54,6 @@ def camera_node(context: LaunchContext) -> list[Node]:
     Raises:
         ValueError: an argument has an invalid value; one sentence, which launch prints.
     """
-    rate_hz = LaunchConfiguration("rate_hz").perform(context)
-    try:
-        rate = float(rate_hz)
-    except ValueError:
-        raise ValueError(f"rate_hz must be a number, not {rate_hz!r}") from None
     return [
         Node(
             package=PACKAGE,
@@ -68,21 +64,15 @@ def camera_node(context: LaunchContext) -> list[Node]:
                 {
                     # A dictionary with a string stays a string: the index of a webcam must not become a number.
                     "source": LaunchConfiguration("source").perform(context),
-                    "rate_hz": rate,
+                    "rate_hz": number("rate_hz", LaunchConfiguration("rate_hz").perform(context)),
                     "loop": LaunchConfiguration("loop").perform(context) == "true",
                 }
             ],
             output="screen",
             sigterm_timeout=END_TIMEOUT_S,
-            on_exit=end_with_the_node,
+            on_exit=fail_with_the_process,
         )
     ]
-
-
-def end_with_the_node(event: ProcessExited, context: LaunchContext) -> None:
-    """Let `ros2 launch` exit with status 1 when the node failed; it does so only after an exception."""
-    if event.returncode:
-        raise RuntimeError(f"{event.process_name} ended with status {event.returncode}")
 
 
 def generate_launch_description() -> LaunchDescription:

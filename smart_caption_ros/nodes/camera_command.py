@@ -21,7 +21,7 @@ def main(args: Sequence[str] | None = None) -> int:
         The exit status: 1 when the source could not be opened or read, else 0.
     """
     with ended_at_once():
-        from smart_caption_ros.nodes.camera_node import CameraNode
+        from smart_caption_ros.nodes.camera.node import CameraNode
         from smart_caption_ros.nodes.running import run_node
 
         return run_node("smart-caption-camera", CameraNode, args)

@@ -21,7 +21,7 @@ def main(args: Sequence[str] | None = None) -> int:
         The exit status: 1 when the log could not be opened, else 0.
     """
     with ended_at_once():
-        from smart_caption_ros.nodes.caption_log_node import CaptionLogNode
+        from smart_caption_ros.nodes.caption_log.node import CaptionLogNode
         from smart_caption_ros.nodes.running import run_node
 
         return run_node("smart-caption-log-node", CaptionLogNode, args)

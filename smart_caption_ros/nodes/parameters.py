@@ -1,6 +1,6 @@
 """Declare, validate and update the parameters of a node.
 
-Each node has one table of :class:`ParameterSpec`, in `caption_node_parameters.py` and `camera_node_parameters.py`. The
+Each node has one table of :class:`ParameterSpec`, in a module `parameters.py` or `caption_node_parameters.py`. The
 descriptors of `ros2 param describe`, the checks of new values, the parameter files in `config/` and the tables in
 `docs/running_on_a_robot.md`, which `parameter_documentation.py` writes, follow these tables; tests compare them.
 """

@@ -23,7 +23,7 @@ from smart_caption_ros.msg import Caption
 from smart_caption_ros.srv import FindCaptions
 from std_msgs.msg import Header
 
-from smart_caption_ros.nodes.caption_log_node import CaptionLogNode
+from smart_caption_ros.nodes.caption_log.node import CaptionLogNode
 from smart_caption_ros.nodes.messages import to_message
 from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
 from tests.nodes.fake_captioner import shade_caption

@@ -20,8 +20,8 @@ from sensor_msgs.msg import CompressedImage
 
 from smart_caption_ros.imaging.camera_calibration import CameraCalibration, RegionOfInterest
 from smart_caption_ros.imaging.errors import CalibrationError
-from smart_caption_ros.nodes import camera_outputs
-from smart_caption_ros.nodes.camera_outputs import CameraOutputs, calibration_path, camera_info
+from smart_caption_ros.nodes.camera import outputs as camera_outputs
+from smart_caption_ros.nodes.camera.outputs import CameraOutputs, calibration_path, camera_info
 from smart_caption_ros.nodes.demo.processes import free_domain_id
 from tests.nodes.fake_captioner import painted
 

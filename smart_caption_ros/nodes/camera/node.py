@@ -15,8 +15,8 @@ from std_msgs.msg import Header
 from smart_caption_ros.imaging.camera_calibration import read_calibration
 from smart_caption_ros.imaging.errors import CalibrationError
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
-from smart_caption_ros.nodes.camera_node_parameters import CAMERA_NODE_PARAMETERS
-from smart_caption_ros.nodes.camera_outputs import CameraOutputs, calibration_path
+from smart_caption_ros.nodes.camera.outputs import CameraOutputs, calibration_path
+from smart_caption_ros.nodes.camera.parameters import CAMERA_NODE_PARAMETERS
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
 

@@ -14,8 +14,8 @@ from smart_caption_ros.caption_log import Bounds, CaptionLog, CaptionLogError, L
 from smart_caption_ros.caption_log.recording import Recorder, record
 from smart_caption_ros.caption_log.schema import default_log_path
 from smart_caption_ros.live import EventKind, FeedError, FeedEvent
-from smart_caption_ros.nodes.caption_log_messages import to_logged_message, to_query
-from smart_caption_ros.nodes.caption_log_parameters import CAPTION_LOG_PARAMETERS
+from smart_caption_ros.nodes.caption_log.parameters import CAPTION_LOG_PARAMETERS
+from smart_caption_ros.nodes.caption_log.search_service import to_logged_message, to_query
 from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
 from smart_caption_ros.nodes.live import FeedImages, RosCaptionFeed
 from smart_caption_ros.nodes.parameters import Parameters

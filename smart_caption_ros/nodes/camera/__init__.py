@@ -1,0 +1,1 @@
+"""The camera node: publishes images from files, videos, bags or a webcam as a camera driver does."""
