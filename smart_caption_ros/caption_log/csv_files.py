@@ -11,13 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
-from smart_caption_ros.caption_log.logged_caption import (
-    LoggedCaption,
-    LoggedPose,
-    nouns_from_json,
-    objects_from_json,
-)
-from smart_caption_ros.caption_log.store import COLUMNS, CaptionLog, values_of
+from smart_caption_ros.caption_log.logged_caption import COLUMNS, LoggedCaption
+from smart_caption_ros.caption_log.store import CaptionLog
 from smart_caption_ros.caption_log.times import iso_utc
 from smart_caption_ros.files import replaced_atomically, write_bytes_atomically
 from smart_caption_ros.text import shortened
@@ -28,7 +23,7 @@ TIME, PICTURE, PICTURE_FILE = "time", "picture_base64", "picture_file"
 MAX_PICTURE_BYTES = 4 << 20
 _JPEG_START = b"\xff\xd8\xff"
 _ROWS_AT_ONCE = 1000
-_POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
+_POSE = ("pose_frame", "x", "y", "z", "qx", "qy", "qz", "qw")
 
 
 def export_csv(rows: Iterable[LoggedCaption], path: Path, pictures: Path | None = None) -> int:
@@ -52,9 +47,7 @@ def export_csv(rows: Iterable[LoggedCaption], path: Path, pictures: Path | None 
         writer = csv.writer(stream)
         writer.writerow([TIME, *COLUMNS, PICTURE if pictures is None else PICTURE_FILE])
         for row in rows:
-            writer.writerow(
-                [iso_utc(row.time_ns), row.id, *map(_cell, values_of(row)), _picture_cell(row, path, pictures)]
-            )
+            writer.writerow([iso_utc(row.time_ns), *map(_cell, row.values()), _picture_cell(row, path, pictures)])
             count += 1
     return count
 
@@ -114,27 +107,19 @@ def _row(record: dict[str, str], folder: Path) -> LoggedCaption:
     """Translate a line; raises ValueError for a malformed one."""
     if None in record or None in record.values():
         raise ValueError("the line has another number of columns than the first one")
-    pose = None
-    if record["pose_frame"] or record["x"]:
-        x, y, z, qx, qy, qz, qw = (float(record[name]) for name in _POSE)
-        pose = LoggedPose(record["pose_frame"], (x, y, z), (qx, qy, qz, qw))
-    return LoggedCaption(
-        id=_integer("id", record["id"]),
-        stamp_ns=_integer("stamp_ns", record["stamp_ns"]),
-        wall_time_ns=_integer("wall_time_ns", record["wall_time_ns"]),
-        robot=record["robot"],
-        camera=record["camera"],
-        frame_id=record["frame_id"],
-        text=record["text"],
-        score=float(record["score"]) if record["score"] else None,
-        status=record["status"],
-        model=record["model"],
-        objects=objects_from_json(record["objects"]),
-        nouns=nouns_from_json(record["nouns"]),
-        coverage=float(record["coverage"]) if record["coverage"] else None,
-        pose=pose,
-        picture=_picture(record, folder),
-    )
+    has_pose = any(record[name] for name in _POSE)
+    values = [_value(name, record[name], has_pose) for name in COLUMNS]
+    return LoggedCaption.from_values(values, _picture(record, folder))
+
+
+def _value(column: str, cell: str, has_pose: bool) -> str | int | float | None:
+    if column in ("id", "stamp_ns", "wall_time_ns"):
+        return _integer(column, cell)
+    if column in ("score", "coverage"):
+        return float(cell) if cell else None
+    if column in _POSE and not has_pose:
+        return None
+    return float(cell) if column in _POSE[1:] else cell
 
 
 def _integer(name: str, cell: str) -> int:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from smart_caption_ros.text import shortened
+
+COLUMNS = (
+    "id", "stamp_ns", "wall_time_ns", "robot", "camera", "frame_id", "text", "score", "status", "model", "objects",
+    "nouns", "coverage", "pose_frame", "x", "y", "z", "qx", "qy", "qz", "qw",
+)  # fmt: skip
+"""Columns of a row in the database and in CSV files, in the order of :meth:`LoggedCaption.values`."""
 
 MAX_TEXT, MAX_NAME = 2000, 200
 """Maximum characters of a caption, and of the name of a camera, robot, frame, model, class or noun."""
@@ -99,6 +107,45 @@ class LoggedCaption:
         """:attr:`time_ns` in milliseconds, rounded down."""
         return self.time_ns // _NS_PER_MS
 
+    def values(self) -> tuple[object, ...]:
+        """Return the values of :data:`COLUMNS`: objects and nouns as JSON, eight times None without a pose."""
+        pose: tuple[object, ...] = (None,) * 8
+        if self.pose is not None:
+            pose = (self.pose.frame_id, *map(float, (*self.pose.position, *self.pose.orientation)))
+        return (
+            self.id,
+            self.stamp_ns,
+            self.wall_time_ns,
+            self.robot,
+            self.camera,
+            self.frame_id,
+            self.text,
+            self.score,
+            self.status,
+            self.model,
+            _json([[item.class_name, item.score, item.box_xyxy] for item in self.objects]),
+            _json([[noun.lemma, noun.supported] for noun in self.nouns]),
+            self.coverage,
+            *pose,
+        )
+
+    @classmethod
+    def from_values(cls, values: Sequence[Any], picture: bytes | None = None) -> LoggedCaption:
+        """Make a row of the values of :data:`COLUMNS`.
+
+        Raises:
+            ValueError: the objects or nouns are not what :meth:`values` returns for them.
+        """
+        fields = dict(zip(COLUMNS, values, strict=True))
+        frame, x, y, z, qx, qy, qz, qw = (fields.pop(name) for name in COLUMNS[-8:])
+        return cls(
+            objects=_objects_from_json(fields.pop("objects")),
+            nouns=_nouns_from_json(fields.pop("nouns")),
+            pose=None if frame is None else LoggedPose(frame, (x, y, z), (qx, qy, qz, qw)),
+            picture=picture,
+            **fields,
+        )
+
     def bounded(self) -> LoggedCaption:
         """Return the row as the log can keep it.
 
@@ -137,17 +184,11 @@ def one_line(text: str, limit: int = MAX_NAME) -> str:
     return shortened(text, limit)
 
 
-def objects_to_json(objects: tuple[LoggedObject, ...]) -> str:
-    """Return the objects as JSON: `[["cup", 0.93, [x1, y1, x2, y2]], ...]`."""
-    return _dumps([[o.class_name, o.score, o.box_xyxy] for o in objects])
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def objects_from_json(text: str) -> tuple[LoggedObject, ...]:
-    """Read what :func:`objects_to_json` wrote.
-
-    Raises:
-        ValueError: the text is something else.
-    """
+def _objects_from_json(text: str) -> tuple[LoggedObject, ...]:
     try:
         return tuple(
             LoggedObject(_name(name), None if score is None else float(score), (float(a), float(b), float(c), float(d)))
@@ -157,28 +198,14 @@ def objects_from_json(text: str) -> tuple[LoggedObject, ...]:
         raise ValueError(f"not a list of objects: {shortened(text, 40)}") from error
 
 
-def nouns_to_json(nouns: tuple[LoggedNoun, ...]) -> str:
-    """Return the nouns as JSON: `[["cup", true], ...]`."""
-    return _dumps([[noun.lemma, noun.supported] for noun in nouns])
-
-
-def nouns_from_json(text: str) -> tuple[LoggedNoun, ...]:
-    """Read what :func:`nouns_to_json` wrote.
-
-    Raises:
-        ValueError: the text is something else.
-    """
+def _nouns_from_json(text: str) -> tuple[LoggedNoun, ...]:
     try:
-        nouns = [(_name(lemma), supported) for lemma, supported in json.loads(text)]
+        nouns = tuple(LoggedNoun(_name(lemma), supported) for lemma, supported in json.loads(text))
     except (TypeError, KeyError) as error:
         raise ValueError(f"not a list of nouns: {shortened(text, 40)}") from error
-    if not all(supported is None or isinstance(supported, bool) for _, supported in nouns):
+    if not all(noun.supported is None or isinstance(noun.supported, bool) for noun in nouns):
         raise ValueError(f"not a list of nouns: {shortened(text, 40)}")
-    return tuple(LoggedNoun(lemma, supported) for lemma, supported in nouns)
-
-
-def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return nouns
 
 
 def _name(value: object) -> str:

@@ -15,14 +15,10 @@ from smart_caption_ros.caption_log.errors import CaptionLogError
 APPLICATION_ID = 0x53434C47
 """`PRAGMA application_id` of a caption log: "SCLG"."""
 
-WORD_TOKENIZER = "unicode61 remove_diacritics 2"
-"""How FTS5 divides texts into words: in lower case and without accents."""
+VERSION = 2
+"""`PRAGMA user_version` of the logs that this program writes."""
 
-TOKENIZER = f"porter {WORD_TOKENIZER}"
-"""The same with the stems of English words; that of the index."""
-
-STEPS = (
-    f"""
+_TABLES = """
     -- id: time of the image in milliseconds since 1970, moved to the next free one: the order of the rows is that of
     -- time, and a search since a time is a range of ids.
     CREATE TABLE caption (
@@ -41,8 +37,7 @@ STEPS = (
         coverage REAL,
         pose_frame TEXT,                -- NULL without a pose
         x REAL, y REAL, z REAL, qx REAL, qy REAL, qz REAL, qw REAL,
-        things TEXT NOT NULL,           -- for the search: lemmas and classes
-        tags TEXT NOT NULL              -- for the search: camera, robot and squares of the grid, see tags.py
+        search_terms TEXT NOT NULL      -- lemmas of the nouns and classes of the objects, found beside the text
     );
     -- Apart from the captions, so that reading captions reads no pictures.
     CREATE TABLE picture (id INTEGER PRIMARY KEY, jpeg BLOB NOT NULL);
@@ -54,28 +49,59 @@ STEPS = (
         captions INTEGER NOT NULL,
         PRIMARY KEY (robot, camera, pose_frame)
     ) WITHOUT ROWID;
+"""
+_INDEXES = """
+    -- Stems of English words ("cups" finds "cup"), in lower case and without accents.
     CREATE VIRTUAL TABLE caption_search USING fts5(
-        text, things, tags, content='caption', content_rowid='id', tokenize='{TOKENIZER}'
+        text, search_terms, camera, robot, content='caption', content_rowid='id',
+        tokenize='porter unicode61 remove_diacritics 2'
     );
+    -- Words as they are, for searches by the beginning of a word: "play" begins "playground", and its stem is "plai".
+    CREATE VIRTUAL TABLE caption_words USING fts5(
+        text, search_terms, content='caption', content_rowid='id', tokenize='unicode61 remove_diacritics 2',
+        prefix='2 3'
+    );
+    -- Positions of the robot in metres, of whatever frame.
+    CREATE VIRTUAL TABLE place USING rtree(id, x0, x1, y0, y1);
     CREATE TRIGGER caption_inserted AFTER INSERT ON caption BEGIN
-        INSERT INTO caption_search(rowid, text, things, tags) VALUES (new.id, new.text, new.things, new.tags);
+        INSERT INTO caption_search(rowid, text, search_terms, camera, robot)
+            VALUES (new.id, new.text, new.search_terms, new.camera, new.robot);
+        INSERT INTO caption_words(rowid, text, search_terms) VALUES (new.id, new.text, new.search_terms);
+        INSERT INTO place SELECT new.id, new.x, new.x, new.y, new.y WHERE new.pose_frame IS NOT NULL;
         INSERT INTO origin VALUES (new.robot, new.camera, coalesce(new.pose_frame, ''), 1)
             ON CONFLICT DO UPDATE SET captions = captions + 1;
     END;
     CREATE TRIGGER caption_deleted AFTER DELETE ON caption BEGIN
-        INSERT INTO caption_search(caption_search, rowid, text, things, tags)
-            VALUES ('delete', old.id, old.text, old.things, old.tags);
+        INSERT INTO caption_search(caption_search, rowid, text, search_terms, camera, robot)
+            VALUES ('delete', old.id, old.text, old.search_terms, old.camera, old.robot);
+        INSERT INTO caption_words(caption_words, rowid, text, search_terms)
+            VALUES ('delete', old.id, old.text, old.search_terms);
+        DELETE FROM place WHERE id = old.id;
         DELETE FROM picture WHERE id = old.id;
         UPDATE origin SET captions = captions - 1
             WHERE robot = old.robot AND camera = old.camera AND pose_frame = coalesce(old.pose_frame, '');
         DELETE FROM origin WHERE captions <= 0
             AND robot = old.robot AND camera = old.camera AND pose_frame = coalesce(old.pose_frame, '');
     END;
+"""
+_LIFTS = {
+    0: _TABLES + _INDEXES,  # an empty file
+    # Version 1 found cameras, robots and places by words in a column of tags.
+    1: f"""
+    DROP TRIGGER caption_inserted;
+    DROP TRIGGER caption_deleted;
+    DROP TABLE caption_search;
+    ALTER TABLE caption DROP COLUMN tags;
+    ALTER TABLE caption RENAME COLUMN things TO search_terms;
+    {_INDEXES}
+    INSERT INTO caption_search(caption_search) VALUES ('rebuild');
+    INSERT INTO caption_words(caption_words) VALUES ('rebuild');
+    INSERT INTO place SELECT id, x, x, y, y FROM caption WHERE pose_frame IS NOT NULL;
     """,
-)
-"""SQL that lifts a file from one version to the next; the first one starts from an empty file."""
+}
+"""SQL that lifts a file of a version to the present one."""
 
-_BUSY_S = 5.0
+BUSY_TIMEOUT_S = 5.0
 _JOURNAL_BYTES = 4 << 20  # the write-ahead log is cut to this size after it was copied into the file
 _ATTEMPTS, _PAUSE_S = 50, 0.02
 
@@ -102,7 +128,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
     except OSError as error:
         raise CaptionLogError(f"{path}: the folder of the log cannot be created: {error.strerror}") from error
     with _errors_named(path):
-        connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
         try:
             version = _checked_version(connection, path)
             if _set_wal(connection) != "wal":
@@ -113,7 +139,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
             # After the end of a process nothing is lost; after a loss of power, the last captions may be.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
-            if version < len(STEPS):
+            if version < VERSION:
                 _lift(connection, path)
         except BaseException:
             connection.close()
@@ -132,7 +158,9 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         raise CaptionLogError(f"{path}: there is no such log; `smart-caption log record` or caption_log_node writes it")
     address = f"file:{quote(str(path.resolve()))}?mode=ro"
     with _errors_named(path):
-        connection = sqlite3.connect(address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            address, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
         try:
             try:
                 version = _checked_version(connection, path)
@@ -145,9 +173,9 @@ def open_to_read(path: Path) -> sqlite3.Connection:
                 version = _checked_version(connection, path)
             if version == 0:
                 raise CaptionLogError(f"{path} is not a caption log: it has no tables")
-            if version < len(STEPS):
+            if version < VERSION:
                 raise CaptionLogError(
-                    f"{path} has version {version}, this program reads version {len(STEPS)}: start the writer once, "
+                    f"{path} has version {version}, this program reads version {VERSION}: start the writer once, "
                     "which lifts the log to the new version"
                 )
         except BaseException:
@@ -164,9 +192,9 @@ def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION_ID and (application or version or tables):
         raise CaptionLogError(f"{path} is an SQLite database of another program, not a caption log")
-    if version > len(STEPS):
+    if version > VERSION:
         raise CaptionLogError(
-            f"{path} has version {version}, this program knows versions up to {len(STEPS)}: "
+            f"{path} has version {version}, this program knows versions up to {VERSION}: "
             "update smart_caption_ros, or name another file"
         )
     return int(version)
@@ -199,20 +227,20 @@ def _set_wal(connection: sqlite3.Connection) -> str:
 
 
 def _lift(connection: sqlite3.Connection, path: Path) -> None:
-    """Apply the missing steps in one transaction: a file has all of them or none."""
-    if not connection.execute("SELECT 1 FROM pragma_compile_options WHERE compile_options = 'ENABLE_FTS5'").fetchone():
+    """Bring a file to the present version in one transaction, so that it has either version and nothing in between."""
+    options = {option for (option,) in connection.execute("PRAGMA compile_options")}
+    if missing := {"ENABLE_FTS5", "ENABLE_RTREE"} - options:
         raise CaptionLogError(
-            f"the SQLite {sqlite3.sqlite_version} of this Python lacks FTS5, the full text search of the caption log: "
-            "use the Python of the distribution"
+            f"the SQLite {sqlite3.sqlite_version} of this Python lacks {' and '.join(sorted(missing))}, which the "
+            "caption log needs: use the Python of the distribution"
         )
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = _checked_version(connection, path)  # another process may have done it meanwhile
-        for step in STEPS[version:]:
-            for statement in _statements(step):
-                connection.execute(statement)
+        for statement in _statements(_LIFTS.get(version, "")):
+            connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {len(STEPS)}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
-from smart_caption_ros.caption_log.logged_caption import (
-    LoggedCaption,
-    LoggedPose,
-    nouns_from_json,
-    objects_from_json,
-)
-from smart_caption_ros.caption_log.query_words import expression_of
+from smart_caption_ros.caption_log.logged_caption import COLUMNS, LoggedCaption
 from smart_caption_ros.caption_log.schema import open_to_read
-from smart_caption_ros.caption_log.store import COLUMNS
-from smart_caption_ros.caption_log.tags import camera_tag, cells_around, robot_tag
-from smart_caption_ros.caption_log.word_beginnings import WordBeginnings
 
 NEWEST, BEST = "newest", "best"
 ORDERS = (NEWEST, BEST)
 MAX_LIMIT = 100_000
 BEST_OF = 1000
-"""The order "best" sorts the newest rows that match, so many."""
+"""Number of newest matching rows that are ranked when the order is "best"."""
+MAX_WORDS = 32
 
-_NS_PER_MS, _MS_PER_S = 1_000_000, 1000
+_NS_PER_MS = 1_000_000
+_LOWEST_ID, _HIGHEST_ID = -(2**63), 2**63 - 1
 _STEPS_BETWEEN_CLOCKS = 10_000
-_BEGIN, _END = "\x01", "\x02"  # around the words found; no text of a log has control characters
-# Of BM25 (Robertson and Zaragoza, 2009); captions have about ten words.
-_K1, _B, _MEAN_WORDS = 1.2, 0.75, 10.0
+_COLUMNS = ", ".join(f"caption.{name}" for name in COLUMNS)
+_PART = re.compile(r'"([^"]*)"?|(\S+)')
 
 
 @dataclass(frozen=True)
@@ -62,15 +56,15 @@ class Query:
     """What to look for; all conditions hold together.
 
     Attributes:
-        words: see :func:`smart_caption_ros.caption_log.query_words.expression_of`; empty for any caption.
+        words: words that all have to occur, in any form; `"quoted words"` occur side by side, `cup*` begins a word.
+            Empty for any caption.
         since_ns: earliest time, nanoseconds since 1970; None for no bound.
         until_ns: latest time.
         camera: name of the camera; empty for any.
         robot: name of the robot; empty for any.
         near: where the robot was; None for anywhere.
-        order: "newest", or "best": those with the words side by side first, then by BM25, of the newest
-            :data:`BEST_OF` that match. BM25's inverse document frequency is left out: it is the same for all of them,
-            as each has all the words.
+        order: "newest", or "best": of the newest :data:`BEST_OF` that match, by SQLite's bm25(), to which words side by
+            side contribute as a phrase.
         limit: maximum number of rows.
     """
 
@@ -102,7 +96,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Overview:
-    """A log in numbers: rows by origin, times of the first and last row (None in an empty log), and pictures."""
+    """Numbers of rows by origin, and the times of the first and last row (None in an empty log)."""
 
     origins: tuple[Origin, ...]
     first_ms: int | None
@@ -124,7 +118,6 @@ class LogReader:
         """
         self.path = path.expanduser()
         self._connection = open_to_read(path)
-        self._beginnings = WordBeginnings(self._connection)
 
     def __enter__(self) -> LogReader:
         return self
@@ -140,8 +133,8 @@ class LogReader:
 
     def overview(self) -> Overview:
         """Count the rows."""
-        origins = self._rows("SELECT robot, camera, pose_frame, captions FROM origin ORDER BY robot, camera", ())
-        first, last = self._rows("SELECT (SELECT min(id) FROM caption), (SELECT max(id) FROM caption)", ())[0]
+        origins = self._rows("SELECT robot, camera, pose_frame, captions FROM origin ORDER BY robot, camera")
+        first, last = self._rows("SELECT (SELECT min(id) FROM caption), (SELECT max(id) FROM caption)")[0]
         return Overview(tuple(Origin(*row) for row in origins), first, last)
 
     def find(self, query: Query, *, with_pictures: bool = False, timeout_s: float = math.inf) -> list[LoggedCaption]:
@@ -155,77 +148,76 @@ class LogReader:
         Raises:
             CaptionLogError: the query contradicts itself or the log, the log is damaged, or the time is over.
         """
-        try:
-            words = expression_of(query.words, self._beginnings.expression)
-        except sqlite3.Error as error:
-            raise CaptionLogError(f"the caption log {self.path} cannot be read: {error}") from error
-        tags, conditions, parameters = self._conditions(query)
-        index = " AND ".join(filter(None, [words, *tags]))
-        ids = "caption.id BETWEEN ? AND ?"
-        low = -(2**63) if query.since_ns is None else -(-query.since_ns // _NS_PER_MS)
-        high = 2**63 - 1 if query.until_ns is None else query.until_ns // _NS_PER_MS
-        marked = "NULL"
-        sources = "caption"
-        values: list[object] = []
-        if index:
-            # A cross join keeps SQLite from turning the order around.
-            sources = "caption_search CROSS JOIN caption ON caption.id = caption_search.rowid"
-            ids = "caption_search MATCH ? AND caption_search.rowid BETWEEN ? AND ?"
-            values.append(index)
-        best = bool(words) and query.order == BEST
-        if best:
-            marked = f"highlight(caption_search, 0, '{_BEGIN}', '{_END}')"
-        order = "caption_search.rowid" if index else "caption.id"
-        statement = (
-            f"SELECT {', '.join(f'caption.{name}' for name in COLUMNS)}, {marked} FROM {sources} "
-            f"WHERE {' AND '.join([ids, *conditions])} ORDER BY {order} DESC LIMIT ?"
-        )
-        values += [low, high, *parameters, max(query.limit, BEST_OF) if best else query.limit]
-        rows = self._rows(statement, values, timeout_s)
-        if best:
-            rows = sorted(rows, key=lambda row: _relevance(row[-1]), reverse=True)[: query.limit]
-        found = [_from_row(row) for row in rows]
-        return [self._with_picture(row) for row in found] if with_pictures else found
+        statement, values = self._statement(query)
+        rows = [LoggedCaption.from_values(row[: len(COLUMNS)]) for row in self._rows(statement, values, timeout_s)]
+        return [self._with_picture(row) for row in rows] if with_pictures else rows
 
-    def all_rows(self) -> Iterable[LoggedCaption]:
+    def all_rows(self) -> Iterator[LoggedCaption]:
         """Yield all rows with their pictures, the oldest first.
 
         Raises:
             CaptionLogError: the log is damaged.
         """
-        columns = ", ".join(f"caption.{name}" for name in COLUMNS)
         statement = (
-            f"SELECT {columns}, jpeg FROM caption LEFT JOIN picture ON picture.id = caption.id ORDER BY caption.id"
+            f"SELECT {_COLUMNS}, jpeg FROM caption LEFT JOIN picture ON picture.id = caption.id ORDER BY caption.id"
         )
         try:
-            for row in self._connection.execute(statement):
-                yield _from_row(row, picture=row[-1])
+            for *values, picture in self._connection.execute(statement):
+                yield LoggedCaption.from_values(values, picture)
         except sqlite3.Error as error:
-            raise CaptionLogError(f"the caption log {self.path} cannot be read: {error}") from error
+            raise self._unreadable(error) from error
 
-    def _conditions(self, query: Query) -> tuple[list[str], list[str], list[object]]:
-        """Return the expressions for the tags, the exact conditions, and the values of these."""
-        tags: list[str] = []
+    def _statement(self, query: Query) -> tuple[str, list[object]]:
+        """Translate a query to SQL and the values of its parameters.
+
+        The rows are read from the newest one backwards, from an index if there are words, a camera or a robot, and
+        reading stops at the limit.
+        """
+        is_best = query.order == BEST
+        stems, beginnings = _match_expressions(query.words, side_by_side=is_best)
         conditions: list[str] = []
         values: list[object] = []
-        if query.camera:
-            tags.append(f'tags : "{camera_tag(query.camera)}"')
-            conditions.append("caption.camera = ?")
-            values.append(query.camera)
-        if query.robot:
-            tags.append(f'tags : "{robot_tag(query.robot)}"')
-            conditions.append("caption.robot = ?")
-            values.append(query.robot)
-        if (near := query.near) is not None:
-            if cells := cells_around(near.x, near.y, near.radius_m):
-                tags.append("tags : ({})".format(" OR ".join(f'"{cell}"' for cell in cells)))
-            conditions.append("caption.pose_frame = ?")
-            values.append(self._frame_of(near))
-            squares = ["(x - ?) * (x - ?)", "(y - ?) * (y - ?)", "(z - ?) * (z - ?)"]
-            place = [each for each in (near.x, near.y, near.z) if each is not None]
-            conditions.append(f"{' + '.join(squares[: len(place)])} <= ?")
-            values += [value for each in place for value in (each, each)] + [near.radius_m**2]
-        return tags, conditions, values
+        for column, name in (("camera", query.camera), ("robot", query.robot)):
+            if name:
+                conditions.append(f"caption.{column} = ?")
+                values.append(name)
+                if any(map(str.isalnum, name)):  # the index has no words of other names
+                    stems.append(f"{column} : {_quoted(name)}")
+        if query.near is not None:
+            self._add_place(query.near, conditions, values)
+        table, expression = "caption", " AND ".join(stems)
+        if stems and beginnings:
+            # The plus sign keeps SQLite from reading these rows first, which may be many, and sorting them.
+            conditions.append("+caption.id IN (SELECT rowid FROM caption_words WHERE caption_words MATCH ?)")
+            values.append(" AND ".join(beginnings))
+        elif beginnings:
+            expression = " AND ".join(beginnings)
+        source, key = "caption", "caption.id"
+        if expression:
+            table = "caption_search" if stems else "caption_words"
+            key = f"{table}.rowid"
+            # A cross join keeps SQLite from turning the order of the tables around.
+            source = f"{table} CROSS JOIN caption ON caption.id = {key}"
+            conditions.append(f"{table} MATCH ?")
+            values.append(expression)
+        conditions.append(f"{key} BETWEEN ? AND ?")
+        values.append(_LOWEST_ID if query.since_ns is None else -(-query.since_ns // _NS_PER_MS))
+        values.append(_HIGHEST_ID if query.until_ns is None else query.until_ns // _NS_PER_MS)
+        statement = f"FROM {source} WHERE {' AND '.join(conditions)} ORDER BY {key} DESC LIMIT ?"
+        if not (is_best and expression):
+            return f"SELECT {_COLUMNS} {statement}", [*values, query.limit]
+        newest = f"SELECT {_COLUMNS}, bm25({table}) AS relevance {statement}"
+        return f"SELECT * FROM ({newest}) ORDER BY relevance, id DESC LIMIT ?", [*values, BEST_OF, query.limit]
+
+    def _add_place(self, near: Near, conditions: list[str], values: list[object]) -> None:
+        """Append the conditions for a place: its square in the R*Tree, the frame, and the exact distance."""
+        conditions.append("caption.id IN (SELECT id FROM place WHERE x1 >= ? AND x0 <= ? AND y1 >= ? AND y0 <= ?)")
+        values += [near.x - near.radius_m, near.x + near.radius_m, near.y - near.radius_m, near.y + near.radius_m]
+        conditions.append("caption.pose_frame = ?")
+        values.append(self._frame_of(near))
+        centre = {"x": near.x, "y": near.y} | ({} if near.z is None else {"z": near.z})
+        conditions.append(f"{' + '.join(f'({axis} - ?) * ({axis} - ?)' for axis in centre)} <= ?")
+        values += [value for value in centre.values() for _ in range(2)] + [near.radius_m**2]
 
     def _frame_of(self, near: Near) -> str:
         frames = sorted({origin.pose_frame for origin in self.overview().origins} - {""})
@@ -243,7 +235,9 @@ class LogReader:
         pictures = self._rows("SELECT jpeg FROM picture WHERE id = ?", (row.id,))
         return replace(row, picture=pictures[0][0]) if pictures else row
 
-    def _rows(self, statement: str, values: Iterable[object], timeout_s: float = math.inf) -> list[tuple[Any, ...]]:
+    def _rows(
+        self, statement: str, values: Iterable[object] = (), timeout_s: float = math.inf
+    ) -> list[tuple[Any, ...]]:
         end_s = time.monotonic() + timeout_s
         limited = timeout_s < math.inf
         if limited:
@@ -255,27 +249,46 @@ class LogReader:
                 raise CaptionLogError(
                     f"the search took longer than {timeout_s:g} s: give more words, or a time since which to look"
                 ) from error
-            raise CaptionLogError(f"the caption log {self.path} cannot be read: {error}") from error
+            raise self._unreadable(error) from error
         finally:
             if limited:
                 self._connection.set_progress_handler(None, 0)
 
-
-def _from_row(row: tuple[Any, ...], picture: bytes | None = None) -> LoggedCaption:
-    value = dict(zip(COLUMNS, row, strict=False))
-    frame, x, y, z, qx, qy, qz, qw = (value.pop(name) for name in ("pose_frame", "x", "y", "z", "qx", "qy", "qz", "qw"))
-    return LoggedCaption(
-        objects=objects_from_json(value.pop("objects")),
-        nouns=nouns_from_json(value.pop("nouns")),
-        pose=None if frame is None else LoggedPose(frame, (x, y, z), (qx, qy, qz, qw)),
-        picture=picture,
-        **value,
-    )
+    def _unreadable(self, error: sqlite3.Error) -> CaptionLogError:
+        return CaptionLogError(f"the caption log {self.path} cannot be read: {error}")
 
 
-def _relevance(marked: str) -> tuple[int, float]:
-    """Rate a text with marks around the words found: pairs side by side, and BM25's weight of the words."""
-    hits = marked.count(_BEGIN)
-    words = marked.count(" ") + 1
-    weight = hits * (_K1 + 1) / (hits + _K1 * (1 - _B + _B * words / _MEAN_WORDS))
-    return marked.count(f"{_END} {_BEGIN}"), weight
+def _match_expressions(words: str, *, side_by_side: bool) -> tuple[list[str], list[str]]:
+    """Translate a person's words to expressions of FTS5, which never are a syntax error.
+
+    Args:
+        words: see :class:`Query`.
+        side_by_side: whether the words also are phrases of neighbours, which match nothing more and count for bm25().
+
+    Returns:
+        Expressions for the index of stems, and for the index of words as they are; all of them have to match.
+
+    Raises:
+        CaptionLogError: there is a text without any word in it, or there are too many words.
+    """
+    stems: list[str] = []
+    beginnings: list[str] = []
+    for quoted, word in _PART.findall(words):
+        content = quoted or word.replace('"', " ").rstrip("*")
+        if any(map(str.isalnum, content)):  # FTS5 would find nothing for a phrase without words
+            (beginnings if word.endswith("*") else stems).append(content)
+    count = len(stems) + len(beginnings)
+    if words.strip() and not count:
+        raise CaptionLogError(f"there is no word in the search {words.strip()!r}: give words such as red cup")
+    if count > MAX_WORDS:
+        raise CaptionLogError(f"a search has at most {MAX_WORDS} words, not {count}")
+    found = [_quoted(stem) for stem in stems]
+    if side_by_side and len(stems) > 1:
+        phrases = [_quoted(f"{word} {following}") for word, following in pairwise(stems)]
+        found[0] = f"({' OR '.join([found[0], *phrases])})"
+    return [f"{{text search_terms}} : {match}" for match in found], [f"{_quoted(word)} *" for word in beginnings]
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a string of FTS5, which ends at a null character."""
+    return '"{}"'.format("".join(c if c.isprintable() else " " for c in text).replace('"', '""'))

@@ -6,26 +6,19 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
-from smart_caption_ros.caption_log.logged_caption import LoggedCaption, nouns_to_json, objects_to_json
+from smart_caption_ros.caption_log.logged_caption import COLUMNS, LoggedCaption
 from smart_caption_ros.caption_log.schema import open_to_write
-from smart_caption_ros.caption_log.tags import tags_of
 
 MIN_BYTES = 1 << 20
 """Smallest maximum size of a log; an empty one has 80 kB."""
 
-COLUMNS = (
-    "id", "stamp_ns", "wall_time_ns", "robot", "camera", "frame_id", "text", "score", "status", "model", "objects",
-    "nouns", "coverage", "pose_frame", "x", "y", "z", "qx", "qy", "qz", "qw",
-)  # fmt: skip
-"""The columns of a row in the order of :func:`values_of`; `things` and `tags` follow from them."""
-
-_INSERT = f"INSERT INTO caption ({', '.join(COLUMNS)}, things, tags) VALUES ({', '.join('?' * (len(COLUMNS) + 2))})"
-# Few rows at a time, so that no transaction holds up the next caption; together more than come in.
+_INSERT = f"INSERT INTO caption ({', '.join(COLUMNS)}, search_terms) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"
+# Few rows at a time, so that no transaction delays the next caption; four batches delete faster than rows arrive.
 _DELETED_AT_ONCE, _BATCHES_AN_APPEND = 16, 4
 _MS_PER_S = 1000
 
@@ -98,7 +91,7 @@ class CaptionLog:
         """
         row = row.bounded()
         with self._transaction():
-            number = self._insert(row, self._free_id(row.time_ms))
+            number = self._insert(row, row.time_ms)
         self.prune()
         return number
 
@@ -117,10 +110,10 @@ class CaptionLog:
         with self._transaction():
             for row in map(LoggedCaption.bounded, rows):
                 number = row.time_ms if row.id is None else row.id
-                if self._holds(row, number):
+                if self._has(replace(row, id=number)):
                     present += 1
                 else:
-                    self._insert(row, self._free_id(number))
+                    self._insert(row, number)
                     written += 1
         return written, present
 
@@ -152,24 +145,22 @@ class CaptionLog:
         return self._connection.execute(query, [*parameters, _DELETED_AT_ONCE]).fetchall()
 
     def _insert(self, row: LoggedCaption, number: int) -> int:
-        self._connection.execute(_INSERT, (number, *values_of(row), things_of(row), tags_of(row)))
+        """Write a row with the smallest free id from a number on; captions of one millisecond are few."""
+        while self._connection.execute("SELECT 1 FROM caption WHERE id = ?", (number,)).fetchone():
+            number += 1
+        self._connection.execute(_INSERT, (*replace(row, id=number).values(), _search_terms(row)))
         if row.picture is not None:
             self._connection.execute("INSERT INTO picture VALUES (?, ?)", (number, row.picture))
         return number
 
-    def _free_id(self, number: int) -> int:
-        """Return the smallest free id from a number on; captions of one millisecond are few."""
-        while self._connection.execute("SELECT 1 FROM caption WHERE id = ?", (number,)).fetchone():
-            number += 1
-        return number
-
-    def _holds(self, row: LoggedCaption, number: int) -> bool:
-        """Return whether the row of an id is this one."""
-        found = self._connection.execute(f"SELECT {', '.join(COLUMNS)} FROM caption WHERE id = ?", (number,)).fetchone()
-        if found is None or found[1:] != values_of(row):
-            return False
-        picture = self._connection.execute("SELECT jpeg FROM picture WHERE id = ?", (number,)).fetchone()
-        return (picture[0] if picture else None) == row.picture
+    def _has(self, row: LoggedCaption) -> bool:
+        """Return whether this very row is there, with its id and picture."""
+        columns = ", ".join(f"caption.{name}" for name in COLUMNS)
+        there = self._connection.execute(
+            f"SELECT {columns}, jpeg FROM caption LEFT JOIN picture ON picture.id = caption.id WHERE caption.id = ?",
+            (row.id,),
+        ).fetchone()
+        return bool(there == (*row.values(), row.picture))
 
     def _one(self, query: str) -> int:
         value: int = self._connection.execute(query).fetchone()[0]
@@ -191,29 +182,7 @@ class CaptionLog:
             raise CaptionLogError(f"the caption log {self.path} cannot be written: {reason}") from error
 
 
-def values_of(row: LoggedCaption) -> tuple[object, ...]:
-    """Return the values of :data:`COLUMNS` after the id."""
-    pose: tuple[object, ...] = (None,) * 8
-    if row.pose is not None:
-        pose = (row.pose.frame_id, *map(float, (*row.pose.position, *row.pose.orientation)))
-    return (
-        row.stamp_ns,
-        row.wall_time_ns,
-        row.robot,
-        row.camera,
-        row.frame_id,
-        row.text,
-        row.score,
-        row.status,
-        row.model,
-        objects_to_json(row.objects),
-        nouns_to_json(row.nouns),
-        row.coverage,
-        *pose,
-    )
-
-
-def things_of(row: LoggedCaption) -> str:
+def _search_terms(row: LoggedCaption) -> str:
     """Return what the search finds beside the words of the text: lemmas ("person" for "people") and classes."""
-    names = [noun.lemma for noun in row.nouns] + [each.class_name for each in row.objects]
-    return " ".join(dict.fromkeys(names))
+    terms = [noun.lemma for noun in row.nouns] + [item.class_name for item in row.objects]
+    return " ".join(dict.fromkeys(terms))

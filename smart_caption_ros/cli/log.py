@@ -109,7 +109,7 @@ class FindOptions:
     robot: Annotated[str, Option(help="Name of the robot.")] = ""
     order: Annotated[
         str,
-        Option(help="newest, or best of the newest 1000: the words side by side first, then by BM25."),
+        Option(help="newest, or best: the newest 1000 ranked by BM25, to which words side by side add."),
     ] = "newest"
     limit: Annotated[int, Option(min=1, max=100_000, help="Maximum number of captions.")] = 20
     as_json: JsonOption = False
@@ -132,7 +132,7 @@ def find(
     """Find captions: where and when something was seen."""
     with errors_in_a_sentence():
         from smart_caption_ros.caption_log import LogReader
-        from smart_caption_ros.caption_log.answers import log_page, to_json, write_picture_of
+        from smart_caption_ros.caption_log.results import log_page, to_json, write_picture_of
         from smart_caption_ros.caption_log.schema import default_log_path
         from smart_caption_ros.files import write_text_atomically
 
@@ -185,7 +185,7 @@ def _near(text: str, options: FindOptions) -> Near:
 def _print_row(row: LoggedCaption, picture: Path | None) -> None:
     from rich.text import Text
 
-    from smart_caption_ros.caption_log.answers import line_of
+    from smart_caption_ros.caption_log.results import line_of
 
     terminal = console()
     terminal.print(Text(printable(row.text), style="bold"), soft_wrap=True)
@@ -206,7 +206,7 @@ def info(*, options: InfoOptions) -> None:
     """Say what is in the log: captions by camera, times, size."""
     with errors_in_a_sentence():
         from smart_caption_ros.caption_log import LogReader
-        from smart_caption_ros.caption_log.schema import STEPS, default_log_path
+        from smart_caption_ros.caption_log.schema import VERSION, default_log_path
         from smart_caption_ros.caption_log.times import iso_utc, local_time
 
         with LogReader(options.log or default_log_path()) as reader:
@@ -217,7 +217,7 @@ def info(*, options: InfoOptions) -> None:
             print_json(
                 {
                     "log": str(path),
-                    "version": len(STEPS),
+                    "version": VERSION,
                     "bytes": size,
                     "captions": overview.captions,
                     "first": None if times[0] is None else iso_utc(times[0]),
@@ -226,7 +226,7 @@ def info(*, options: InfoOptions) -> None:
                 }
             )
             return
-        print(f"{path}: {overview.captions} captions, {size / 1e6:.1f} MB, version {len(STEPS)}")
+        print(f"{path}: {overview.captions} captions, {size / 1e6:.1f} MB, version {VERSION}")
         if times[0] is not None and times[1] is not None:
             print(f"from {local_time(times[0])} to {local_time(times[1])}")
         for origin in overview.origins:

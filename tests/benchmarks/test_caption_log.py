@@ -11,7 +11,6 @@ from benchmarks import caption_log
 
 def test_every_kind_of_search_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = tmp_path / "log.json"
-    monkeypatch.setattr(caption_log, "GENERATED", 600)
     monkeypatch.setattr(sys, "argv", ["caption_log", "--rows", "1500", "--rounds", "1", "--json", str(output)])
     assert caption_log.main() == 0
     result = json.loads(output.read_text())

@@ -38,7 +38,9 @@ for kill in range(kills):
     inside += Path(f"{path}-wal").exists()
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    connection.execute("INSERT INTO caption_search(caption_search) VALUES ('integrity-check')")
+    for index in ("caption_search", "caption_words"):
+        connection.execute(f"INSERT INTO {index}({index}) VALUES ('integrity-check')")
+    assert connection.execute("SELECT rtreecheck('place')").fetchone() == ("ok",)
     (pictures,) = connection.execute("SELECT count(*) FROM picture").fetchone()
     connection.close()
     with LogReader(path) as reader:

@@ -12,7 +12,18 @@ from typing import Any
 
 import pytest
 
-from smart_caption_ros.caption_log import Bounds, CaptionLog, CaptionLogError, LoggedCaption, LogReader, Query, schema
+from smart_caption_ros.caption_log import (
+    Bounds,
+    CaptionLog,
+    CaptionLogError,
+    LoggedCaption,
+    LoggedNoun,
+    LoggedObject,
+    LogReader,
+    Near,
+    Query,
+    schema,
+)
 from smart_caption_ros.caption_log.store import MIN_BYTES
 from tests.caption_log.rows import START_NS, at, full_row, row
 
@@ -31,7 +42,13 @@ def check_integrity(path: Path) -> None:
     """The database, and its search index against the rows."""
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    connection.execute("INSERT INTO caption_search(caption_search) VALUES ('integrity-check')")
+    for index in ("caption_search", "caption_words"):
+        connection.execute(f"INSERT INTO {index}({index}) VALUES ('integrity-check')")
+    assert connection.execute("SELECT rtreecheck('place')").fetchone() == ("ok",)
+    assert (
+        connection.execute("SELECT count(*) FROM place").fetchone()
+        == connection.execute("SELECT count(*) FROM caption WHERE pose_frame IS NOT NULL").fetchone()
+    )
     connection.close()
 
 
@@ -99,21 +116,6 @@ def test_a_bound_that_leaves_no_room_is_refused() -> None:
 
 
 def test_a_full_disk_costs_the_row_and_the_next_one_is_written_when_there_is_room(path: Path) -> None:
-    with CaptionLog(path) as log:
-        log.append(row("first"))
-        connection = log._connection
-        (pages,) = connection.execute("PRAGMA page_count").fetchone()
-        connection.execute(f"PRAGMA max_page_count = {pages + 3}")
-        with pytest.raises(CaptionLogError, match=r"captions.db cannot be written: database or disk is full"):
-            log.append(row("lost", at_s=1, picture=bytes(100_000)))
-        assert log.captions == 1
-        connection.execute("PRAGMA max_page_count = 1000000")
-        log.append(row("third", at_s=2, picture=bytes(100_000)))
-    assert [each.text for each in rows_of(path)] == ["first", "third"]
-    check_integrity(path)
-
-
-def test_a_file_that_may_not_grow_costs_the_row_and_nothing_else(path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     with CaptionLog(path) as log:
         log.append(row("first"))
@@ -167,12 +169,13 @@ def test_a_log_that_another_writer_creates_while_its_version_is_read_is_accepted
 
 
 def test_a_writer_that_never_lets_go_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "_BUSY_S", 0.05)
-    with CaptionLog(path) as log, CaptionLog(path) as other:
-        other._connection.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(schema, "BUSY_TIMEOUT_S", 0.05)
+    with CaptionLog(path) as log:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
         with pytest.raises(CaptionLogError, match="another process has been writing"):
             log.append(row())
-        other._connection.execute("ROLLBACK")
+        other.close()
         log.append(row())
 
 
@@ -202,30 +205,85 @@ def test_a_newer_version_is_refused(path: Path) -> None:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     for use in (CaptionLog, LogReader):
-        with pytest.raises(CaptionLogError, match="has version 99, this program knows versions up to 1: update"):
+        with pytest.raises(CaptionLogError, match="has version 99, this program knows versions up to 2: update"):
             use(path)
 
 
-def test_an_older_version_is_lifted_by_the_writer_and_keeps_its_rows(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with CaptionLog(path) as log:
-        log.append(row())
-    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, "CREATE TABLE addition (id INTEGER);"))
+# A file as version 1 wrote it; `caption_search` has the columns of that version, and no rows in its place.
+VERSION_1 = """
+CREATE TABLE caption (
+    id INTEGER PRIMARY KEY, stamp_ns INTEGER NOT NULL, wall_time_ns INTEGER NOT NULL, robot TEXT NOT NULL,
+    camera TEXT NOT NULL, frame_id TEXT NOT NULL, text TEXT NOT NULL, score REAL, status TEXT NOT NULL,
+    model TEXT NOT NULL, objects TEXT NOT NULL, nouns TEXT NOT NULL, coverage REAL, pose_frame TEXT,
+    x REAL, y REAL, z REAL, qx REAL, qy REAL, qz REAL, qw REAL, things TEXT NOT NULL, tags TEXT NOT NULL
+);
+CREATE TABLE picture (id INTEGER PRIMARY KEY, jpeg BLOB NOT NULL);
+CREATE TABLE origin (
+    robot TEXT NOT NULL, camera TEXT NOT NULL, pose_frame TEXT NOT NULL, captions INTEGER NOT NULL,
+    PRIMARY KEY (robot, camera, pose_frame)
+) WITHOUT ROWID;
+CREATE VIRTUAL TABLE caption_search USING fts5(
+    text, things, tags, content='caption', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
+);
+CREATE TRIGGER caption_inserted AFTER INSERT ON caption BEGIN
+    INSERT INTO caption_search(rowid, text, things, tags) VALUES (new.id, new.text, new.things, new.tags);
+    INSERT INTO origin VALUES (new.robot, new.camera, coalesce(new.pose_frame, ''), 1)
+        ON CONFLICT DO UPDATE SET captions = captions + 1;
+END;
+CREATE TRIGGER caption_deleted AFTER DELETE ON caption BEGIN
+    INSERT INTO caption_search(caption_search, rowid, text, things, tags)
+        VALUES ('delete', old.id, old.text, old.things, old.tags);
+END;
+INSERT INTO caption VALUES (
+    1790000000000, 1790000000000000000, 1790000000100000000, 'robot1', 'front', 'optical', 'people in a kitchen', -4.25,
+    'ok', 'default', '[["cup",0.9,[1.0,2.0,3.5,4.0]]]', '[["person",null]]', 0.5, 'map', 1.5, -2.0, 0.0, 0.0, 0.0, 0.0,
+    1.0, 'person cup', 'c1 r2 g1x1yn2'
+);
+PRAGMA application_id = 0x53434C47;
+PRAGMA user_version = 1;
+"""
+
+
+@pytest.fixture
+def old_log(path: Path) -> Path:
+    path.parent.mkdir()
+    connection = sqlite3.connect(path)
+    connection.executescript(VERSION_1)
+    connection.close()
+    return path
+
+
+def test_a_log_of_version_1_is_lifted_by_the_writer_and_is_found_by_all_that_it_has(old_log: Path) -> None:
     with pytest.raises(CaptionLogError, match="has version 1, this program reads version 2: start the writer once"):
-        LogReader(path)
-    CaptionLog(path).close()
-    assert len(rows_of(path)) == 1
+        LogReader(old_log)
+    CaptionLog(old_log).close()
+    with LogReader(old_log) as reader:
+        (kept,) = reader.find(Query("persons cup ki*", camera="front", robot="robot1", near=Near(1.0, -2.0)))
+        assert reader.overview().captions == 1
+    assert kept == row(
+        "people in a kitchen",
+        id=START_NS // 10**6,
+        frame_id="optical",
+        score=-4.25,
+        model="default",
+        objects=(LoggedObject("cup", 0.9, (1.0, 2.0, 3.5, 4.0)),),
+        nouns=(LoggedNoun("person", None),),
+        coverage=0.5,
+        pose=at(1.5, -2.0),
+    )
+    check_integrity(old_log)
 
 
-def test_a_step_that_fails_leaves_the_older_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with CaptionLog(path) as log:
-        log.append(row())
-    with monkeypatch.context() as patched:
-        patched.setattr(schema, "STEPS", (*schema.STEPS, "CREATE TABLE addition (id INTEGER);\nCREATE nonsense;"))
-        with pytest.raises(CaptionLogError, match="syntax error"):
-            CaptionLog(path)
-    assert len(rows_of(path)) == 1
+def test_a_lift_that_fails_leaves_the_older_version(old_log: Path) -> None:
+    connection = sqlite3.connect(old_log)
+    connection.execute("CREATE TABLE place (name TEXT)")  # in the way of a table of the new version
+    connection.close()
+    with pytest.raises(CaptionLogError, match="table place already exists"):
+        CaptionLog(old_log)
+    connection = sqlite3.connect(old_log)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    assert connection.execute("SELECT tags FROM caption").fetchall() == [("c1 r2 g1x1yn2",)]
+    connection.close()
 
 
 def test_a_missing_log_is_named(path: Path) -> None:
