@@ -6,7 +6,7 @@ of people's statements about it: a soft form of constrained beam search (Anderso
 Image Captioning with Constrained Beam Search; Anderson et al. 2018, Partially-Supervised Image Captioning, learn from
 what it finds). Only captions all of whose decided nouns are known to be true are kept.
 
-FOLDER/coco_photographs/    photographs that people labelled and did not caption; images_224.zip is a link to the data
+FOLDER/coco_photographs/    photographs that people labelled and did not caption; images_256.zip is a link to the data
 FOLDER/rooms/               photographs of rooms, resized to 224 x 224
 """
 
@@ -153,7 +153,7 @@ def make_guided_captions(
             raise DataError(f"{folder}: no such folder; make it with python -m {command} -o {folder}")
     captioner = GuidedCaptioner(TrainedCaptioner.load(checkpoint))
     labelled = with_few_uses(_labelled(captioner, data, evidence), max_uses)
-    link_archive(output / LABELLED, data / LABELLED / "images_224.zip")
+    link_archive(output / LABELLED, data / LABELLED / "images_256.zip")
     write_captions(output / LABELLED, labelled)
     dataset = RoomsData.open(data)
     described = with_few_uses(_rooms(captioner, dataset, evidence, rooms), max_uses)

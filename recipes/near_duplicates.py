@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from smart_caption_ros.sources import Frame, SourceError, open_source
+from training.data import coco_photographs
 from training.data.coco_photographs import CocoPhotographs
 from training.data.held_out import kept_aside_rooms
 from training.data.photographs import PhotographArchive
@@ -125,7 +126,7 @@ def training_photographs(data: Path) -> Photographs:
     rooms = PhotographArchive(data / "nyu_rooms" / "images.zip").names
     return {
         **_archived(data / "flickr8k" / "images_224.zip", _flickr8k(data, "train")),
-        **_archived(data / "coco_photographs" / "images_224.zip", _coco_photographs(data, "train")),
+        **_archived(data / "coco_photographs" / coco_photographs.IMAGES, _coco_photographs(data, "train")),
         **_in_folder(data / "coco_val2017_captions", "images"),
         **_archived(data / "nyu_rooms" / "images.zip", [name for name in rooms if name not in kept_aside]),
         **_archived(data / "scenes" / "images.zip"),
@@ -146,7 +147,7 @@ def measured_photographs(data: Path) -> Photographs:
         raise DataError(str(error)) from None
     return {
         **_archived(data / "flickr8k" / "images_224.zip", _flickr8k(data, "dev") + _flickr8k(data, "test")),
-        **_archived(data / "coco_photographs" / "images_224.zip", _coco_photographs(data, "dev")),
+        **_archived(data / "coco_photographs" / coco_photographs.IMAGES, _coco_photographs(data, "dev")),
         **_archived(data / "nyu_rooms" / "images.zip", kept_aside_rooms()),
         **_in_folder(data / "coco_mini", "images"),
         **_in_folder(data / "kitchen_rgbd"),

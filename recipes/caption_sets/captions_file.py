@@ -1,4 +1,4 @@
-"""A data set in the layout of ``coco_photographs``: ``captions.jsonl`` and ``images_224.zip``."""
+"""A data set in the layout of ``coco_photographs``: ``captions.jsonl`` and ``images_256.zip``."""
 
 import json
 import zipfile
@@ -11,11 +11,10 @@ import cv2
 
 from smart_caption_ros.files import replaced_atomically, write_text_atomically
 from smart_caption_ros.imaging import ImageError, decode_image_bytes, resize_image
+from training.data.coco_photographs import CAPTIONS, IMAGES, PHOTOGRAPH_SIZE
 from training.data.tokenizer import tokenize
 from training.errors import DataError
-from training.vision.backbone import IMAGE_SIZE
 
-CAPTIONS, IMAGES = "captions.jsonl", "images_224.zip"
 _QUALITY = 95
 """Of the JPEG files that are written."""
 
@@ -58,14 +57,14 @@ def write_captions(folder: Path, images: Iterable[CaptionedImage]) -> None:
 
 
 def link_archive(folder: Path, archive: Path) -> None:
-    """Make ``images_224.zip`` a link to an archive, so that photographs are not copied."""
+    """Make ``images_256.zip`` a link to an archive, so that photographs are not copied."""
     folder.mkdir(parents=True, exist_ok=True)
     with replaced_atomically(folder / IMAGES) as unfinished:
         unfinished.symlink_to(archive.resolve())
 
 
 def write_archive(folder: Path, photographs: Iterable[tuple[str, bytes]]) -> None:
-    """Write ``images_224.zip`` with photographs resized to 224 x 224, as the robot resizes its frames.
+    """Write ``images_256.zip`` with photographs resized to 256 x 256 without keeping their aspect ratio.
 
     Args:
         folder: folder of the data set.
@@ -78,7 +77,7 @@ def write_archive(folder: Path, photographs: Iterable[tuple[str, bytes]]) -> Non
     with replaced_atomically(folder / IMAGES) as unfinished, zipfile.ZipFile(unfinished, "w") as archive:
         for name, encoded in photographs:
             try:
-                frame = resize_image(decode_image_bytes(encoded), (IMAGE_SIZE, IMAGE_SIZE))
+                frame = resize_image(decode_image_bytes(encoded), (PHOTOGRAPH_SIZE, PHOTOGRAPH_SIZE))
             except ImageError as error:
                 raise DataError(f"{name}: {error}") from None
             _, jpeg = cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])

@@ -1,7 +1,7 @@
 """Make the caption sets.
 
-FOLDER/coco_photographs/    photographs of coco_photographs; images_224.zip is a link to the archive in the data
-FOLDER/nyu_rooms/           photographs of nyu_rooms, resized to 224 x 224
+FOLDER/coco_photographs/    photographs of coco_photographs; images_256.zip is a link to the archive in the data
+FOLDER/nyu_rooms/           photographs of nyu_rooms, resized to 256 x 256
 FOLDER/features/, counts/   what networks computed, to continue a run that was stopped
 """
 
@@ -25,6 +25,7 @@ from recipes.caption_sets.fluency import Fluency
 from recipes.caption_sets.labelled_photographs import captions_of_labelled
 from recipes.rooms.photographs import NYU, RoomsData
 from recipes.rooms.phrases import frequent_words
+from training.data.coco_photographs import IMAGES
 from training.data.tokenizer import tokenize
 from training.errors import DataError
 
@@ -80,7 +81,7 @@ def make_caption_sets(data: Path, output: Path, max_uses: int = MAX_USES) -> Rep
     for name, images in ((LABELLED, labelled), (ROOMS, described)):
         if not images:
             raise DataError(f"{data}: no photograph of {name} gets a caption")
-    link_archive(output / LABELLED, data / LABELLED / "images_224.zip")
+    link_archive(output / LABELLED, data / LABELLED / IMAGES)
     captioned = {each.image for each in described}
     chosen = [photograph for photograph in nyu if photograph.file in captioned]
     write_archive(output / ROOMS, ((photograph.file, encoded) for photograph, encoded in rooms.encoded(chosen)))

@@ -24,7 +24,7 @@ from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.detection.errors import DetectorError
 from smart_caption_ros.engines import create_engine
 from smart_caption_ros.engines.errors import EngineError
-from training.data.coco_photographs import CocoPhotographs
+from training.data.coco_photographs import IMAGES, CocoPhotographs
 from training.data.flickr8k import Flickr8k
 from training.data.held_out import excluded_photographs
 from training.data.photographs import PhotographArchive
@@ -66,7 +66,7 @@ def captions_of_labelled(
     teacher, features = _word_teacher(data, cache, dataset, list(train), synonyms)
     wanted = [image for image, photograph in train.items() if not photograph.sentences]
     detector = _detector(data / "detectors" / DETECTOR)
-    archive = PhotographArchive(dataset.root / "images_224.zip")
+    archive = PhotographArchive(dataset.root / IMAGES)
     counts = computed_of_photographs(
         ((image, archive.read_encoded(image)) for image in wanted),
         len(wanted),
@@ -99,7 +99,7 @@ def _word_teacher(
     """Learn from the photographs with people's captions; also return the features of ``images``."""
     flickr8k = Flickr8k(data / "flickr8k")
     others = flickr8k.split("train")[::_FLICKR8K_STEP]
-    sources = [(dataset.root / "images_224.zip", images), (flickr8k.root / "images_224.zip", others)]
+    sources = [(dataset.root / IMAGES, images), (flickr8k.root / "images_224.zip", others)]
     compute = mean_tokens(load_backbone(data / "backbones" / BACKBONE))
     features = computed_of_photographs(
         _encoded(sources), len(images) + len(others), compute, cache / "features", "features"

@@ -33,9 +33,9 @@ def make_coco_photographs(folder: Path) -> Path:
     ]
     (root / "captions.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     random = np.random.default_rng(0)
-    with zipfile.ZipFile(root / "images_224.zip", "w") as archive:
+    with zipfile.ZipFile(root / "images_256.zip", "w") as archive:
         for entry in entries:
-            drawn = np.full((224, 224, 3), random.integers(256, size=3), np.uint8)
-            cv2.circle(drawn, (112, 112), int(random.integers(20, 100)), random.integers(256, size=3).tolist(), -1)
+            drawn = np.full((256, 256, 3), random.integers(256, size=3), np.uint8)
+            cv2.circle(drawn, (128, 128), int(random.integers(20, 100)), random.integers(256, size=3).tolist(), -1)
             archive.writestr(str(entry["image"]), cv2.imencode(".jpg", drawn)[1].tobytes())
     return root

@@ -1,8 +1,8 @@
-"""``coco_photographs`` of the data folder: COCO photographs of 224 x 224 with captions, statements and objects.
+"""``coco_photographs`` of the data folder: COCO photographs of 256 x 256 with captions, statements and objects.
 
 ``captions.jsonl`` has an object a line: ``image``, ``coco_id``, ``part`` (train or dev), ``indoor``, ``sentences``
-(people's captions, none for a third of the train part), ``statements`` (short sentences made from questions and
-answers) and ``objects`` (those of COCO's 80 classes that people or labels say are there).
+(people's captions, none for more than half of the train part), ``statements`` (short sentences made from questions
+and answers) and ``objects`` (those of COCO's 80 classes that people or labels say are there). Other keys are not read.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,6 +19,8 @@ from training.data.photographs import PhotographArchive
 from training.errors import DataError
 from training.vision.backbone import IMAGE_SIZE
 
+CAPTIONS, IMAGES, PHOTOGRAPH_SIZE = "captions.jsonl", "images_256.zip", 256
+"""Files of the data set, and the side in pixels of its photographs."""
 PARTS = ("train", "dev")
 PROVENANCE = {
     "name": "COCO 2014 (Lin et al. 2014, Chen et al. 2015): photographs of its training part with people's captions",
@@ -44,7 +46,7 @@ class DescribedPhotograph:
 
 @dataclass(frozen=True)
 class CocoPhotographs:
-    """The data set in ``root`` (``images_224.zip``, ``captions.jsonl``); image ids are file names."""
+    """The data set in ``root`` (``images_256.zip``, ``captions.jsonl``); image ids are file names."""
 
     root: Path
 
@@ -55,7 +57,7 @@ class CocoPhotographs:
         Raises:
             DataError: the file is missing or malformed; names the entry.
         """
-        path = self.root / "captions.jsonl"
+        path = self.root / CAPTIONS
         found: dict[str, DescribedPhotograph] = {}
         for number, entry in enumerate(read_json_lines(path), 1):
             where = f"{path}, entry {number}"
@@ -102,7 +104,7 @@ class CocoPhotographs:
         self._archive.check(images)
 
     def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
-        """Read photographs, (len(names), size, size, 3) uint8 BGR; those of 224 x 224 are resized.
+        """Read photographs, (len(names), size, size, 3) uint8 BGR; they are resized.
 
         Raises:
             DataError: a photograph is missing or broken; names the archive and the photograph.
@@ -111,7 +113,7 @@ class CocoPhotographs:
 
     @cached_property
     def _archive(self) -> PhotographArchive:
-        return PhotographArchive(self.root / "images_224.zip")
+        return PhotographArchive(self.root / IMAGES)
 
 
 def _texts(where: str, entry: dict[str, Any], key: str) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ def test_the_files_are_a_data_set_for_training(tmp_path: Path) -> None:
 def test_equal_photographs_give_equal_archives(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_archive(tmp_path / name, [("1.jpg", encoded(9))])
-    first, second = ((tmp_path / name / "images_224.zip").read_bytes() for name in ("one", "two"))
+    first, second = ((tmp_path / name / "images_256.zip").read_bytes() for name in ("one", "two"))
     assert first == second
 
 
@@ -57,7 +57,7 @@ def test_photographs_of_the_data_are_linked_not_copied(tmp_path: Path) -> None:
         archive.writestr("1.jpg", encoded(7))
     for _ in range(2):
         link_archive(tmp_path / "set", tmp_path / "photographs.zip")
-        assert (tmp_path / "set" / "images_224.zip").is_symlink()
+        assert (tmp_path / "set" / "images_256.zip").is_symlink()
     write_captions(tmp_path / "set", IMAGES[:1])
     CocoPhotographs(tmp_path / "set").check_photographs(["1.jpg"])
 

@@ -53,7 +53,7 @@ def test_the_sets_are_data_sets_of_an_experiment(data: Path, output: Path, name:
         images = dataset.split("train")
         assert dataset.read_images(images).shape == (len(images), 224, 224, 3)
     assert len(provenance(made)) >= 1
-    assert (output / name / "images_224.zip").is_symlink() == (name == "coco_photographs")
+    assert (output / name / "images_256.zip").is_symlink() == (name == "coco_photographs")
 
 
 def test_photographs_that_are_kept_aside_are_left_out(
@@ -83,7 +83,7 @@ def test_a_second_run_gives_the_same_without_networks(
         monkeypatch.setattr(labelled_photographs, name, lambda network: refuse)
     assert run(monkeypatch, data, again) == 0
     for name in ("coco_photographs", "nyu_rooms"):
-        for file in ("captions.jsonl", "images_224.zip"):
+        for file in ("captions.jsonl", "images_256.zip"):
             assert (again / name / file).read_bytes() == (output / name / file).read_bytes()
 
 

@@ -64,7 +64,7 @@ def test_an_unknown_split_is_refused(root: Path) -> None:
 def test_missing_photographs_are_named(root: Path) -> None:
     dataset = CocoPhotographs(root)
     dataset.check_photographs(["dev_0.jpg"])
-    with pytest.raises(DataError, match=r"images_224\.zip: 1 photographs are missing, for example nobody\.jpg"):
+    with pytest.raises(DataError, match=r"images_256\.zip: 1 photographs are missing, for example nobody\.jpg"):
         dataset.check_photographs(["dev_0.jpg", "nobody.jpg"])
     with pytest.raises(DataError, match=r"nobody\.jpg"):
         dataset.read_images(["nobody.jpg"])
@@ -73,6 +73,6 @@ def test_missing_photographs_are_named(root: Path) -> None:
 def test_the_real_data_has_the_stated_sizes(data_dir: Path) -> None:
     dataset = CocoPhotographs(data_dir / "coco_photographs")
     dev = dataset.split("dev")
-    assert (len(dataset.photographs), len(dev), len(dataset.split("train"))) == (4494, 150, 1275)
+    assert (len(dataset.photographs), len(dev), len(dataset.split("train"))) == (4636, 150, 1884)
     assert sum(dataset.photographs[image].indoor for image in dev) == 85
     dataset.check_photographs(dataset.photographs)

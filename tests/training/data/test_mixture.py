@@ -136,7 +136,7 @@ def test_photographs_of_any_order_come_from_their_own_source(data: Path) -> None
 
 def test_errors_of_missing_data_name_the_source(data: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"source home: .*nowhere: no such folder; make it with python -m training.hous"
+        DataError, match=r"source home: .*nowhere: no such folder; make it with python -m simulation.hous"
     ):
         opened(data, home={"dataset": "household", "options": {"folder": str(tmp_path / "nowhere")}})
     with pytest.raises(DataError, match="source home: no image in split 'dev'; there are train"):
