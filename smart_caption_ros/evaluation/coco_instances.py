@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from smart_caption_ros.sources.ground_truth import (
     GroundTruthFrame,
     GroundTruthObject,
 )
-from smart_caption_ros.sources.json_members import read_text
+from smart_caption_ros.sources.json_files import read_json
 from smart_caption_ros.sources.source import SourceError
 
 
@@ -87,10 +86,7 @@ class CocoInstances(GroundTruth):
 
 def _read_instances(path: Path, issues: DatasetIssues) -> dict[int, _Image]:
     """Read the images by id, in order."""
-    try:
-        content = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path} is not JSON: {error}") from None
+    content = read_json(path)
     parts = [content.get(key) if isinstance(content, dict) else None for key in ("images", "annotations", "categories")]
     if not all(isinstance(part, list) for part in parts):
         raise SourceError(f"{path} is no list of COCO instances: it must hold images, annotations and categories")

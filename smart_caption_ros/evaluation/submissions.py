@@ -6,7 +6,6 @@ one list per frame, empty if nothing was detected.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from smart_caption_ros.sources.ground_truth import (
     GroundTruthFrame,
     plain_number,
 )
-from smart_caption_ros.sources.json_members import read_text
+from smart_caption_ros.sources.json_files import read_json
 from smart_caption_ros.sources.source import SourceError
 
 SCORE_THRESHOLD = 0.5
@@ -128,10 +127,7 @@ def _files_of(path: Path, lengths: Mapping[str, int]) -> dict[str, Path]:
 
 
 def _read(path: Path) -> _File:
-    try:
-        content = json.loads(read_text(path), object_hook=_reduced)
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path} is not JSON: {error}") from None
+    content = read_json(path, object_hook=_reduced)
     classes = content.get("classes") if isinstance(content, dict) else None
     frames = content.get("detections") if isinstance(content, dict) else None
     if not isinstance(classes, list) or not classes or not all(isinstance(name, str) and name for name in classes):

@@ -27,7 +27,7 @@ from smart_caption_ros.sources.ground_truth import (
     GroundTruthObject,
 )
 from smart_caption_ros.sources.image_folder import natural_order
-from smart_caption_ros.sources.json_members import members, read_text, value_at
+from smart_caption_ros.sources.json_files import read_json
 from smart_caption_ros.sources.source import SourceError
 
 LABELS = "labels.json"
@@ -62,16 +62,24 @@ def acvr_class(name: str) -> str | None:
 class _Frame:
     key: str
     """As in labels.json; six digits for a frame without a label."""
-    start: int | None
-    """Offset of its record in the text of labels.json; None without a label."""
+    is_labelled: bool
+    record: Any
+    """Its value in labels.json."""
     image_name: str | None
+
+
+class _Object(dict[str, Any]):
+    """A JSON object that also keeps the members whose name is repeated."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
 
 
 class AcvrSequences(GroundTruth):
     """The frames of a root, or of one sequence if the given folder has a labels.json itself.
 
-    A sequence has a frame for each number of a label or an image. Memory holds the labels of one sequence as text, and
-    the record of one frame.
+    A sequence has a frame for each number of a label or an image. Memory holds the labels of one sequence.
 
     Args:
         root: folder of the sequences.
@@ -88,7 +96,7 @@ class AcvrSequences(GroundTruth):
         self._folders = self._find_sequences(root)
         # Reads every labels.json now, to find broken ones before hours of captioning.
         self._lengths = {
-            name: len(self._read_sequence(folder, DatasetIssues())[1]) for name, folder in self._folders.items()
+            name: len(self._read_sequence(folder, DatasetIssues())) for name, folder in self._folders.items()
         }
 
     @property
@@ -118,43 +126,44 @@ class AcvrSequences(GroundTruth):
             )
         return found
 
-    def _read_sequence(self, folder: Path, issues: DatasetIssues) -> tuple[str, dict[int, _Frame]]:
-        """Read the text of labels.json, and the frames by number, in order."""
+    def _read_sequence(self, folder: Path, issues: DatasetIssues) -> list[_Frame]:
+        """Read labels.json and find the images; return the frames in the order of their numbers."""
         labels = folder / LABELS
-        text = read_text(labels) if labels.is_file() else "{}"
-        labelled: dict[int, tuple[str, int]] = {}
-        mask_names = set()
         try:
-            for key, start, record in members(text):
-                mask_name = _mask_name(record)
-                if mask_name is not None:
-                    mask_names.add(mask_name)
-                if key.startswith("_"):
-                    continue
-                if not (key.isascii() and key.isdecimal()):
-                    issues.add(DatasetIssue.MALFORMED_FRAME, f"{folder.name}/{key}")
-                elif int(key) in labelled:
-                    issues.add(DatasetIssue.REPEATED_FRAME, f"{folder.name}/{key}")
-                else:
-                    labelled[int(key)] = (key, start)
-        except ValueError as error:
-            raise SourceError(f"{labels} is not JSON as expected ({error}); repair it or take {folder} away") from None
+            content = read_json(labels, object_pairs_hook=_Object) if labels.is_file() else _Object([])
+            if not isinstance(content, _Object):
+                raise SourceError(f"{labels} is not a JSON object with a record a frame")
+        except SourceError as error:
+            raise SourceError(f"{error}; repair it or take {folder} away") from None
+        labelled: dict[int, tuple[str, Any]] = {}
+        mask_names = set()
+        for key, record in content.pairs:
+            mask_name = _mask_name(record)
+            if mask_name is not None:
+                mask_names.add(mask_name)
+            if key.startswith("_"):
+                continue
+            if not (key.isascii() and key.isdecimal()):
+                issues.add(DatasetIssue.MALFORMED_FRAME, f"{folder.name}/{key}")
+            elif int(key) in labelled:
+                issues.add(DatasetIssue.REPEATED_FRAME, f"{folder.name}/{key}")
+            else:
+                labelled[int(key)] = (key, record)
         images = _number_images(folder, mask_names, issues)
-        frames = {}
+        frames = []
         for number in sorted(labelled.keys() | images.keys()):
-            key, position = labelled.get(number, (f"{number:06d}", None))
-            frames[number] = _Frame(key, position, images.get(number))
-        return text, frames
+            key, record = labelled.get(number, (f"{number:06d}", None))
+            frames.append(_Frame(key, number in labelled, record, images.get(number)))
+        return frames
 
     def sequence_frames(self, sequence: str, every: int, first: int = 0) -> Iterator[GroundTruthFrame]:
         """Yield every ``every``-th frame of one sequence, from index ``first`` on."""
         folder = self._folders[sequence]
-        text, frames = self._read_sequence(folder, self.issues)
-        for index, frame in enumerate(frames.values()):
+        for index, frame in enumerate(self._read_sequence(folder, self.issues)):
             if index < first or (index - first) % every:
                 continue
             name = f"{sequence}/{frame.key}"
-            if frame.start is None and self._wants_objects:
+            if not frame.is_labelled and self._wants_objects:
                 self.issues.add(DatasetIssue.IMAGE_WITHOUT_FRAME, name)
                 continue
             if frame.image_name is None:
@@ -167,8 +176,8 @@ class AcvrSequences(GroundTruth):
                 self.issues.add(DatasetIssue.UNREADABLE_IMAGE, name)
                 continue
             objects: tuple[GroundTruthObject, ...] | None = ()
-            if frame.start is not None and self._wants_objects:
-                objects = self._objects(name, value_at(text, frame.start), folder, size)
+            if self._wants_objects:
+                objects = self._objects(name, frame.record, folder, size)
             if objects is not None:
                 yield GroundTruthFrame(sequence, frame.key, index, image_path, *size, objects)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from smart_caption_ros.imaging import ImageError
 from smart_caption_ros.sources.acvr import LABELS, AcvrSequences
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
-from smart_caption_ros.sources.json_members import members, read_text
+from smart_caption_ros.sources.json_files import read_json
 from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
 
 logger = logging.getLogger(__name__)
@@ -83,7 +83,9 @@ def _has_sequences(folder: Path) -> bool:
 def _are_labels(path: Path) -> bool:
     """Whether a file begins like ACVR's labels: with a frame number and a JSON object."""
     try:
-        first = next(((key, value) for key, _, value in members(read_text(path)) if not key.startswith("_")), None)
-    except (SourceError, ValueError):
+        content = read_json(path)
+    except SourceError:
         return False
-    return first is not None and first[0].isdecimal() and isinstance(first[1], dict)
+    records = content.items() if isinstance(content, dict) else ()
+    first = next(((key, record) for key, record in records if not key.startswith("_")), ("", None))
+    return first[0].isdecimal() and isinstance(first[1], dict)

@@ -326,7 +326,7 @@ def test_bad_labels_in_one_sequence_are_refused(root: Path, captions: Path) -> N
     (root / "000001" / "labels.json").write_text("{")
     result = run("acvr", root, "--captions", captions)
     assert result.exit_code == 1
-    assert "000001/labels.json is not JSON as expected" in result.stderr
+    assert "000001/labels.json is not JSON: Expecting" in result.stderr
 
 
 def test_what_is_left_out_is_told_and_the_rest_is_scored(root: Path, captions: Path, tmp_path: Path) -> None:

@@ -191,6 +191,15 @@ def test_records_that_are_amiss_are_left_out_and_counted(
     assert issues == {expected.value: 1}
 
 
+def test_of_a_frame_that_is_there_twice_the_first_record_counts(tmp_path: Path) -> None:
+    labels = write_sequence(tmp_path / "000000", {0: [CHAIR, CUP]})
+    record = json.dumps(labels["000000"])
+    (tmp_path / "000000" / "labels.json").write_text(f'{{"000000": {record}, "000000": {{}}}}')
+    (frame,), issues = frames_of(tmp_path)
+    assert len(frame.objects) == 2
+    assert issues == {DatasetIssue.REPEATED_FRAME.value: 1}
+
+
 def test_metadata_of_the_sequence_is_no_frame(tmp_path: Path) -> None:
     frames, issues = oddities_after(tmp_path, lambda labels: labels.update(_metadata={"camera": "1 m"}))
     assert (len(frames), issues) == (2, {})
@@ -279,12 +288,9 @@ def test_counts_start_anew_with_every_pass(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"{", r"labels\.json is not JSON as expected .*repair it or take .* away"),
-        (b'{"0": {}', "is not JSON as expected"),
-        (b'{"0": {}} x', "is not JSON as expected"),
-        (b'{"0" {}}', "is not JSON as expected"),
-        (b"[]", "is not JSON as expected .*Expecting an object"),
-        (b'{"0": ' + 100_000 * b"[", "is not JSON as expected"),
+        (b"{", r"labels\.json is not JSON: Expecting property name .*repair it or take .* away"),
+        (b"[]", "is not a JSON object with a record a frame; repair it or take .* away"),
+        (b'{"0": ' + 100_000 * b"[", "is not JSON"),
         (b"\xff\xfe{", "is not JSON"),
     ],
 )
