@@ -40,20 +40,6 @@ def test_systemd_waits_for_the_node_watches_it_and_starts_it_again() -> None:
     assert seconds(SERVICE["TimeoutStartSec"]) >= 600, "an engine may be built"
 
 
-def test_the_node_is_the_process_that_systemd_started() -> None:
-    assert "exec smart-caption-node" in SERVICE["ExecStart"]
-    assert SERVICE["NotifyAccess"] == "main"
-
-
-def test_the_unit_lets_the_node_write_its_cache_and_its_logs_alone() -> None:
-    assert SERVICE["ProtectSystem"] == "strict"
-    variables = dict(each.split("=") for each in SERVICE["Environment"].split())
-    written = {variables["XDG_CACHE_HOME"], variables["ROS_LOG_DIR"]}
-    assert set(SERVICE["ReadWritePaths"].split()) == written
-    assert f"/var/cache/{SERVICE['CacheDirectory']}" in written
-    assert f"/var/log/{SERVICE['LogsDirectory']}" in written
-
-
 def test_the_example_of_the_environment_sets_every_variable_of_the_command() -> None:
     names = re.findall(r"^(\w+)=", ENVIRONMENT.read_text(encoding="utf-8"), re.MULTILINE)
     assert set(re.findall(r"\$\$\{(\w+)\}", SERVICE["ExecStart"])) <= set(names)
