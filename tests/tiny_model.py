@@ -133,8 +133,13 @@ def tiny_smart(token_width: int = 24, vocabulary_size: int = 60, seed: int = 0, 
     return model.eval()
 
 
-def tiny_trained(seed: int = 0, class_names: tuple[str, ...] = ()) -> TrainedCaptioner:
-    """Build a backbone of full size and a tiny captioner with random weights, words ``w4`` .. ``w59``.
+VOCABULARY = tuple(f"w{index}" for index in range(4, 60))
+
+
+def tiny_trained(
+    seed: int = 0, class_names: tuple[str, ...] = (), vocabulary: tuple[str, ...] = VOCABULARY
+) -> TrainedCaptioner:
+    """Build a backbone of full size and a tiny captioner with random weights.
 
     With class names the backbone has a detector, which detects many objects with high scores.
     """
@@ -154,7 +159,7 @@ def tiny_trained(seed: int = 0, class_names: tuple[str, ...] = ()) -> TrainedCap
                 branch.object_logits.weight.mul_(0.02)
                 branch.class_logits.weight.mul_(0.02)
                 branch.object_logits.bias.zero_()
-    words = (*SPECIAL, *(f"w{index}" for index in range(4, 60)))
+    words = (*SPECIAL, *vocabulary)
     record = {
         "name": "tiny",
         "backbone": "mobilenetv2_float32.onnx",

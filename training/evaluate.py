@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +14,7 @@ from smart_caption_ros.grounding import guide_words
 from smart_caption_ros.grounding.objects_guide import AUTO, GUIDE_CHOICES, STRENGTH
 from training.command_line import JsonOption, run_command
 from training.data.coco import read_results, write_results
+from training.decoding.constraints import MOST_CONSTRAINTS
 from training.errors import BackboneError, CheckpointError, DataError
 from training.evaluation.comparison import PERSON, Comparison, ModelCaptions, caption_references, human_captions
 from training.evaluation.references import References, chair_data_of_instances, chair_data_of_objects
@@ -57,6 +58,17 @@ def evaluate(
             "(default: the checkpoint's, 224).",
         ),
     ] = None,
+    constraints: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="JSON|DETECTOR",
+            help="Also score the checkpoints with constrained beam search: captions with words of a JSON file, or of "
+            "the objects that a detector finds, an ONNX file or a bundle.",
+        ),
+    ] = None,
+    minimum_constraints: Annotated[
+        int, typer.Option(min=1, max=MOST_CONSTRAINTS, help="Constraints of an image that its caption satisfies.")
+    ] = 2,
     captions: Annotated[list[Path], typer.Option(help="COCO result files.")] = [],  # noqa: B006
     dataset: Annotated[
         str | None,
@@ -139,6 +151,8 @@ def evaluate(
         raise typer.BadParameter("give --references or a data set and its split, not both")
     if ensemble and len(checkpoint) < 2:
         raise typer.BadParameter("--ensemble needs two checkpoints or more")
+    if constraints and not checkpoint:
+        raise typer.BadParameter("--constraints is for checkpoints; a bundle's search is in its graph")
     if karpathy and dataset:
         raise typer.BadParameter("give --karpathy or --dataset, not both")
     if dataset not in (None, *DATASETS):
@@ -191,9 +205,8 @@ def evaluate(
         guide_words(Captioner.from_bundle(path, engine=engine), objects_guide, guide_strength) for path in bundles
     ]
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
-    models += [_caption_with_checkpoint([path], against, repeat_penalty, image_size) for path in checkpoint]
-    if ensemble:
-        models.append(_caption_with_checkpoint(checkpoint, against, repeat_penalty, image_size))
+    for paths in [*([path] for path in checkpoint), *([checkpoint] if ensemble else [])]:
+        models += _caption_with_checkpoint(paths, against, repeat_penalty, image_size, constraints, minimum_constraints)
     models += person
     named = _with_unique_names(models)
     if write_captions:
@@ -239,24 +252,39 @@ def _references(
 
 
 def _caption_with_checkpoint(
-    paths: list[Path], references: References, repeat_penalty: float | None, image_size: int | None
-) -> tuple[str, ModelCaptions]:
+    paths: list[Path],
+    references: References,
+    repeat_penalty: float | None,
+    image_size: int | None,
+    constraints: Path | None,
+    minimum_constraints: int,
+) -> list[tuple[str, ModelCaptions]]:
+    """Caption the images with a checkpoint or an ensemble, with constraints once more."""
     # Imported here, because bundles and result files need no torch.
     from training.engine.checkpoint_captions import CheckpointCaptioner
 
     captioner = CheckpointCaptioner(paths[0]) if len(paths) == 1 else CheckpointCaptioner.ensemble(paths)
-    trained = captioner.trained
+    trained, images = captioner.trained, list(references.captions)
     trained.set_repeat_penalty(repeat_penalty)
     trained.set_image_size(image_size)
-    captions = captioner.caption(list(references.captions), references.read_image, data_folder())
-    facts = {
-        "engine": "torch",
-        "beam_size": captioner.experiment.evaluation.beam_size,
-        "repeat_penalty": trained.repeat_penalty,
-    }
+    source, beam_size = ", ".join(map(str, paths)), captioner.experiment.evaluation.beam_size
+    facts: dict[str, Any] = {"engine": "torch", "beam_size": beam_size}
     if trained.backbone is not None:
         facts["image_size"] = trained.backbone.image_size
-    return captioner.name, ModelCaptions(", ".join(map(str, paths)), captions, facts=facts)
+    captions = captioner.caption(images, references.read_image, data_folder())
+    free = ModelCaptions(source, captions, facts={**facts, "repeat_penalty": trained.repeat_penalty})
+    models = [(captioner.name, free)]
+    if constraints:
+        sets = captioner.constraints(constraints, images, references.read_image)
+        captions, satisfied = captioner.caption_constrained(
+            images, references.read_image, data_folder(), sets, minimum_constraints
+        )
+        facts["constraints"] = {
+            "source": str(constraints), "minimum": minimum_constraints, "satisfied": satisfied,
+            "given": sum(map(len, sets.values())),
+        }  # fmt: skip
+        models.append((f"{captioner.name}, constrained", ModelCaptions(source, captions, facts=facts)))
+    return models
 
 
 def _with_unique_names(models: list[tuple[str, ModelCaptions]]) -> dict[str, ModelCaptions]:

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import Bundle, Captioner
+from tests.detection.tiny_detectors import COLOURS_BGR
+from tests.tiny_model import tiny_trained
 from tests.training.evaluation.metrics.needs_java import fake_java
 from tests.training.small_coco_photographs import DEV, make_coco_photographs
 from tests.training.small_flickr8k import make_data
@@ -401,3 +403,83 @@ def test_wrong_options_and_files_are_refused_in_a_sentence(
     assert done.returncode == status
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr
+
+
+WORDS = ("a", "the", "dog", "dogs", "cat", "ball", "chair", "chairs", "runs", "sits", "on")
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A captioner with random weights and a few English words."""
+    trained = tiny_trained(vocabulary=WORDS)
+    experiment = {
+        "name": "tiny", "family": "smart", "backbone": "any.onnx", "data": {"max_words": 6},
+        "evaluation": {"beam_size": 2}, "phases": [{"name": "any", "epochs": 1, "learning_rate": 0.0}],
+    }  # fmt: skip
+    trained.record = {"name": "tiny", "experiment": experiment}
+    trained.save(tmp_path / "best.safetensors")
+    return tmp_path / "best.safetensors"
+
+
+def test_a_checkpoint_is_also_scored_with_the_constraints_of_a_file(
+    evaluate: Command, coco: Path, checkpoint: Path
+) -> None:
+    out = coco / "out.json"
+    (coco / "constraints.json").write_text(json.dumps({"1": ["dog", ["ball", "cat"]], "3": ["chair", "sits", "the"]}))
+    options = ["--checkpoint", checkpoint, "--references", coco / "captions.json", "--images", coco, "--json", out]
+    free, constrained = scored(evaluate(*options, "--constraints", coco / "constraints.json"), out)["models"].items()
+    assert (free[0], constrained[0]) == ("tiny", "tiny, constrained")
+    said = {image: set(entry["caption"].split()) for image, entry in constrained[1]["per_image"].items()}
+    assert said["1"] & {"dog", "dogs"}
+    assert said["1"] & {"ball", "cat"}
+    assert sum(bool(said["3"] & words) for words in ({"chair", "chairs"}, {"sits"}, {"the"})) >= 2
+    assert constrained[1]["per_image"]["2"]["caption"] == free[1]["per_image"]["2"]["caption"]
+    facts = constrained[1]["constraints"]
+    assert (facts["given"], facts["minimum"]) == (5, 2)
+    assert 4 <= facts["satisfied"] <= 5
+    assert "constraints" not in free[1]
+
+
+def test_captions_name_the_objects_that_a_detector_finds(
+    evaluate: Command, coco: Path, checkpoint: Path, bundle_with_detector: Path
+) -> None:
+    for image, name in ((1, "dog"), (2, "chair")):
+        frame = np.zeros((64, 64, 3), np.uint8)
+        frame[16:32, 16:32] = COLOURS_BGR[name]
+        cv2.imwrite(str(coco / f"{image}.png"), frame)
+    out = coco / "out.json"
+    options = ["--checkpoint", checkpoint, "--references", coco / "captions.json", "--images", coco, "--json", out]
+    for detector in (bundle_with_detector, bundle_with_detector / "detector.onnx"):
+        (_, constrained) = scored(evaluate(*options, "--constraints", detector), out)["models"].values()
+        captions = {image: entry["caption"].split() for image, entry in constrained["per_image"].items()}
+        assert {"dog", "dogs"} & set(captions["1"])
+        assert {"chair", "chairs"} & set(captions["2"])
+        assert constrained["constraints"]["given"] == constrained["constraints"]["satisfied"] == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ([], "expected an object"),
+        ({"99": ["dog"]}, "none of its images"),
+        ({"1": ["dog", "cat", "ball", "the"]}, "image 1: expected a list of up to 3"),
+        ({"1": [["dog", 3]]}, "a constraint is a word or a list of words"),
+        ({"1": ["zebra"]}, "vocabulary has none of zebra"),
+    ],
+)
+def test_wrong_constraints_are_refused(
+    evaluate: Command, coco: Path, checkpoint: Path, content: object, complaint: str
+) -> None:
+    (coco / "wrong.json").write_text(json.dumps(content))
+    options = ["--checkpoint", checkpoint, "--references", coco / "captions.json", "--images", coco]
+    done = evaluate(*options, "--constraints", coco / "wrong.json")
+    assert done.returncode == 1
+    assert complaint in done.stderr
+    assert "is for checkpoints" in evaluate("--constraints", coco / "wrong.json").stderr
+
+
+def test_a_bundle_without_a_detector_constrains_nothing(
+    evaluate: Command, coco: Path, checkpoint: Path, tiny_bundle: Path
+) -> None:
+    options = ["--checkpoint", checkpoint, "--references", coco / "captions.json", "--images", coco]
+    assert "this bundle has no detector" in evaluate(*options, "--constraints", tiny_bundle).stderr

@@ -5,19 +5,16 @@ it. The finite-state machine of C constraints has a state for each subset of sat
 k beams in every state, so that likely captions without the words do not push out those that contain them.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from training.data.inflection import plural
 from training.decoding.beam_search import SearchSettings, excluded_words
+from training.decoding.constraints import MOST_CONSTRAINTS
 from training.models.captioner import Captioner, Visual, reorder_rows
-
-MOST_CONSTRAINTS = 3
-"""Largest number of constraints of an image; the machine has 2 to the power of it states."""
 
 
 class ConstrainedCaptions(NamedTuple):
@@ -31,24 +28,6 @@ class ConstrainedCaptions(NamedTuple):
     """(B, k) float32, sum of the log probabilities; minus infinity where the search found fewer than k captions."""
     satisfied: Tensor
     """(B, k, C) bool, whether the caption has a word of each constraint."""
-
-
-def class_constraint(vocabulary: Vocabulary, names: Iterable[str]) -> frozenset[int]:
-    """Return the ids of a class's names and of their plurals.
-
-    Args:
-        vocabulary: of the captioner.
-        names: the class and its synonyms; a name of several words has no id and is left out.
-
-    Raises:
-        ValueError: the vocabulary has none of them.
-    """
-    names = list(names)
-    forms = [form for name in names for form in (name.lower(), plural(name.lower()))]
-    found = frozenset(index for index in vocabulary.encode(forms) if index >= len(SPECIAL))
-    if not found:
-        raise ValueError(f"the vocabulary has none of {', '.join(names)}, so no caption can name the class")
-    return found
 
 
 @torch.inference_mode()
@@ -65,8 +44,8 @@ def constrained_beam_search(
         captioner: of any family, in evaluation mode.
         visual: the images.
         constraints: up to three sets of word ids for each image; an image may have none.
-        settings: of the search; ``beam_size`` is the number of beams in each state. ``stop`` and ``attention`` are not
-            used: the search ends when every beam has ended.
+        settings: of the search; ``beam_size`` is the number of beams in each state, and ``max_words`` and
+            ``forbidden`` are as in beam search. The others are not used: the search ends when every beam has ended.
         minimum: how many of an image's constraints its captions satisfy; an image with fewer satisfies all of them.
             Where no caption of ``max_words`` words does, those that satisfy most are returned.
 
@@ -74,20 +53,20 @@ def constrained_beam_search(
         ValueError: the number of constraints, or a word in them, is not allowed, or the captioner cannot decode
             ``max_words`` words.
     """
-    size, device = visual.tokens.shape[0], visual.tokens.device
-    _check(captioner, constraints, settings, size)
+    batch, device = visual.tokens.shape[0], visual.tokens.device
+    _check(captioner, constraints, settings, batch)
     machine = _Machine(constraints, captioner.config.vocabulary_size, settings.beam_size, device)
     group, beams = machine.states * settings.beam_size, settings.beam_size
     encoded = captioner.encode(visual)
     state = captioner.initial_state(encoded, group)
     forbidden = excluded_words(captioner.config.vocabulary_size, settings.forbidden, device) < 0
-    scores = torch.full((size, group), -torch.inf, device=device)
+    scores = torch.full((batch, group), -torch.inf, device=device)
     scores[:, 0] = 0.0
-    ended = torch.zeros(size, group, dtype=torch.bool, device=device)
-    last = torch.full((size, group), Vocabulary.begin_id, device=device)
-    words = torch.zeros(size, group, 0, dtype=torch.int64, device=device)
-    chosen = torch.zeros(size, group, 0, device=device)
-    own = torch.eye(group, dtype=torch.bool, device=device).expand(size, -1, -1)
+    ended = torch.zeros(batch, group, dtype=torch.bool, device=device)
+    last = torch.full((batch, group), Vocabulary.begin_id, device=device)
+    words = torch.zeros(batch, group, 0, dtype=torch.int64, device=device)
+    chosen = torch.zeros(batch, group, 0, device=device)
+    own = torch.eye(group, dtype=torch.bool, device=device).expand(batch, -1, -1)
     past = own[:, :, :0]
     for position in range(settings.max_words):
         step = captioner.decode(last[..., None], position, past, state, encoded, attention=False)
@@ -177,7 +156,9 @@ class _Machine:
         reached = torch.minimum(satisfied.sum(dim=1)[None], needed[:, None]).masked_fill(scores.isinf(), -1)
         most = reached.max(dim=1, keepdim=True).values
         best, rows = scores.masked_fill(reached != most, -torch.inf).topk(count, dim=1)
-        words, chosen = (each.gather(1, rows[..., None].expand(-1, -1, each.shape[2])) for each in (words, chosen))
+        words, chosen = (
+            values.gather(1, rows[..., None].expand(-1, -1, values.shape[2])) for values in (words, chosen)
+        )
         none = best.isinf()[..., None]
         return ConstrainedCaptions(
             words.masked_fill(none, Vocabulary.padding_id),

@@ -1,6 +1,6 @@
 """Captions of a checkpoint: of photographs, or of the features that it was trained on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +16,17 @@ from training.data.feature_inputs import open_stored_features, visual_of_feature
 from training.data.photograph_inputs import visual_of_images
 from training.data.region_batches import open_batches
 from training.data.regions import RegionFeatures
+from training.decoding.beam_search import SearchSettings
+from training.decoding.constrained_search import constrained_beam_search
+from training.decoding.constraints import Constraints, constraints_of_file, constraints_of_objects
 from training.engine.ensembles import join_captioners
 from training.engine.experiment import parse_record
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, ConfigError, DataError
 from training.models.captioner import Visual
 
+ImageReader = Callable[[str], NDArray[np.uint8]]
+"""Reads the image of an id, (H, W, 3) uint8 BGR; raises DataError."""
 BATCH = 16
 """Images that are captioned at once."""
 
@@ -83,9 +88,7 @@ class CheckpointCaptioner:
         return open_stored_features(self.experiment.features, data)[0]
 
     @torch.inference_mode()
-    def caption(
-        self, images: Sequence[str], read_image: Callable[[str], np.ndarray] | None, data: Path
-    ) -> dict[str, str]:
+    def caption(self, images: Sequence[str], read_image: ImageReader | None, data: Path) -> dict[str, str]:
         """Caption images.
 
         Args:
@@ -99,24 +102,85 @@ class CheckpointCaptioner:
         Raises:
             DataError: an image or its features are missing or malformed.
         """
+        captions: dict[str, str] = {}
+        for names, visual in self._batches(images, read_image, data):
+            found = self.trained.caption(visual, self._settings.beam_size, self._settings.max_words, attention=False)
+            captions.update(zip(names, map(join_words, self.trained.sentences(found)), strict=True))
+        return captions
+
+    def constraints(self, source: Path, images: Sequence[str], read_image: ImageReader | None) -> Constraints:
+        """Read constraints of images from a JSON file, or make them of the objects that a detector finds.
+
+        Args:
+            source: file ending in ``.json``, an ONNX detector, or the folder of a bundle with a detector.
+            images: image ids.
+            read_image: reads an image, (H, W, 3) uint8 BGR; needed for a detector.
+
+        Raises:
+            CheckpointError: the captioner says pieces of words, which cannot be constrained.
+            DataError: see :func:`constraints_of_file` and :func:`constraints_of_objects`.
+        """
+        vocabulary = self.trained.vocabulary
+        if vocabulary.continuation:
+            raise CheckpointError(f"--constraints is for captioners of whole words; {self.path} says pieces of words")
+        if source.suffix == ".json":
+            return constraints_of_file(source, images, vocabulary)
+        if read_image is None:
+            raise DataError(f"{source} finds objects in photographs; give the folder of the images with --images")
+        return constraints_of_objects(source, images, read_image, vocabulary)
+
+    @torch.inference_mode()
+    def caption_constrained(
+        self,
+        images: Sequence[str],
+        read_image: ImageReader | None,
+        data: Path,
+        constraints: Constraints,
+        minimum: int = 2,
+    ) -> tuple[dict[str, str], int]:
+        """Caption images by constrained beam search, without penalties of repeated words.
+
+        Args:
+            images: image ids.
+            read_image: as for :meth:`caption`.
+            data: as for :meth:`caption`.
+            constraints: for each image the sets of word ids of which its caption has to contain a word.
+            minimum: how many of an image's constraints its caption satisfies at least.
+
+        Returns:
+            The sentence of each image, and how many constraints they satisfy in all.
+
+        Raises:
+            DataError: an image or its features are missing or malformed.
+        """
+        captions: dict[str, str] = {}
+        satisfied = 0
+        for names, visual in self._batches(images, read_image, data):
+            sets = [constraints[name] for name in names]
+            found = constrained_beam_search(self.trained.captioner, visual, sets, self._settings, minimum)
+            satisfied += int(found.satisfied[:, 0].sum())
+            sentences = map(self.trained.vocabulary.decode, found.words[:, 0].tolist())
+            captions.update(zip(names, map(join_words, sentences), strict=True))
+        return captions, satisfied
+
+    @property
+    def _settings(self) -> SearchSettings:
+        return SearchSettings(self.experiment.evaluation.beam_size, self.experiment.data.max_words)
+
+    def _batches(
+        self, images: Sequence[str], read_image: ImageReader | None, data: Path
+    ) -> Iterator[tuple[Sequence[str], Visual]]:
+        """Yield the captioner's input of a few images at a time, with their ids."""
         if self.trained.backbone is None:
             features = self.stored_features(data)
             check_images(features, images, f"features of {self.path}")
             batches = open_batches(features, images, self.trained.captioner)
         elif read_image is None:
             raise DataError(f"{self.path} captions photographs; give the folder of the images with --images")
-        captions: dict[str, str] = {}
         for start in tqdm(range(0, len(images), BATCH), desc=self.name, unit="batch"):
             names = images[start : start + BATCH]
             if self.trained.backbone is None:
-                visual = visual_of_features(batches.read(np.arange(start, start + len(names))))
+                yield names, visual_of_features(batches.read(np.arange(start, start + len(names))))
             else:
                 assert read_image is not None
-                visual = self.visual_of_frames([self.frame(read_image(name)) for name in names])
-            captions.update(zip(names, self._sentences(visual), strict=True))
-        return captions
-
-    def _sentences(self, visual: Visual) -> list[str]:
-        beam_size, max_words = self.experiment.evaluation.beam_size, self.experiment.data.max_words
-        found = self.trained.caption(visual, beam_size, max_words)
-        return [join_words(words) for words in self.trained.sentences(found)]
+                yield names, self.visual_of_frames([self.frame(read_image(name)) for name in names])
