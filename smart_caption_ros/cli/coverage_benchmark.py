@@ -226,7 +226,7 @@ def _caption_ahead(frames: GroundTruth, captions: Captions, options: BenchmarkOp
 
     if not (isinstance(options, WorkerOptions) and options.has_workers and isinstance(captions, ModelCaptions)):
         return 0
-    from smart_caption_ros.bags.captioning import ModelSettings
+    from smart_caption_ros.bags.message_captioner import ModelSettings
     from smart_caption_ros.fleet.coverage import caption_ahead
 
     model = ModelSettings(Path(captions.source), engine=options.engine, threads=options.threads).absolute()

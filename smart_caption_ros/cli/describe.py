@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from smart_caption_ros.captioning import Caption, Captioner
     from smart_caption_ros.grounding import NounCoverage
     from smart_caption_ros.grounding.named_objects import Grounding
-    from smart_caption_ros.sources.describing import DescribedFrame, OverlayFolder
+    from smart_caption_ros.sources.captioned_frames import CaptionedFrame, OverlayFolder
     from smart_caption_ros.viewing import ContactSheet
 
 # Five pictures per row, so that captions on a sheet are still readable.
@@ -70,20 +70,20 @@ def describe(
 
 def _describe_frames(paths: Sequence[str], options: DescribeOptions) -> None:
     """Print the captions of the frames of all sources."""
-    from smart_caption_ros.sources import FrameSource, describing
+    from smart_caption_ros.sources import FrameSource, captioned_frames
 
     _check_sheet(options.sheet)
     log_to_terminal()
-    sources = describing.open_all(paths, options.topic[0] if options.topic else None)
+    sources = captioned_frames.open_all(paths, options.topic[0] if options.topic else None)
     readable = any(isinstance(source, FrameSource) for source in sources)
     pictures = _Pictures(options)
     captioner = _load_captioner(options) if readable else None
     coverage = _load_coverage(captioner.detector.class_names) if captioner and captioner.detector else None
-    described = describing.describe(captioner, sources, options.every, coverage)
+    described = captioned_frames.describe(captioner, sources, options.every, coverage)
     complete = True
-    for frame in _with_progress(described, describing.count_frames(sources, options.every)):
+    for frame in _with_progress(described, captioned_frames.count_frames(sources, options.every)):
         if options.as_json:
-            print_json(describing.to_json(frame), indent=None)
+            print_json(captioned_frames.to_json(frame), indent=None)
         else:
             _print_frame(frame)
         pictures.add(frame)
@@ -101,7 +101,7 @@ class _Pictures:
 
     def __init__(self, options: DescribeOptions) -> None:
         """Create the folder; raises OSError where that fails."""
-        from smart_caption_ros.sources.describing import OverlayFolder
+        from smart_caption_ros.sources.captioned_frames import OverlayFolder
         from smart_caption_ros.viewing import ContactSheet
 
         self._folder: OverlayFolder | None = OverlayFolder(options.output) if options.output is not None else None
@@ -109,7 +109,7 @@ class _Pictures:
         self._sheet_path = options.sheet
         self._count = 0
 
-    def add(self, described: DescribedFrame) -> None:
+    def add(self, described: CaptionedFrame) -> None:
         """Draw a frame, if it has a caption."""
         from smart_caption_ros.viewing import draw_overlay
 
@@ -189,7 +189,7 @@ def _load_coverage(class_names: Sequence[str]) -> NounCoverage:
         return NounCoverage.load(class_list=(*COCO_CLASSES, *class_names))
 
 
-def _print_frame(described: DescribedFrame) -> None:
+def _print_frame(described: CaptionedFrame) -> None:
     from rich.text import Text
 
     caption = described.caption
@@ -222,7 +222,7 @@ def _evidence(caption: Caption, grounding: Grounding) -> str:
     )
 
 
-def _with_progress(frames: Iterator[DescribedFrame], total: int | None) -> Iterator[DescribedFrame]:
+def _with_progress(frames: Iterator[CaptionedFrame], total: int | None) -> Iterator[CaptionedFrame]:
     """Iterate with a progress bar on stderr after a second, where that is a terminal."""
     from tqdm import tqdm
 

@@ -13,10 +13,10 @@ from smart_caption_ros.cli.terminal import FAILED, log_to_terminal, make_progres
 from smart_caption_ros.cli.workers import workers
 
 if TYPE_CHECKING:
-    from smart_caption_ros.bags.captioning import ModelSettings
-    from smart_caption_ros.bags.describing import BagOptions, BagReport
+    from smart_caption_ros.bags.caption_bag import BagOptions, BagReport
+    from smart_caption_ros.bags.message_captioner import ModelSettings
     from smart_caption_ros.cli.describe_options import DescribeOptions
-    from smart_caption_ros.fleet.describing import FramesReport
+    from smart_caption_ros.fleet.shards import FramesReport
 
 CUT_OFF = 3
 """Exit status where a bag was cut off, and everything that is left of it was captioned."""
@@ -25,8 +25,8 @@ BAG_SUFFIXES = (".mcap", ".db3")
 
 def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOptions) -> None:
     """Caption a bag into a bag; exits with a status where not everything was captioned."""
-    from smart_caption_ros.bags.captioning import MessageCaptioner
-    from smart_caption_ros.bags.describing import check_output, describe_bag
+    from smart_caption_ros.bags.caption_bag import caption_bag, check_output
+    from smart_caption_ros.bags.message_captioner import MessageCaptioner
     from smart_caption_ros.sources.bag_storage import BagStorage, is_bag
 
     if len(paths) != 1:
@@ -42,7 +42,7 @@ def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOption
     with status("loading the model"):
         captioner = MessageCaptioner(model.load_captioner(), model)
     with make_progress_bar(total=total, unit="image", delay=1, disable=not sys.stderr.isatty()) as bar:
-        report = describe_bag(bag, output, captioner, bag_options(options), bar.update)
+        report = caption_bag(bag, output, captioner, bag_options(options), bar.update)
     if options.as_json:
         print_json(report.to_json())
     else:
@@ -53,9 +53,9 @@ def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOption
 
 def describe_shards(paths: Sequence[str], folder: Path, options: DescribeOptions) -> None:
     """Caption many inputs into a folder of files; exits with a status where not everything was captioned."""
-    from smart_caption_ros.fleet.describing import shards
     from smart_caption_ros.fleet.inputs import find_inputs
-    from smart_caption_ros.fleet.scheduling import run_all
+    from smart_caption_ros.fleet.shards import shards
+    from smart_caption_ros.fleet.workers import run_all
 
     log_to_terminal()
     inputs = find_inputs(paths, options.list_file, leave_out=folder)
@@ -92,7 +92,7 @@ def describe_shards(paths: Sequence[str], folder: Path, options: DescribeOptions
 
 def model_settings(options: DescribeOptions, threads: int | None = None) -> ModelSettings:
     """Return what captions the images."""
-    from smart_caption_ros.bags.captioning import ModelSettings
+    from smart_caption_ros.bags.message_captioner import ModelSettings
 
     return ModelSettings(
         bundle=options.bundle,
@@ -107,7 +107,7 @@ def model_settings(options: DescribeOptions, threads: int | None = None) -> Mode
 def bag_options(options: DescribeOptions) -> BagOptions:
     """Return how bags are captioned."""
     from smart_caption_ros.bags.cameras import Thinning
-    from smart_caption_ros.bags.describing import BagOptions
+    from smart_caption_ros.bags.caption_bag import BagOptions
 
     thinning = Thinning(options.every, options.rate)
     return BagOptions(tuple(options.topic or ()), thinning, options.with_images, options.force)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from smart_caption_ros.cli.options import Option
 
 if TYPE_CHECKING:
-    from smart_caption_ros.fleet.scheduling import Workers
+    from smart_caption_ros.fleet.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ def workers(options: WorkerOptions) -> Iterator[Workers]:
     Raises:
         FleetError: there is no Ray, or no cluster.
     """
-    from smart_caption_ros.fleet.local_workers import LocalWorkers
     from smart_caption_ros.fleet.ray_workers import RayWorkers
+    from smart_caption_ros.fleet.workers import LocalWorkers
 
     started: Workers = LocalWorkers(options.jobs or 1) if options.ray is None else RayWorkers(options.ray, options.jobs)
     try:

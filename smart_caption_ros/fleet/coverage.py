@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from smart_caption_ros.bags.captioning import ModelSettings
+from smart_caption_ros.bags.message_captioner import ModelSettings
 from smart_caption_ros.evaluation.coverage_benchmark import ModelCaptions, model_key
 from smart_caption_ros.fleet.errors import FleetError
 from smart_caption_ros.fleet.loading import loaded_captioner
-from smart_caption_ros.fleet.scheduling import Workers, run_all
+from smart_caption_ros.fleet.workers import Workers, run_all
 from smart_caption_ros.imaging import ImageError, read_image
 from smart_caption_ros.sources.ground_truth import GroundTruth
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from smart_caption_ros.bags.captioning import MessageCaptioner, ModelSettings
+from smart_caption_ros.bags.message_captioner import MessageCaptioner, ModelSettings
 from smart_caption_ros.captioning import Captioner
 
 

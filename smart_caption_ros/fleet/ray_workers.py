@@ -12,10 +12,11 @@ import secrets
 import shutil
 import socket
 import tempfile
+from concurrent.futures import Future
 from typing import Any
 
 from smart_caption_ros.fleet.errors import FleetError
-from smart_caption_ros.fleet.work import Attempt, Work, attempt
+from smart_caption_ros.fleet.workers import Attempt, Work, attempt
 
 LOCAL, AUTO = "local", "auto"
 _CONNECT_TIMEOUT_S = 10.0
@@ -71,21 +72,10 @@ class RayWorkers:
             raise FleetError(f"there is no Ray cluster at {address}: {reason}") from error
         # Attempts are counted by the caller; Ray's own would hide them.
         self._attempt = ray.remote(attempt).options(num_cpus=1, max_retries=0)
-        self._running: dict[Any, Work] = {}
 
-    def start(self, work: Work) -> None:
-        self._running[self._attempt.remote(work)] = work
-
-    def finished(self) -> tuple[Work, Attempt]:
-        (reference, *_), _ = self._ray.wait(list(self._running), num_returns=1)
-        work = self._running.pop(reference)
-        try:
-            ended: Attempt = self._ray.get(reference)
-        except Exception as error:  # the worker died, or cannot import the package
-            lines = str(error).strip().splitlines()
-            reason = lines[-1].strip() if lines else type(error).__name__
-            return work, Attempt(error=f"a worker of the cluster failed: {reason}", is_final=False)
-        return work, ended
+    def submit(self, work: Work) -> Future[Attempt]:
+        future: Future[Attempt] = self._attempt.remote(work).future()
+        return future
 
     def close(self) -> None:
         """Disconnect; a local cluster ends."""

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from smart_caption_ros.live.live_caption import LiveCaption
-from smart_caption_ros.sources.describing import DescribedFrame
-from smart_caption_ros.sources.describing import to_json as described_to_json
+from smart_caption_ros.sources.captioned_frames import CaptionedFrame
+from smart_caption_ros.sources.captioned_frames import to_json as described_to_json
 
 
 def to_json(live: LiveCaption) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def to_json(live: LiveCaption) -> dict[str, Any]:
 
     Times are seconds with 6 decimals, but `stamp`, a string with 9; durations are milliseconds.
     """
-    described = described_to_json(DescribedFrame("", caption=live.caption, grounding=live.grounding))
+    described = described_to_json(CaptionedFrame("", caption=live.caption, grounding=live.grounding))
     del described["image"]
     return {
         "camera": live.camera,

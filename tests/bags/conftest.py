@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from smart_caption_ros.bags.captioning import MessageCaptioner, ModelSettings
 from smart_caption_ros.bags.journal import Entry
+from smart_caption_ros.bags.message_captioner import MessageCaptioner, ModelSettings
 from smart_caption_ros.sources.bag_storage import StoredMessage
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,3 +42,13 @@ class Failing(Square):
         if self.kind == "input":
             raise SourceError("the bag is empty")
         raise RuntimeError("out of\n memory")
+
+
+@dataclass(frozen=True)
+class Sleeping:
+    """A shard that takes very long."""
+
+    name: str = "sleeping"
+
+    def run(self) -> None:
+        time.sleep(600)

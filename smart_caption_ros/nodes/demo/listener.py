@@ -25,7 +25,7 @@ from smart_caption_ros.nodes.demo.topics import CAPTION_TOPIC, IMAGE_TOPIC
 from smart_caption_ros.nodes.detection_messages import stamp_ns
 from smart_caption_ros.nodes.messages import STATUS_NAMES, from_message, grounding_of
 from smart_caption_ros.signals import EndSignals
-from smart_caption_ros.sources.describing import DescribedFrame, to_json
+from smart_caption_ros.sources.captioned_frames import CaptionedFrame, to_json
 from smart_caption_ros.viewing import draw_overlay
 
 _GROUND_TRUTH, _DETECTOR = "ground truth", "detector"
@@ -127,7 +127,7 @@ class DemoListener:
         self._print(name, message, latency_ms)
         caption, grounding = from_message(message), grounding_of(message)
         record = {
-            **to_json(DescribedFrame(self._plan.address(index), caption=caption, grounding=grounding)),
+            **to_json(CaptionedFrame(self._plan.address(index), caption=caption, grounding=grounding)),
             "stamp": f"{stamp // 10**9}.{stamp % 10**9:09d}",
             "status": STATUS_NAMES[message.status],
             "latency_ms": round(latency_ms, 3),

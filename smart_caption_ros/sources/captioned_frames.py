@@ -29,7 +29,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
-class DescribedFrame:
+class CaptionedFrame:
     """What came of one frame, or of one source that gave none: a frame with its caption, or an error."""
 
     address: str
@@ -66,7 +66,7 @@ def describe(
     sources: Sequence[FrameSource | Unreadable],
     every: int = 1,
     coverage: NounCoverage | None = None,
-) -> Iterator[DescribedFrame]:
+) -> Iterator[CaptionedFrame]:
     """Caption every `every`-th frame of each source, in order; whatever cannot be read has its answer too.
 
     Args:
@@ -77,17 +77,17 @@ def describe(
     """
     for source in sources:
         if isinstance(source, Unreadable):
-            yield DescribedFrame(source.spec, error=source.reason)
+            yield CaptionedFrame(source.spec, error=source.reason)
         elif captioner is not None:
             yield from _describe_source(captioner, source, every, coverage)
 
 
 def _describe_source(
     captioner: Captioner, source: FrameSource, every: int, coverage: NounCoverage | None
-) -> Iterator[DescribedFrame]:
+) -> Iterator[CaptionedFrame]:
     reported = 0
 
-    def newly_skipped() -> Iterator[DescribedFrame]:
+    def newly_skipped() -> Iterator[CaptionedFrame]:
         nonlocal reported
         new, reported = source.skipped_frames[reported:], len(source.skipped_frames)
         yield from (_unread(source, skipped) for skipped in new if skipped.index % every == 0)
@@ -99,26 +99,26 @@ def _describe_source(
         yield from newly_skipped()
     except SourceError as error:
         yield from newly_skipped()
-        yield DescribedFrame(source.spec, error=str(error))
+        yield CaptionedFrame(source.spec, error=str(error))
 
 
 def _describe_frame(
     captioner: Captioner, source: FrameSource, frame: Frame, coverage: NounCoverage | None
-) -> DescribedFrame:
+) -> CaptionedFrame:
     address = source.address_of(frame)
     try:
         caption = captioner.caption(frame.image_bgr)
     except (EngineError, ValueError) as error:
-        return DescribedFrame(address, frame, error=f"cannot caption {address}: {error}")
-    return DescribedFrame(address, frame, caption, ground_caption(coverage, caption) if coverage is not None else None)
+        return CaptionedFrame(address, frame, error=f"cannot caption {address}: {error}")
+    return CaptionedFrame(address, frame, caption, ground_caption(coverage, caption) if coverage is not None else None)
 
 
-def _unread(source: FrameSource, skipped: SkippedFrame) -> DescribedFrame:
+def _unread(source: FrameSource, skipped: SkippedFrame) -> CaptionedFrame:
     address = source.address_of(skipped)
-    return DescribedFrame(address, error=f"cannot read {address}: {skipped.reason}")
+    return CaptionedFrame(address, error=f"cannot read {address}: {skipped.reason}")
 
 
-def to_json(described: DescribedFrame) -> dict[str, Any]:
+def to_json(described: CaptionedFrame) -> dict[str, Any]:
     """Convert to JSON values: scores with 4 decimals, boxes in pixels with 1, times in milliseconds."""
     caption = described.caption
     if caption is None:

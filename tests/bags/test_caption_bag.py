@@ -17,11 +17,11 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (extra [bags])")
 
 from rosbags.highlevel import AnyReader
 
+from smart_caption_ros.bags.bag_writer import PROVENANCE_TOPIC
 from smart_caption_ros.bags.cameras import Thinning
-from smart_caption_ros.bags.captioned_bag import PROVENANCE_TOPIC
-from smart_caption_ros.bags.captioning import MessageCaptioner
-from smart_caption_ros.bags.describing import BagOptions, describe_bag
+from smart_caption_ros.bags.caption_bag import BagOptions, caption_bag
 from smart_caption_ros.bags.errors import BagError
+from smart_caption_ros.bags.message_captioner import MessageCaptioner
 from tests.bags.bag_files import PERIOD_NS, START_NS, compressed, image, storage_file, string, write_bag
 from tests.bags.conftest import InterruptedCaptioner
 
@@ -57,7 +57,7 @@ def test_every_camera_is_captioned_with_the_headers_and_times_of_its_images(
 ) -> None:
     bag = write_bag(tmp_path / "run", TWO_CAMERAS, plugin=plugin)
     output = tmp_path / f"out{suffix}"
-    report = describe_bag(bag, output, message_captioner, BagOptions())
+    report = caption_bag(bag, output, message_captioner, BagOptions())
     assert (report.images, report.captioned, report.failed) == (8, 8, 0)
     assert report.caption_topics == ("/front/caption", "/rear/caption")
     assert report.recording_s == pytest.approx(0.3)
@@ -86,7 +86,7 @@ def test_every_camera_is_captioned_with_the_headers_and_times_of_its_images(
 def test_images_are_copied_beside_their_captions_on_demand(bag: Path, message_captioner: MessageCaptioner) -> None:
     output = bag.parent / "out.mcap"
     options = BagOptions(topics=("front/image_raw",), thinning=Thinning(every=2), with_images=True)
-    describe_bag(bag, output, message_captioner, options)
+    caption_bag(bag, output, message_captioner, options)
     messages = read(output)
     images = [each for each in messages if each[0] == "/front/image_raw"]
     source = [each for each in read(bag) if each[0] == "/front/image_raw"]
@@ -101,11 +101,11 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_bytes(bag: Path, message
     for output in (whole, resumed):
         output.parent.mkdir()
     options = BagOptions(with_images=True)
-    describe_bag(bag, whole, message_captioner, options)
+    caption_bag(bag, whole, message_captioner, options)
     with pytest.raises(KeyboardInterrupt):
-        describe_bag(bag, resumed, InterruptedCaptioner(message_captioner, 3), options)
+        caption_bag(bag, resumed, InterruptedCaptioner(message_captioner, 3), options)
     assert not resumed.exists()
-    report = describe_bag(bag, resumed, message_captioner, options)
+    report = caption_bag(bag, resumed, message_captioner, options)
     assert (report.kept, report.captioned, report.speed) == (3, 5, None)
     assert "3 of them by an earlier run" in report.sentences()[0]
     assert resumed.read_bytes() == whole.read_bytes()
@@ -118,20 +118,20 @@ def test_other_settings_go_on_with_neither_a_journal_nor_an_output(
     output = bag.parent / "out.mcap"
     every_second = BagOptions(thinning=Thinning(every=2))
     with pytest.raises(KeyboardInterrupt):
-        describe_bag(bag, output, InterruptedCaptioner(message_captioner, 1), BagOptions())
+        caption_bag(bag, output, InterruptedCaptioner(message_captioner, 1), BagOptions())
     with pytest.raises(BagError, match=r"holds the beginning of a run with another every: .*--force"):
-        describe_bag(bag, output, message_captioner, every_second)
-    assert describe_bag(bag, output, message_captioner, replace(every_second, force=True)).images == 4
+        caption_bag(bag, output, message_captioner, every_second)
+    assert caption_bag(bag, output, message_captioner, replace(every_second, force=True)).images == 4
 
-    again = describe_bag(bag, output, message_captioner, every_second)
+    again = caption_bag(bag, output, message_captioner, every_second)
     assert (again.was_complete, again.captioned, again.images) == (True, 0, 4)
     assert "complete already" in again.sentences()[0]
     with pytest.raises(BagError, match=r"out\.mcap exists and was made with another every: .*--force"):
-        describe_bag(bag, output, message_captioner, BagOptions())
+        caption_bag(bag, output, message_captioner, BagOptions())
     other = InterruptedCaptioner(message_captioner, 0)
     other.facts = {**other.facts, "bundle": "another one"}
     with pytest.raises(BagError, match="was made with another bundle"):
-        describe_bag(bag, output, other, every_second)
+        caption_bag(bag, output, other, every_second)
 
 
 def test_two_processes_do_not_caption_into_the_same_file(bag: Path, message_captioner: MessageCaptioner) -> None:
@@ -139,10 +139,10 @@ def test_two_processes_do_not_caption_into_the_same_file(bag: Path, message_capt
 
     class Nested(InterruptedCaptioner):
         def caption(self, stored: Any, camera: str) -> Any:
-            describe_bag(bag, output, message_captioner, BagOptions())
+            caption_bag(bag, output, message_captioner, BagOptions())
 
     with pytest.raises(BagError, match="is in use: another process captions the same bag"):
-        describe_bag(bag, output, Nested(message_captioner, 1), BagOptions())
+        caption_bag(bag, output, Nested(message_captioner, 1), BagOptions())
 
 
 @contextmanager
@@ -162,9 +162,9 @@ def test_a_full_disk_ends_with_one_sentence_and_loses_no_caption(
     output = bag.parent / "out.db3"
     options = BagOptions(with_images=True)
     with files_limited_to(8 * 4096), pytest.raises(BagError, match=r"captions cannot be kept in .*journal"):
-        describe_bag(bag, output, message_captioner, options)
+        caption_bag(bag, output, message_captioner, options)
     assert not output.exists()
-    assert describe_bag(bag, output, message_captioner, options).images == 8
+    assert caption_bag(bag, output, message_captioner, options).images == 8
 
     output = bag.parent / "out.mcap"
     big = write_bag(bag.parent / "big", {"/front/image_raw": image}, count=60)
@@ -172,8 +172,8 @@ def test_a_full_disk_ends_with_one_sentence_and_loses_no_caption(
         files_limited_to(128 * 1024),
         pytest.raises(BagError, match=r"out\.mcap cannot be written: File too large; .* kept"),
     ):
-        describe_bag(big, output, message_captioner, replace(options, thinning=Thinning(every=30)))
-    assert describe_bag(big, output, message_captioner, replace(options, thinning=Thinning(every=30))).kept == 2
+        caption_bag(big, output, message_captioner, replace(options, thinning=Thinning(every=30)))
+    assert caption_bag(big, output, message_captioner, replace(options, thinning=Thinning(every=30))).kept == 2
 
 
 @pytest.mark.parametrize("share", [0.6])
@@ -187,7 +187,7 @@ def test_of_a_bag_that_was_cut_off_everything_readable_is_captioned(
         opened.truncate(int(file.stat().st_size * share))
     options = BagOptions(thinning=Thinning(every=100))
     for number, spec in enumerate((bag, file)):
-        report = describe_bag(spec, tmp_path / f"{number}.mcap", message_captioner, options)
+        report = caption_bag(spec, tmp_path / f"{number}.mcap", message_captioner, options)
         assert 1 <= report.images <= 6 * share + 1
         assert f"{spec.name} is cut off or damaged" in report.damage
         assert "of its messages can be read" in report.damage
@@ -200,7 +200,7 @@ def test_nothing_is_left_of_a_bag_that_was_cut_at_its_beginning(bag: Path, messa
     file = storage_file(bag)
     file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(Exception, match="cannot read the bag"):
-        describe_bag(bag, bag.parent / "out.mcap", message_captioner, BagOptions())
+        caption_bag(bag, bag.parent / "out.mcap", message_captioner, BagOptions())
 
 
 def test_an_image_that_cannot_be_decoded_has_its_answer_and_is_counted(
@@ -209,7 +209,7 @@ def test_an_image_that_cannot_be_decoded_has_its_answer_and_is_counted(
     def odd(number: int) -> Any:
         return image(number, "h264" if number == 1 else "bgr8")
 
-    report = describe_bag(
+    report = caption_bag(
         write_bag(tmp_path / "run", {"/image": odd}, count=3), tmp_path / "out.mcap", message_captioner, BagOptions()
     )
     assert report.failed == 1
@@ -229,7 +229,7 @@ def test_depth_and_the_second_transport_of_a_camera_are_left_out_with_a_sentence
         "/cam/depth/image_raw": lambda number: image(number, "16UC1"),
     }
     bag = write_bag(tmp_path / "run", topics, count=1)
-    report = describe_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions())
+    report = caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions())
     assert report.caption_topics == ("/cam/color/caption",)
     assert [sentence.split(" is left out: ")[1] for sentence in report.left_out] == [
         "the same images are on /cam/color/image_raw",
@@ -241,7 +241,7 @@ def test_cameras_of_one_namespace_are_told_apart_by_their_topics(
     tmp_path: Path, message_captioner: MessageCaptioner
 ) -> None:
     bag = write_bag(tmp_path / "run", {"/stereo/left": image, "/stereo/right": image}, count=1)
-    report = describe_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions())
+    report = caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions())
     assert report.caption_topics == ("/stereo/left/caption", "/stereo/right/caption")
 
 
@@ -266,7 +266,7 @@ def test_a_bag_without_such_images_says_what_it_has(
 ) -> None:
     bag = write_bag(tmp_path / "run", topics, count=1)
     with pytest.raises(BagError, match=sentence):
-        describe_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions(topics=given))
+        caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions(topics=given))
 
 
 def test_an_output_that_cannot_be_written_or_is_something_else_is_refused(
@@ -278,7 +278,7 @@ def test_an_output_that_cannot_be_written_or_is_something_else_is_refused(
         (storage_file(bag), "is the bag itself|is not a bag of captions"),
     ):
         with pytest.raises(BagError, match=sentence):
-            describe_bag(bag, output, message_captioner, BagOptions())
+            caption_bag(bag, output, message_captioner, BagOptions())
 
 
 @given(rate_hz=st.floats(0.5, 60), jitter=st.lists(st.floats(-0.004, 0.004), min_size=60, max_size=60))

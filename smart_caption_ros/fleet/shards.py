@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros.bags.captioning import ModelSettings
-from smart_caption_ros.bags.describing import BagOptions, BagReport, describe_bag
+from smart_caption_ros.bags.caption_bag import BagOptions, BagReport, caption_bag
 from smart_caption_ros.bags.journal import differing
+from smart_caption_ros.bags.message_captioner import ModelSettings
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.fleet.errors import FleetError
 from smart_caption_ros.fleet.inputs import Input
 from smart_caption_ros.fleet.loading import loaded_captioner, loaded_message_captioner
-from smart_caption_ros.sources import describing, open_source
+from smart_caption_ros.sources import captioned_frames, open_source
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class DescribeBag:
     def run(self) -> BagReport:
         """Caption the bag, or go on where an earlier attempt ended."""
         self.output.parent.mkdir(parents=True, exist_ok=True)
-        return describe_bag(self.bag, self.output, loaded_message_captioner(self.model), self.options)
+        return caption_bag(self.bag, self.output, loaded_message_captioner(self.model), self.options)
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class DescribeFrames:
         source = open_source(self.source)
         lines: list[str] = []
         problems: list[str] = []
-        for frame in describing.describe(captioner, [source], self.every, messages.coverage):
-            values = describing.to_json(frame)
+        for frame in captioned_frames.describe(captioner, [source], self.every, messages.coverage):
+            values = captioned_frames.to_json(frame)
             values.pop("timing_ms", None)
             lines.append(json.dumps(values))
             problems += [frame.error] if frame.error else []

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from smart_caption_ros.bags.cameras import Camera, Thinning, choose_cameras
-from smart_caption_ros.bags.captioned_bag import (
+from smart_caption_ros.bags.bag_writer import (
     OUTPUT_SUFFIXES,
     read_provenance,
     settings_of,
     write_captioned_bag,
 )
+from smart_caption_ros.bags.cameras import Camera, Thinning, choose_cameras
 from smart_caption_ros.bags.errors import BagError
 from smart_caption_ros.bags.journal import SUFFIX, Entry, Journal, differing, remove_journal
 from smart_caption_ros.sources.bag_storage import BagStorage, StoredMessage
@@ -38,7 +38,7 @@ class BagOptions:
 
 
 class CaptionsMessages(Protocol):
-    """:class:`smart_caption_ros.bags.captioning.MessageCaptioner`."""
+    """:class:`smart_caption_ros.bags.message_captioner.MessageCaptioner`."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -119,7 +119,7 @@ def check_output(output: Path) -> None:
         raise BagError(f"{output} is a folder: name another output, or remove it")
 
 
-def describe_bag(
+def caption_bag(
     bag: Path,
     output: Path,
     captioner: CaptionsMessages,

@@ -1,0 +1,153 @@
+"""Shards of work, the processes that work on them, and further attempts at those that failed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from smart_caption_ros.captioning import BundleError, DetectorError, EngineError
+from smart_caption_ros.grounding import CoverageError
+from smart_caption_ros.sources import SourceError
+
+_FINAL = (BundleError, CoverageError, DetectorError, EngineError, SourceError, FileNotFoundError, ImportError)
+"""What another attempt would end with, too."""
+
+
+class Work(Protocol):
+    """A shard of the work; it and what it returns can be pickled."""
+
+    @property
+    def name(self) -> str:
+        """Name of the shard in reports."""
+
+    def run(self) -> Any:
+        """Do the work."""
+
+
+W = TypeVar("W", bound=Work)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of one attempt at a shard.
+
+    Attributes:
+        value: what the work returned; None after an error.
+        error: one sentence; empty where there was none.
+        is_final: whether another attempt would come to the same.
+    """
+
+    value: Any = None
+    error: str = ""
+    is_final: bool = True
+
+
+class Workers(Protocol):
+    """Processes that work on shards."""
+
+    @property
+    def capacity(self) -> int:
+        """How many shards are worth being started at a time."""
+
+    def submit(self, work: Work) -> Future[Attempt]:
+        """Start to work on a shard; at most :attr:`capacity` at a time. The future raises if the worker dies."""
+
+    def close(self) -> None:
+        """End the workers, whatever they work on."""
+
+
+class LocalWorkers:
+    """Processes of this machine, which keep what they have loaded from shard to shard.
+
+    Each is a pool of its own, because the death of a process breaks the pool and with it all that is in work there. A
+    process that has died is replaced, also one that was idle.
+
+    Args:
+        jobs: number of processes.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self.capacity = jobs
+        self._latest: dict[ProcessPoolExecutor, Future[Attempt]] = {}
+
+    def submit(self, work: Work) -> Future[Attempt]:
+        pool = next((pool for pool, future in self._latest.items() if future.done()), None) or ProcessPoolExecutor(
+            1,
+            # Not forked: a fork copies locks that threads of the engine may hold.
+            multiprocessing.get_context("spawn"),
+            initializer=_leave_interrupts_to_the_parent,
+        )
+        try:
+            self._latest[pool] = pool.submit(attempt, work)
+        except BrokenProcessPool:
+            del self._latest[pool]
+            return self.submit(work)
+        return self._latest[pool]
+
+    def close(self) -> None:
+        for process in multiprocessing.active_children():
+            process.terminate()
+        for pool in self._latest:
+            pool.shutdown()
+        self._latest.clear()
+
+
+def run_all(works: Sequence[W], workers: Workers, retries: int) -> Iterator[tuple[W, Attempt]]:
+    """Yield every shard with its last attempt, in the order in which they end.
+
+    Args:
+        works: the shards.
+        workers: work on them; the caller closes them.
+        retries: how many more attempts a shard has that failed, unless another attempt would come to the same.
+    """
+    waiting, failures = deque(works), Counter[str]()
+    running: dict[Future[Attempt], W] = {}
+    while waiting or running:
+        while waiting and len(running) < workers.capacity:
+            work = waiting.popleft()
+            running[workers.submit(work)] = work
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            work, ended = running.pop(future), _attempt_of(future)
+            failures[work.name] += bool(ended.error)
+            if ended.error and not ended.is_final and failures[work.name] <= retries:
+                waiting.append(work)
+            else:
+                yield work, ended
+
+
+def attempt(work: Work) -> Attempt:
+    """Do the work of a shard; never raises an exception."""
+    try:
+        return Attempt(work.run())
+    except _FINAL as error:
+        return Attempt(error=_sentence(error))
+    except Exception as error:
+        return Attempt(error=f"{type(error).__name__}: {_sentence(error)}", is_final=False)
+
+
+def _attempt_of(future: Future[Attempt]) -> Attempt:
+    """Return what a worker came to; a worker that died has failed in a way that another attempt may not."""
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return Attempt(error="the worker process was killed or crashed", is_final=False)
+    except Exception as error:  # Ray raises many kinds of exceptions for a worker that died or lacks the package
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
+        return Attempt(error=f"a worker of the cluster failed: {reason}", is_final=False)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.strerror}: {error.filename}"
+    return " ".join(str(error).split())
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """Ignore Ctrl-C, which reaches all processes: the main one ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,87 @@
+"""Shards in worker processes: retried, replaced and reported."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import pytest
+
+from smart_caption_ros.fleet.workers import Attempt, LocalWorkers, Work, attempt, run_all
+from tests.fleet.works import Failing, Sleeping, Square
+
+
+class InProcess:
+    """Works here."""
+
+    capacity = 2
+
+    def submit(self, work: Work) -> Future[Attempt]:
+        future: Future[Attempt] = Future()
+        future.set_result(attempt(work))
+        return future
+
+    def close(self) -> None:
+        pass
+
+
+def attempts_in(folder: Path, number: int) -> int:
+    return len(list(folder.glob(f"{number}-*")))
+
+
+def test_a_shard_that_fails_is_tried_again_a_bounded_number_of_times(tmp_path: Path) -> None:
+    works = [Square(1), Failing(2, tmp_path, attempts=2), Failing(3, tmp_path, attempts=9)]
+    ended = {work.number: result for work, result in run_all(works, InProcess(), retries=2)}
+    assert ended[1] == Attempt(1)
+    assert ended[2] == Attempt(4)
+    assert ended[3].error == "RuntimeError: out of memory"
+    assert (attempts_in(tmp_path, 2), attempts_in(tmp_path, 3)) == (3, 3)
+
+
+def test_what_another_attempt_would_end_with_is_not_tried_again(tmp_path: Path) -> None:
+    ((_, result),) = run_all([Failing(4, tmp_path, attempts=9, kind="input")], InProcess(), retries=2)
+    assert result.error == "the bag is empty"
+    assert attempts_in(tmp_path, 4) == 1
+
+
+@pytest.fixture
+def two_workers() -> Iterator[LocalWorkers]:
+    workers = LocalWorkers(2)
+    yield workers
+    workers.close()
+    assert not multiprocessing.active_children()
+
+
+def test_worker_processes_that_die_are_replaced(tmp_path: Path, two_workers: LocalWorkers) -> None:
+    works = [*map(Square, range(6)), Failing(7, tmp_path, kind="death"), Failing(8, tmp_path, attempts=9, kind="death")]
+    ended = {work.number: result for work, result in run_all(works, two_workers, retries=1)}
+    assert {number: result.value for number, result in ended.items()} == {
+        **{number: number**2 for number in range(6)},
+        7: 49,
+        8: None,
+    }
+    assert ended[8].error == "the worker process was killed or crashed"
+    assert attempts_in(tmp_path, 8) == 2
+    assert len(multiprocessing.active_children()) <= two_workers.capacity
+
+
+def test_an_idle_worker_that_was_killed_costs_nothing(two_workers: LocalWorkers) -> None:
+    assert two_workers.submit(Square(1)).result() == Attempt(1)
+    (idle,) = multiprocessing.active_children()
+    idle.kill()
+    idle.join()
+    time.sleep(0.2)  # the pool notices it on a thread of its own
+    assert [result for _, result in run_all([Square(2), Square(3)], two_workers, retries=0)] == [Attempt(4), Attempt(9)]
+
+
+def test_workers_end_whatever_they_work_on() -> None:
+    workers = LocalWorkers(1)
+    future = workers.submit(Sleeping())
+    while not future.running():
+        time.sleep(0.01)
+    workers.close()
+    assert isinstance(future.exception(), BrokenProcessPool)
