@@ -65,14 +65,14 @@ def _draw_objects(
     labels: list[Label] = []
     optional_labels: list[Label] = []
     # Later frames lie on top: named objects over the others, high scores over low ones.
-    for each in sorted(objects, key=lambda each: (each.class_name in named, each.score)):
-        corners = _pixels(each.box_xyxy, width, height)
+    for item in sorted(objects, key=lambda item: (item.class_name in named, item.score)):
+        corners = _pixels(item.box_xyxy, width, height)
         if corners is None:
             continue
-        text = f"{printable(each.class_name)} {each.score:.2f}"
-        if each.class_name in named:
-            _frame(picture, corners, named[each.class_name], thickness)
-            labels.insert(0, (corners, label(text, size, DARK, named[each.class_name])))
+        text = f"{printable(item.class_name)} {item.score:.2f}"
+        if item.class_name in named:
+            _frame(picture, corners, named[item.class_name], thickness)
+            labels.insert(0, (corners, label(text, size, DARK, named[item.class_name])))
         else:
             colour = WHITE if colours is None else UNNAMED_OBJECT
             _frame(picture, corners, colour, max(1, thickness - 1))

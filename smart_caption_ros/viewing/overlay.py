@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.imaging import check_image
 from smart_caption_ros.viewing.box_drawing import draw_boxes
-from smart_caption_ros.viewing.colours import BACKGROUND, Rgb, clip
-from smart_caption_ros.viewing.strip import StripContent, draw_strip, facts_of
-from smart_caption_ros.viewing.styled_words import attention_words, class_colours, grounded_words
+from smart_caption_ros.viewing.colours import BACKGROUND, clip
+from smart_caption_ros.viewing.strip import draw_strip, facts_of
+from smart_caption_ros.viewing.styled_words import class_colours, styled_words
 
 if TYPE_CHECKING:
     from smart_caption_ros.captioning import Caption
@@ -51,16 +51,14 @@ def draw_overlay(
     """
     check_image(image_bgr)
     height, width = image_bgr.shape[:2]
-    colours: dict[str, Rgb] | None = None
+    colours = None
     if grounding is not None and caption.objects:
         colours = class_colours(caption.objects, grounding.nouns)
-        words = grounded_words(caption, grounding.nouns, colours)
-    else:
-        words = attention_words(caption)
+    words = styled_words(caption, grounding.nouns if grounding is not None else (), colours)
     # Readable on a thumbnail, in proportion on a large frame.
     text_size = round(clip(0.031 * min(width, 2 * height), 15, 110))
-    content = StripContent(words, caption.confidence, facts_of(caption, grounding), header)
-    strip = draw_strip(content, max(width, MIN_STRIP_WIDTH_PX), text_size)
+    facts = facts_of(caption, grounding)
+    strip = draw_strip(words, caption.confidence, facts, header, width=max(width, MIN_STRIP_WIDTH_PX), size=text_size)
     canvas = np.empty((height + strip.shape[0], strip.shape[1], 3), np.uint8)
     canvas[:height, :width] = image_bgr
     canvas[:height, width:] = BACKGROUND[::-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -56,48 +56,39 @@ def class_colours(objects: Sequence[DetectedObject], nouns: Sequence[GroundedNou
     return {name: HIGHLIGHTS[place % len(HIGHLIGHTS)] for place, name in enumerate(dict.fromkeys(named))}
 
 
-def attention_words(caption: Caption) -> list[StyledWord]:
-    """Style the words with their probabilities; the first content words mark the regions that they attended to."""
-    if not caption.words:
-        return [StyledWord(text, WHITE) for text in printable(caption.text).split()]
-    words: list[StyledWord] = []
-    coloured: set[str] = set()
-    for word in caption.words:
-        text = printable(word.text)
-        if _appended_to_last(words, text):
-            continue
-        probability = _probability(word.log_probability)
-        colour, box = WHITE, None
-        if len(coloured) < MAX_WORD_BOXES and _is_content(text) and text not in coloured:
-            colour, box = HIGHLIGHTS[len(coloured)], word.box_xyxy
-            coloured.add(text)
-        words.append(StyledWord(text, fade(colour, probability), probability, box))
-    return words
-
-
-def grounded_words(caption: Caption, nouns: Sequence[GroundedNoun], colours: dict[str, Rgb]) -> list[StyledWord]:
-    """Style the words so that a noun that names an object is underlined in the colour of the object's class.
+def styled_words(
+    caption: Caption, nouns: Sequence[GroundedNoun] = (), colours: Mapping[str, Rgb] | None = None
+) -> list[StyledWord]:
+    """Style the words of a caption; the lower the probability of a word, the greyer.
 
     Args:
-        caption: a caption with its objects.
+        caption: a caption, with its objects.
         nouns: the nouns of the caption.
-        colours: the colour of each named class, from :func:`class_colours`.
+        colours: the colour of each named class, from :func:`class_colours`: a noun that names an object is underlined
+            in it. None where no class is known: then a bar shows the probability of each word, and the first content
+            words mark the regions that they attended to.
     """
-    naming: dict[int, tuple[Rgb, bool]] = {}  # word index -> colour, whether the underline continues
+    underlines: dict[int, tuple[Rgb, bool]] = {}  # word index -> colour, whether the underline continues
     for noun in nouns:
-        if noun.object_index is not None:
+        if colours is not None and noun.object_index is not None:
             colour = colours[caption.objects[noun.object_index].class_name]
             last = noun.word_index + len(noun.text.split()) - 1
-            naming |= {place: (colour, place < last) for place in range(noun.word_index, last + 1)}
-    tokens = [(word.text, _probability(word.log_probability)) for word in caption.words]
+            underlines |= {place: (colour, place < last) for place in range(noun.word_index, last + 1)}
     words: list[StyledWord] = []
-    for place, (text, probability) in enumerate(tokens or [(text, 1.0) for text in caption.text.split()]):
-        if _appended_to_last(words, text):
+    marked: set[str] = set()
+    tokens = [(word.text, word.log_probability, word.box_xyxy) for word in caption.words]
+    for place, (token, log_probability, box) in enumerate(tokens or [(t, 0.0, None) for t in caption.text.split()]):
+        if _appended_to_last(words, token):
             continue
-        colour, continues = naming.get(place, (WHITE, False))
-        words.append(
-            StyledWord(printable(text), fade(colour, probability), underlined=place in naming, continues=continues)
-        )
+        text, probability = printable(token), clip(math.exp(min(log_probability, 0.0)))
+        colour, continues = underlines.get(place, (WHITE, False))
+        word = StyledWord(text, fade(colour, probability), underlined=place in underlines, continues=continues)
+        if colours is None and tokens:
+            word = replace(word, probability=probability)
+            if len(marked) < MAX_WORD_BOXES and _is_content(text) and text not in marked:
+                word = replace(word, colour=fade(HIGHLIGHTS[len(marked)], probability), box_xyxy=box)
+                marked.add(text)
+        words.append(word)
     return words
 
 
@@ -107,10 +98,6 @@ def _appended_to_last(words: list[StyledWord], text: str) -> bool:
         return False
     words[-1] = replace(words[-1], text=words[-1].text + printable(text))
     return True
-
-
-def _probability(log_probability: float) -> float:
-    return clip(math.exp(min(log_probability, 0.0)))
 
 
 def _is_content(word: str) -> bool:

@@ -46,7 +46,7 @@ def width_of(text: str, size_px: int) -> float:
 def printable(text: str) -> str:
     """Convert text to the characters of the font: drop accents, replace other scripts by question marks."""
     plain = unicodedata.normalize("NFKD", " ".join(text.split()))
-    return "".join(each if " " <= each <= "~" else "?" for each in plain if not unicodedata.combining(each))
+    return "".join(letter if " " <= letter <= "~" else "?" for letter in plain if not unicodedata.combining(letter))
 
 
 def shortened(text: str, size_px: int, room_px: float) -> str:
