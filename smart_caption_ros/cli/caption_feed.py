@@ -97,7 +97,6 @@ def ros_feed(
     node_name: str,
     *,
     cameras: Sequence[str] = (),
-    with_images: bool = True,
     are_images_wanted: Callable[[], bool] = lambda: True,
     map_frame: str = "",
     robot_frame: str = "",
@@ -108,18 +107,16 @@ def ros_feed(
         topics: topics of captions; empty takes all.
         node_name: name of the feed's node.
         cameras: names of the cameras to follow; empty takes all.
-        with_images: whether captions come with the images of their cameras.
         are_images_wanted: as of :func:`smart_caption_ros.nodes.live.standalone_feed`.
         map_frame: frame in which to look up where the robot is; empty looks up nothing.
         robot_frame: frame of the robot; empty takes that of the image.
     """
     with needs_ros("following captions without --source"):
-        from smart_caption_ros.nodes.live import FeedImages, standalone_feed
+        from smart_caption_ros.nodes.live import standalone_feed
         from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
     return standalone_feed(
         topics,
         cameras,
-        images=FeedImages.CAMERA if with_images else FeedImages.NONE,
         are_images_wanted=are_images_wanted,
         node_name=node_name,
         make_pose_lookup=robot_pose_lookup(map_frame, robot_frame, report_error) if map_frame else None,

@@ -110,6 +110,6 @@ def _open_feed(options: WatchOptions) -> AbstractContextManager[CaptionFeed]:
 
     topics, cameras = options.topic or (), options.camera or ()
     if not options.source:
-        return ros_feed(topics, "smart_caption_watch", cameras=cameras, with_images=False)
+        return ros_feed(topics, "smart_caption_watch", cameras=cameras, are_images_wanted=lambda: False)
     settings = SourceSettings(options.bundle, options.engine, options.detector, options.interval, options.loop)
     return source_feed(options.source, topics, settings, cameras)

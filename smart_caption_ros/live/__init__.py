@@ -14,7 +14,6 @@ the caller, and :func:`smart_caption_ros.nodes.live.standalone_feed` makes the n
 """
 
 from smart_caption_ros.live.feed import CaptionFeed, FeedError, FeedItem
-from smart_caption_ros.live.feed_buffer import FeedBuffer
 from smart_caption_ros.live.live_caption import (
     CaptionStatus,
     EventKind,
@@ -34,7 +33,6 @@ __all__ = [
     "CaptionFeed",
     "CaptionStatus",
     "EventKind",
-    "FeedBuffer",
     "FeedError",
     "FeedEvent",
     "FeedItem",

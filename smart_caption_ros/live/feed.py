@@ -1,12 +1,21 @@
-"""The interface of all feeds of captions."""
+"""What all feeds of captions share: a bounded queue between their threads and the consumer, and statistics."""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import deque
+from dataclasses import replace
 from types import TracebackType
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from smart_caption_ros.live.live_caption import FeedEvent, LiveCaption
-from smart_caption_ros.live.statistics import CameraSummary
+from smart_caption_ros.live.live_caption import EventKind, FeedEvent, LiveCaption
+from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatistics
+
+CAPACITY = 256
+"""Standard number of captions and events that wait for a consumer."""
+
+_MAX_IMAGES = 16  # 100 MB at 1080p
 
 FeedItem = LiveCaption | FeedEvent
 Self = TypeVar("Self", bound="CaptionFeed")
@@ -16,38 +25,25 @@ class FeedError(Exception):
     """A feed cannot start, or can never give a caption. The message is one sentence for a person."""
 
 
-class CaptionFeed(Protocol):
+class CaptionFeed:
     """Captions of one or several cameras as they come; a context manager that starts and ends its own threads.
 
-    Its methods may be called from any thread. A consumer that is slower than the captions loses the oldest ones, which
-    are counted; it never holds up a captioner.
+    All methods may be called from any thread. A consumer that is slower than the captions loses the oldest ones, which
+    are counted; it never holds up a captioner. While the images of 16 captions wait, further captions come without
+    theirs.
     """
 
-    @property
-    def description(self) -> str:
-        """What the feed reads, for a person: "video room.mp4 (...)", "ROS 2 domain 0"."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more will come and everything was taken. Captions of ROS never end."""
-
-    @property
-    def cameras(self) -> tuple[CameraSummary, ...]:
-        """Statistics and health of each camera known so far, in the order in which they appeared."""
-
-    @property
-    def waiting_for(self) -> tuple[str, ...]:
-        """Sentences that say what the feed waits for and what to check; empty once there is a caption."""
-
-    def next(self, timeout_s: float) -> FeedItem | None:
-        """Take the oldest caption or event; wait for one at most `timeout_s`, and return None then.
-
-        Raises:
-            FeedError: the feed can never give a caption.
+    def __init__(self, capacity: int = CAPACITY) -> None:
         """
-
-    def close(self) -> None:
-        """End the threads. Calling it again does nothing; `next` returns what is left, and then None."""
+        Args:
+            capacity: maximum number of captions and events that wait for the consumer.
+        """
+        self._capacity = capacity
+        self._items_changed = threading.Condition()
+        self._items: deque[FeedItem] = deque()
+        self._statistics: dict[str, LiveStatistics] = {}
+        self._is_closed = False
+        self._failure: FeedError | None = None
 
     def __enter__(self: Self) -> Self:
         """Start.
@@ -55,7 +51,138 @@ class CaptionFeed(Protocol):
         Raises:
             FeedError: the feed cannot start.
         """
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        self.close()
+
+    # For the consumer.
+
+    @property
+    def description(self) -> str:
+        """What the feed reads, for a person: "video room.mp4 (...)", "ROS 2 domain 0"."""
+        return ""
+
+    @property
+    def waiting_for(self) -> tuple[str, ...]:
+        """Sentences that say what the feed waits for and what to check; empty once there is a caption."""
+        return ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come and everything was taken. Captions of ROS never end."""
+        with self._items_changed:
+            return self._is_closed and not self._items
+
+    @property
+    def cameras(self) -> tuple[CameraSummary, ...]:
+        """Statistics and health of each camera known so far, in the order in which they appeared."""
+        now_s = time.monotonic()
+        with self._items_changed:
+            return tuple(statistics.summary(now_s) for statistics in self._statistics.values())
+
+    @property
+    def has_captions(self) -> bool:
+        """Whether any camera has given a caption."""
+        return any(camera.captions for camera in self.cameras)
+
+    def next(self, timeout_s: float) -> FeedItem | None:
+        """Take the oldest caption or event; wait for one at most `timeout_s`, and return None then.
+
+        Raises:
+            FeedError: the feed can never give a caption.
+        """
+        with self._items_changed:
+            self._items_changed.wait_for(lambda: bool(self._items or self._is_closed), timeout_s)
+            if self._items:
+                return self._items.popleft()
+            if self._failure is not None:
+                raise self._failure
+            return None
+
+    def close(self, text: str = "", failure: FeedError | None = None) -> None:
+        """End the feed; `next` returns what is left, and then None. Calling it again does nothing.
+
+        Args:
+            text: the sentence of the last event, of the kind ENDED; empty sends none.
+            failure: raised by :meth:`next` as soon as everything was taken.
+        """
+        with self._items_changed:
+            if not self._is_closed:
+                if text:
+                    self._put(FeedEvent(EventKind.ENDED, text))
+                self._is_closed, self._failure = True, failure
+                self._items_changed.notify_all()
+
+    # For the threads that receive or make the captions.
+
+    def add_camera(self, camera: str, source: str, text: str) -> None:
+        """Note that a camera is there, and say so in an event if it is new or was gone.
+
+        Args:
+            camera: name of the camera.
+            source: full name of the topic, or the source as the user named it.
+            text: the sentence of the event.
+        """
+        with self._items_changed:
+            known = self._statistics.get(camera)
+            if known is not None and known.is_online:
+                return
+            if known is None:
+                self._statistics[camera] = LiveStatistics(camera, source)
+            else:
+                known.is_online = True
+            self._put(FeedEvent(EventKind.APPEARED, text, camera))
+
+    def remove_camera(self, camera: str, text: str) -> None:
+        """Note that a camera is gone, and say so in an event; its statistics stay."""
+        with self._items_changed:
+            known = self._statistics.get(camera)
+            if known is not None and known.is_online:
+                known.is_online = False
+                self._put(FeedEvent(EventKind.GONE, text, camera))
+
+    def forget_camera(self, camera: str) -> None:
+        """Remove a camera and its statistics, because it turned out to have another name."""
+        with self._items_changed:
+            self._statistics.pop(camera, None)
+
+    def add(self, live: LiveCaption) -> None:
+        """Count a caption and pass it on."""
+        with self._items_changed:
+            statistics = self._statistics.setdefault(live.camera, LiveStatistics(live.camera, live.source))
+            statistics.is_online = True
+            statistics.add(live)
+            self._put(live)
+
+    def add_event(self, event: FeedEvent) -> None:
+        """Pass an event on."""
+        with self._items_changed:
+            self._put(event)
+
+    def set_health(self, camera: str, health: Health, message: str) -> None:
+        """Keep what the diagnostics say, and say so in an event if the level changed for the worse or the better."""
+        with self._items_changed:
+            known = self._statistics.get(camera)
+            if known is None:
+                return
+            before, known.health, known.health_message = known.health, health, message
+            if health is not before and (before, health) != (Health.UNKNOWN, Health.OK):
+                self._put(FeedEvent(EventKind.DIAGNOSTICS, message, camera))
+
+    def _put(self, item: FeedItem) -> None:
+        if self._is_closed:
+            return
+        if len(self._items) >= self._capacity:
+            oldest = self._items.popleft()
+            if isinstance(oldest, LiveCaption) and oldest.camera in self._statistics:
+                self._statistics[oldest.camera].lost += 1
+        if isinstance(item, LiveCaption) and item.image is not None and self._waiting_images() >= _MAX_IMAGES:
+            item = replace(item, image=None)
+        self._items.append(item)
+        self._items_changed.notify_all()
+
+    def _waiting_images(self) -> int:
+        return sum(isinstance(item, LiveCaption) and item.image is not None for item in self._items)

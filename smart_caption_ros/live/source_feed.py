@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.grounding.named_objects import ground_caption
-from smart_caption_ros.live.feed_buffer import CAPACITY, BufferedFeed
+from smart_caption_ros.live.feed import CAPACITY, CaptionFeed, FeedError
 from smart_caption_ros.live.live_caption import (
     CaptionStatus,
     EventKind,
@@ -21,6 +21,7 @@ from smart_caption_ros.live.live_caption import (
     status_of,
     without_caption,
 )
+from smart_caption_ros.mailbox import Mailbox
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
 from smart_caption_ros.sources.webcam import Webcam
 
@@ -52,20 +53,24 @@ def open_cameras(specs: Sequence[str], topic: str | None = None) -> dict[str, Fr
     return cameras
 
 
-@dataclass(eq=False)  # frames are arrays, which have no truth value
+@dataclass(eq=False)
 class _Camera:
-    """A source and the slot in which its newest frame waits for the captioner."""
+    """A source and its newest frame, which waits for the captioner."""
 
     name: str
     source: FrameSource
-    waiting: Frame | None = None
-    waiting_since_s: float = 0.0
-    dropped: int = 0
+    mailbox: Mailbox[tuple[Frame, float]] = field(default_factory=Mailbox)
+    """A frame, and when it was put there by :func:`time.monotonic`."""
     ending: str = ""
     """Why the source has ended; empty while it is read."""
 
+    @property
+    def is_done(self) -> bool:
+        """Whether the source has ended and its last frame was taken."""
+        return bool(self.ending) and self.mailbox.is_empty
 
-class SourceFeed(BufferedFeed):
+
+class SourceFeed(CaptionFeed):
     """Captions sources: recordings at the speed of their stamps, photographs one after the other, webcams live.
 
     A thread reads each source, and one thread captions the newest frame of each in turn. A frame with a stamp that
@@ -106,7 +111,7 @@ class SourceFeed(BufferedFeed):
 
     def __enter__(self) -> SourceFeed:
         for camera in self._cameras:
-            self._buffer.add_camera(camera.name, camera.source.spec, camera.source.description)
+            self.add_camera(camera.name, camera.source.spec, camera.source.description)
             self._threads.append(threading.Thread(target=self._read, args=(camera,), name="frames", daemon=True))
         self._threads.append(threading.Thread(target=self._caption_all, name="captions", daemon=True))
         for thread in self._threads:
@@ -119,15 +124,15 @@ class SourceFeed(BufferedFeed):
 
     @property
     def waiting_for(self) -> tuple[str, ...]:
-        if self._buffer.has_captions:
+        if self.has_captions:
             return ()
         return tuple(f"the first frame of {camera.source.description}" for camera in self._cameras)
 
-    def close(self) -> None:
+    def close(self, text: str = "", failure: FeedError | None = None) -> None:
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-        super().close()
+        super().close(text, failure)
         end_s = time.monotonic() + _JOIN_TIMEOUT_S
         for thread in self._threads:
             # A webcam without light can take seconds for a frame; its thread is a daemon.
@@ -140,10 +145,10 @@ class SourceFeed(BufferedFeed):
             self._read_passes(camera)
         except SourceError as error:
             text = str(error)
-            self._buffer.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
+            self.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
         except Exception as error:  # of OpenCV or a bag's library: the other cameras go on
             text = f"reading {camera.source.spec} failed: {type(error).__name__}: {error}"
-            self._buffer.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
+            self.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
         finally:
             with self._changed:
                 camera.ending = text
@@ -172,7 +177,7 @@ class SourceFeed(BufferedFeed):
     def _report_skipped(self, camera: _Camera, reported: int) -> int:
         for skipped in camera.source.skipped_frames[reported:]:
             text = f"cannot read {camera.source.address_of(skipped)}: {skipped.reason}"
-            self._buffer.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
+            self.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
         return len(camera.source.skipped_frames)
 
     def _offer(self, camera: _Camera, frame: Frame, due_s: float) -> bool:
@@ -180,22 +185,21 @@ class SourceFeed(BufferedFeed):
         with self._changed:
             if self._changed.wait_for(lambda: self._stopping, max(0.0, due_s - time.monotonic())):
                 return False
-            camera.dropped += camera.waiting is not None
-            self._put(camera, frame)
+            self._deliver(camera, frame)
             return True
 
     def _offer_photograph(self, camera: _Camera, frame: Frame) -> bool:
         """Put a photograph into its slot when the one before it was taken, and wait until it was shown long enough."""
         with self._changed:
-            self._changed.wait_for(lambda: self._stopping or camera.waiting is None)
+            self._changed.wait_for(lambda: self._stopping or camera.mailbox.is_empty)
             if self._stopping:
                 return False
-            self._put(camera, frame)
-            self._changed.wait_for(lambda: self._stopping or camera.waiting is None)
+            self._deliver(camera, frame)
+            self._changed.wait_for(lambda: self._stopping or camera.mailbox.is_empty)
             return not self._changed.wait_for(lambda: self._stopping, self._interval_s)
 
-    def _put(self, camera: _Camera, frame: Frame) -> None:
-        camera.waiting, camera.waiting_since_s = frame, time.monotonic()
+    def _deliver(self, camera: _Camera, frame: Frame) -> None:
+        camera.mailbox.put((frame, time.monotonic()))
         self._changed.notify_all()
 
     def _caption_all(self) -> None:
@@ -204,28 +208,27 @@ class SourceFeed(BufferedFeed):
         reading = list(self._cameras)
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._stopping or self._ready() or any(map(_is_done, reading)))
-                for done in filter(_is_done, list(reading)):
-                    reading.remove(done)
-                    self._buffer.remove_camera(done.name, done.ending)
-                camera = self._ready(turn)
-                if self._stopping or not (camera or reading):
+                self._changed.wait_for(lambda: self._stopping or self._ready() or any(c.is_done for c in reading))
+                for camera in [camera for camera in reading if camera.is_done]:
+                    reading.remove(camera)
+                    self.remove_camera(camera.name, camera.ending)
+                ready = self._ready(turn)
+                if self._stopping or not (ready or reading):
                     break
-                if camera is None:
+                delivery = None if ready is None else ready.mailbox.take()
+                if ready is None or delivery is None:
                     continue
-                turn = self._cameras.index(camera) + 1
-                frame, since_s, dropped = camera.waiting, camera.waiting_since_s, camera.dropped
-                camera.waiting, camera.dropped = None, 0
+                turn = self._cameras.index(ready) + 1
+                (frame, since_s), dropped = delivery
                 self._changed.notify_all()
-            assert frame is not None
-            live = self._caption(camera, frame)
-            self._buffer.add(replace(live, age_s=time.monotonic() - since_s, dropped=dropped))
-        self._buffer.close("every source has ended")
+            live = self._caption(ready, frame)
+            self.add(replace(live, age_s=time.monotonic() - since_s, dropped=dropped))
+        super().close("every source has ended")
 
     def _ready(self, turn: int = 0) -> _Camera | None:
         """Return the first camera from `turn` on whose frame waits."""
         order = self._cameras[turn:] + self._cameras[:turn]
-        return next((camera for camera in order if camera.waiting is not None), None)
+        return next((camera for camera in order if not camera.mailbox.is_empty), None)
 
     def _caption(self, camera: _Camera, frame: Frame) -> LiveCaption:
         captioner, grounding = self._captioner, None
@@ -253,8 +256,3 @@ class SourceFeed(BufferedFeed):
             coverage_reason="" if looks else "no detector looks for objects",
             image=LiveImage.of_pixels(frame.image_bgr),
         )
-
-
-def _is_done(camera: _Camera) -> bool:
-    """Whether the source of a camera has ended and its last frame was taken."""
-    return bool(camera.ending) and camera.waiting is None

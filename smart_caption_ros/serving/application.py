@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
-from functools import lru_cache
+import mimetypes
+from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,18 +12,18 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from smart_caption_ros.serving.access import Access
 from smart_caption_ros.serving.hub import Hub
 
-KEEP_ALIVE_S = 10.0
-"""A stream without events gets a comment so often, so that browsers that left are noticed."""
 MAX_BROWSERS = 100
 _PAGE = Path(__file__).parent / "page"
-_MEDIA_TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_EVENT_STREAM = "text/event-stream"
+_SENTENCES = {404: "There is no such page.", 405: "This server answers GET alone."}
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
@@ -40,20 +38,21 @@ _HEADERS = {
     "X-Frame-Options": "DENY",
 }
 
+mimetypes.add_type("text/javascript", ".js")  # Python before 3.12 says application/javascript
+
 
 def make_application(hub: Hub, access: Access) -> Starlette:
     """Make the application of a hub's captions; GET alone, so that no request changes anything."""
 
     async def page(request: Request) -> Response:
-        return _file("index.html")
-
-    async def page_file(request: Request) -> Response:
-        return _file(request.path_params["name"])
+        return FileResponse(_PAGE / "index.html")
 
     async def events(request: Request) -> Response:
         if hub.browsers >= MAX_BROWSERS:
             raise HTTPException(503, f"{MAX_BROWSERS} browsers are connected, which is the limit.")
-        return _EventStream(hub)
+        if request.method == "HEAD":
+            return Response(media_type=_EVENT_STREAM)
+        return StreamingResponse(hub.events(), media_type=_EVENT_STREAM)
 
     async def captions(request: Request) -> Response:
         return Response(hub.captions(), media_type="application/json")
@@ -67,7 +66,7 @@ def make_application(hub: Hub, access: Access) -> Starlette:
     return Starlette(
         routes=[
             Route("/", page),
-            Route("/page/{name}", page_file),
+            Mount("/page", StaticFiles(directory=_PAGE)),
             Route("/events", events),
             Route("/captions.json", captions),
             Route("/frames/{number:int}.jpg", frame),
@@ -121,63 +120,9 @@ class _Gate:
         return None
 
 
-class _EventStream(Response):
-    """Sends what comes into a mailbox until the browser or the server goes."""
-
-    media_type = "text/event-stream"
-
-    def __init__(self, hub: Hub) -> None:
-        super().__init__()
-        del self.headers["content-length"]
-        self._hub = hub
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        mailbox = self._hub.open_mailbox()
-
-        async def close_when_left() -> None:
-            while (await receive())["type"] != "http.disconnect":
-                pass
-            mailbox.close()
-
-        leaving = asyncio.create_task(close_when_left())
-        try:
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            if scope["method"] == "HEAD":
-                mailbox.close()
-            while (messages := await mailbox.take(KEEP_ALIVE_S)) is not None:
-                body = b"".join(messages) or b": still here\n\n"
-                # Waits while the browser does not read; the mailbox keeps only the newest meanwhile.
-                await send({"type": "http.response.body", "body": body, "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except OSError:  # the browser left
-            pass
-        finally:
-            self._hub.close_mailbox(mailbox)
-            leaving.cancel()
-            with suppress(asyncio.CancelledError):
-                await leaving
-
-
-@lru_cache
-def _files() -> Mapping[str, bytes]:
-    """The files of the page by name; a request can name no other file."""
-    return {path.name: path.read_bytes() for path in sorted(_PAGE.iterdir()) if path.suffix in _MEDIA_TYPES}
-
-
-def _file(name: str) -> Response:
-    data = _files().get(name)
-    if data is None:
-        raise HTTPException(404, "There is no such page.")
-    return Response(data, media_type=_MEDIA_TYPES[Path(name).suffix])
-
-
 async def _explain(request: Request, error: Exception) -> Response:
-    """Answer with the sentence of an error."""
+    """Answer with the sentence of an error; one of starlette's own gets a sentence of ours."""
     assert isinstance(error, HTTPException)
-    known = {404: "There is no such page.", 405: "This server answers GET alone."}
-    detail = (
-        known.get(error.status_code, error.detail)
-        if error.detail in ("Not Found", "Method Not Allowed")
-        else error.detail
-    )
+    is_standard = error.detail == HTTPStatus(error.status_code).phrase
+    detail = _SENTENCES.get(error.status_code, error.detail) if is_standard else error.detail
     return PlainTextResponse(f"{detail}\n", error.status_code, headers=error.headers)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from smart_caption_ros.live import CaptionFeed, EventKind, FeedEvent, LiveCaption
 from smart_caption_ros.serving.hub import Hub
-from smart_caption_ros.serving.messages import status_json
+from smart_caption_ros.serving.page_json import status_json
 
 STATUS_PERIOD_S = 1.0
 _WAIT_S = 0.2

@@ -1,4 +1,4 @@
-"""Between the feed and the browsers: the newest captions, their pictures, and a mailbox for each browser."""
+"""Between the feed and the browsers: the newest captions, their pictures, and an outbox for each browser."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import asyncio
 import functools
 import itertools
 import logging
-import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,8 +17,9 @@ import cv2
 
 from smart_caption_ros.imaging import ImageError, shrink_image
 from smart_caption_ros.live import LiveCaption
-from smart_caption_ros.serving.mailbox import Mailbox
-from smart_caption_ros.serving.messages import caption_json, event, to_json
+from smart_caption_ros.mailbox import Mailbox
+from smart_caption_ros.serving.outbox import Outbox
+from smart_caption_ros.serving.page_json import caption_json, event, to_json
 from smart_caption_ros.viewing import encode_picture
 
 logger = logging.getLogger(__name__)
@@ -28,6 +28,8 @@ MAX_PICTURE_PX = 960
 """Longer side of the pictures that the browsers get; larger frames are scaled down."""
 KEPT_PICTURES = 3
 """Frames of each camera that a browser can ask for: those of the newest captions."""
+KEEP_ALIVE_S = 10.0
+"""A stream without events gets a comment so often, so that browsers that left are noticed."""
 HISTORY_S = 120.0
 _JPEG_QUALITY = 80
 _MAX_HISTORY = 2400
@@ -76,46 +78,56 @@ class Hub:
         self.pictures_encoded = 0
         """Number of frames that were encoded, because a browser asked for them."""
         self._description = description
-        self._lock = threading.Lock()
-        self._inbox: dict[str, LiveCaption] = {}
+        self._inboxes: dict[str, Mailbox[LiveCaption]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cameras: dict[str, _Camera] = {}
         self._status: Mapping[str, Any] = {"waiting_for": "", "cameras": {}}
-        self._mailboxes: set[Mailbox] = set()
+        self._outboxes: set[Outbox] = set()
         self._numbers = itertools.count(1)
         self._encoder = ThreadPoolExecutor(1, thread_name_prefix="jpeg")
 
     @property
     def browsers(self) -> int:
         """Number of open streams."""
-        return len(self._mailboxes)
+        return len(self._outboxes)
 
     def publish(self, live: LiveCaption) -> None:
         """Pass a caption on; one of the same camera that the event loop has not taken yet gives way."""
-        with self._lock:
-            is_woken = bool(self._inbox)
-            self._inbox[live.camera] = live
-        if not is_woken:
-            self._call(self._deliver)
+        inbox = self._inboxes.setdefault(live.camera, Mailbox())
+        if inbox.put(live):
+            self._call(lambda: self._deliver(inbox))
 
     def update_status(self, status: Mapping[str, Any]) -> None:
-        """Pass on what :func:`smart_caption_ros.serving.messages.status_json` says of the cameras."""
+        """Pass on what :func:`smart_caption_ros.serving.page_json.status_json` says of the cameras."""
         self._call(lambda: self._deliver_status(status))
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start delivering on this event loop."""
         self._loop = loop
-        self._deliver()
+        for inbox in list(self._inboxes.values()):
+            self._deliver(inbox)
 
     def detach(self) -> None:
         """End all streams and deliver no more."""
         self._loop = None
-        for mailbox in self._mailboxes:
-            mailbox.close()
+        for outbox in self._outboxes:
+            outbox.close()
 
-    def open_mailbox(self) -> Mailbox:
-        """Add a browser; its mailbox has what a page needs to begin."""
-        mailbox = Mailbox()
+    async def events(self) -> AsyncIterator[bytes]:
+        """Yield server-sent events for one browser: what a page needs to begin, and what comes, until the hub stops.
+
+        While the browser does not read, the newest events wait for it and replace older ones.
+        """
+        outbox = Outbox()
+        self._outboxes.add(outbox)
+        try:
+            self._greet(outbox)
+            while (events := await outbox.take(KEEP_ALIVE_S)) is not None:
+                yield b"".join(events) or b": still here\n\n"
+        finally:
+            self._outboxes.discard(outbox)
+
+    def _greet(self, outbox: Outbox) -> None:
         now_s = time.monotonic()
         hello = {
             "description": self._description,
@@ -126,17 +138,10 @@ class Hub:
                 for name, camera in self._cameras.items()
             },
         }
-        mailbox.put("hello", event("hello", hello))
-        mailbox.put("status", event("status", self._status))
+        outbox.put("hello", event("hello", hello))
+        outbox.put("status", event("status", self._status))
         for name, camera in self._cameras.items():
-            mailbox.put(_key(name), camera.newest.event)
-        self._mailboxes.add(mailbox)
-        return mailbox
-
-    def close_mailbox(self, mailbox: Mailbox) -> None:
-        """Remove a browser."""
-        mailbox.close()
-        self._mailboxes.discard(mailbox)
+            outbox.put(_key(name), camera.newest.event)
 
     def captions(self) -> str:
         """Return the newest caption of each camera and the status, as JSON."""
@@ -162,32 +167,30 @@ class Hub:
             except RuntimeError:  # the loop was closed in between
                 logger.debug("the server has stopped")
 
-    def _deliver(self) -> None:
-        """Pass what arrived to all browsers."""
-        with self._lock:
-            arrived, self._inbox = self._inbox, {}
-        for name, live in arrived.items():
-            shown = _Shown(next(self._numbers), live)
-            camera = self._cameras.get(name)
-            if camera is None:
-                camera = self._cameras[name] = _Camera(shown)
-            camera.newest = shown
-            coverage = None if live.grounding is None else live.grounding.coverage
-            age_ms = None if live.age_s is None else round(1e3 * live.age_s, 1)
-            camera.history.append((live.received_monotonic_s, coverage, age_ms))
-            if live.image is not None:
-                camera.pictures[shown.number] = shown
-                if len(camera.pictures) > KEPT_PICTURES:
-                    camera.pictures.popitem(last=False)
-            for mailbox in self._mailboxes:
-                if mailbox.put(_key(name), shown.event):
-                    mailbox.missed[name] += 1
-                    mailbox.put("missed", event("missed", mailbox.missed))
+    def _deliver(self, inbox: Mailbox[LiveCaption]) -> None:
+        """Pass the newest caption of a camera to all browsers."""
+        if (delivery := inbox.take()) is None:
+            return
+        live, _ = delivery
+        shown = _Shown(next(self._numbers), live)
+        camera = self._cameras.setdefault(live.camera, _Camera(shown))
+        camera.newest = shown
+        coverage = None if live.grounding is None else live.grounding.coverage
+        age_ms = None if live.age_s is None else round(1e3 * live.age_s, 1)
+        camera.history.append((live.received_monotonic_s, coverage, age_ms))
+        if live.image is not None:
+            camera.pictures[shown.number] = shown
+            if len(camera.pictures) > KEPT_PICTURES:
+                camera.pictures.popitem(last=False)
+        for outbox in self._outboxes:
+            if outbox.put(_key(live.camera), shown.event):
+                outbox.missed[live.camera] += 1
+                outbox.put("missed", event("missed", outbox.missed))
 
     def _deliver_status(self, status: Mapping[str, Any]) -> None:
         self._status = status
-        for mailbox in self._mailboxes:
-            mailbox.put("status", event("status", status))
+        for outbox in self._outboxes:
+            outbox.put("status", event("status", status))
 
 
 def _key(camera: str) -> str:

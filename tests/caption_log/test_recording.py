@@ -19,7 +19,6 @@ from smart_caption_ros.live import (
     CaptionFeed,
     CaptionStatus,
     EventKind,
-    FeedBuffer,
     FeedEvent,
     LiveCaption,
     LiveImage,
@@ -141,32 +140,20 @@ def test_trouble_is_said_once_and_what_was_lost_is_written_when_it_comes_again(
     assert (recorder.problem, recorder.failed, recorder.written) == ("", 2, 1)
 
 
-class BufferFeed(FeedBuffer):
-    """A feed of what a test puts in."""
-
-    description, waiting_for = "a test", ()
-
-    def __enter__(self) -> CaptionFeed:
-        return self  # type: ignore[return-value]
-
-    def __exit__(self, *ignored: object) -> None:
-        self.close()
-
-
 def test_a_feed_is_written_until_its_end_and_its_events_are_passed_on(log: CaptionLog) -> None:
-    feed = BufferFeed()
+    feed = CaptionFeed()
     feed.add(live("a cup", "cup"))
     feed.add_event(FeedEvent(EventKind.ERROR, "a frame is broken"))
     feed.add(live("a dog", "dog"))
     feed.close()
     events: list[FeedEvent] = []
-    record(feed, Recorder(log), lambda: False, events.append)  # type: ignore[arg-type]
+    record(feed, Recorder(log), lambda: False, events.append)
     assert [row.text for row in rows_of(log)] == ["a cup", "a dog"]
     assert [event.text for event in events] == ["a frame is broken"]
 
 
 def test_writing_ends_when_it_should(log: CaptionLog) -> None:
-    feed = BufferFeed()
+    feed = CaptionFeed()
     feed.add(live("a cup", "cup"))
-    record(feed, Recorder(log), lambda: True)  # type: ignore[arg-type]
+    record(feed, Recorder(log), lambda: True)
     assert rows_of(log) == []

@@ -56,6 +56,7 @@ ROBOT_ROOMS = (
     "engines",
     "imaging",
     "files",
+    "mailbox",
     "signals",
     "time_window",
     "text",

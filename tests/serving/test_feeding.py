@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from smart_caption_ros.live import EventKind, FeedBuffer, FeedEvent, Health, LiveCaption
+from smart_caption_ros.live import CaptionFeed, EventKind, FeedEvent, Health, LiveCaption
 from smart_caption_ros.serving.feeding import pass_on
 from tests.serving.captions import live_caption
 
@@ -26,7 +26,7 @@ class Recorder:
         self.status = status
 
 
-class Feed(FeedBuffer):
+class Feed(CaptionFeed):
     """A feed that waits for a camera until it has a caption."""
 
     @property

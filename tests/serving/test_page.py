@@ -13,7 +13,7 @@ import pytest
 
 from smart_caption_ros.live import CameraSummary, Health
 from smart_caption_ros.serving import Access, Hub, PageServer, make_token
-from smart_caption_ros.serving.messages import status_json
+from smart_caption_ros.serving.page_json import status_json
 from tests.serving.captions import SIZE, live_caption
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")

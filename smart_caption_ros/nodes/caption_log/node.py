@@ -17,7 +17,7 @@ from smart_caption_ros.live import EventKind, FeedError, FeedEvent
 from smart_caption_ros.nodes.caption_log.parameters import CAPTION_LOG_PARAMETERS
 from smart_caption_ros.nodes.caption_log.search_service import to_logged_message, to_query
 from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
-from smart_caption_ros.nodes.live import FeedImages, RosCaptionFeed
+from smart_caption_ros.nodes.live import RosCaptionFeed
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
 from smart_caption_ros.srv import FindCaptions
@@ -59,9 +59,11 @@ class CaptionLogNode(Node):
         lookup = None
         if values["map_frame"]:
             lookup = robot_pose_lookup(values["map_frame"], values["robot_frame"], self.get_logger().warning)(self)
-        images = FeedImages.CAMERA if values["picture_side_px"] else FeedImages.NONE
+        has_pictures = values["picture_side_px"] > 0
         try:
-            self._feed = RosCaptionFeed(self, values["caption_topics"], images=images, pose_lookup=lookup)
+            self._feed = RosCaptionFeed(
+                self, values["caption_topics"], are_images_wanted=lambda: has_pictures, pose_lookup=lookup
+            )
         except FeedError as error:
             self._log.close()
             raise ValueError(str(error)) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import threading
 import time
 from collections import deque
@@ -18,13 +17,14 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
 from smart_caption_ros.live import (
+    CaptionFeed,
     EventKind,
     FeedError,
     FeedEvent,
     LiveCaption,
     Pose,
 )
-from smart_caption_ros.live.feed_buffer import CAPACITY, BufferedFeed
+from smart_caption_ros.live.feed import CAPACITY
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.live.diagnostics_reader import DiagnosticsReader
 from smart_caption_ros.nodes.live.feed_images import IMAGE_TYPES, ImageHistory
@@ -36,20 +36,10 @@ CAPTION_TYPE = "smart_caption_ros/msg/Caption"
 _DISCOVERY_PERIOD_S = 0.5
 _TICK_S = 0.1
 _IMAGE_WAIT_S = 0.5
-"""How long a caption waits for its image, which for an overlay is drawn after the caption was published."""
+"""How long a caption waits for its image, seconds."""
 _MAX_PENDING = 32
 
 PoseLookup = Callable[[Header], Pose | None]
-
-
-class FeedImages(enum.Enum):
-    """Which images a feed adds to the captions."""
-
-    NONE = "none"
-    CAMERA = "camera"
-    """Those of the camera, from the topic that the caption node's diagnostics name."""
-    OVERLAY = "overlay"
-    """Those that the caption node draws while somebody subscribes: `<caption topic>/image/compressed`."""
 
 
 @dataclass
@@ -67,13 +57,13 @@ class _Topic:
     placeholder: str = ""
     """Name in the feed until the first caption says which camera it is of."""
     images: dict[str, ImageHistory] = field(default_factory=dict)
-    """By the name of the camera in the feed; of an overlay by the empty name."""
+    """By the name of the camera in the feed."""
     pending: deque[tuple[LiveCaption, float]] = field(default_factory=deque)
     """Captions that wait for their images, and until when (monotonic)."""
     refused_format: int | None = None
 
 
-class RosCaptionFeed(BufferedFeed):
+class RosCaptionFeed(CaptionFeed):
     """Captions that a node of the caller receives; see :class:`smart_caption_ros.live.CaptionFeed`.
 
     The caller's executor serves the subscriptions, one callback at a time. Each name passes the node's remappings once,
@@ -86,8 +76,7 @@ class RosCaptionFeed(BufferedFeed):
         topics: Sequence[str] = (),
         cameras: Sequence[str] = (),
         *,
-        images: FeedImages = FeedImages.NONE,
-        are_images_wanted: Callable[[], bool] = lambda: True,
+        are_images_wanted: Callable[[], bool] = lambda: False,
         pose_lookup: PoseLookup | None = None,
         capacity: int = CAPACITY,
     ) -> None:
@@ -97,8 +86,8 @@ class RosCaptionFeed(BufferedFeed):
             node: subscribes.
             topics: names of topics of captions; empty takes all that there are, also those that appear later.
             cameras: names of cameras, as the feed or the messages have them; empty takes all.
-            images: which images to add to the captions.
-            are_images_wanted: called twice a second by the executor; while it returns False, no image is received.
+            are_images_wanted: called twice a second by the executor; while it returns True, captions come with the
+                images of their cameras, from the topics that the diagnostics of the caption node name.
             pose_lookup: called by the executor with the header of each caption, gives :attr:`LiveCaption.pose`.
             capacity: maximum number of captions and events that wait for the consumer.
 
@@ -109,7 +98,6 @@ class RosCaptionFeed(BufferedFeed):
         self._node = node
         self._wanted_topics = tuple(topics)
         self._wanted_cameras = frozenset(cameras)
-        self._images = images
         self._are_images_wanted = are_images_wanted
         self._pose_lookup = pose_lookup
         self._topics: dict[str, _Topic] = {}
@@ -124,16 +112,13 @@ class RosCaptionFeed(BufferedFeed):
         # One group for everything, because the callbacks share what they know.
         self._group = MutuallyExclusiveCallbackGroup()
         self._discovery_due_s = 0.0
-        self._diagnostics = DiagnosticsReader(self._buffer)
+        self._diagnostics = DiagnosticsReader(self)
         self._diagnostics_subscription = node.create_subscription(
             DiagnosticArray, "/diagnostics", self._diagnostics.read, 10, callback_group=self._group
         )
         # Steady time, because that of the node stands still where a simulation does.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(_TICK_S, self._tick, callback_group=self._group, clock=clock)
-
-    def __enter__(self) -> RosCaptionFeed:
-        return self
 
     @property
     def description(self) -> str:
@@ -142,7 +127,7 @@ class RosCaptionFeed(BufferedFeed):
 
     @property
     def waiting_for(self) -> tuple[str, ...]:
-        if self._buffer.has_captions:
+        if self.has_captions:
             return ()
         topics = list(self._topics.values())
         if topics and any(topic.subscription for topic in topics):
@@ -169,7 +154,7 @@ class RosCaptionFeed(BufferedFeed):
             failure: raised by :meth:`next` as soon as everything was taken.
         """
         self._closed.set()
-        self._buffer.close(text, failure)
+        super().close(text, failure)
 
     def _tick(self) -> None:
         if self._closed.is_set():
@@ -209,8 +194,6 @@ class RosCaptionFeed(BufferedFeed):
                 self._add_topic(name)
         for topic in self._topics.values():
             self._follow(topic)
-            if self._images is FeedImages.NONE:
-                continue
             if self._are_images_wanted():
                 self._follow_images(topic, types)
             else:
@@ -230,19 +213,21 @@ class RosCaptionFeed(BufferedFeed):
 
     def _follow(self, topic: _Topic) -> None:
         publishers = [
-            each for each in self._node.get_publishers_info_by_topic(topic.given) if each.topic_type == CAPTION_TYPE
+            publisher
+            for publisher in self._node.get_publishers_info_by_topic(topic.given)
+            if publisher.topic_type == CAPTION_TYPE
         ]
         if not publishers:
             for camera in (*topic.cameras.values(), topic.placeholder):
-                self._buffer.remove_camera(camera, f"{topic.name} has no publisher any more")
+                self.remove_camera(camera, f"{topic.name} has no publisher any more")
             return
-        self._diagnostics.set_nodes(topic.name, {(each.node_namespace, each.node_name) for each in publishers})
+        self._diagnostics.set_nodes(topic.name, {(node.node_namespace, node.node_name) for node in publishers})
         for camera in topic.cameras.values():
-            self._buffer.add_camera(camera, topic.name, f"{topic.name} has a publisher again")
+            self.add_camera(camera, topic.name, f"{topic.name} has a publisher again")
         if not topic.cameras:
             self._add_placeholder(topic)
         # Best effort matches every publisher; reliable loses nothing, and matches only those that are reliable, too.
-        reliable = all(each.qos_profile.reliability == ReliabilityPolicy.RELIABLE for each in publishers)
+        reliable = all(node.qos_profile.reliability == ReliabilityPolicy.RELIABLE for node in publishers)
         reliability = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
         if topic.subscription is not None and topic.reliability == reliability:
             return
@@ -262,16 +247,15 @@ class RosCaptionFeed(BufferedFeed):
         name = camera_name(topic.name, "")
         if not self._wanted_cameras or name in self._wanted_cameras:
             topic.placeholder = name
-            self._buffer.add_camera(name, topic.name, f"{topic.name} has a publisher")
+            self.add_camera(name, topic.name, f"{topic.name} has a publisher")
             self._diagnostics.set_camera(topic.name, name.rpartition("/")[2], name)
 
     def _follow_images(self, topic: _Topic, types: dict[str, list[str]]) -> None:
         """Subscribe to the images of the cameras of a topic, where they are known."""
-        wanted = {"": f"{topic.name}/image/compressed"}
-        if self._images is FeedImages.CAMERA:
-            named = ((camera, self._diagnostics.image_topic(camera)) for camera in topic.cameras.values())
-            wanted = {camera: name for camera, name in named if name is not None}
-        for camera, name in wanted.items():
+        for camera in topic.cameras.values():
+            name = self._diagnostics.image_topic(camera)
+            if name is None:
+                continue
             history = topic.images.get(camera)
             if history is not None and history.topic == name:
                 continue
@@ -293,14 +277,14 @@ class RosCaptionFeed(BufferedFeed):
                 f"{topic.name} has captions of format {message.format_version}, and this program knows "
                 f"{Caption.FORMAT_VERSION}: install the same version of the package on both sides"
             )
-            self._buffer.add_event(FeedEvent(EventKind.ERROR, text, camera))
+            self.add_event(FeedEvent(EventKind.ERROR, text, camera))
         if message.camera not in topic.cameras:
             topic.cameras[message.camera] = camera
             if topic.placeholder not in ("", camera):
-                self._buffer.forget_camera(topic.placeholder)
+                self.forget_camera(topic.placeholder)
                 self._diagnostics.forget_camera(topic.placeholder)
             topic.placeholder = ""
-            self._buffer.add_camera(camera, topic.name, f"captions on {topic.name}")
+            self.add_camera(camera, topic.name, f"captions on {topic.name}")
             self._diagnostics.set_camera(topic.name, message.camera, camera)
         live = live_caption(message, camera, topic.name)
         if self._pose_lookup is not None:
@@ -312,12 +296,11 @@ class RosCaptionFeed(BufferedFeed):
         """Pass on captions, in order, whose images are there or have not come in time."""
         while topic.pending:
             live, due_s = topic.pending[0]
-            history = topic.images.get("" if self._images is FeedImages.OVERLAY else live.camera)
+            history = topic.images.get(live.camera)
             image = None
             if history is not None and live.stamp_ns is not None:
                 image = history.take(live.stamp_ns)
-                can_come = live.caption.text or self._images is FeedImages.CAMERA
-                if image is None and can_come and time.monotonic() < due_s and len(topic.pending) < _MAX_PENDING:
+                if image is None and time.monotonic() < due_s and len(topic.pending) < _MAX_PENDING:
                     return
             topic.pending.popleft()
-            self._buffer.add(replace(live, image=image))
+            self.add(replace(live, image=image))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
-from smart_caption_ros.live import FeedBuffer, Health
+from smart_caption_ros.live import CaptionFeed, Health
 from smart_caption_ros.nodes.diagnostics import IMAGE_TOPIC
 from smart_caption_ros.nodes.live.live_messages import HEALTH
 
@@ -30,12 +30,12 @@ class DiagnosticsReader:
     with the same name run in several namespaces, such a status belongs to none of their cameras.
     """
 
-    def __init__(self, buffer: FeedBuffer) -> None:
+    def __init__(self, feed: CaptionFeed) -> None:
         """
         Args:
-            buffer: gets the health of each camera.
+            feed: gets the health of each camera.
         """
-        self._buffer = buffer
+        self._feed = feed
         self._nodes: dict[str, set[tuple[str, str]]] = {}
         self._cameras: dict[str, _Camera] = {}
         self._image_topics: dict[str, str] = {}
@@ -68,7 +68,7 @@ class DiagnosticsReader:
                 if topic := values.get(IMAGE_TOPIC):
                     self._image_topics[camera] = topic
         for name, (level, text) in worst.items():
-            self._buffer.set_health(name, HEALTH.get(bytes([level]), Health.UNKNOWN), text)
+            self._feed.set_health(name, HEALTH.get(bytes([level]), Health.UNKNOWN), text)
 
     def _cameras_of(self, status: DiagnosticStatus) -> Iterator[str]:
         """Yield the names, in the feed, of the cameras that a status is about."""

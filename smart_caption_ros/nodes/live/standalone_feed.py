@@ -15,7 +15,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from smart_caption_ros.live import FeedError
-from smart_caption_ros.nodes.live.caption_feed import FeedImages, PoseLookup, RosCaptionFeed
+from smart_caption_ros.nodes.live.caption_feed import PoseLookup, RosCaptionFeed
 from smart_caption_ros.text import shortened
 
 _SPIN_S = 0.1
@@ -27,17 +27,15 @@ def standalone_feed(
     topics: Sequence[str] = (),
     cameras: Sequence[str] = (),
     *,
-    images: FeedImages = FeedImages.NONE,
-    are_images_wanted: Callable[[], bool] = lambda: True,
+    are_images_wanted: Callable[[], bool] = lambda: False,
     make_pose_lookup: Callable[[Node], PoseLookup] | None = None,
     node_name: str = "caption_feed",
 ) -> Iterator[RosCaptionFeed]:
     """Follow captions with a node, on a thread and in a context that end with the feed.
 
     Args:
-        topics: as of :class:`RosCaptionFeed`, like the next three.
+        topics: as of :class:`RosCaptionFeed`, like the next two.
         cameras: names of cameras.
-        images: which images to add to the captions.
         are_images_wanted: whether to receive images now.
         make_pose_lookup: called once with the node, returns :class:`RosCaptionFeed`'s `pose_lookup`.
         node_name: name of the node; the process id is appended.
@@ -53,9 +51,7 @@ def standalone_feed(
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(node)
         pose_lookup = None if make_pose_lookup is None else make_pose_lookup(node)
-        feed = RosCaptionFeed(
-            node, topics, cameras, images=images, are_images_wanted=are_images_wanted, pose_lookup=pose_lookup
-        )
+        feed = RosCaptionFeed(node, topics, cameras, are_images_wanted=are_images_wanted, pose_lookup=pose_lookup)
     except FeedError:
         context.try_shutdown()
         raise

@@ -16,11 +16,11 @@ from tests.live.terminal.terminal_process import CLI, TerminalProcess
 
 SCRIPTED = """
 import sys
-from smart_caption_ros.live import FeedBuffer, LiveCaption, without_caption
+from smart_caption_ros.live import CaptionFeed, LiveCaption, without_caption
 from smart_caption_ros.live.terminal import watch
 from dataclasses import replace
 
-class Feed(FeedBuffer):
+class Feed(CaptionFeed):
     description, waiting_for = "a scripted feed", ()
 
 feed = Feed()

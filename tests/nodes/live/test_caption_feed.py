@@ -22,7 +22,7 @@ from std_msgs.msg import Header, String
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.live import CaptionStatus, EventKind, FeedError, FeedEvent, Health, LiveCaption, NounState
-from smart_caption_ros.nodes.live import FeedImages, RosCaptionFeed, standalone_feed
+from smart_caption_ros.nodes.live import RosCaptionFeed, standalone_feed
 from smart_caption_ros.nodes.live.live_messages import camera_name, live_caption
 from smart_caption_ros.nodes.messages import message_without_text, to_message
 from smart_caption_ros.viewing import encode_picture
@@ -70,7 +70,7 @@ def captions_in(items: list[Any]) -> list[LiveCaption]:
 
 
 def test_captions_of_all_topics_are_found_with_cameras_health_and_images(domain: LifecycleNode) -> None:
-    with standalone_feed(images=FeedImages.CAMERA) as feed:
+    with standalone_feed(are_images_wanted=lambda: True) as feed:
         assert feed.next(0.0) is None
         assert "a topic of type smart_caption_ros/msg/Caption" in feed.waiting_for[0]
         front = domain.create_publisher(Caption, "/robot/caption", 10)
@@ -127,37 +127,43 @@ def test_captions_of_all_topics_are_found_with_cameras_health_and_images(domain:
         assert [each.is_online for each in feed.cameras if each.camera == "rear"] == [False]
 
 
-def test_the_overlay_of_a_caption_comes_with_it_and_one_camera_of_a_topic_can_be_chosen(domain: LifecycleNode) -> None:
+def test_one_camera_of_a_topic_can_be_chosen_and_a_misspelt_topic_is_told_of(domain: LifecycleNode) -> None:
     captions = domain.create_publisher(Caption, "both", 10)
-    overlays = domain.create_publisher(CompressedImage, "both/image/compressed", 10)
-    jpeg = encode_picture(painted(50), ".jpg")
     with standalone_feed(["bot"]) as misspelt:
         wait_for_items(misspelt, lambda items: "captions are on /both" in " ".join(misspelt.waiting_for))
-    with standalone_feed(["both"], ["front"], images=FeedImages.OVERLAY) as feed:
+    with standalone_feed(["both"], ["front"]) as feed:
 
         def publish() -> None:
             captions.publish(caption_message(9, "rear"))
             captions.publish(caption_message(8, "front"))
-            overlays.publish(CompressedImage(header=Header(stamp=Time(sec=8, nanosec=5)), format="jpeg", data=jpeg))
 
-        items = wait_for_items(feed, lambda items: any(each.image is not None for each in captions_in(items)), publish)
-    assert {each.camera for each in captions_in(items)} == {"both/front"}
-    assert next(each.image for each in captions_in(items) if each.image is not None).jpeg() == jpeg
+        items = wait_for_items(feed, lambda items: bool(captions_in(items)), publish)
+    assert {item.camera for item in captions_in(items)} == {"both/front"}
 
 
-def test_images_are_received_only_while_they_are_wanted(domain: LifecycleNode) -> None:
+def test_images_are_received_only_while_they_are_wanted_and_as_the_files_that_they_are(domain: LifecycleNode) -> None:
     captions = domain.create_publisher(Caption, "captions", 10)
-    overlays = domain.create_publisher(CompressedImage, "captions/image/compressed", 10)
+    images = domain.create_publisher(CompressedImage, "camera/compressed", 10)
+    diagnostics = domain.create_publisher(DiagnosticArray, "/diagnostics", 10)
+    topic = [KeyValue(key="image topic", value="/camera/compressed")]
+    status = DiagnosticStatus(name="part: captions", values=topic, hardware_id="front")
+    jpeg = encode_picture(painted(50), ".jpg")
     wanted = False
-    with standalone_feed(["captions"], images=FeedImages.OVERLAY, are_images_wanted=lambda: wanted) as feed:
-        publish = lambda: captions.publish(caption_message(8, "front"))  # noqa: E731
-        (first, *_) = captions_in(wait_for_items(feed, lambda items: bool(captions_in(items)), publish))
+    with standalone_feed(["captions"], are_images_wanted=lambda: wanted) as feed:
+
+        def publish() -> None:
+            captions.publish(caption_message(8, "front"))
+            images.publish(CompressedImage(header=Header(stamp=Time(sec=8, nanosec=5)), format="jpeg", data=jpeg))
+            diagnostics.publish(DiagnosticArray(status=[status]))
+
+        (first, *_) = captions_in(wait_for_items(feed, lambda items: len(captions_in(items)) > 20, publish))
         assert first.image is None
-        assert overlays.get_subscription_count() == 0
+        assert images.get_subscription_count() == 0
         wanted = True
-        wait_for_items(feed, lambda _: overlays.get_subscription_count() == 1, publish)
+        items = wait_for_items(feed, lambda items: any(item.image for item in captions_in(items)), publish)
+        assert next(item.image for item in captions_in(items) if item.image).jpeg() == jpeg
         wanted = False
-        wait_for_items(feed, lambda _: overlays.get_subscription_count() == 0, publish)
+        wait_for_items(feed, lambda _: images.get_subscription_count() == 0, publish)
 
 
 def test_a_feed_on_a_node_of_its_caller_obeys_each_remapping_once_and_leaves_no_subscription(
@@ -174,7 +180,7 @@ def test_a_feed_on_a_node_of_its_caller_obeys_each_remapping_once_and_leaves_no_
     diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
     topic = [KeyValue(key="image topic", value="/large_image")]
     status = DiagnosticStatus(name="part: captions", values=topic, hardware_id="front")
-    with RosCaptionFeed(owner, ["a"], images=FeedImages.CAMERA) as feed:
+    with RosCaptionFeed(owner, ["a"], are_images_wanted=lambda: True) as feed:
 
         def publish() -> None:
             for shade, publisher in zip((10, 20), captions, strict=True):

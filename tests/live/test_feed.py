@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.live import (
+    CaptionFeed,
     CaptionStatus,
     EventKind,
-    FeedBuffer,
     FeedError,
     FeedEvent,
     Health,
@@ -27,7 +27,7 @@ def live(camera: str = "front", *, at_s: float | None = None, **fields: object) 
 
 
 def test_captions_come_in_order_and_a_late_consumer_loses_the_oldest_ones_which_are_counted() -> None:
-    buffer = FeedBuffer(capacity=2)
+    buffer = CaptionFeed(capacity=2)
     for number in range(5):
         buffer.add(live(name=str(number)))
     assert [buffer.next(0).name for _ in range(2)] == ["3", "4"]  # type: ignore[union-attr]
@@ -37,7 +37,7 @@ def test_captions_come_in_order_and_a_late_consumer_loses_the_oldest_ones_which_
 
 
 def test_images_that_wait_do_not_fill_the_memory() -> None:
-    buffer = FeedBuffer()
+    buffer = CaptionFeed()
     image = LiveImage.of_pixels(np.zeros((2, 2, 3), np.uint8))
     for _ in range(100):
         buffer.add(live(image=image))
@@ -47,7 +47,7 @@ def test_images_that_wait_do_not_fill_the_memory() -> None:
 
 
 def test_a_camera_that_goes_and_comes_back_says_so_once_each_and_keeps_its_counts() -> None:
-    buffer = FeedBuffer()
+    buffer = CaptionFeed()
     for _ in range(2):
         buffer.add_camera("front", "/front", "there")
     buffer.add(live())
@@ -67,7 +67,7 @@ def test_a_camera_that_goes_and_comes_back_says_so_once_each_and_keeps_its_count
 
 
 def test_the_health_of_a_camera_is_an_event_only_where_its_level_changes() -> None:
-    buffer = FeedBuffer()
+    buffer = CaptionFeed()
     buffer.add(live())
     buffer.next(0)
     for health, message in [
@@ -85,7 +85,7 @@ def test_the_health_of_a_camera_is_an_event_only_where_its_level_changes() -> No
 
 
 def test_a_closed_feed_gives_what_is_left_and_then_its_failure() -> None:
-    buffer = FeedBuffer()
+    buffer = CaptionFeed()
     buffer.add(live())
     buffer.close("the end", FeedError("of another type"))
     buffer.add(live())
