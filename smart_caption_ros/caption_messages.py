@@ -43,7 +43,7 @@ def caption_message(
         camera: name of the camera.
         min_confidence: captions below it get STATUS_LOW_CONFIDENCE.
         grounding: nouns and coverage of the caption; None where coverage is off.
-        coverage_reason: why something of the coverage was not measured, a constant of Coverage and a sentence.
+        coverage_reason: why there is no coverage, a constant of Coverage and a sentence; not read where there is one.
 
     Returns:
         An instance of ``types.Caption``.
@@ -116,8 +116,8 @@ def _coverage(types: MessageTypes, grounding: Grounding | None, reason: int, rea
         return types.Coverage(reason=reason, reason_message=reason_message)
     return types.Coverage(
         valid=True,
-        reason=reason,
-        reason_message=reason_message,
+        reason=types.Coverage.REASON_NONE if grounding.nouns else types.Coverage.REASON_NO_NOUNS,
+        reason_message="" if grounding.nouns else "the caption has no nouns",
         noun_coverage=grounding.coverage,
         noun_support=grounding.noun_support or 0.0,
         missed_classes=list(grounding.missed_classes),

@@ -18,7 +18,7 @@ from smart_caption_ros.captioning.captioner import NO_DETECTOR
 from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.files import sha256_of
 from smart_caption_ros.grounding import NounCoverage, guide_words
-from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
+from smart_caption_ros.grounding.named_objects import ground_caption
 from smart_caption_ros.grounding.objects_guide import AUTO, STRENGTH
 from smart_caption_ros.imaging import ImageMessageError
 from smart_caption_ros.sources.bag import DECODERS
@@ -106,6 +106,9 @@ class MessageCaptioner:
             failed = message_without_text(types, types.Caption.STATUS_ERROR, reason, message.header, camera=camera)
             return Entry(stored.recorded_ns, _serialised(failed), None, reason)
         grounding = replace(ground_caption(self.coverage, caption), time_s=0.0)
+        missing = types.Coverage.REASON_NO_OBJECTS, "the detector found no objects in the image"
+        if self._captioner.detector is None:
+            missing = types.Coverage.REASON_DISABLED, "there is no detector"
         made = caption_message(
             types,
             replace(caption, timing=Timing(0.0, 0.0, 0.0, 0.0, caption.timing.steps)),
@@ -113,23 +116,10 @@ class MessageCaptioner:
             camera=camera,
             min_confidence=_MIN_CONFIDENCE,
             grounding=grounding,
-            coverage_reason=self._coverage_reason(grounding),
+            coverage_reason=missing,
         )
         text = made.text if made.status == types.Caption.STATUS_OK else None
         return Entry(stored.recorded_ns, _serialised(made), text)
-
-    def _coverage_reason(self, grounding: Grounding) -> tuple[int, str]:
-        """Return why something of the coverage was not measured, in the words of the node."""
-        coverage = message_types().Coverage
-        if grounding.coverage is not None:
-            return (
-                (coverage.REASON_NONE, "")
-                if grounding.nouns
-                else (coverage.REASON_NO_NOUNS, "the caption has no nouns")
-            )
-        if self._captioner.detector is None:
-            return coverage.REASON_DISABLED, "there is no detector"
-        return coverage.REASON_NO_OBJECTS, "the detector found no objects in the image"
 
 
 def _serialised(message: Any) -> bytes:
