@@ -1,7 +1,9 @@
 """Find the files from which an ONNX graph reads its weights, without the onnx package, which robots do not have.
 
-A bundle may come from an untrusted source, and a graph refers to its weights by a path: the paths are checked before
-an engine opens any file. Only the fields that lead to ``TensorProto.external_data`` are parsed (onnx.proto).
+A graph names these files by paths. A bundle may come from an untrusted source, so all of them must be in its manifest,
+with their checksums, before an engine opens any; the name of a cached TensorRT engine depends on them, and their mapped
+pages are released after loading. Neither ONNX Runtime nor TensorRT tells the paths. Only the fields that lead to
+``TensorProto.external_data`` are parsed (onnx.proto).
 """
 
 import mmap

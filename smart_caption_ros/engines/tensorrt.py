@@ -5,6 +5,7 @@ version and a GPU, cached on disk, and runs as a CUDA graph. Written from the do
 itself (docs/performance.md).
 """
 
+import json
 import logging
 import threading
 import time
@@ -16,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from smart_caption_ros import __version__
 from smart_caption_ros.engines.base import Arrays, GraphForm, Tensor
-from smart_caption_ros.engines.cache import fingerprint
 from smart_caption_ros.engines.cuda import CudaRuntime
 from smart_caption_ros.engines.errors import BuildCancelledError, EngineError
+from smart_caption_ros.engines.external_data import external_locations
 from smart_caption_ros.engines.folding import with_float32_weights
-from smart_caption_ros.files import cache_folder, write_bytes_atomically
+from smart_caption_ros.files import cache_folder, sha256_of, sha256_of_bytes, write_bytes_atomically
 
 Progress = Callable[[str, int, int], None]
 """Called with the phase of a build, its finished steps and its number of steps."""
@@ -98,9 +100,11 @@ class TensorRtEngine:
             EngineError: the file is not a graph.
         """
         try:
-            key = fingerprint(path, self._facts)
+            weights = {name: sha256_of(path.parent / name) for name in sorted(external_locations(path))}
+            facts = {"package": __version__, "graph": sha256_of(path), "weights": weights, **self._facts}
         except (OSError, ValueError) as error:
             raise EngineError(f"{path} cannot be loaded: {error}") from None
+        key = sha256_of_bytes(json.dumps(facts, sort_keys=True).encode())
         return cache_folder() / "tensorrt" / f"{path.stem}-{key[:32]}.plan"
 
     def build(self, path: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -75,6 +76,10 @@ class ClassStatistics:
     def missed(self) -> int:
         return self.frames - self.named
 
+    def to_json(self) -> dict[str, Any]:
+        counts = {"frames": self.frames, "named": self.named, "missed": self.missed}
+        return {**counts, "similarity": _rounded(self.similarity)}
+
 
 @dataclass(frozen=True)
 class NearMiss:
@@ -85,6 +90,10 @@ class NearMiss:
     frames: int
     similarity: float
     """Mean."""
+
+    def to_json(self) -> dict[str, Any]:
+        pair = {"class": self.class_name, "noun": self.noun, "frames": self.frames}
+        return {**pair, "similarity": _rounded(self.similarity)}
 
 
 @dataclass(frozen=True)
@@ -106,24 +115,8 @@ class CoverageReport:
         return {
             **self.overall.to_json(),
             "sequences": {name: statistics.to_json() for name, statistics in self.sequences.items()},
-            "classes": {
-                statistics.class_name: {
-                    "frames": statistics.frames,
-                    "named": statistics.named,
-                    "missed": statistics.missed,
-                    "similarity": _rounded(statistics.similarity),
-                }
-                for statistics in self.classes
-            },
-            "near_misses": [
-                {
-                    "class": miss.class_name,
-                    "noun": miss.noun,
-                    "frames": miss.frames,
-                    "similarity": _rounded(miss.similarity),
-                }
-                for miss in self.near_misses[:_LISTED]
-            ],
+            "classes": {statistics.class_name: statistics.to_json() for statistics in self.classes},
+            "near_misses": [miss.to_json() for miss in self.near_misses[:_LISTED]],
             "out_of_vocabulary_nouns": dict(list(self.out_of_vocabulary_nouns.items())[:_LISTED]),
             "out_of_vocabulary_classes": list(self.out_of_vocabulary_classes),
         }
@@ -136,11 +129,12 @@ class CoverageTally:
         self._coverage = coverage
         # Captions of neighbouring video frames are often equal.
         self._nouns = lru_cache(_REMEMBERED_CAPTIONS)(coverage.finder.nouns)
+        self._overall = _Sums()
         self._sequences: dict[str, _Sums] = {}
         self._classes: dict[str, _Mean] = {}
-        self._named: dict[str, int] = {}
+        self._named: Counter[str] = Counter()
         self._near_misses: dict[tuple[str, str], _Mean] = {}
-        self._unknown_nouns: dict[str, int] = {}
+        self._unknown_nouns: Counter[str] = Counter()
         self._unknown_classes: dict[str, None] = {}
 
     def add(self, sequence: str, caption: str, objects: Sequence[SizedObject]) -> FrameScore:
@@ -164,9 +158,9 @@ class CoverageTally:
         return result
 
     def _count(self, sequence: str, score: FrameScore) -> None:
-        self._sequences.setdefault(sequence, _Sums()).add(score)
-        for noun in score.everything.out_of_vocabulary_nouns:
-            self._unknown_nouns[noun] = self._unknown_nouns.get(noun, 0) + 1
+        for sums in (self._overall, self._sequences.setdefault(sequence, _Sums())):
+            sums.add(score)
+        self._unknown_nouns.update(score.everything.out_of_vocabulary_nouns)
         self._unknown_classes.update(dict.fromkeys(score.everything.out_of_vocabulary_classes))
         result = score.above.get(AREA_THRESHOLDS[0])
         if result is None:
@@ -178,17 +172,14 @@ class CoverageTally:
             match = matches.get(index)
             self._classes.setdefault(name, _Mean()).add(match.similarity if match else 0.0)
             if index in named:
-                self._named[name] = self._named.get(name, 0) + 1
+                self._named[name] += 1
             elif match:
                 self._near_misses.setdefault((name, match.noun.lemma), _Mean()).add(match.similarity)
 
     def report(self) -> CoverageReport:
         """Compute the report of all frames so far."""
-        overall = _Sums()
-        for sums in self._sequences.values():
-            overall.include(sums)
         classes = [
-            ClassStatistics(name, mean.count, self._named.get(name, 0), mean.value or 0.0)
+            ClassStatistics(name, mean.count, self._named[name], mean.value or 0.0)
             for name, mean in self._classes.items()
         ]
         near_misses = [
@@ -197,7 +188,7 @@ class CoverageTally:
         ]
         unknown = sorted(self._unknown_nouns.items(), key=lambda item: (-item[1], item[0]))
         return CoverageReport(
-            overall=overall.statistics(),
+            overall=self._overall.statistics(),
             sequences={name: sums.statistics() for name, sums in self._sequences.items()},
             classes=tuple(
                 sorted(classes, key=lambda statistics: (-statistics.missed, -statistics.frames, statistics.class_name))
@@ -217,10 +208,6 @@ class _Mean:
         self.total += value
         self.count += 1
 
-    def include(self, other: _Mean) -> None:
-        self.total += other.total
-        self.count += other.count
-
     @property
     def value(self) -> float | None:
         return self.total / self.count if self.count else None
@@ -239,12 +226,6 @@ class _Sums:
                 self.coverage[threshold].add(result.coverage)
         if score.everything.noun_support is not None:
             self.noun_support.add(score.everything.noun_support)
-
-    def include(self, other: _Sums) -> None:
-        self.scored_frames += other.scored_frames
-        for threshold, mean in other.coverage.items():
-            self.coverage[threshold].include(mean)
-        self.noun_support.include(other.noun_support)
 
     def statistics(self) -> CoverageStatistics:
         return CoverageStatistics(
