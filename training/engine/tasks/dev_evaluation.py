@@ -14,7 +14,7 @@ from training.data.visual_batches import VisualInputs
 from training.engine.dev_scores import DevScores
 from training.engine.distributed import Processes
 from training.engine.trained_captioner import TrainedCaptioner
-from training.evaluation.metrics.fixed_references import FixedReferences, scores_of
+from training.evaluation.metrics.coco import IndexedReferences, metrics_of
 
 _SUBSET = 2
 """Spawn key of the generator that draws the subset; it is independent of those of the training data."""
@@ -40,7 +40,7 @@ class DevEvaluation:
             processes: processes of the run.
         """
         self._images, self._settings, self._processes = images, settings, processes
-        self._references = FixedReferences(references)
+        self._references = IndexedReferences(references)
         self._subset: NDArray[np.int64] | None = None
         if 0 < settings.subset < len(images):
             random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_SUBSET,)))
@@ -67,12 +67,10 @@ class DevEvaluation:
         parts = processes.gather((own, statistics))
         places, rows = (np.concatenate(each) for each in zip(*parts, strict=True))
         rows = rows[np.argsort(places)]  # the order of summation, too, is the same for any number of processes
-        scores = scores_of(rows)
+        scores = _scores(rows)
         if subset is None:
             return DevScores(scores)
-        return (
-            DevScores(scores, scores_of(rows[subset]), len(subset)) if whole else DevScores(None, scores, len(subset))
-        )
+        return DevScores(scores, _scores(rows[subset]), len(subset)) if whole else DevScores(None, scores, len(subset))
 
     def _captions(
         self, trained: TrainedCaptioner, inputs: VisualInputs, max_words: int, images: NDArray[np.int64]
@@ -89,3 +87,7 @@ class DevEvaluation:
                 sentences = map(" ".join, trained.sentences(found))
                 captions.update(zip((self._images[image] for image in part), sentences, strict=True))
         return captions
+
+
+def _scores(statistics: NDArray[np.float64]) -> dict[str, float]:
+    return {metric.name: metric.value for metric in metrics_of(statistics)}

@@ -1,12 +1,17 @@
-"""BLEU-1..4, ROUGE-L and CIDEr by pycocoevalcap on tokenised captions, without Java."""
+"""BLEU-1..4, ROUGE-L and CIDEr of tokenised captions, without Java; the values are those of the COCO toolkit.
+
+BLEU's counts and ROUGE-L are computed by pycocoevalcap, CIDEr by :class:`TextCiderD`, which indexes the references once:
+during training the captions of the same images are scored after every epoch, by each process those that it has made.
+"""
 
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 from pycocoevalcap.bleu.bleu_scorer import cook_refs, cook_test
-from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.rouge.rouge import Rouge
 
+from training.evaluation.metrics.cider_d import TextCiderD
 from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images, mean_metric
 
 ORDERS = 4
@@ -25,50 +30,74 @@ def coco_metrics(candidates: Captions, references: References) -> list[Metric]:
         ValueError: candidates and references do not name the same images.
     """
     check_same_images(candidates, references)
-    human = {image: list(references[image]) for image in candidates}
-    generated = {image: [caption] for image, caption in candidates.items()}
-    _, rouge = Rouge().compute_score(human, generated)
-    _, cider = Cider().compute_score(human, generated)
-    return [*bleu(candidates, references), mean_metric("rouge_l", rouge), mean_metric("cider", cider)]
+    return metrics_of(IndexedReferences(references).statistics(candidates))
 
 
-def bleu(candidates: Captions, references: References) -> list[Metric]:
-    """Compute BLEU-1..4 from the toolkit's counts, so that resampled corpora have corpus scores too."""
-    counts = [bleu_counts(caption, cook_refs(references[image], n=ORDERS)) for image, caption in candidates.items()]
-    return bleu_metrics(np.array(counts, np.float64))
+class IndexedReferences:
+    """The human captions of images, indexed for many comparisons; document frequencies are those of all images."""
+
+    def __init__(self, references: References) -> None:
+        """
+        Args:
+            references: for each image the human captions, space-joined tokens.
+
+        Raises:
+            ValueError: there are no images, or an image has no references.
+        """
+        self._references = references
+        self._cider = TextCiderD(references)
+        self._ngrams: dict[str, CookedReferences] = {
+            image: cook_refs(captions, n=ORDERS) for image, captions in references.items()
+        }
+        self._rouge = Rouge()
+
+    def statistics(self, captions: Captions) -> NDArray[np.float64]:
+        """Compare captions with their references.
+
+        Args:
+            captions: for some of the images a caption, space-joined tokens.
+
+        Returns:
+            (images, 12), in the order of ``captions``, for :func:`metrics_of`: the ten counts of BLEU, ROUGE-L and
+            CIDEr. Rows of several calls may be joined.
+        """
+        counts = [self._bleu_counts(image, caption) for image, caption in captions.items()]
+        rouge = [self._rouge.calc_score([caption], self._references[image]) for image, caption in captions.items()]
+        cider = self._cider.score(list(captions.values()), list(captions))
+        columns = np.array(counts, np.float64).reshape(len(captions), 2 * ORDERS + 2)
+        return np.column_stack([columns, np.array(rouge, np.float64), cider])
+
+    def _bleu_counts(self, image: str, caption: str) -> list[int]:
+        counts = cook_test(caption, self._ngrams[image], n=ORDERS)
+        nearest = nearest_length(self._ngrams[image][0], counts["testlen"])
+        return [*counts["correct"], *counts["guess"], counts["testlen"], nearest]
 
 
-def bleu_counts(caption: str, references: CookedReferences) -> list[int]:
-    """Count what BLEU needs of a caption, a row of :func:`bleu_metrics`.
-
-    Args:
-        caption: space-joined tokens.
-        references: from the toolkit's ``cook_refs``.
-    """
-    lengths, _ = references
-    counts = cook_test(caption, references, n=ORDERS)
-    return [*counts["correct"], *counts["guess"], counts["testlen"], closest(lengths, counts["testlen"])]
+def metrics_of(statistics: NDArray[np.float64]) -> list[Metric]:
+    """Build BLEU-1..4, ROUGE-L and CIDEr of the statistics (images, 12) of :class:`IndexedReferences`."""
+    rouge, cider = statistics[:, -2:].T
+    return [*bleu_metrics(statistics[:, :-2]), mean_metric("rouge_l", rouge), mean_metric("cider", cider)]
 
 
-def closest(lengths: list[int], length: int) -> int:
+def nearest_length(lengths: list[int], length: int) -> int:
     """Choose the reference length that BLEU compares with: the nearest, the shorter of two equally near ones."""
     return min((abs(candidate - length), candidate) for candidate in lengths)[1]
 
 
-def bleu_metrics(counts: np.ndarray) -> list[Metric]:
-    """Build BLEU-1..4 from counts.
+def bleu_metrics(counts: NDArray[np.float64]) -> list[Metric]:
+    """Build BLEU-1..4 from counts, so that resampled corpora have corpus scores too.
 
     Args:
         counts: (images, 10): matched 1- to 4-grams, all 1- to 4-grams, caption length, reference length.
     """
-    per_image = bleu_from_counts(counts)
+    per_image = _bleu_of_sums(counts)
     return [
-        Metric(f"bleu_{n}", counts, lambda sums, n=n: bleu_from_counts(sums)[n - 1], per_image[n - 1])  # type: ignore[misc]
+        Metric(f"bleu_{n}", counts, lambda sums, n=n: _bleu_of_sums(sums)[n - 1], per_image[n - 1])  # type: ignore[misc]
         for n in range(1, ORDERS + 1)
     ]
 
 
-def bleu_from_counts(counts: np.ndarray) -> np.ndarray:
+def _bleu_of_sums(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Apply the toolkit's formula, with its two small constants, to sums of counts: (R, 10) -> (4, R)."""
     tiny, small = 1e-15, 1e-9
     correct, guess, (length, reference) = counts[:, :ORDERS], counts[:, ORDERS : 2 * ORDERS], counts[:, -2:].T

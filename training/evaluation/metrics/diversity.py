@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 from pycocoevalcap.bleu.bleu_scorer import precook
 
-from training.evaluation.metrics.coco import ORDERS, bleu_metrics, closest
+from training.evaluation.metrics.coco import ORDERS, bleu_metrics, nearest_length
 
 Ngrams = Counter[tuple[str, ...]]
 
@@ -81,7 +81,7 @@ def self_bleu(captions: Sequence[str]) -> float:
             correct[len(ngram) - 1] += min(count, others)
             guess[len(ngram) - 1] += count
         others_lengths = [other for other, number in lengths.items() if number > (other == length)]
-        rows.append([*correct, *guess, length, closest(others_lengths, length)])
+        rows.append([*correct, *guess, length, nearest_length(others_lengths, length)])
     return bleu_metrics(np.array(rows, dtype=np.float64))[-1].value
 
 

@@ -6,12 +6,13 @@ import io
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.rouge.rouge import Rouge
 
 from tests.training.evaluation.metrics.corpora import corpora, split
-from training.evaluation.metrics.coco import coco_metrics
+from training.evaluation.metrics.coco import IndexedReferences, coco_metrics, metrics_of
 
 
 @given(corpora)
@@ -47,5 +48,34 @@ def test_captions_without_references_are_refused(
 def test_the_order_of_the_references_images_does_not_matter() -> None:
     candidates, references = split([("a dog runs", ["the dog runs"]), ("a cat", ["a red cat"]), ("the", ["a"])])
     turned = dict(reversed(references.items()))
-    found, expected = ([each.value for each in coco_metrics(candidates, human)] for human in (turned, references))
+    found, expected = ([metric.value for metric in coco_metrics(candidates, human)] for human in (turned, references))
     assert found == pytest.approx(expected)
+
+
+@given(corpora, st.integers(1, 4), st.randoms())
+def test_captions_may_be_compared_in_parts_and_in_any_order(
+    corpus: list[tuple[str, list[str]]], parts: int, random: object
+) -> None:
+    candidates, references = split(corpus)
+    indexed = IndexedReferences(references)
+    images = list(candidates)
+    random.shuffle(images)  # type: ignore[attr-defined]
+    rows = [indexed.statistics({image: candidates[image] for image in images[part::parts]}) for part in range(parts)]
+    found = [metric.value for metric in metrics_of(np.concatenate(rows))]
+    expected = [metric.value for metric in metrics_of(indexed.statistics(candidates))]
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_a_part_of_the_images_has_the_document_frequencies_of_all() -> None:
+    candidates, references = split(
+        [("a dog runs", ["the dog runs", "a dog"]), ("a cat", ["a red cat"]), ("the", ["a"])]
+    )
+    whole = coco_metrics(candidates, references)[-1].per_image
+    indexed = IndexedReferences(references)
+    for image, expected in zip(candidates, whole, strict=True):
+        assert metrics_of(indexed.statistics({image: candidates[image]}))[-1].value == pytest.approx(expected)
+
+
+def test_an_image_without_references_cannot_be_indexed() -> None:
+    with pytest.raises(ValueError, match="image 1 of the references has no captions"):
+        IndexedReferences({"a": ["a dog"], "b": []})
