@@ -1,6 +1,6 @@
 """BLEU-1..4, ROUGE-L and CIDEr of tokenised captions, without Java; the values are those of the COCO toolkit.
 
-BLEU's counts and ROUGE-L are computed by pycocoevalcap, CIDEr by :class:`TextCiderD`, which indexes the references once:
+BLEU's counts and ROUGE-L are computed by pycocoevalcap, CIDEr by :class:`TextCiderD`. References are indexed once:
 during training the captions of the same images are scored after every epoch, by each process those that it has made.
 """
 
