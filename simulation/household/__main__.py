@@ -10,7 +10,6 @@ import typer
 from simulation.household.errors import HouseholdError
 from simulation.household.generate import generate
 from simulation.household.sequences import RenderSettings
-from training.command_line import run_command
 
 _DEFAULTS = RenderSettings()
 
@@ -36,18 +35,26 @@ def household(
     if sequences < 1 or processes < 1:
         raise HouseholdError("--sequences and --processes must be at least 1")
     settings = RenderSettings(seed, frames, *size, samples, step)
-    report = generate(output, settings, sequences, processes=processes)
+    try:
+        report = generate(output, settings, sequences, processes=processes)
+    except KeyboardInterrupt:
+        print("stopped; the same command continues after the last finished frame", file=sys.stderr)
+        raise typer.Exit(130) from None
     print(f"{report.rendered} frames rendered, {report.skipped} were there; {report.frames_per_second:.3f} a second")
 
 
 def main() -> int:
-    """Run the command and return its exit status."""
-    return run_command(
-        household,
-        "python -m simulation.household",
-        errors=(HouseholdError,),
-        stopped="stopped; the same command continues after the last finished frame",
-    )
+    """Run the command and return its exit status: 1 after an error, 2 after wrong options, 130 after Ctrl-C."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command()(household)
+    try:
+        app(prog_name="python -m simulation.household")
+    except HouseholdError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
 
 
 if __name__ == "__main__":

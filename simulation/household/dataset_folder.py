@@ -9,6 +9,7 @@ ROOT/000000/visible.json         extents of all visible objects, labelled or not
 ROOT/000000/.frames/000012.json  the same for one frame of an unfinished sequence, written after image and mask
 """
 
+import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import astuple
@@ -19,7 +20,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from recipes.compact_json import json_bytes
 from simulation.household.errors import HouseholdError
 from simulation.household.ground_truth import (
     VisibleExtent,
@@ -30,8 +30,6 @@ from simulation.household.ground_truth import (
 )
 from simulation.household.sequences import RenderSettings, SequencePlan
 from smart_caption_ros.files import write_bytes_atomically
-from training.data.json_files import read_json
-from training.errors import DataError
 
 _JPEG_QUALITY = 92
 _SETTINGS = "household.json"
@@ -61,14 +59,11 @@ class DatasetFolder:
             if not path.exists():
                 if any(self.folder.iterdir()):
                     raise HouseholdError(f"{self.folder} is not empty and has no {_SETTINGS}: give another folder")
-                _write(path, json_bytes(settings.document()))
+                _write_json(path, settings.document())
                 return
         except OSError as error:
             raise HouseholdError(f"{path}: {error}") from None
-        try:
-            made_with = read_json(path)
-        except DataError as error:
-            raise HouseholdError(str(error)) from None
+        made_with = _read(path, "give another folder")
         wanted = settings.document()
         if made_with != wanted:
             given = made_with if isinstance(made_with, dict) else {}
@@ -108,7 +103,7 @@ class DatasetFolder:
         mask = label_mask(instances, extents, labelled_ids(sequence.scene.objects))
         _write(folder / _mask_name(frame), _encoded(".png", mask))
         _write(folder / _image_name(frame), _encoded(".jpg", image_bgr, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY]))
-        _write(record, json_bytes(_to_json(extents)))
+        _write_json(record, _to_json(extents))
 
     def finish_sequence(self, sequence: SequencePlan, frames: int) -> None:
         """Combine the records of a sequence's frames into its labels.
@@ -119,9 +114,9 @@ class DatasetFolder:
         folder = self.sequence(sequence.number)
         extents = {frame: _from_json(_read(self._record(sequence.number, frame))) for frame in range(frames)}
         document = {f"{frame:06d}": _to_json(visible) for frame, visible in extents.items()}
-        _write(folder / _VISIBLE, json_bytes(document))
+        _write_json(folder / _VISIBLE, document)
         masks = {frame: _mask_name(frame) for frame in range(frames)}
-        _write(folder / _LABELS, json_bytes(acvr_labels(extents, sequence.scene.objects, masks)))
+        _write_json(folder / _LABELS, acvr_labels(extents, sequence.scene.objects, masks))
         shutil.rmtree(folder / _RECORDS)
 
     def visible_extents(self, number: int) -> dict[int, dict[int, VisibleExtent]]:
@@ -143,7 +138,7 @@ class DatasetFolder:
             images.append({"id": image, "file_name": name, "width": settings.width, "height": settings.height})
             for sentence in sentences:
                 annotations.append({"id": len(annotations), "image_id": image, "caption": sentence})
-        _write(self.folder / "captions.json", json_bytes({"images": images, "annotations": annotations}))
+        _write_json(self.folder / "captions.json", {"images": images, "annotations": annotations})
 
     def _record(self, number: int, frame: int) -> Path:
         return self.sequence(number) / _RECORDS / f"{frame:06d}.json"
@@ -170,15 +165,21 @@ def _from_json(record: Mapping[str, list[int]]) -> dict[int, VisibleExtent]:
     return {int(number): VisibleExtent(*values) for number, values in record.items()}
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path, remedy: str = "delete the sequence's folder and run the command again") -> Any:
     try:
-        return read_json(path)
-    except DataError as error:
-        raise HouseholdError(f"{error}: delete the sequence's folder and run the command again") from None
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise HouseholdError(f"{path} cannot be read ({error.strerror}): {remedy}") from None
+    except ValueError as error:
+        raise HouseholdError(f"{path} is not JSON ({error}): {remedy}") from None
 
 
 def _encoded(suffix: str, image: NDArray[np.uint8] | NDArray[np.uint16], options: list[int] | None = None) -> bytes:
     return cv2.imencode(suffix, image, options or [])[1].tobytes()
+
+
+def _write_json(path: Path, document: object) -> None:
+    _write(path, (json.dumps(document, separators=(",", ":")) + "\n").encode())
 
 
 def _write(path: Path, data: bytes) -> None:

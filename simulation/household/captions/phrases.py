@@ -1,14 +1,44 @@
 """Noun phrases for groups of objects."""
 
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from recipes.phrases import NUMERALS
 from simulation.household.captions.frame_contents import ObjectGroup
 from simulation.household.captions.nouns import NOUNS
-from training.data.inflection import plural, with_indefinite_article
+
+if TYPE_CHECKING:
+    import inflect
 
 _MAX_COUNTED = 6
 """Greatest number of objects that a phrase states."""
+
+
+@cache
+def _english() -> "inflect.engine":
+    # Imported at first use: inflect compiles its type checks then, which takes two seconds.
+    import inflect
+
+    return inflect.engine()
+
+
+@cache
+def with_indefinite_article(phrase: str) -> str:
+    """Prefix a singular noun phrase with ``a`` or ``an``."""
+    return str(_english().a(phrase))
+
+
+@cache
+def plural(noun: str) -> str:
+    """Return the plural of a singular noun phrase."""
+    return str(_english().plural_noun(noun))
+
+
+def join_phrases(phrases: Sequence[str]) -> str:
+    """Join phrases to a list: ``a``, ``a and b``, ``a, b and c``."""
+    return str(_english().join(list(phrases), final_sep=""))
 
 
 def noun_phrase(group: ObjectGroup, rng: np.random.Generator, *, attribute_probability: float = 0.5) -> str:
@@ -29,7 +59,7 @@ def noun_phrase(group: ObjectGroup, rng: np.random.Generator, *, attribute_proba
         return str(rng.choice([f"a row of {noun}", f"several {noun}", f"many {noun}", f"a lot of {noun}"]))
     if not group.countable or count > _MAX_COUNTED or (count > 3 and rng.random() < 0.5):
         return f"{rng.choice(['some', 'several'] if count > 2 else ['some'])} {noun}"
-    return f"{NUMERALS[count]} {noun}"
+    return f"{_english().number_to_words(count)} {noun}"
 
 
 def _attribute(group: ObjectGroup, rng: np.random.Generator) -> str:
@@ -43,7 +73,7 @@ def _attribute(group: ObjectGroup, rng: np.random.Generator) -> str:
 
 def _people(group: ObjectGroup, rng: np.random.Generator) -> str:
     if len(group.objects) > 1:
-        return f"{NUMERALS[len(group.objects)]} people"
+        return f"{_english().number_to_words(len(group.objects))} people"
     colour = group.objects[0].placed.mesh.colour
     draw = rng.random()
     if draw < 0.35:

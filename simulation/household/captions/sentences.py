@@ -4,12 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from recipes.phrases import join_phrases
 from simulation.household.captions.frame_contents import FrameContents, ObjectGroup
 from simulation.household.captions.nouns import ROOM_NOUNS
-from simulation.household.captions.phrases import noun_phrase
+from simulation.household.captions.phrases import join_phrases, noun_phrase, with_indefinite_article
 from simulation.household.captions.relations import relations_of
-from training.data.inflection import with_indefinite_article
 
 
 def random_sentence(contents: FrameContents, rng: np.random.Generator) -> str:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from simulation.household.camera import CameraPose
 from simulation.household.captions.nouns import NOUNS
+from simulation.household.captions.phrases import plural
 from simulation.household.captions.writer import CAPTIONS_PER_FRAME, CaptionWriter
 from simulation.household.sequences import RenderSettings, plan_sequence
 from tests.simulation.household.captioned_frames import CaptionedFrame, captioned_frames
-from training.data.inflection import plural
 
 NOUN_OF = {form: noun for noun, names in NOUNS.items() for name in names for form in (name, plural(name))}
 # The longest first, so that "dining table" is not read as "table".
