@@ -12,11 +12,15 @@ from export.bundle import exporting_commit
 from export.graphs import BundleGraphs
 from export.options import ExportOptions
 from export.source import Source
-from recipes.teachers.boxes import PROVENANCE as TEACHERS
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT
 from training.data.datasets import merge_provenance
 
+TEACHERS = {
+    "yolox_nano.onnx": {"name": "YOLOX-nano (COCO), on the photographs", "terms": "weights Apache-2.0"},
+    "ground truth": {"name": "the renderer, on household frames", "terms": "our own"},
+}
+"""What made the boxes that a detector was trained on, by its name in checkpoints: entries of manifests."""
 FORMATS = {False: 1, True: 2}
 """Format version by whether the vision graph has a detector, which packages that read format 1 alone do not know."""
 

@@ -8,7 +8,7 @@ import typer
 
 from export.bundle import ExportError
 from export.captioner_weights import load_bundle_captioner
-from recipes.teachers.boxes import PROVENANCE as TEACHERS
+from export.describe import TEACHERS
 from smart_caption_ros.captioning import Bundle, BundleError
 from training.command_line import run_command
 from training.engine.trained_captioner import TrainedCaptioner

@@ -1,5 +1,7 @@
 """Find photographs for training that show the same as a photograph of a dev, test or benchmark set.
 
+    python -m recipes.near_duplicates
+
 Two measures, because neither finds everything:
 
 * A perceptual hash (Zauner 2010): the low frequencies of the photograph, each above or below their median. The same
@@ -8,23 +10,31 @@ Two measures, because neither finds everything:
   Pairs whose thumbnails correlate are compared by SIFT points (Lowe 2004) that one homography maps.
 """
 
+import csv
+import io
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import cv2
 import numpy as np
+import typer
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
 from tqdm import tqdm
 
+from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.sources import Frame, SourceError, open_source
+from training.command_line import DataFolderOption, run_command
 from training.data import coco_photographs
 from training.data.coco_photographs import CocoPhotographs
-from training.data.held_out import kept_aside_rooms
+from training.data.held_out import NEAR_DUPLICATES, kept_aside_rooms
 from training.data.photographs import PhotographArchive
 from training.errors import DataError
 
@@ -256,3 +266,42 @@ def _in_folder(folder: Path, below: str = "") -> Photographs:
     if not (folder / below).is_dir():
         raise DataError(f"{folder / below}: no such folder")
     return {f"{folder.name}/{path.name}": path.read_bytes for path in sorted((folder / below).iterdir())}
+
+
+def near_duplicates(
+    data: DataFolderOption,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="CSV", help="Table of the photographs that are left out.")
+    ] = NEAR_DUPLICATES,
+) -> None:
+    """Find photographs for training that show the same as one of a dev, test or benchmark set, or of the demo.
+
+    No data set of this project has the photographs of the table that is written.
+    """
+    training, measured = training_photographs(data), measured_photographs(data)
+    pairs = [*same_pictures(training, measured), *pictures_of_one_series(training, measured)]
+    best: dict[tuple[str, str], Pair] = {}
+    for pair in pairs:
+        key = (pair.photograph, pair.measured)
+        best[key] = max(pair, best.get(key, pair), key=lambda found: found.points)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Pair._fields)
+    writer.writerows(sorted(best.values()))
+    write_text_atomically(output, text.getvalue())
+    table = Table()
+    for field in Pair._fields:
+        table.add_column(field, overflow="fold")
+    for pair in sorted(best.values(), key=lambda pair: (-pair.points, pair.distance)):
+        table.add_row(*map(str, pair))
+    Console().print(table)
+    print(f"{len(training)} photographs for training, {len(measured)} measured ones: {len(best)} pairs, in {output}")
+
+
+def main() -> int:
+    """Run the command and return its exit status."""
+    return run_command(near_duplicates, "python -m recipes.near_duplicates", (DataError,))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,7 +2,7 @@
 
 ``kept_aside_rooms.txt`` lists the rooms that are kept aside for measuring
 (:mod:`recipes.rooms.kept_aside` chose them), ``near_duplicates.csv`` the photographs that show the same as a
-photograph of a dev, test or benchmark set (``python -m training.near_duplicates`` found them).
+photograph of a dev, test or benchmark set (``python -m recipes.near_duplicates`` found them).
 """
 
 import csv

@@ -1,6 +1,6 @@
 """Write the rooms that are kept aside for measuring, with the objects that people name in them.
 
-    python -m benchmarks.kept_aside_rooms -o FOLDER
+    python -m recipes.kept_aside_rooms -o FOLDER
 
 The 100 photographs of ``nyu_rooms`` that no model has learned from (:mod:`training.data.held_out`), and
 ``FOLDER/instances.json`` in COCO's format: the objects of people's answers (DAQUAR) and boxes (SUN-SPOT). Measure a
@@ -20,11 +20,10 @@ from recipes.rooms.photographs import NYU, Photograph, RoomsData, decode_photogr
 from recipes.rooms.phrases import frequent_words
 from recipes.rooms.questions import extract_facts
 from smart_caption_ros.files import write_bytes_atomically, write_text_atomically
-from training.command_line import run_command
+from training.command_line import DataFolderOption, run_command
 from training.data.held_out import kept_aside_rooms
 from training.data.json_files import read_json_lines
 from training.errors import DataError
-from training.paths import data_folder
 
 _MIN_USES_OF_WORDS = 3
 
@@ -48,7 +47,7 @@ def objects_of_rooms(data: Path) -> dict[str, list[tuple[str, list[float]]]]:
         for entry in read_json_lines(sentences):
             if entry["image"] in found:
                 found[entry["image"]] += [
-                    (box["name"], [float(each) for each in box["box"]]) for box in entry["boxes"] if box["name"]
+                    (box["name"], [float(length) for length in box["box"]]) for box in entry["boxes"] if box["name"]
                 ]
         asked = {
             entry["file"]: [(str(pair["question"]), str(pair["answer"])) for pair in entry["questions"]]
@@ -83,7 +82,7 @@ def as_instances(objects: Mapping[str, list[tuple[str, list[float]]]], sizes: Ma
         width, height = sizes[file]
         images.append({"id": number, "file_name": file, "width": width, "height": height})
         for name, (x, y, w, h) in own:
-            box = [round(each, 1) for each in (x * width, y * height, w * width, h * height)]
+            box = [round(length, 1) for length in (x * width, y * height, w * width, h * height)]
             annotation = {"image_id": number, "category_id": categories[name], "bbox": box, "iscrowd": 0}
             annotations.append({"id": len(annotations) + 1, **annotation, "area": round(box[2] * box[3], 1)})
     listed = [{"id": number, "name": name} for name, number in categories.items()]
@@ -92,17 +91,14 @@ def as_instances(objects: Mapping[str, list[tuple[str, list[float]]]], sizes: Ma
 
 def write_rooms(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder to write.")],
-    data: Annotated[
-        Path | None, typer.Option(help="Folder of the data (default: SMART_CAPTION_DATA, else ../shared/data).")
-    ] = None,
+    data: DataFolderOption,
 ) -> None:
     """Write the rooms that are kept aside for measuring, with the objects that people name in them."""
-    folder = data or data_folder()
-    objects = objects_of_rooms(folder)
+    objects = objects_of_rooms(data)
     images = output / "images"
     images.mkdir(parents=True, exist_ok=True)
     sizes = {}
-    for photograph, encoded in RoomsData(folder, [], []).encoded([Photograph(NYU, file) for file in objects]):
+    for photograph, encoded in RoomsData(data, [], []).encoded([Photograph(NYU, file) for file in objects]):
         height, width = decode_photograph(photograph, encoded).shape[:2]
         sizes[photograph.file] = width, height
         write_bytes_atomically(images / photograph.file, encoded)
@@ -110,7 +106,7 @@ def write_rooms(
 
 
 def main() -> int:
-    return run_command(write_rooms, "python -m benchmarks.kept_aside_rooms", (DataError, OSError))
+    return run_command(write_rooms, "python -m recipes.kept_aside_rooms", (DataError, OSError))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
-from benchmarks.kept_aside_rooms import main
+from recipes.kept_aside_rooms import main
 from training.data.held_out import kept_aside_rooms
 
 ROOM = kept_aside_rooms()[0]
