@@ -117,8 +117,8 @@ def message_definitions() -> dict[str, Path]:
         FileNotFoundError: the definitions are not installed; one sentence.
     """
     package = Path(__file__).resolve().parent
-    folders = [*(each / "msg" for each in _checkout()), package / INTERFACES]
-    folders += [each / "msg" for each in _shared_folders()]
+    folders = [*(folder / "msg" for folder in _checkout()), package / INTERFACES]
+    folders += [folder / "msg" for folder in _shared_folders()]
     for folder in folders:
         if (folder / "Caption.msg").is_file():
             return {path.stem: path for path in sorted(folder.glob("*.msg"))}

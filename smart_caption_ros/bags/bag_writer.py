@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.bags.cameras import Camera, Thinning
-from smart_caption_ros.bags.errors import BagError
 from smart_caption_ros.bags.journal import Entry, Journal
 from smart_caption_ros.bags.message_types import CAPTION, STRING, typestore
 from smart_caption_ros.files import UNFINISHED
@@ -28,7 +27,7 @@ def read_provenance(path: Path) -> dict[str, Any]:
     """Read what the captions in a bag were made from.
 
     Raises:
-        BagError: the file is no bag of captions.
+        SourceError: the file is no bag of captions.
     """
     try:
         with BagStorage(path) as storage:
@@ -37,7 +36,7 @@ def read_provenance(path: Path) -> dict[str, Any]:
                 return dict(json.loads(message.data))
     except (SourceError, ValueError):
         pass
-    raise BagError(f"{path} exists, and is not a bag of captions: name another output, or remove it") from None
+    raise SourceError(f"{path} exists, and is not a bag of captions: name another output, or remove it") from None
 
 
 def write_captioned_bag(
@@ -53,15 +52,15 @@ def write_captioned_bag(
         images: the open bag whose images are copied in; None leaves the images out.
 
     Raises:
-        BagError: the file cannot be written, for example because the disk is full.
+        SourceError: the file cannot be written, for example because the disk is full.
     """
     with _new_bag(path, journal) as writer:
         store = typestore()
         start_ns = next((entry.recorded_ns for _, entry in journal.entries()), 0)
         connection = writer.add_connection(PROVENANCE_TOPIC, STRING, typestore=store)
         writer.write(connection, start_ns, _string(json.dumps(provenance)))
-        captions = [writer.add_connection(each.caption_topic, CAPTION, typestore=store) for each in cameras]
-        texts = [writer.add_connection(f"{each.caption_topic}/text", STRING, typestore=store) for each in cameras]
+        captions = [writer.add_connection(camera.caption_topic, CAPTION, typestore=store) for camera in cameras]
+        texts = [writer.add_connection(f"{camera.caption_topic}/text", STRING, typestore=store) for camera in cameras]
 
         def write(camera: int, entry: Entry) -> None:
             if entry.message is not None:
@@ -74,15 +73,15 @@ def write_captioned_bag(
                 write(camera, entry)
             return
         qos = {topic.name: topic.qos for topic in images.topics}
-        numbers = {each.image_topic: number for number, each in enumerate(cameras)}
+        numbers = {camera.image_topic: number for number, camera in enumerate(cameras)}
         copies = [
             writer.add_connection(
-                each.image_topic,
-                each.message_type,
+                camera.image_topic,
+                camera.message_type,
                 typestore=store,
-                offered_qos_profiles=qos[each.image_topic],
+                offered_qos_profiles=qos[camera.image_topic],
             )
-            for each in cameras
+            for camera in cameras
         ]
         counts = [0] * len(cameras)
         for stored in images.messages(list(numbers)):
@@ -111,7 +110,7 @@ def _new_bag(path: Path, journal: Journal) -> Iterator[Any]:
         (folder / path.stem / path.name).replace(path)
     except (OSError, rosbag2.WriterError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise BagError(
+        raise SourceError(
             f"{path} cannot be written: {reason}; the captions are kept in {journal.path}, from which the same command "
             "goes on"
         ) from error
@@ -131,7 +130,7 @@ def settings_of(
     return {
         **model,
         "bag": [storage.path.name, *([file.name, file.stat().st_size] for file in storage.files)],
-        "topics": [each.image_topic for each in cameras],
+        "topics": [camera.image_topic for camera in cameras],
         "every": thinning.every,
         "rate_hz": thinning.rate_hz,
         "with_images": with_images,

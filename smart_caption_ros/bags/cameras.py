@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from smart_caption_ros.bags.errors import BagError
 from smart_caption_ros.bags.message_types import typestore
+from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.bag import DECODERS
 from smart_caption_ros.sources.bag_storage import BagStorage, Topic
 
@@ -95,22 +95,22 @@ def choose_cameras(storage: BagStorage, topics: Sequence[str]) -> tuple[list[Cam
         The cameras, and a sentence for each image topic that was left out.
 
     Raises:
-        BagError: there are no images, or a topic is not there.
+        SourceError: there are no images, or a topic is not there.
     """
-    images = {each.name: each for each in storage.topics if each.message_type in DECODERS}
+    images = {topic.name: topic for topic in storage.topics if topic.message_type in DECODERS}
     left_out: list[str] = []
     if topics:
         chosen = [_named(storage, images, name) for name in dict.fromkeys(topics)]
-        empty = [each.name for each in chosen if not each.count]
+        empty = [topic.name for topic in chosen if not topic.count]
         if empty:
-            raise BagError(f"the bag {storage.path} holds no messages on {', '.join(empty)}")
+            raise SourceError(f"the bag {storage.path} holds no messages on {', '.join(empty)}")
     else:
         if not images:
-            raise BagError(f"the bag {storage.path} has no images; {_listed(storage.topics)}")
-        chosen = _of_every_camera(storage, [each for each in images.values() if each.count], left_out)
+            raise SourceError(f"the bag {storage.path} has no images; {_listed(storage.topics)}")
+        chosen = _of_every_camera(storage, [topic for topic in images.values() if topic.count], left_out)
         if not chosen:
             why = "; ".join(left_out) or f"its image topics hold no messages: {', '.join(images)}"
-            raise BagError(f"the bag {storage.path} has no images to caption: {why}")
+            raise SourceError(f"the bag {storage.path} has no images to caption: {why}")
     return _cameras(chosen), left_out
 
 
@@ -118,25 +118,27 @@ def _named(storage: BagStorage, images: dict[str, Topic], given: str) -> Topic:
     name = given if given.startswith("/") else f"/{given}"
     if name in images:
         return images[name]
-    other = next((each.message_type for each in storage.topics if each.name == name), None)
+    other = next((topic.message_type for topic in storage.topics if topic.name == name), None)
     if other is not None:
         problem = f"the topic {name} of the bag {storage.path} is of type {other}, not an image"
     else:
         problem = f"the bag {storage.path} has no image topic {given}"
         if near := get_close_matches(name, list(images), n=1, cutoff=0.0):
             problem += f"; the nearest name is {near[0]}"
-    there = ", ".join(f"{each.name} ({each.count})" for each in images.values())
-    raise BagError(f"{problem}; it has the image topics {there}" if there else f"{problem}; {_listed(storage.topics)}")
+    there = ", ".join(f"{topic.name} ({topic.count})" for topic in images.values())
+    raise SourceError(
+        f"{problem}; it has the image topics {there}" if there else f"{problem}; {_listed(storage.topics)}"
+    )
 
 
 def _listed(topics: Sequence[Topic]) -> str:
-    there = ", ".join(f"{each.name} ({each.message_type}, {each.count})" for each in topics)
+    there = ", ".join(f"{topic.name} ({topic.message_type}, {topic.count})" for topic in topics)
     return f"it has the topics {there}" if there else "it has no topics"
 
 
 def _of_every_camera(storage: BagStorage, topics: Sequence[Topic], left_out: list[str]) -> list[Topic]:
     """Return one topic a camera: depth is left out, and of raw and compressed images of one camera the raw ones."""
-    raw = {each.name for each in topics if each.message_type == _RAW}
+    raw = {topic.name for topic in topics if topic.message_type == _RAW}
     chosen = []
     for topic in topics:
         if topic.name.endswith(_COMPRESSED) and topic.name[: -len(_COMPRESSED)] in raw:
@@ -163,7 +165,7 @@ def _is_depth(storage: BagStorage, topic: Topic) -> bool:
 
 def _cameras(topics: Sequence[Topic]) -> list[Camera]:
     """Name the cameras by their namespaces: /front/image_raw is front, with captions on /front/caption."""
-    bases = {each.name: each.name.removesuffix(_COMPRESSED) for each in topics}
+    bases = {topic.name: topic.name.removesuffix(_COMPRESSED) for topic in topics}
     namespaces = Counter(base.rpartition("/")[0] for base in bases.values())
     cameras = []
     for topic in topics:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from smart_caption_ros.bags.bag_writer import (
     OUTPUT_SUFFIXES,
@@ -15,9 +15,10 @@ from smart_caption_ros.bags.bag_writer import (
     write_captioned_bag,
 )
 from smart_caption_ros.bags.cameras import Camera, Thinning, choose_cameras
-from smart_caption_ros.bags.errors import BagError
-from smart_caption_ros.bags.journal import SUFFIX, Entry, Journal, differing, remove_journal
-from smart_caption_ros.sources.bag_storage import BagStorage, StoredMessage
+from smart_caption_ros.bags.journal import SUFFIX, Journal, differing, remove_journal
+from smart_caption_ros.bags.message_captioner import MessageCaptioner
+from smart_caption_ros.sources import SourceError
+from smart_caption_ros.sources.bag_storage import BagStorage
 
 
 @dataclass(frozen=True)
@@ -35,17 +36,6 @@ class BagOptions:
     thinning: Thinning = field(default_factory=Thinning)
     with_images: bool = False
     force: bool = False
-
-
-class CaptionsMessages(Protocol):
-    """:class:`smart_caption_ros.bags.message_captioner.MessageCaptioner`."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """What captions depend on."""
-
-    def caption(self, stored: StoredMessage, camera: str) -> Entry:
-        """Caption one image message."""
 
 
 @dataclass(frozen=True)
@@ -109,20 +99,20 @@ def check_output(output: Path) -> None:
     """Refuse an output that is no .mcap or .db3 file, or whose folder is missing.
 
     Raises:
-        BagError: one sentence.
+        SourceError: one sentence.
     """
     if output.suffix not in OUTPUT_SUFFIXES:
-        raise BagError(f"{output} must end in {' or '.join(OUTPUT_SUFFIXES)}")
+        raise SourceError(f"{output} must end in {' or '.join(OUTPUT_SUFFIXES)}")
     if not output.parent.is_dir():
-        raise BagError(f"there is no folder {output.parent} to write {output.name} into")
+        raise SourceError(f"there is no folder {output.parent} to write {output.name} into")
     if output.is_dir():
-        raise BagError(f"{output} is a folder: name another output, or remove it")
+        raise SourceError(f"{output} is a folder: name another output, or remove it")
 
 
 def caption_bag(
     bag: Path,
     output: Path,
-    captioner: CaptionsMessages,
+    captioner: MessageCaptioner,
     options: BagOptions,
     progress: Callable[[int], object] = lambda images: None,
 ) -> BagReport:
@@ -139,17 +129,18 @@ def caption_bag(
         progress: called with the number of images that have been dealt with since the last call.
 
     Raises:
-        BagError: the bag holds no such images, the output exists and has other settings, or cannot be written.
+        SourceError: the bag holds no such images, the output exists and has other settings, or cannot be written.
         SourceError: the bag cannot be read.
     """
     check_output(output)
     started_s = time.monotonic()
     with BagStorage(bag, salvage=True) as storage:
         cameras, left_out = choose_cameras(storage, options.topics)
-        model = captioner.facts
-        settings = settings_of(storage, cameras, options.thinning, with_images=options.with_images, model=model)
-        if output.samefile(bag) if output.exists() else False:
-            raise BagError(f"{output} is the bag itself: name another output")
+        settings = settings_of(
+            storage, cameras, options.thinning, with_images=options.with_images, model=captioner.facts
+        )
+        if output.exists() and output.samefile(bag):
+            raise SourceError(f"{output} is the bag itself: name another output")
         if output.exists() and not options.force:
             return _complete(output, settings, cameras, left_out)
         journal_path = output.with_name(output.name + SUFFIX)
@@ -173,7 +164,7 @@ def caption_bag(
             journal.close()
     return BagReport(
         output,
-        tuple(each.caption_topic for each in cameras),
+        tuple(camera.caption_topic for camera in cameras),
         captioned=counts.captioned,
         kept=counts.images - counts.captioned,
         work_s=time.monotonic() - started_s,
@@ -201,12 +192,12 @@ def _caption_images(
     storage: BagStorage,
     cameras: list[Camera],
     thinning: Thinning,
-    captioner: CaptionsMessages,
+    captioner: MessageCaptioner,
     journal: Journal,
     progress: Callable[[int], object],
 ) -> _Counts:
     counts = _Counts()
-    numbers = {each.image_topic: number for number, each in enumerate(cameras)}
+    numbers = {camera.image_topic: number for number, camera in enumerate(cameras)}
     indices = [0] * len(cameras)
     selections = [thinning.start() for _ in cameras]
     for stored in storage.messages(list(numbers)):
@@ -239,8 +230,8 @@ def _complete(output: Path, settings: dict[str, Any], cameras: list[Camera], lef
     provenance = read_provenance(output)
     other = differing(provenance["settings"], settings)
     if other:
-        raise BagError(f"{output} exists and was made with {other}: name another output, or replace it with --force")
-    topics = tuple(each.caption_topic for each in cameras)
+        raise SourceError(f"{output} exists and was made with {other}: name another output, or replace it with --force")
+    topics = tuple(camera.caption_topic for camera in cameras)
     facts = {name: provenance[name] for name in ("images", "failed", "first_problem", "recording_s", "damage")}
     kept = facts["images"]
     return BagReport(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros.bags.errors import BagError
+from smart_caption_ros.sources import SourceError
 
 SUFFIX = ".journal"
 
@@ -40,7 +40,7 @@ class Journal:
         settings: what the captions depend on. A journal with other settings is refused.
 
     Raises:
-        BagError: the journal has other settings, is in use, or cannot be written.
+        SourceError: the journal has other settings, is in use, or cannot be written.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
@@ -65,7 +65,7 @@ class Journal:
             raise self._failure(error) from None
         if row is not None and (other := differing(json.loads(row[0]), settings)):
             self.close()
-            raise BagError(
+            raise SourceError(
                 f"{path} holds the beginning of a run with {other}: call with the same, or with --force to start anew"
             )
 
@@ -110,12 +110,12 @@ class Journal:
         except sqlite3.Error as error:
             raise self._failure(error) from None
 
-    def _failure(self, error: sqlite3.Error) -> BagError:
+    def _failure(self, error: sqlite3.Error) -> SourceError:
         if "locked" in str(error):
-            return BagError(f"{self.path} is in use: another process captions the same bag into the same file")
+            return SourceError(f"{self.path} is in use: another process captions the same bag into the same file")
         if "not a database" in str(error):
-            return BagError(f"{self.path} is no journal of captions: remove it")
-        return BagError(
+            return SourceError(f"{self.path} is no journal of captions: remove it")
+        return SourceError(
             f"captions cannot be kept in {self.path}: {error}; with more space, the same command goes on from there"
         )
 

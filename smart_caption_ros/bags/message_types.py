@@ -63,5 +63,5 @@ def _default(description: tuple[Any, Any]) -> Any:
         return "" if base == "string" else base != "bool" and (0.0 if base.startswith("float") else 0)
     if kind == Nodetype.NAME:
         fields = typestore().fielddefs[name][1]
-        return typestore().types[name](**{field: _default(each) for field, each in fields})
+        return typestore().types[name](**{field: _default(kind) for field, kind in fields})
     return []  # lists of messages and strings: the package's messages have no arrays of numbers

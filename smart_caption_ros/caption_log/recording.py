@@ -113,8 +113,8 @@ class Recorder:
             status=live.status.value,
             model=caption.model,
             objects=tuple(
-                LoggedObject(each.class_name, float(each.score), (*map(float, each.box_xyxy),))  # type: ignore[arg-type] # four
-                for each in caption.objects
+                LoggedObject(item.class_name, float(item.score), (*map(float, item.box_xyxy),))  # type: ignore[arg-type] # four
+                for item in caption.objects
             ),
             nouns=tuple(LoggedNoun(noun.lemma, _SUPPORTED[live.state_of(noun)]) for noun in nouns),
             coverage=grounding.coverage if grounding is not None else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +23,7 @@ from smart_caption_ros.cli.terminal import (
     report_error,
     write_json,
 )
-from smart_caption_ros.cli.workers import WorkerOptions, workers
+from smart_caption_ros.cli.workers import WorkerOptions, start_workers
 from smart_caption_ros.files import write_text_atomically
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ def _caption_ahead(frames: GroundTruth, captions: Captions, options: BenchmarkOp
     from smart_caption_ros.fleet.coverage import caption_ahead
 
     model = ModelSettings(Path(captions.source), engine=options.engine, threads=options.threads).absolute()
-    with workers(options) as started:
+    with closing(start_workers(options)) as started:
         made, failures = caption_ahead(frames, options.every, captions, model, started, options.retries)
     for failure in failures:
         report_error(f"failed: {failure}")

@@ -211,10 +211,10 @@ def _evidence(caption: Caption, grounding: Grounding) -> str:
     if grounding.coverage is None:
         return "no objects found"
     named = {caption.objects[noun.object_index].class_name for noun in grounding.nouns if noun.object_index is not None}
-    counts = Counter(each.class_name for each in caption.objects)
+    counts = Counter(item.class_name for item in caption.objects)
 
     def listed(names: Iterable[str]) -> str:
-        return ", ".join(f"{counts[each]} {each}" if counts[each] > 1 else each for each in names) or "nothing"
+        return ", ".join(f"{counts[name]} {name}" if counts[name] > 1 else name for name in names) or "nothing"
 
     return printable(
         f"names {listed(name for name in counts if name in named)}; "

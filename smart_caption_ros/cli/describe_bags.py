@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from smart_caption_ros.cli.terminal import FAILED, log_to_terminal, make_progress_bar, print_json, report_error, status
-from smart_caption_ros.cli.workers import workers
+from smart_caption_ros.cli.workers import start_workers
 
 if TYPE_CHECKING:
     from smart_caption_ros.bags.caption_bag import BagOptions, BagReport
@@ -64,10 +65,10 @@ def describe_shards(paths: Sequence[str], folder: Path, options: DescribeOptions
     reports: dict[str, BagReport | FramesReport] = {}
     failures: dict[str, str] = {}
     with (
-        workers(options) as started,
+        closing(start_workers(options)) as workers,
         make_progress_bar(total=len(works), unit="shard", delay=1, disable=not sys.stderr.isatty()) as bar,
     ):
-        for work, ended in run_all(works, started, options.retries):
+        for work, ended in run_all(works, workers, options.retries):
             if ended.error:
                 failures[work.name] = ended.error
             else:

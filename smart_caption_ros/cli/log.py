@@ -56,13 +56,12 @@ def record(*, options: RecordOptions) -> None:
         from smart_caption_ros.caption_log import Bounds, CaptionLog
         from smart_caption_ros.caption_log.recording import Recorder
         from smart_caption_ros.caption_log.recording import record as record_feed
-        from smart_caption_ros.caption_log.schema import default_log_path
         from smart_caption_ros.signals import EndSignals
 
         check_engine(options.engine)
         log_to_terminal()
         bounds = Bounds(max_bytes=round(options.max_size * 1e6), max_age_s=options.max_age * 86_400)
-        with CaptionLog(options.log or default_log_path(), bounds) as log, EndSignals() as signals:
+        with CaptionLog(_path(options.log), bounds) as log, EndSignals() as signals:
             recorder = Recorder(log, robot=options.robot, picture_side_px=options.picture_size, on_problem=report_error)
             with _open_feed(options) as feed:
                 print(f"writing {feed.description} to {log.path}; Ctrl-C ends", flush=True)
@@ -133,12 +132,11 @@ def find(
     with errors_in_a_sentence():
         from smart_caption_ros.caption_log import LogReader
         from smart_caption_ros.caption_log.results import log_page, to_json, write_picture_of
-        from smart_caption_ros.caption_log.schema import default_log_path
         from smart_caption_ros.files import write_text_atomically
 
         check_folder_of(options.html, "--html")
         query = _query(" ".join(words or ()), options)
-        with LogReader(options.log or default_log_path()) as reader:
+        with LogReader(_path(options.log)) as reader:
             rows = reader.find(query, with_pictures=bool(options.html or options.pictures))
             paths = [write_picture_of(row, options.pictures) if options.pictures else None for row in rows]
             if options.html is not None:
@@ -152,6 +150,12 @@ def find(
             print("nothing found")
         if options.html is not None:
             print(f"{len(rows)} caption{'s' if len(rows) != 1 else ''} on {options.html}")
+
+
+def _path(log: Path | None) -> Path:
+    from smart_caption_ros.caption_log.schema import default_log_path
+
+    return log or default_log_path()
 
 
 def _query(words: str, options: FindOptions) -> Query:
@@ -194,26 +198,18 @@ def _print_row(row: LoggedCaption, picture: Path | None) -> None:
         terminal.print(Text(f"  {printable(str(picture))}", style="dim"), soft_wrap=True)
 
 
-@dataclass(frozen=True)
-class InfoOptions:
-    """The options of `log info`."""
-
-    log: LogOption = None
-    as_json: JsonOption = False
-
-
-def info(*, options: InfoOptions) -> None:
+def info(*, log: LogOption = None, as_json: JsonOption = False) -> None:
     """Say what is in the log: captions by camera, times, size."""
     with errors_in_a_sentence():
         from smart_caption_ros.caption_log import LogReader
-        from smart_caption_ros.caption_log.schema import VERSION, default_log_path
+        from smart_caption_ros.caption_log.schema import VERSION
         from smart_caption_ros.caption_log.times import iso_utc, local_time
 
-        with LogReader(options.log or default_log_path()) as reader:
+        with LogReader(_path(log)) as reader:
             overview, path = reader.overview(), reader.path
         size = path.stat().st_size
         times = [None if ms is None else ms * 1_000_000 for ms in (overview.first_ms, overview.last_ms)]
-        if options.as_json:
+        if as_json:
             print_json(
                 {
                     "log": str(path),
@@ -234,53 +230,37 @@ def info(*, options: InfoOptions) -> None:
             print(printable(f"  {origin.captions:9}  {origin.camera} of {origin.robot}, {where}"))
 
 
-@dataclass(frozen=True)
-class ExportOptions:
-    """The options of `log export`."""
-
-    log: LogOption = None
-    pictures: Annotated[
-        Path | None, Option(metavar="FOLDER", help="Write the pictures into this folder instead of into the file.")
-    ] = None
-
-
 def export(
     path: Annotated[Path, Argument(metavar="FILE.csv", help="File to write.")],
     *,
-    options: ExportOptions,
+    log: LogOption = None,
+    pictures: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Write the pictures into this folder instead of into the file.")
+    ] = None,
 ) -> None:
     """Write the whole log as a CSV file, which `log import` reads."""
     with errors_in_a_sentence():
         from smart_caption_ros.caption_log import LogReader
         from smart_caption_ros.caption_log.csv_files import export_csv
-        from smart_caption_ros.caption_log.schema import default_log_path
 
         check_folder_of(path)
-        with LogReader(options.log or default_log_path()) as reader:
-            count = export_csv(reader.all_rows(), path, options.pictures)
+        with LogReader(_path(log)) as reader:
+            count = export_csv(reader.all_rows(), path, pictures)
         print(f"{count} captions in {path}")
-
-
-@dataclass(frozen=True)
-class ImportOptions:
-    """The options of `log import`."""
-
-    log: LogOption = None
 
 
 def import_(
     path: Annotated[Path, Argument(metavar="FILE.csv", help="File of `log export`.")],
     *,
-    options: ImportOptions,
+    log: LogOption = None,
 ) -> None:
     """Add the captions of a CSV file to the log; those that it has already are left out."""
     with errors_in_a_sentence():
         from smart_caption_ros.caption_log import CaptionLog
         from smart_caption_ros.caption_log.csv_files import import_csv
-        from smart_caption_ros.caption_log.schema import default_log_path
 
         if not path.is_file():
             raise FileNotFoundError(2, "No such file", str(path))
-        with CaptionLog(options.log or default_log_path()) as log:
-            written, present = import_csv(path, log)
-            print(f"{written} captions written to {log.path}, {present} were there already")
+        with CaptionLog(_path(log)) as opened:
+            written, present = import_csv(path, opened)
+            print(f"{written} captions written to {opened.path}, {present} were there already")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,18 +34,13 @@ class WorkerOptions:
         return 1 if self.ray is not None else max(1, (os.cpu_count() or 1) // (self.jobs or 1))
 
 
-@contextmanager
-def workers(options: WorkerOptions) -> Iterator[Workers]:
-    """Start workers, and end them.
+def start_workers(options: WorkerOptions) -> Workers:
+    """Start the workers that the options select; the caller closes them.
 
     Raises:
-        FleetError: there is no Ray, or no cluster.
+        SourceError: there is no Ray, or no cluster.
     """
     from smart_caption_ros.fleet.ray_workers import RayWorkers
     from smart_caption_ros.fleet.workers import LocalWorkers
 
-    started: Workers = LocalWorkers(options.jobs or 1) if options.ray is None else RayWorkers(options.ray, options.jobs)
-    try:
-        yield started
-    finally:
-        started.close()
+    return LocalWorkers(options.jobs or 1) if options.ray is None else RayWorkers(options.ray, options.jobs)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from smart_caption_ros.bags.message_captioner import ModelSettings
 from smart_caption_ros.evaluation.coverage_benchmark import ModelCaptions, model_key
-from smart_caption_ros.fleet.errors import FleetError
 from smart_caption_ros.fleet.loading import loaded_captioner
 from smart_caption_ros.fleet.workers import Workers, run_all
 from smart_caption_ros.imaging import ImageError, read_image
+from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.ground_truth import GroundTruth
 
 _SHARD_FRAMES = 200
@@ -65,7 +65,7 @@ def caption_ahead(
         The number of captions that were made, and a sentence for each shard that failed.
 
     Raises:
-        FleetError: the workers run another model or engine than this process.
+        SourceError: the workers run another model or engine than this process.
         CaptionCacheError: the cache cannot be written.
     """
     made, failures = 0, []
@@ -76,7 +76,7 @@ def caption_ahead(
             continue
         key, texts = ended.value
         if key != captions.key:
-            raise FleetError(
+            raise SourceError(
                 f"the workers run another model, engine or version than this process: {key} instead of "
                 f"{captions.key}; install the same there, and name the engine with --engine"
             )
@@ -88,7 +88,7 @@ def caption_ahead(
 
 def _shards(frames: GroundTruth, every: int, captions: ModelCaptions, model: ModelSettings) -> Iterator[CaptionImages]:
     for sequence in frames.lengths:
-        paths = [each.image_path.absolute() for each in frames.sequence_frames(sequence, every)]
+        paths = [frame.image_path.absolute() for frame in frames.sequence_frames(sequence, every)]
         paths = [path for path in paths if captions.lacks(path)]
         for start in range(0, len(paths), _SHARD_FRAMES):
             part = paths[start : start + _SHARD_FRAMES]

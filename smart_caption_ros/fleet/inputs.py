@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from smart_caption_ros.fleet.errors import FleetError
+from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.acvr import LABELS
 from smart_caption_ros.sources.bag_storage import is_bag, storage_files
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
@@ -34,19 +34,19 @@ def find_inputs(specs: Sequence[str], list_file: Path | None = None, leave_out: 
         leave_out: a folder that is not searched, the one of the outputs.
 
     Raises:
-        FleetError: a path does not exist, nothing was found, or two inputs have the same name.
+        SourceError: a path does not exist, nothing was found, or two inputs have the same name.
     """
     found: dict[str, Input] = {}
     for spec in [*specs, *_lines(list_file)]:
-        for each in _inputs(spec, leave_out.resolve() if leave_out else None):
-            other = found.setdefault(each.name, each)
-            if other.path.resolve() != each.path.resolve():
-                raise FleetError(
-                    f"{other.path} and {each.path} would have the same output, {each.name}: name a folder that holds "
+        for shard in _inputs(spec, leave_out.resolve() if leave_out else None):
+            other = found.setdefault(shard.name, shard)
+            if other.path.resolve() != shard.path.resolve():
+                raise SourceError(
+                    f"{other.path} and {shard.path} would have the same output, {shard.name}: name a folder that holds "
                     "both of them"
                 )
     if not found:
-        raise FleetError(
+        raise SourceError(
             f"no bag, sequence or image was found in {', '.join([*specs, *map(str, [list_file] * bool(list_file))])}"
         )
     return list(found.values())
@@ -59,7 +59,7 @@ def _lines(list_file: Path | None) -> list[str]:
         lines = list_file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise FleetError(f"the list {list_file} cannot be read: {reason}") from None
+        raise SourceError(f"the list {list_file} cannot be read: {reason}") from None
     return [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
 
 
@@ -74,7 +74,7 @@ def _inputs(spec: str, leave_out: Path | None) -> Iterator[Input]:
             place = match.parent.relative_to(fixed).as_posix()
             yield from _below(match, "" if place == "." else place, leave_out, named=True)
     else:
-        raise FleetError(f"there is no file or folder {spec}")
+        raise SourceError(f"there is no file or folder {spec}")
 
 
 def _below(path: Path, place: str, leave_out: Path | None, *, named: bool = False) -> Iterator[Input]:

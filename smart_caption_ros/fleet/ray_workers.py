@@ -15,8 +15,8 @@ import tempfile
 from concurrent.futures import Future
 from typing import Any
 
-from smart_caption_ros.fleet.errors import FleetError
 from smart_caption_ros.fleet.workers import Attempt, Work, attempt
+from smart_caption_ros.sources import SourceError
 
 LOCAL, AUTO = "local", "auto"
 _CONNECT_TIMEOUT_S = 10.0
@@ -33,7 +33,7 @@ class RayWorkers:
         jobs: number of CPUs of a local cluster; None for all of this machine.
 
     Raises:
-        FleetError: the address is malformed, nothing answers there, or Ray is not installed; one sentence.
+        SourceError: the address is malformed, nothing answers there, or Ray is not installed; one sentence.
     """
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
@@ -45,7 +45,7 @@ class RayWorkers:
         try:
             import ray
         except ImportError as error:
-            raise FleetError(
+            raise SourceError(
                 "work on a cluster needs the package ray: pip install 'smart_caption_ros[fleet]'"
             ) from error
         self._ray = ray
@@ -69,7 +69,7 @@ class RayWorkers:
         except Exception as error:  # Ray raises many kinds of exceptions
             self.close()
             reason = " ".join(str(error).split())[:300] or type(error).__name__
-            raise FleetError(f"there is no Ray cluster at {address}: {reason}") from error
+            raise SourceError(f"there is no Ray cluster at {address}: {reason}") from error
         # Attempts are counted by the caller; Ray's own would hide them.
         self._attempt = ray.remote(attempt).options(num_cpus=1, max_retries=0)
 
@@ -88,14 +88,14 @@ def _check_address(address: str) -> None:
     """Refuse an address where nothing answers: Ray would try for minutes.
 
     Raises:
-        FleetError: one sentence.
+        SourceError: one sentence.
     """
     if address in (LOCAL, AUTO):
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise FleetError(f"{address!r} must be {LOCAL}, {AUTO}, HOST:PORT or ray://HOST:PORT")
+        raise SourceError(f"{address!r} must be {LOCAL}, {AUTO}, HOST:PORT or ray://HOST:PORT")
     try:
         socket.create_connection((host, int(port)), _CONNECT_TIMEOUT_S).close()
     except OSError as error:
-        raise FleetError(f"there is no Ray cluster at {address}: {error.strerror or error}") from None
+        raise SourceError(f"there is no Ray cluster at {address}: {error.strerror or error}") from None

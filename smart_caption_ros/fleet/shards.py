@@ -12,10 +12,9 @@ from smart_caption_ros.bags.caption_bag import BagOptions, BagReport, caption_ba
 from smart_caption_ros.bags.journal import differing
 from smart_caption_ros.bags.message_captioner import ModelSettings
 from smart_caption_ros.files import write_text_atomically
-from smart_caption_ros.fleet.errors import FleetError
 from smart_caption_ros.fleet.inputs import Input
 from smart_caption_ros.fleet.loading import loaded_captioner, loaded_message_captioner
-from smart_caption_ros.sources import captioned_frames, open_source
+from smart_caption_ros.sources import SourceError, captioned_frames, open_source
 
 
 @dataclass(frozen=True)
@@ -91,9 +90,9 @@ class DescribeFrames:
             with self.output.open(encoding="utf-8") as file:
                 made = json.loads(file.readline())["provenance"]
         except (ValueError, KeyError, TypeError):
-            raise FleetError(f"{self.output} exists, and is not a file of captions: remove it") from None
+            raise SourceError(f"{self.output} exists, and is not a file of captions: remove it") from None
         if other := differing(made["settings"], settings):
-            raise FleetError(f"{self.output} exists and was made with {other}: replace it with --force")
+            raise SourceError(f"{self.output} exists and was made with {other}: replace it with --force")
         return FramesReport(self.output, made["images"], made["failed"], made["first_problem"], was_complete=True)
 
 
@@ -103,17 +102,17 @@ def shards(
     """Return the work: each input becomes a file of its name in the folder.
 
     Raises:
-        FleetError: an option is for bags alone, and an input is no bag.
+        SourceError: an option is for bags alone, and an input is no bag.
     """
     works: list[DescribeBag | DescribeFrames] = []
     folder = folder.absolute()  # workers have other working directories
-    for each in inputs:
-        path = each.path.absolute()
-        if each.is_bag:
-            works.append(DescribeBag(each.name, path, folder / f"{each.name}.mcap", model, options))
+    for source in inputs:
+        path = source.path.absolute()
+        if source.is_bag:
+            works.append(DescribeBag(source.name, path, folder / f"{source.name}.mcap", model, options))
             continue
         if options.thinning.rate_hz is not None or options.topics or options.with_images:
-            raise FleetError(f"{each.path} is no bag: topics, a rate and copied images are for bags alone")
-        output = folder / f"{each.name}.jsonl"
-        works.append(DescribeFrames(each.name, path, output, model, options.thinning.every, options.force))
+            raise SourceError(f"{source.path} is no bag: topics, a rate and copied images are for bags alone")
+        output = folder / f"{source.name}.jsonl"
+        works.append(DescribeFrames(source.name, path, output, model, options.thinning.every, options.force))
     return works

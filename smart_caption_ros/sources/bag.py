@@ -33,9 +33,9 @@ class Bag(FrameSource):
         super().__init__(spec)
         with BagStorage(Path(spec)) as storage:
             counts: dict[str, int] = {}
-            for each in storage.topics:
-                if each.message_type in DECODERS:
-                    counts[each.name] = counts.get(each.name, 0) + each.count
+            for image_topic in storage.topics:
+                if image_topic.message_type in DECODERS:
+                    counts[image_topic.name] = counts.get(image_topic.name, 0) + image_topic.count
             duration_s = storage.duration_s
         self._topic = self._choose(counts, topic)
         self._length = counts[self._topic]
@@ -83,7 +83,7 @@ class Bag(FrameSource):
         typestore = get_typestore(Stores.ROS2_JAZZY)
         name = self._topic.strip("/").replace("/", "_")
         with BagStorage(Path(self.spec)) as storage:
-            images = (each for each in storage.messages([self._topic]) if each.message_type in DECODERS)
+            images = (stored for stored in storage.messages([self._topic]) if stored.message_type in DECODERS)
             for index, stored in enumerate(images):
                 frame_name = f"{name}#{index:06d}"
                 try:

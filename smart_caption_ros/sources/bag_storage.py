@@ -144,7 +144,7 @@ class _Whole:
         self.duration_s: float = self._reader.duration * 1e-9
 
     def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
-        connections = [each for each in self._reader.connections if each.topic in topics]
+        connections = [connection for connection in self._reader.connections if connection.topic in topics]
         if connections:  # rosbags takes none for all
             for connection, recorded_ns, data in self._reader.messages(connections=connections):
                 yield StoredMessage(connection.topic, connection.msgtype, recorded_ns, bytes(data))
@@ -156,18 +156,18 @@ class _CutMcap:
     def __init__(self, path: Path, _: Any, stack: ExitStack) -> None:
         from rosbags.rosbag2.storage_mcap import McapReader
 
-        self._reader = McapReader(_CutFile(path))  # type: ignore[arg-type] # it opens the path, and no more
+        self._reader = McapReader(_CutMcapPath(path))  # type: ignore[arg-type] # it opens the path, and no more
         self._reader.open()
         stack.callback(self._reader.close)
         self.topics = _topics(self._reader.connections)
 
     def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
-        connections = [each for each in self._reader.connections if each.topic in topics]
+        connections = [connection for connection in self._reader.connections if connection.topic in topics]
         for connection, recorded_ns, data in self._reader.messages_scan(connections):
             yield StoredMessage(connection.topic, connection.msgtype, recorded_ns, data)
 
 
-class _CutFile:
+class _CutMcapPath:
     """The path of an mcap file that opens as if the file ended properly after its last whole record."""
 
     def __init__(self, path: Path) -> None:
@@ -177,10 +177,10 @@ class _CutFile:
         with self._path.open("rb") as file:
             end = _end_of_records(file)
         # Buffered, because the reader reads a few bytes at a time.
-        return io.BufferedReader(_WithEnd(self._path, end, _MCAP_END))
+        return io.BufferedReader(_CompletedFile(self._path, end, _MCAP_END))
 
 
-class _WithEnd(io.RawIOBase):
+class _CompletedFile(io.RawIOBase):
     """The first bytes of a file, followed by others."""
 
     def __init__(self, path: Path, length: int, end: bytes) -> None:
@@ -255,7 +255,8 @@ class _CutSqlite:
 
 def _topics(connections: Collection[Any]) -> tuple[Topic, ...]:
     return tuple(
-        Topic(each.topic, each.msgtype, each.msgcount, tuple(each.ext.offered_qos_profiles)) for each in connections
+        Topic(connection.topic, connection.msgtype, connection.msgcount, tuple(connection.ext.offered_qos_profiles))
+        for connection in connections
     )
 
 

@@ -132,22 +132,22 @@ def to_json(described: CaptionedFrame) -> dict[str, Any]:
         "confidence": _number(caption.confidence),
         "objects": [
             {
-                "class_name": each.class_name,
-                "class_id": each.class_id,
-                "score": _number(each.score),
-                "box_xyxy": _box(each.box_xyxy),
+                "class_name": item.class_name,
+                "class_id": item.class_id,
+                "score": _number(item.score),
+                "box_xyxy": _box(item.box_xyxy),
             }
-            for each in caption.objects
+            for item in caption.objects
         ],
         "nouns": [
             {
-                "noun": each.text,
-                "lemma": each.lemma,
-                "word_index": each.word_index,
-                "object_index": each.object_index,
-                "similarity": _number(each.similarity),
+                "noun": noun.text,
+                "lemma": noun.lemma,
+                "word_index": noun.word_index,
+                "object_index": noun.object_index,
+                "similarity": _number(noun.similarity),
             }
-            for each in (grounding.nouns if grounding else ())
+            for noun in (grounding.nouns if grounding else ())
         ],
         "coverage": None if grounding is None or grounding.coverage is None else _coverage(grounding),
         "timing_ms": {

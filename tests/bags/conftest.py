@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,15 +18,15 @@ def message_captioner(detecting_bundle: Path) -> MessageCaptioner:
     return MessageCaptioner(settings.load_captioner(), settings)
 
 
-class InterruptedCaptioner:
+class InterruptedCaptioner(MessageCaptioner):
     """Captions a few images, and then the process ends."""
 
     def __init__(self, captioner: MessageCaptioner, images: int) -> None:
-        self._captioner, self._left = captioner, images
-        self.facts: Mapping[str, Any] = captioner.facts
+        vars(self).update(vars(captioner))
+        self._left = images
 
     def caption(self, stored: StoredMessage, camera: str) -> Entry:
         if not self._left:
             raise KeyboardInterrupt
         self._left -= 1
-        return self._captioner.caption(stored, camera)
+        return super().caption(stored, camera)

@@ -20,8 +20,8 @@ from rosbags.highlevel import AnyReader
 from smart_caption_ros.bags.bag_writer import PROVENANCE_TOPIC
 from smart_caption_ros.bags.cameras import Thinning
 from smart_caption_ros.bags.caption_bag import BagOptions, caption_bag
-from smart_caption_ros.bags.errors import BagError
 from smart_caption_ros.bags.message_captioner import MessageCaptioner
+from smart_caption_ros.sources import SourceError
 from tests.bags.bag_files import PERIOD_NS, START_NS, compressed, image, storage_file, string, write_bag
 from tests.bags.conftest import InterruptedCaptioner
 
@@ -119,18 +119,18 @@ def test_other_settings_go_on_with_neither_a_journal_nor_an_output(
     every_second = BagOptions(thinning=Thinning(every=2))
     with pytest.raises(KeyboardInterrupt):
         caption_bag(bag, output, InterruptedCaptioner(message_captioner, 1), BagOptions())
-    with pytest.raises(BagError, match=r"holds the beginning of a run with another every: .*--force"):
+    with pytest.raises(SourceError, match=r"holds the beginning of a run with another every: .*--force"):
         caption_bag(bag, output, message_captioner, every_second)
     assert caption_bag(bag, output, message_captioner, replace(every_second, force=True)).images == 4
 
     again = caption_bag(bag, output, message_captioner, every_second)
     assert (again.was_complete, again.captioned, again.images) == (True, 0, 4)
     assert "complete already" in again.sentences()[0]
-    with pytest.raises(BagError, match=r"out\.mcap exists and was made with another every: .*--force"):
+    with pytest.raises(SourceError, match=r"out\.mcap exists and was made with another every: .*--force"):
         caption_bag(bag, output, message_captioner, BagOptions())
     other = InterruptedCaptioner(message_captioner, 0)
     other.facts = {**other.facts, "bundle": "another one"}
-    with pytest.raises(BagError, match="was made with another bundle"):
+    with pytest.raises(SourceError, match="was made with another bundle"):
         caption_bag(bag, output, other, every_second)
 
 
@@ -141,7 +141,7 @@ def test_two_processes_do_not_caption_into_the_same_file(bag: Path, message_capt
         def caption(self, stored: Any, camera: str) -> Any:
             caption_bag(bag, output, message_captioner, BagOptions())
 
-    with pytest.raises(BagError, match="is in use: another process captions the same bag"):
+    with pytest.raises(SourceError, match="is in use: another process captions the same bag"):
         caption_bag(bag, output, Nested(message_captioner, 1), BagOptions())
 
 
@@ -161,7 +161,7 @@ def test_a_full_disk_ends_with_one_sentence_and_loses_no_caption(
 ) -> None:
     output = bag.parent / "out.db3"
     options = BagOptions(with_images=True)
-    with files_limited_to(8 * 4096), pytest.raises(BagError, match=r"captions cannot be kept in .*journal"):
+    with files_limited_to(8 * 4096), pytest.raises(SourceError, match=r"captions cannot be kept in .*journal"):
         caption_bag(bag, output, message_captioner, options)
     assert not output.exists()
     assert caption_bag(bag, output, message_captioner, options).images == 8
@@ -170,7 +170,7 @@ def test_a_full_disk_ends_with_one_sentence_and_loses_no_caption(
     big = write_bag(bag.parent / "big", {"/front/image_raw": image}, count=60)
     with (
         files_limited_to(128 * 1024),
-        pytest.raises(BagError, match=r"out\.mcap cannot be written: File too large; .* kept"),
+        pytest.raises(SourceError, match=r"out\.mcap cannot be written: File too large; .* kept"),
     ):
         caption_bag(big, output, message_captioner, replace(options, thinning=Thinning(every=30)))
     assert caption_bag(big, output, message_captioner, replace(options, thinning=Thinning(every=30))).kept == 2
@@ -265,7 +265,7 @@ def test_a_bag_without_such_images_says_what_it_has(
     tmp_path: Path, topics: Any, given: tuple[str, ...], sentence: str, message_captioner: MessageCaptioner
 ) -> None:
     bag = write_bag(tmp_path / "run", topics, count=1)
-    with pytest.raises(BagError, match=sentence):
+    with pytest.raises(SourceError, match=sentence):
         caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions(topics=given))
 
 
@@ -277,7 +277,7 @@ def test_an_output_that_cannot_be_written_or_is_something_else_is_refused(
         (bag.parent / "out.bag", r"must end in \.mcap or \.db3"),
         (storage_file(bag), "is the bag itself|is not a bag of captions"),
     ):
-        with pytest.raises(BagError, match=sentence):
+        with pytest.raises(SourceError, match=sentence):
             caption_bag(bag, output, message_captioner, BagOptions())
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from smart_caption_ros.fleet.errors import FleetError
 from smart_caption_ros.fleet.inputs import find_inputs
+from smart_caption_ros.sources import SourceError
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def test_the_folder_of_the_outputs_is_not_searched(runs: Path) -> None:
 
 
 def test_inputs_that_cannot_be_found_or_told_apart_are_refused(runs: Path, tmp_path: Path) -> None:
-    with pytest.raises(FleetError, match="there is no file or folder nowhere"):
+    with pytest.raises(SourceError, match="there is no file or folder nowhere"):
         names("nowhere")
-    with pytest.raises(FleetError, match="no bag, sequence or image was found in"):
+    with pytest.raises(SourceError, match="no bag, sequence or image was found in"):
         names(runs / "empty")
-    with pytest.raises(FleetError, match="would have the same output, run: name a folder that holds both"):
+    with pytest.raises(SourceError, match="would have the same output, run: name a folder that holds both"):
         names(runs / "day_1" / "run", runs / "day_2" / "run")
-    with pytest.raises(FleetError, match=r"the list .* cannot be read: No such file"):
+    with pytest.raises(SourceError, match=r"the list .* cannot be read: No such file"):
         names(list_file=tmp_path / "none.txt")

@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from smart_caption_ros.fleet.errors import FleetError
 from smart_caption_ros.fleet.ray_workers import RayWorkers
+from smart_caption_ros.sources import SourceError
 
 
 @pytest.mark.parametrize("address", ["cluster", "ray://head", "head:port", ":6379", "head:123456"])
 def test_a_malformed_address_is_refused(address: str) -> None:
-    with pytest.raises(FleetError, match="must be local, auto, HOST:PORT or ray://HOST:PORT"):
+    with pytest.raises(SourceError, match="must be local, auto, HOST:PORT or ray://HOST:PORT"):
         RayWorkers(address)
 
 
@@ -20,11 +20,11 @@ def test_an_address_where_nothing_answers_is_refused_at_once(prefix: str) -> Non
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"{prefix}127.0.0.1:{closed.getsockname()[1]}"
-    with pytest.raises(FleetError, match=f"there is no Ray cluster at {address}: Connection refused"):
+    with pytest.raises(SourceError, match=f"there is no Ray cluster at {address}: Connection refused"):
         RayWorkers(address)
 
 
 def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(FleetError, match=r"pip install 'smart_caption_ros\[fleet\]'"):
+    with pytest.raises(SourceError, match=r"pip install 'smart_caption_ros\[fleet\]'"):
         RayWorkers("auto")
