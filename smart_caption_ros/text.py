@@ -1,9 +1,37 @@
-"""Text from outside, bounded before it goes into messages and logs."""
+"""Text from outside, made harmless before it goes to a terminal, into messages and logs.
+
+A caption, the name of a topic or an error can hold escape sequences, which would move the cursor, change the title of
+a terminal's window or, with some terminals, type commands; and marks that reverse the direction of what follows.
+"""
+
+from __future__ import annotations
+
+import unicodedata
 
 MAX_FOREIGN_TEXT = 200
 """Maximum length of a text that comes from a message, a file's content or a library."""
+
+_INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+_MAX_COMBINING = 2  # more marks on one letter grow over the lines around it
 
 
 def shortened(text: str, limit: int = MAX_FOREIGN_TEXT) -> str:
     """Return a text of at most ``limit`` characters; an ellipsis replaces the end of a longer one."""
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def visible(text: str, limit: int = MAX_FOREIGN_TEXT) -> str:
+    """Return a text of one line, at most ``limit`` characters long, in which control characters are escaped.
+
+    White space becomes single spaces. Control, format, private and unassigned characters become `\\x1b`, `\\u202e`.
+    """
+    shown = []
+    combining = 0
+    # Cut before the escapes as well, so that a text of many megabytes takes no time.
+    for character in " ".join(text[: 4 * limit].split()):
+        combining = combining + 1 if unicodedata.combining(character) else 0
+        if unicodedata.category(character) in _INVISIBLE:
+            shown.append(character.encode("unicode_escape").decode())
+        elif combining <= _MAX_COMBINING:
+            shown.append(character)
+    return shortened("".join(shown), limit)

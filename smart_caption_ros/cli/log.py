@@ -83,7 +83,7 @@ def _open_feed(options: RecordOptions) -> AbstractContextManager[CaptionFeed]:
 
 def _print_event(event: FeedEvent) -> None:
     from smart_caption_ros.live import EventKind
-    from smart_caption_ros.live.terminal.visible_text import visible
+    from smart_caption_ros.text import visible
 
     if event.kind is EventKind.ERROR:
         report_error(visible(event.text, _MAX_SENTENCE))

@@ -64,9 +64,9 @@ def watch(*, options: WatchOptions) -> None:
     """
     with errors_in_a_sentence():
         from smart_caption_ros.live import FeedError
-        from smart_caption_ros.live.terminal import LineStyle, print_lines
+        from smart_caption_ros.live.terminal import print_lines
         from smart_caption_ros.live.terminal import watch as watch_feed
-        from smart_caption_ros.live.terminal.visible_text import visible
+        from smart_caption_ros.text import visible
 
         check_engine(options.engine)
         if not options.source:
@@ -79,8 +79,7 @@ def watch(*, options: WatchOptions) -> None:
                 feed = stack.enter_context(_open_feed(options))
                 if not as_lines:
                     raise typer.Exit(watch_feed(feed))
-                style = LineStyle.JSON if options.as_json else LineStyle.TEXT
-                print_lines(feed, style, count=options.count, out=_print, report=report_error)
+                print_lines(feed, as_json=options.as_json, count=options.count, out=_print, report=report_error)
         except FeedError as error:
             report_error(visible(str(error), _MAX_SENTENCE))
             raise typer.Exit(FAILED) from error

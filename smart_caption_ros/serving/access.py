@@ -92,5 +92,5 @@ class Access:
         if self.token is None:
             return True
         expected = self.token.encode()
-        are_right = [hmac.compare_digest(each.encode(), expected) for each in given]
+        are_right = [hmac.compare_digest(token.encode(), expected) for token in given]
         return any(are_right)

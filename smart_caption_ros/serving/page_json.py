@@ -33,24 +33,24 @@ def caption_json(live: LiveCaption, number: int, picture: str | None) -> dict[st
         "message": live.status_message,
         "text": caption.text,
         "words": [
-            {"text": each.text, "probability": _probability(each.log_probability), "box": _box(each.box_xyxy)}
-            for each in caption.words
+            {"text": word.text, "probability": _probability(word.log_probability), "box": _box(word.box_xyxy)}
+            for word in caption.words
         ]
-        or [{"text": each, "probability": None, "box": None} for each in caption.text.split()],
+        or [{"text": text, "probability": None, "box": None} for text in caption.text.split()],
         "nouns": [
             {
-                "first": each.word_index,
-                "count": len(each.text.split()),
-                "object": each.object_index,
-                "state": live.state_of(each).value,
+                "first": noun.word_index,
+                "count": len(noun.text.split()),
+                "object": noun.object_index,
+                "state": live.state_of(noun).value,
             }
-            for each in (grounding.nouns if grounding else ())
+            for noun in (grounding.nouns if grounding else ())
         ],
         "objects": [
-            {"name": each.class_name, "score": _number(each.score), "box": _box(each.box_xyxy)}
-            for each in caption.objects
+            {"name": item.class_name, "score": _number(item.score), "box": _box(item.box_xyxy)}
+            for item in caption.objects
         ],
-        "alternatives": [{"text": each.text, "score": _number(each.score)} for each in caption.alternatives],
+        "alternatives": [{"text": other.text, "score": _number(other.score)} for other in caption.alternatives],
         "confidence": _number(caption.confidence) if captioned else None,
         "coverage": {
             "value": _number(grounding.coverage) if grounding else None,
@@ -75,14 +75,14 @@ def status_json(cameras: Sequence[CameraSummary], waiting_for: Sequence[str], no
     return {
         "waiting_for": "; ".join(waiting_for),
         "cameras": {
-            each.camera: {
-                "rate_hz": _number(each.rate_hz),
-                "is_online": each.is_online,
-                "dropped": each.dropped,
-                "health": each.health.value,
-                "note": notes.get(each.camera) or (each.health_message if each.health in _UNWELL else ""),
+            camera.camera: {
+                "rate_hz": _number(camera.rate_hz),
+                "is_online": camera.is_online,
+                "dropped": camera.dropped,
+                "health": camera.health.value,
+                "note": notes.get(camera.camera) or (camera.health_message if camera.health in _UNWELL else ""),
             }
-            for each in cameras
+            for camera in cameras
         },
     }
 
@@ -107,5 +107,5 @@ def _probability(log_probability: float) -> float | None:
 
 
 def _box(box_xyxy: Sequence[float]) -> list[float] | None:
-    box = [_number(each) for each in box_xyxy]
-    return None if None in box else [round(each, 1) for each in box if each is not None]
+    box = [_number(edge) for edge in box_xyxy]
+    return None if None in box else [round(edge, 1) for edge in box if edge is not None]

@@ -12,7 +12,7 @@ from rich.text import Text
 from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.live.live_caption import CaptionStatus, EventKind, FeedEvent, LiveCaption, NounState
 from smart_caption_ros.live.statistics import Health
-from smart_caption_ros.live.terminal.visible_text import visible
+from smart_caption_ros.text import visible
 
 SUPPORTED_MARK, UNSUPPORTED_MARK, MISSED_MARK = "+", "?", "-"
 
@@ -71,23 +71,24 @@ def caption_text(live: LiveCaption) -> Text:
 def objects_text(live: LiveCaption) -> Text:
     """Return the detected objects with their scores; a mark says which of them the caption names and misses."""
     if not live.looked_for_objects:
-        return Text(f"objects: not known{_because(live)}", style=DIM)
+        reason = f" ({visible(live.coverage_reason)})" if live.coverage_reason else ""
+        return Text(f"objects: not known{reason}", style=DIM)
     if not live.caption.objects:
         return Text("objects: none detected", style=DIM)
     nouns = live.grounding.nouns if live.grounding is not None else ()
     named = {noun.object_index for noun in nouns}
     missed = set(live.grounding.missed_classes) if live.grounding is not None else set()
     text = Text.assemble(("objects: ", DIM))
-    for place, each in enumerate(live.caption.objects[:_MAX_OBJECTS]):
+    for place, item in enumerate(live.caption.objects[:_MAX_OBJECTS]):
         if place:
             text.append("  ")
         mark, style = "", ""
         if place in named:
             mark, style = SUPPORTED_MARK, NOUN_STYLES[NounState.SUPPORTED]
-        elif each.class_name in missed:
+        elif item.class_name in missed:
             mark = MISSED_MARK
-        text.append(f"{mark}{visible(each.class_name, _MAX_WORD)} ", style=style)
-        text.append(f"{each.score:.2f}", style=DIM)
+        text.append(f"{mark}{visible(item.class_name, _MAX_WORD)} ", style=style)
+        text.append(f"{item.score:.2f}", style=DIM)
     if len(live.caption.objects) > _MAX_OBJECTS:
         text.append(f"  and {len(live.caption.objects) - _MAX_OBJECTS} more")
     return text
@@ -113,8 +114,8 @@ def coverage_parts(live: LiveCaption) -> list[str]:
     grounding = live.grounding
     if grounding is None or grounding.coverage is None:
         return []
-    support = "" if grounding.noun_support is None else f"support {grounding.noun_support:.2f}"
-    return [each for each in (f"coverage {grounding.coverage:.2f}", support) if each]
+    coverage = f"coverage {grounding.coverage:.2f}"
+    return [coverage] if grounding.noun_support is None else [coverage, f"support {grounding.noun_support:.2f}"]
 
 
 def event_text(event: FeedEvent) -> Text:
@@ -133,7 +134,3 @@ def milliseconds(seconds: float) -> str:
     if seconds < 10:
         return f"{1000 * seconds:.0f} ms"
     return f"{seconds:.0f} s" if seconds < 7200 else f"{seconds / 3600:.0f} h"
-
-
-def _because(live: LiveCaption) -> str:
-    return f" ({visible(live.coverage_reason)})" if live.coverage_reason else ""

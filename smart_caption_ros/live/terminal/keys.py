@@ -1,8 +1,13 @@
-"""The keys of the view, from the bytes that a terminal sends."""
+"""The keys of the view, from the bytes that a terminal sends.
+
+The libraries for this (blessed, readchar) read standard input alone; the view also takes keys from /dev/tty where
+standard input is a pipe.
+"""
 
 from __future__ import annotations
 
 import enum
+import re
 
 
 class Key(enum.Enum):
@@ -23,6 +28,8 @@ class Key(enum.Enum):
 
 _KEYS = {sequence: key for key in Key for sequence in key.value}
 _MAX_SEQUENCE = 16
+# A control sequence (ECMA-48, 5.4), a key of the numeric pad, one byte; or the escape key alone, or with Alt.
+_SEQUENCE = re.compile(rb"\x1b\[[^@-~]*[@-~]|\x1bO.|[^\x1b]|\x1b(?=[^\[O])", re.DOTALL)
 
 
 class KeyParser:
@@ -33,33 +40,14 @@ class KeyParser:
 
     def feed(self, received: bytes) -> list[Key | int]:
         """Return the keys that these bytes complete: a digit as its number, and any other as a :class:`Key`."""
-        pending, self._rest = self._rest + received, b""
+        pending, place = self._rest + received, 0
         keys: list[Key | int] = []
-        while pending:
-            length = _sequence_length(pending)
-            if length is None:
-                self._rest = pending if len(pending) < _MAX_SEQUENCE else b""
-                break
-            sequence, pending = pending[:length], pending[length:]
+        while match := _SEQUENCE.match(pending, place):
+            sequence, place = match[0], match.end()
             if sequence.isdigit():
                 keys.append(int(sequence))
             elif sequence in _KEYS:
                 keys.append(_KEYS[sequence])
+        rest = pending[place:]
+        self._rest = rest if len(rest) < _MAX_SEQUENCE else b""
         return keys
-
-
-def _sequence_length(pending: bytes) -> int | None:
-    """Return the length of the first key's sequence; None while it is not complete."""
-    if pending[0] != 0x1B:
-        return 1
-    if len(pending) == 1:
-        return None
-    if pending[1:2] == b"O":
-        return 3 if len(pending) >= 3 else None
-    if pending[1:2] != b"[":
-        return 1  # the escape key, or a key with Alt: the escape byte alone is left out
-    # ECMA-48, 5.4: parameter and intermediate bytes, then one final byte.
-    for place in range(2, len(pending)):
-        if 0x40 <= pending[place] <= 0x7E:
-            return place + 1
-    return None

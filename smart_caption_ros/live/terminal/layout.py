@@ -1,4 +1,8 @@
-"""The lines of the view for a terminal of any size; pure, so that tests can read them."""
+"""The lines of the view for a terminal of any size; pure, so that tests can read them.
+
+rich's Layout divides a screen by ratios, and its Table squeezes columns; here a part gets the lines that another one
+leaves, and columns that do not fit are left out.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from smart_caption_ros.live.terminal.caption_text import (
     objects_text,
 )
 from smart_caption_ros.live.terminal.view_state import ViewState
-from smart_caption_ros.live.terminal.visible_text import visible
+from smart_caption_ros.text import visible
 
 MIN_WIDTH, MIN_HEIGHT = 30, 6
 
@@ -115,10 +119,10 @@ def _camera_lines(height: int, cameras: int) -> int:
 def _cameras(state: ViewState, width: int, count: int, now_monotonic_s: float) -> list[Text]:
     if not count:
         return []
-    names = [visible(each.camera, 60) for each in state.cameras]
+    names = [visible(camera.camera, 60) for camera in state.cameras]
     name_width = max(_NAME_WIDTHS[0], min(_NAME_WIDTHS[1], max(map(len, names)))) + 4
     columns = list(_COLUMNS)
-    while columns and name_width + sum(each for _, each in columns) > width:
+    while columns and name_width + sum(cells for _, cells in columns) > width:
         columns.pop()
     titles = "".join(title.rjust(cells) for title, cells in columns)
     lines = [Text(f"{'  # camera':<{name_width}}{titles}  health", style=f"{DIM} underline")]
@@ -186,7 +190,7 @@ def _history(state: ViewState, width: int, room: int) -> list[Text]:
     title = " history" if not scrolled else f" history, {scrolled} newer below"
     chosen = "" if state.camera is None else f" of {visible(state.camera, 40)}"
     rule = Text(f"{'-' * 3}{title}{chosen} ".ljust(width, "-"), style=DIM)
-    names = [visible(each.camera, 60) for each in state.cameras]
+    names = [visible(camera.camera, 60) for camera in state.cameras]
     name_width = min(_NAME_WIDTHS[1], max(map(len, names), default=0)) if state.camera is None else 0
     return [rule, *(_history_line(item, name_width) for item in items)]
 
@@ -208,17 +212,12 @@ def _waiting(waiting_for: Sequence[str], width: int) -> list[Text]:
 
 
 def _footer(state: ViewState, width: int, *, tall: bool) -> list[Text]:
-    keys = [each.replace("pause", "go on") if state.is_paused else each for each in _KEYS]
+    keys = [key.replace("pause", "go on") if state.is_paused else key for key in _KEYS]
     while len(keys) > 1 and len("  ".join(keys)) + 2 > width:
         keys.pop()
-    line = Text(f" {'  '.join(keys)}", style="reverse")
-    return [_legend(width), _fitted(line, width, padded=True)] if tall else [_fitted(line, width, padded=True)]
-
-
-def _legend(width: int) -> Text:
-    explained = Text(" ")
-    explained.append_text(legend())
-    return explained if explained.cell_len <= width else Text()
+    line = _fitted(Text(f" {'  '.join(keys)}", style="reverse"), width, padded=True)
+    explained = Text(" ").append_text(legend())
+    return [explained if explained.cell_len <= width else Text(), line] if tall else [line]
 
 
 def _short(seconds: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import json
 import time
 from collections.abc import Callable
@@ -11,25 +10,18 @@ from smart_caption_ros.live.feed import CaptionFeed
 from smart_caption_ros.live.json_record import to_json
 from smart_caption_ros.live.live_caption import EventKind, FeedEvent, LiveCaption
 from smart_caption_ros.live.terminal.caption_text import caption_text, clock_time, figures_text
-from smart_caption_ros.live.terminal.visible_text import visible
+from smart_caption_ros.text import visible
 
 _POLL_S = 0.5
 _EXPLAIN_AFTER_S = 3.0
-"""Time without a caption after which a sentence says what is awaited."""
+"""Time without a caption after which a sentence says what the feed waits for."""
 _QUIET = (EventKind.APPEARED, EventKind.ENDED)
-
-
-class LineStyle(enum.Enum):
-    """What a line is."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def print_lines(
     feed: CaptionFeed,
-    style: LineStyle,
     *,
+    as_json: bool = False,
     count: int | None = None,
     out: Callable[[str], object],
     report: Callable[[str], object],
@@ -38,10 +30,10 @@ def print_lines(
 
     Args:
         feed: gives the captions.
-        style: text, or JSON as :func:`smart_caption_ros.live.json_record.to_json` has it.
+        as_json: print each as :func:`smart_caption_ros.live.json_record.to_json` has it, instead of as text.
         count: number of captions after which to end; None for no limit.
         out: prints a line of a caption.
-        report: prints a sentence about what is awaited, or what failed.
+        report: prints a sentence about what the feed waits for, or what failed.
 
     Raises:
         FeedError: the feed can never give a caption.
@@ -51,14 +43,14 @@ def print_lines(
     while not feed.ended and (count is None or printed < count):
         item = feed.next(_POLL_S)
         if isinstance(item, LiveCaption):
-            out(json.dumps(to_json(item), allow_nan=False) if style is LineStyle.JSON else caption_line(item))
+            out(json.dumps(to_json(item), allow_nan=False) if as_json else caption_line(item))
             printed += 1
         elif isinstance(item, FeedEvent) and item.kind not in _QUIET:
             report(f"{visible(item.camera or '', 60)}: {visible(item.text, 400)}".lstrip(": "))
         if not printed and time.monotonic() > explain_s:
             explain_s = float("inf")
             if feed.waiting_for:
-                report(f"waiting for {'; '.join(visible(each, 400) for each in feed.waiting_for)}")
+                report(f"waiting for {'; '.join(visible(sentence, 400) for sentence in feed.waiting_for)}")
 
 
 def caption_line(live: LiveCaption) -> str:

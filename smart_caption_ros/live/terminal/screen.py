@@ -20,7 +20,7 @@ from rich.region import Region
 from rich.text import Text
 
 from smart_caption_ros.live.terminal.keys import Key, KeyParser
-from smart_caption_ros.live.terminal.visible_text import visible
+from smart_caption_ros.text import visible
 
 _END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _DEFAULT_SIZE = (80, 24)

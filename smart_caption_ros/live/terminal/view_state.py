@@ -52,7 +52,7 @@ class ViewState:
             key: of :class:`KeyParser`; 0 chooses all cameras and another number the camera of that place.
             page: number of lines of the history that are on the screen.
         """
-        names = [each.camera for each in self.cameras]
+        names = [camera.camera for camera in self.cameras]
         choices: list[str | None] = [None, *names]
         if isinstance(key, int):
             if key < len(choices):
@@ -71,11 +71,12 @@ class ViewState:
 
     def newest(self) -> LiveCaption | None:
         """Return the newest caption of the chosen camera, or of all."""
-        return next((each for each in reversed(self._shown) if self._is_caption(each)), None)  # type: ignore[return-value]
+        captions = (item for item in reversed(self._shown) if isinstance(item, LiveCaption))
+        return next((caption for caption in captions if self._is_chosen(caption)), None)
 
     def history(self, lines: int) -> tuple[list[FeedItem], int]:
         """Return the items for so many lines, oldest first, and the number of newer ones that are scrolled away."""
-        chosen = [each for each in self._shown if self._is_chosen(each)]
+        chosen = [item for item in self._shown if self._is_chosen(item)]
         self._scroll = min(self._scroll, max(0, len(chosen) - lines))
         end = len(chosen) - self._scroll
         return list(islice(chosen, max(0, end - lines), end)), self._scroll
@@ -85,6 +86,3 @@ class ViewState:
 
     def _is_chosen(self, item: FeedItem) -> bool:
         return self.camera is None or item.camera in (self.camera, None)
-
-    def _is_caption(self, item: FeedItem) -> bool:
-        return isinstance(item, LiveCaption) and self._is_chosen(item)

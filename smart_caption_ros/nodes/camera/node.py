@@ -142,10 +142,10 @@ class CameraNode(Node):
 def detections_message(frame: Frame, header: Header) -> DetectedObjectArray:
     """Build the detections of a frame from its labelled objects, each with its class name and a score of 1."""
     objects = []
-    for each in frame.objects or ():
-        left, top, right, bottom = each.box_xyxy
+    for item in frame.objects or ():
+        left, top, right, bottom = item.box_xyxy
         box = BoundingBox(x1=left, y1=top, x2=right, y2=bottom)
-        objects.append(DetectedObject(class_name=each.class_name, class_id=-1, score=1.0, box=box))
+        objects.append(DetectedObject(class_name=item.class_name, class_id=-1, score=1.0, box=box))
     return DetectedObjectArray(header=header, objects=objects)
 
 

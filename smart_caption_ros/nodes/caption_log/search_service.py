@@ -47,7 +47,7 @@ def to_logged_message(row: LoggedCaption) -> LoggedCaptionMessage:
         camera=row.camera,
         text=row.text,
         nouns=[noun.lemma for noun in row.nouns],
-        objects=list(dict.fromkeys(each.class_name for each in row.objects)),
+        objects=list(dict.fromkeys(item.class_name for item in row.objects)),
     )
     if row.pose is not None:
         (x, y, z), (qx, qy, qz, qw) = row.pose.position, row.pose.orientation

@@ -64,7 +64,7 @@ class DiagnosticsReader:
             for camera in self._cameras_of(status):
                 if camera not in worst or level > worst[camera][0]:
                     worst[camera] = (level, status.message)
-                values = {each.key: each.value for each in status.values}
+                values = {pair.key: pair.value for pair in status.values}
                 if topic := values.get(IMAGE_TOPIC):
                     self._image_topics[camera] = topic
         for name, (level, text) in worst.items():
@@ -72,17 +72,17 @@ class DiagnosticsReader:
 
     def _cameras_of(self, status: DiagnosticStatus) -> Iterator[str]:
         """Yield the names, in the feed, of the cameras that a status is about."""
-        node, found, rest = status.name.partition(_TASK)
+        full_name, found, rest = status.name.partition(_TASK)
         if not found:
             return
-        namespace, _, name = node.rpartition("/")
-        same = {each for nodes in self._nodes.values() for each in nodes if each[1] == name}
-        if "/" not in node and len(same) > 1:
+        namespace, _, name = full_name.rpartition("/")
+        same = {node for nodes in self._nodes.values() for node in nodes if node[1] == name}
+        if "/" not in full_name and len(same) > 1:
             return
         for name_in_feed, camera in self._cameras.items():
             published_by = self._nodes.get(camera.topic, set()) & same
-            if "/" in node:
-                published_by = {each for each in published_by if each[0].strip("/") == namespace.strip("/")}
+            if "/" in full_name:
+                published_by = {node for node in published_by if node[0].strip("/") == namespace.strip("/")}
             # With several cameras, the status of the node itself has no hardware id: it is about all of them.
             about_node = not rest and not status.hardware_id
             if published_by and (about_node or status.hardware_id == camera.hardware_id):

@@ -18,7 +18,7 @@ from smart_caption_ros.live.terminal.keys import Key
 from smart_caption_ros.live.terminal.layout import MIN_HEIGHT, MIN_WIDTH, history_lines, render
 from smart_caption_ros.live.terminal.lines import caption_line
 from smart_caption_ros.live.terminal.view_state import ViewState
-from smart_caption_ros.live.terminal.visible_text import visible
+from smart_caption_ros.text import visible
 
 BOX = (0.0, 0.0, 10.0, 10.0)
 ATTACK = "\x1b]0;title\x07\x1b[2J\x9b5A\r\n\tcup\u202e\u2028 \x00"
