@@ -1,4 +1,4 @@
-"""The captions that a command follows: of ROS topics, or of sources that it captions itself."""
+"""The captions that `watch`, `serve` and `log record` follow: of ROS topics, or of sources that they caption."""
 
 from __future__ import annotations
 
@@ -11,21 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smart_caption_ros.cli.options import EngineOption, Option
-from smart_caption_ros.cli.terminal import needs_ros, report_error, status
+from smart_caption_ros.cli.terminal import check_engine, needs_ros, report_error, status
 
 if TYPE_CHECKING:
     from smart_caption_ros.live import CaptionFeed
-
-
-@dataclass(frozen=True)
-class SourceSettings:
-    """How sources are captioned; see :class:`smart_caption_ros.live.SourceFeed`."""
-
-    bundle: Path | None
-    engine: str
-    detector: Path | None
-    interval_s: float
-    loop: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,74 +39,67 @@ class FeedOptions:
     detector: Annotated[
         Path | None, Option(help="ONNX detector for --source instead of the bundle's own, or none.")
     ] = None
-    interval: Annotated[float, Option(min=0, help="Seconds between two photographs of --source.")] = 1.0
-
-    def settings(self, loop: bool = False) -> SourceSettings:
-        """Return how sources are captioned."""
-        return SourceSettings(self.bundle, self.engine, self.detector, self.interval, loop)
+    interval: Annotated[float, Option(min=0, max=3600, help="Seconds between two photographs of --source.")] = 1.0
 
 
-def source_feed(
-    sources: Sequence[str], topics: Sequence[str], settings: SourceSettings, cameras: Sequence[str] = ()
-) -> CaptionFeed:
-    """Load the model and return a feed of sources.
-
-    Args:
-        sources: as the user named them.
-        topics: at most one, the image topic of a bag.
-        settings: how they are captioned.
-        cameras: names of those to caption; empty takes all.
-
-    Raises:
-        typer.BadParameter: there are several topics, or there is no camera of a name.
-        SourceError: a source cannot be opened.
-    """
-    from smart_caption_ros.captioning import Captioner
-    from smart_caption_ros.detection.class_names import COCO_CLASSES
-    from smart_caption_ros.grounding import NounCoverage, guide_words
-    from smart_caption_ros.live import SourceFeed, open_cameras
-
-    if len(topics) > 1:
-        raise typer.BadParameter("With --source, --topic is the one image topic of a bag.", param_hint="--topic")
-    opened = open_cameras(sources, topics[0] if topics else None)
-    if unknown := [name for name in cameras if name not in opened]:
-        raise typer.BadParameter(f"{unknown[0]!r} is not one of {', '.join(opened)}.", param_hint="--camera")
-    chosen = {name: source for name, source in opened.items() if not cameras or name in cameras}
-    coverage = None
-    with status("loading the model"):
-        captioner = Captioner.from_bundle(settings.bundle, engine=settings.engine, detector=settings.detector)
-        guide_words(captioner)
-        if captioner.detector is not None:
-            coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *captioner.detector.class_names))
-    return SourceFeed(chosen, captioner, coverage, interval_s=settings.interval_s, loop=settings.loop)
-
-
-def ros_feed(
-    topics: Sequence[str],
+def open_feed(
+    options: FeedOptions,
     node_name: str,
     *,
     cameras: Sequence[str] = (),
+    loop: bool = False,
     are_images_wanted: Callable[[], bool] = lambda: True,
     map_frame: str = "",
     robot_frame: str = "",
 ) -> AbstractContextManager[CaptionFeed]:
-    """Return a feed of topics of ROS 2, which starts when it is entered; exit with a sentence where ROS 2 is missing.
+    """Load the model of a source, or return a feed of ROS topics; it starts when it is entered.
 
     Args:
-        topics: topics of captions; empty takes all.
-        node_name: name of the feed's node.
+        options: what is followed.
+        node_name: name of the feed's node in ROS.
         cameras: names of the cameras to follow; empty takes all.
+        loop: whether sources start again at their end.
         are_images_wanted: as of :func:`smart_caption_ros.nodes.live.standalone_feed`.
-        map_frame: frame in which to look up where the robot is; empty looks up nothing.
+        map_frame: frame in which to look up where the robot is in ROS; empty looks up nothing.
         robot_frame: frame of the robot; empty takes that of the image.
+
+    Raises:
+        typer.BadParameter: an option makes no sense.
+        typer.Exit: ROS 2 is needed and missing; a sentence was printed.
+        SourceError: a source cannot be opened.
     """
+    if options.source:
+        return _source_feed(options, cameras, loop)
     with needs_ros("following captions without --source"):
         from smart_caption_ros.nodes.live import standalone_feed
         from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
     return standalone_feed(
-        topics,
+        options.topic or (),
         cameras,
         are_images_wanted=are_images_wanted,
         node_name=node_name,
         make_pose_lookup=robot_pose_lookup(map_frame, robot_frame, report_error) if map_frame else None,
     )
+
+
+def _source_feed(options: FeedOptions, cameras: Sequence[str], loop: bool) -> CaptionFeed:
+    from smart_caption_ros.captioning import Captioner
+    from smart_caption_ros.detection.class_names import COCO_CLASSES
+    from smart_caption_ros.grounding import NounCoverage, guide_words
+    from smart_caption_ros.live import SourceFeed, open_cameras
+
+    topics = options.topic or ()
+    if len(topics) > 1:
+        raise typer.BadParameter("With --source, --topic is the one image topic of a bag.", param_hint="--topic")
+    check_engine(options.engine)
+    opened = open_cameras(options.source or (), topics[0] if topics else None)
+    if unknown := [name for name in cameras if name not in opened]:
+        raise typer.BadParameter(f"{unknown[0]!r} is not one of {', '.join(opened)}.", param_hint="--camera")
+    chosen = {name: source for name, source in opened.items() if not cameras or name in cameras}
+    coverage = None
+    with status("loading the model"):
+        captioner = Captioner.from_bundle(options.bundle, engine=options.engine, detector=options.detector)
+        guide_words(captioner)
+        if captioner.detector is not None:
+            coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *captioner.detector.class_names))
+    return SourceFeed(chosen, captioner, coverage, interval_s=options.interval, loop=loop)

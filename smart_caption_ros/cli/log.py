@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.caption_feed import FeedOptions, ros_feed, source_feed
+from smart_caption_ros.cli.caption_feed import FeedOptions, open_feed
 from smart_caption_ros.cli.options import Argument, JsonOption, Option
 from smart_caption_ros.cli.terminal import (
     FAILED,
@@ -25,9 +24,7 @@ from smart_caption_ros.cli.terminal import (
 
 if TYPE_CHECKING:
     from smart_caption_ros.caption_log import LoggedCaption, Near, Query
-    from smart_caption_ros.live import CaptionFeed, FeedEvent
-
-_MAX_SENTENCE = 1000
+    from smart_caption_ros.live import FeedEvent
 
 LogOption = Annotated[
     Path | None,
@@ -63,7 +60,8 @@ def record(*, options: RecordOptions) -> None:
         bounds = Bounds(max_bytes=round(options.max_size * 1e6), max_age_s=options.max_age * 86_400)
         with CaptionLog(_path(options.log), bounds) as log, EndSignals() as signals:
             recorder = Recorder(log, robot=options.robot, picture_side_px=options.picture_size, on_problem=report_error)
-            with _open_feed(options) as feed:
+            opened = open_feed(options, "caption_log", map_frame=options.map_frame, robot_frame=options.robot_frame)
+            with opened as feed:
                 print(f"writing {feed.description} to {log.path}; Ctrl-C ends", flush=True)
                 record_feed(feed, recorder, lambda: signals.arrived, _print_event)
             print(
@@ -74,19 +72,11 @@ def record(*, options: RecordOptions) -> None:
                 raise typer.Exit(FAILED)
 
 
-def _open_feed(options: RecordOptions) -> AbstractContextManager[CaptionFeed]:
-    topics = options.topic or ()
-    if not options.source:
-        return ros_feed(topics, "caption_log", map_frame=options.map_frame, robot_frame=options.robot_frame)
-    return source_feed(options.source, topics, options.settings())
-
-
 def _print_event(event: FeedEvent) -> None:
     from smart_caption_ros.live import EventKind
-    from smart_caption_ros.text import visible
 
     if event.kind is EventKind.ERROR:
-        report_error(visible(event.text, _MAX_SENTENCE))
+        report_error(event.text)
 
 
 @dataclass(frozen=True)

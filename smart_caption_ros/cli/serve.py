@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.caption_feed import FeedOptions, ros_feed, source_feed
+from smart_caption_ros.cli.caption_feed import FeedOptions, open_feed
 from smart_caption_ros.cli.options import Option
 from smart_caption_ros.cli.terminal import (
-    FAILED,
     WRONG_USAGE,
     check_engine,
     errors_in_a_sentence,
@@ -22,8 +20,7 @@ from smart_caption_ros.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from smart_caption_ros.live import CaptionFeed
-    from smart_caption_ros.serving import Access, Hub, PageServer
+    from smart_caption_ros.serving import Access, PageServer
 
 TOKEN_VARIABLE = "SMART_CAPTION_TOKEN"
 
@@ -47,7 +44,6 @@ class ServeOptions(FeedOptions):
 def serve(*, options: ServeOptions) -> None:
     """Show live captions on a web page, of ROS topics or of --source, until Ctrl-C."""
     with errors_in_a_sentence():
-        from smart_caption_ros.live import FeedError
         from smart_caption_ros.serving import Hub, PageServer, ServingError
         from smart_caption_ros.serving.feeding import pass_on
         from smart_caption_ros.signals import EndSignals
@@ -63,14 +59,11 @@ def serve(*, options: ServeOptions) -> None:
             report_error(str(error))
             raise typer.Exit(WRONG_USAGE) from None
         try:
-            opened = _open_feed(options, hub)
+            opened = open_feed(options, "caption_page", loop=options.loop, are_images_wanted=lambda: hub.browsers > 0)
             # The signals end the loop and not the process, so that the browsers' streams are ended, too.
             with EndSignals() as ending, server, opened as feed:
                 print(_invitation(server, access.token), flush=True)
                 pass_on(feed, hub, lambda: ending.arrived)
-        except FeedError as error:
-            report_error(str(error))
-            raise typer.Exit(FAILED) from None
         finally:
             server.close()
 
@@ -92,10 +85,3 @@ def _invitation(server: PageServer, token: str | None) -> str:
     if server.host in ("0.0.0.0", "::"):
         elsewhere = f" here, or with {socket.gethostname()} or this machine's address in place of the host elsewhere"
     return f"Open {address}{elsewhere} (Ctrl-C ends)"
-
-
-def _open_feed(options: ServeOptions, hub: Hub) -> AbstractContextManager[CaptionFeed]:
-    topics = options.topic or ()
-    if not options.source:
-        return ros_feed(topics, "caption_page", are_images_wanted=lambda: hub.browsers > 0)
-    return source_feed(options.source, topics, options.settings(options.loop))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from smart_caption_ros.files import write_text_atomically
+from smart_caption_ros.text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "smart-caption"
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+_MAX_SENTENCE = 2000
 
 
 @contextmanager
@@ -91,8 +93,8 @@ def needs_ros(what: str) -> Iterator[None]:
 
 
 def report_error(sentence: str) -> None:
-    """Print a sentence on stderr, with the name of the program."""
-    print(f"{PROGRAM}: {printable(sentence)}", file=sys.stderr, flush=True)
+    """Print a sentence on one line of stderr, with the name of the program; control characters are escaped."""
+    print(f"{PROGRAM}: {printable(visible(sentence, _MAX_SENTENCE))}", file=sys.stderr, flush=True)
 
 
 def check_engine(name: str) -> None:

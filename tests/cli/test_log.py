@@ -55,15 +55,15 @@ def test_control_characters_of_messages_do_not_reach_the_terminal(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from smart_caption_ros.cli import log as command
-    from tests.caption_log.test_recording import BufferFeed
+    from smart_caption_ros.live import CaptionFeed
 
     path, hostile = tmp_path / "captions.db", "\x1b]0;title\x07"
     with CaptionLog(path) as opened:
         opened.append(row(f"a cup{hostile}", camera=f"front{hostile}", pose=at(1.0, 2.0)))
-    feed = BufferFeed()
+    feed = CaptionFeed()
     feed.add_event(FeedEvent(EventKind.ERROR, f"no image{hostile}"))
     feed.close()
-    monkeypatch.setattr(command, "_open_feed", lambda options: feed)
+    monkeypatch.setattr(command, "open_feed", lambda *arguments, **settings: feed)
     results = [run("log", *arguments, "--log", path) for arguments in (("find",), ("info",), ("record",))]
     assert [result.exit_code for result in results] == [0, 0, 0]
     output = "".join(part for result in results for part in (result.stdout, result.stderr))
@@ -98,13 +98,13 @@ def test_export_and_import(run: Run, log: Path, tmp_path: Path) -> None:
 
 def test_a_source_is_recorded(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from smart_caption_ros.cli import log as command
-    from tests.caption_log.test_recording import BufferFeed
+    from smart_caption_ros.live import CaptionFeed
 
-    feed = BufferFeed()
+    feed = CaptionFeed()
     feed.add(live("a cup", "cup"))
     feed.add(live("the cup", "cup"))
     feed.close()
-    monkeypatch.setattr(command, "_open_feed", lambda options: feed)
+    monkeypatch.setattr(command, "open_feed", lambda *arguments, **settings: feed)
     result = run("log", "record", "--source", "x.png", "--log", tmp_path / "new" / "captions.db", "--robot", "r2")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == ("1 captions written, 1 said the same as the one before; 1 in the log")
