@@ -21,13 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulation.household.errors import HouseholdError
-from simulation.household.ground_truth import (
-    VisibleExtent,
-    acvr_labels,
-    label_mask,
-    labelled_ids,
-    visible_extents,
-)
+from simulation.household.ground_truth import VisibleExtent, acvr_labels, label_mask, labelled_ids, visible_extents
 from simulation.household.sequences import RenderSettings, SequencePlan
 from smart_caption_ros.files import write_bytes_atomically
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from simulation.household.blender.renderer import BlenderRenderer, require_bpy
-from simulation.household.camera_response import photograph
-from simulation.household.captions.writer import CaptionWriter
+from simulation.household.camera import photograph
+from simulation.household.captions.sentences import CaptionWriter
 from simulation.household.dataset_folder import DatasetFolder
 from simulation.household.errors import HouseholdError
 from simulation.household.sequences import (

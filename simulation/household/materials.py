@@ -111,6 +111,11 @@ def plain(rng: np.random.Generator, rgb: RGB, *, roughness: float = 0.45) -> Mat
     return Material("plain", rgb, roughness=float(np.clip(roughness + rng.normal(0, 0.06), 0.05, 1)), seed=_seed(rng))
 
 
+def painted(rng: np.random.Generator, *names: str, roughness: float = 0.45) -> Material:
+    """Sample paint, plastic or glazed ceramic of one of the named colours."""
+    return plain(rng, random_colour(rng, *names)[1], roughness=roughness)
+
+
 def wood(rng: np.random.Generator, name: str | None = None) -> Material:
     """Sample a wood: the named one or any."""
     rgb = jitter(rng, WOODS[name or str(rng.choice(list(WOODS)))])

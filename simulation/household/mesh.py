@@ -1,11 +1,12 @@
-"""Parametric mesh primitives in metres, z up, faces counter-clockwise seen from outside.
+"""Meshes in metres, z up, faces counter-clockwise seen from outside: parametric parts, and objects made of them.
 
 Own code because Blender's bevels and smoothing need polygons; trimesh has triangles only.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,6 +75,11 @@ def lathe(profile: Sequence[tuple[float, float]], material: Material, *, segment
     ring = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     vertices = [np.column_stack([ring * max(radius, 1e-5), np.full(segments, z)]) for radius, z in profile]
     return MeshPart(np.concatenate(vertices), _ring_faces(len(profile), segments), material, smooth=True)
+
+
+def lathe_profile(radii: Sequence[float], heights: Sequence[float]) -> list[tuple[float, float]]:
+    """Pair radii with heights, as :func:`lathe` takes them."""
+    return list(zip(radii, heights, strict=True))
 
 
 def cylinder(
@@ -187,3 +193,58 @@ def _ring_faces(rings: int, segments: int) -> Faces:
     ]
     last = (rings - 1) * segments
     return (*quads, tuple(range(segments - 1, -1, -1)), tuple(range(last, last + segments)))
+
+
+SurfaceKind = Literal["top", "shelf", "plate", "seat", "sill"]
+
+
+@dataclass(frozen=True)
+class SupportSurface:
+    """A horizontal rectangle on which other objects can stand, in metres in the frame of its object."""
+
+    x: float
+    """Centre, as is ``y``."""
+    y: float
+    half_width: float
+    """Half the extent along x."""
+    half_depth: float
+    """Half the extent along y."""
+    z: float
+    kind: SurfaceKind = "top"
+    """Decides which objects may stand here."""
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectMesh:
+    """An object in its own frame, in metres: it stands on z = 0, its front faces -y, its back faces +y."""
+
+    class_name: str
+    """ACVR's class name if the object is labelled, any other noun if not."""
+    parts: tuple[MeshPart, ...]
+    colour: str = ""
+    """Word for the dominant colour; empty if no single word is right."""
+    material: str = ""
+    """Adjective, such as ``wooden``, ``glass``, ``metal`` or ``leather``; empty if none is right."""
+    surfaces: tuple[SupportSurface, ...] = ()
+    caption_noun: str = ""
+    """Noun in captions; empty if it is the class name."""
+
+    @property
+    def noun(self) -> str:
+        """Noun that captions use, a key of ``captions.nouns.NOUNS`` if captions mention such objects."""
+        return self.caption_noun or self.class_name
+
+    @cached_property
+    def part_bounds(self) -> NDArray[np.float64]:
+        """Minimum and maximum x, y and z of each part, (parts, 2, 3)."""
+        return np.stack([part.bounds for part in self.parts])
+
+    @cached_property
+    def bounds(self) -> NDArray[np.float64]:
+        """Minimum and maximum x, y and z of the object, (2, 3)."""
+        return np.stack([self.part_bounds[:, 0].min(axis=0), self.part_bounds[:, 1].max(axis=0)])
+
+    @property
+    def size(self) -> NDArray[np.float64]:
+        """Width, depth and height, (3,)."""
+        return self.bounds[1] - self.bounds[0]

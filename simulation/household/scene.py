@@ -1,4 +1,4 @@
-"""A furnished room: its walls and openings, and the pose of every object. Metres, z up.
+"""A furnished room: its walls, openings and light, and the pose of every object. Metres, z up.
 
 The floor is the rectangle from (0, 0) to (width, depth); +y is north.
 """
@@ -9,11 +9,137 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulation.household.lighting import Lighting
-from simulation.household.materials import Material
-from simulation.household.mesh import rotate_z
-from simulation.household.object_mesh import ObjectMesh, SupportSurface
-from simulation.household.oriented_boxes import ObjectPose, OrientedBoxes
+from simulation.household.materials import RGB, Material
+from simulation.household.mesh import ObjectMesh, Points, SupportSurface, rotate_z
+
+
+@dataclass(frozen=True)
+class ObjectPose:
+    """Position and heading of an object in the room."""
+
+    x: float
+    """Metres, as are ``y`` and ``z``."""
+    y: float
+    z: float = 0.0
+    yaw: float = 0.0
+    """Rotation about z in radians, counter-clockwise seen from above."""
+
+    @property
+    def position(self) -> NDArray[np.float64]:
+        """x, y and z in metres, (3,)."""
+        return np.array([self.x, self.y, self.z])
+
+    def to_world(self, points: Points) -> Points:
+        """Transform points (n, 3) from the object's frame to the room's."""
+        return rotate_z(points, self.yaw) + self.position
+
+
+@dataclass(frozen=True)
+class OrientedBoxes:
+    """Boxes of one object, turned about z by the same angle; metres in the room's frame."""
+
+    centres: NDArray[np.float64]
+    """(n, 3)."""
+    half_sizes: NDArray[np.float64]
+    """Half the extents along the turned axes, (n, 3)."""
+    yaw: float
+    """Radians."""
+
+    @classmethod
+    def from_bounds(cls, bounds: NDArray[np.float64], pose: ObjectPose) -> "OrientedBoxes":
+        """Place boxes given by their minimum and maximum corners (n, 2, 3) in the object's frame."""
+        return cls(pose.to_world(bounds.mean(axis=1)), (bounds[:, 1] - bounds[:, 0]) / 2, pose.yaw)
+
+    def axis_aligned_bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the minimum and the maximum x, y, z of all boxes along the room's axes, (3,) each."""
+        cos, sin = abs(np.cos(self.yaw)), abs(np.sin(self.yaw))
+        reach = np.column_stack(
+            [
+                cos * self.half_sizes[:, 0] + sin * self.half_sizes[:, 1],
+                sin * self.half_sizes[:, 0] + cos * self.half_sizes[:, 1],
+                self.half_sizes[:, 2],
+            ]
+        )
+        return (self.centres - reach).min(axis=0), (self.centres + reach).max(axis=0)
+
+    def penetration_depth(self, other: "OrientedBoxes") -> float:
+        """Return the largest depth in metres by which a box intersects a box of ``other``; 0 or less if none does.
+
+        Separating axes: z and the two horizontal axes of either object.
+        """
+        offsets = other.centres[None] - self.centres[:, None]
+        depth = self.half_sizes[:, None, 2] + other.half_sizes[None, :, 2] - np.abs(offsets[..., 2])
+        turn = other.yaw - self.yaw
+        cos, sin = abs(np.cos(turn)), abs(np.sin(turn))
+        for first, second, yaw in (
+            (self.half_sizes[:, None], other.half_sizes[None], self.yaw),
+            (other.half_sizes[None], self.half_sizes[:, None], other.yaw),
+        ):
+            along = offsets[..., 0] * np.cos(yaw) + offsets[..., 1] * np.sin(yaw)
+            across = -offsets[..., 0] * np.sin(yaw) + offsets[..., 1] * np.cos(yaw)
+            depth = np.minimum(depth, first[..., 0] + cos * second[..., 0] + sin * second[..., 1] - np.abs(along))
+            depth = np.minimum(depth, first[..., 1] + sin * second[..., 0] + cos * second[..., 1] - np.abs(across))
+        return float(depth.max())
+
+
+@dataclass(frozen=True)
+class Lighting:
+    """Light sources of a scene; colours are sRGB, 0 to 1."""
+
+    day: bool
+    sky: RGB
+    sky_strength: float
+    """Radiance of the sky in watts per square metre and steradian."""
+    sun_strength: float
+    """Irradiance by the sun in watts per square metre; 0 on a cloudy day and at night."""
+    sun_elevation: float
+    """Angle above the horizon in radians."""
+    sun_azimuth: float
+    """Angle from north (+y) towards east in radians."""
+    lamps_on: bool
+    """Whether the ceiling lamps are on."""
+    lamp_tint: RGB
+    lamp_strength: float
+    """Radiance of a ceiling lamp's surface in watts per square metre and steradian."""
+
+
+def random_daylight(rng: np.random.Generator) -> Lighting:
+    """Sample a clear or cloudy day; the ceiling lamps are on in a quarter of the scenes."""
+    cloudy = rng.random() < 0.45
+    sky = (0.86, 0.90, 0.95) if cloudy else (0.62, 0.78, 0.98)
+    return Lighting(
+        day=True,
+        sky=sky,
+        sky_strength=float(rng.uniform(9, 14) if cloudy else rng.uniform(7, 11)),
+        sun_strength=0.0 if cloudy else float(rng.uniform(25, 50)),
+        sun_elevation=float(rng.uniform(0.45, 1.0)),
+        sun_azimuth=float(rng.uniform(0, 2 * np.pi)),
+        lamps_on=bool(rng.random() < 0.25),
+        lamp_tint=_random_lamp_tint(rng),
+        lamp_strength=float(rng.uniform(25, 40)),
+    )
+
+
+def random_night_lighting(rng: np.random.Generator) -> Lighting:
+    """Sample a night: the ceiling lamps are on and the sky is almost black."""
+    return Lighting(
+        day=False,
+        sky=(0.10, 0.13, 0.25),
+        sky_strength=0.02,
+        sun_strength=0.0,
+        sun_elevation=0.5,
+        sun_azimuth=0.0,
+        lamps_on=True,
+        lamp_tint=_random_lamp_tint(rng),
+        lamp_strength=float(rng.uniform(25, 40)),
+    )
+
+
+def _random_lamp_tint(rng: np.random.Generator) -> RGB:
+    """Sample a white between that of a warm bulb and that of a neutral tube."""
+    warmth = float(rng.uniform(0, 1))
+    return (1.0, 0.96 - 0.13 * warmth, 0.90 - 0.30 * warmth)
+
 
 Wall = Literal["north", "west", "south", "east"]
 WALLS: tuple[Wall, ...] = ("north", "west", "south", "east")

@@ -6,10 +6,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from simulation.household.mesh import rotate_z
-from simulation.household.object_mesh import ObjectMesh
-from simulation.household.oriented_boxes import ObjectPose, OrientedBoxes
-from simulation.household.scene import WALL_YAW, Opening, PlacedObject, PlacedSurface, Placement, Room, Wall
+from simulation.household.mesh import ObjectMesh, rotate_z
+from simulation.household.scene import (
+    WALL_YAW,
+    ObjectPose,
+    Opening,
+    OrientedBoxes,
+    PlacedObject,
+    PlacedSurface,
+    Placement,
+    Room,
+    Wall,
+)
 
 TOLERANCE = 0.001
 """Metres by which two boxes may intersect and still count as apart."""

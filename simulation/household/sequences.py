@@ -4,9 +4,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from simulation.household.camera import Camera, CameraPose
+from simulation.household.camera import Camera, CameraPose, CameraResponse, random_response
 from simulation.household.camera_path import NoPathError, camera_path
-from simulation.household.camera_response import CameraResponse, random_response
 from simulation.household.errors import HouseholdError
 from simulation.household.layout.random_scene import ROOM_KINDS, random_scene
 from simulation.household.scene import Scene

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from simulation.household.blender.colour import linear
-from simulation.household.lighting import Lighting
+from simulation.household.blender.materials import linear
 from simulation.household.materials import RGB, scaled
-from simulation.household.scene import WALL_THICKNESS, WALL_YAW, Opening, Scene
+from simulation.household.scene import WALL_THICKNESS, WALL_YAW, Lighting, Opening, Scene
 
 _TREES: RGB = (0.07, 0.095, 0.045)
 """Linear colour of trees and lawn outside, relative to the sky's strength."""

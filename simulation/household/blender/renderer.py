@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulation.household.blender.lights import add_lights
-from simulation.household.blender.textures import node_material
+from simulation.household.blender.materials import node_material
 from simulation.household.camera import Camera, CameraPose
 from simulation.household.errors import HouseholdError
 from simulation.household.materials import Material

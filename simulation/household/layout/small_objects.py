@@ -4,20 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from simulation.household.object_mesh import ObjectMesh
-from simulation.household.objects import (
-    books,
-    clocks,
-    decoration,
-    electronics,
-    food,
-    kitchen_appliances,
-    plants,
-    tables,
-    tableware,
-)
-from simulation.household.oriented_boxes import ObjectPose
-from simulation.household.scene import PlacedObject, PlacedSurface, Wall
+from simulation.household.mesh import ObjectMesh
+from simulation.household.objects import decoration, electronics, furniture, kitchen, tableware
+from simulation.household.scene import ObjectPose, PlacedObject, PlacedSurface, Wall
 from simulation.household.scene_builder import CLEARANCE, SceneBuilder
 
 MeshBuilder = Callable[[np.random.Generator], ObjectMesh]
@@ -29,14 +18,14 @@ DINING_TABLE: Clutter = {
     tableware.cup: 3,
     tableware.bowl: 2,
     tableware.wine_glass: 2,
-    food.banana: 1.5,
-    food.apple: 1.5,
-    food.orange: 1.5,
-    food.cake: 2.0,
+    tableware.banana: 1.5,
+    tableware.apple: 1.5,
+    tableware.orange: 1.5,
+    tableware.cake: 2.0,
     tableware.knife: 0.6,
     tableware.spoon: 0.6,
     tableware.fork: 0.6,
-    plants.potted_plant: 0.8,
+    decoration.potted_plant: 0.8,
     decoration.vase: 0.4,
 }
 COUNTER: Clutter = {
@@ -45,47 +34,47 @@ COUNTER: Clutter = {
     tableware.bowl: 2,
     tableware.knife: 1,
     tableware.spoon: 0.6,
-    food.banana: 1.2,
-    food.apple: 1,
-    food.orange: 1,
-    plants.potted_plant: 0.6,
+    tableware.banana: 1.2,
+    tableware.apple: 1,
+    tableware.orange: 1,
+    decoration.potted_plant: 0.6,
     tableware.plate: 0.8,
     tableware.wine_glass: 0.7,
-    food.cake: 0.5,
+    tableware.cake: 0.5,
     tableware.pot: 0.7,
-    kitchen_appliances.toaster: 0.7,
+    kitchen.toaster: 0.7,
 }
 DESK: Clutter = {
     tableware.cup: 2.5,
-    books.lying_book: 2.5,
+    decoration.lying_book: 2.5,
     electronics.cell_phone: 2,
     tableware.bottle: 1.2,
-    plants.potted_plant: 1,
-    clocks.table_clock: 1,
-    food.apple: 0.5,
-    food.banana: 0.5,
-    food.orange: 0.3,
-    books.paper_stack: 1,
+    decoration.potted_plant: 1,
+    electronics.table_clock: 1,
+    tableware.apple: 0.5,
+    tableware.banana: 0.5,
+    tableware.orange: 0.3,
+    decoration.paper_stack: 1,
     decoration.lit_table_lamp: 0.7,
 }
 COFFEE_TABLE: Clutter = {
-    books.lying_book: 2.5,
+    decoration.lying_book: 2.5,
     tableware.cup: 2,
     tableware.wine_glass: 1.2,
     tableware.bottle: 1,
     electronics.cell_phone: 1.5,
     electronics.laptop: 1.2,
     tableware.bowl: 1.2,
-    plants.potted_plant: 1,
-    food.apple: 0.5,
-    food.orange: 0.5,
+    decoration.potted_plant: 1,
+    tableware.apple: 0.5,
+    tableware.orange: 0.5,
     decoration.vase: 0.6,
-    food.cake: 0.3,
+    tableware.cake: 0.3,
 }
 CABINET: Clutter = {
-    plants.potted_plant: 2,
-    clocks.table_clock: 1.5,
-    books.lying_book: 2,
+    decoration.potted_plant: 2,
+    electronics.table_clock: 1.5,
+    decoration.lying_book: 2,
     decoration.vase: 1.5,
     decoration.table_lamp: 1,
     tableware.bowl: 1,
@@ -94,20 +83,20 @@ CABINET: Clutter = {
 DINING_ROOM_CABINET: Clutter = {**CABINET, tableware.wine_glass: 2, tableware.bottle: 2, tableware.bowl: 2}
 NIGHTSTAND: Clutter = {
     decoration.lit_table_lamp: 3,
-    clocks.table_clock: 2,
-    books.lying_book: 2,
+    electronics.table_clock: 2,
+    decoration.lying_book: 2,
     electronics.cell_phone: 2,
     tableware.cup: 1.5,
 }
-BATHROOM_CABINET: Clutter = {tableware.bottle: 3, tableware.cup: 2, plants.potted_plant: 1}
+BATHROOM_CABINET: Clutter = {tableware.bottle: 3, tableware.cup: 2, decoration.potted_plant: 1}
 
-_SEAT_OBJECTS: tuple[MeshBuilder, ...] = (electronics.laptop, books.closed_lying_book, electronics.cell_phone)
+_SEAT_OBJECTS: tuple[MeshBuilder, ...] = (electronics.laptop, decoration.closed_lying_book, electronics.cell_phone)
 _SHELF_OBJECTS: tuple[MeshBuilder, ...] = (
-    plants.sill_plant,
-    clocks.table_clock,
+    decoration.sill_plant,
+    electronics.table_clock,
     decoration.vase,
     tableware.bowl,
-    books.closed_lying_book,
+    decoration.closed_lying_book,
 )
 
 
@@ -141,7 +130,7 @@ def add_fruit(builder: SceneBuilder, carrier: PlacedObject | None) -> None:
     if carrier is None or carrier.mesh.class_name != "plate":
         return
     if builder.rng.random() < 0.5:
-        fruit = (food.apple, food.orange)[int(builder.rng.integers(2))]
+        fruit = (tableware.apple, tableware.orange)[int(builder.rng.integers(2))]
         builder.place_on_fraction(carrier.surfaces[0], fruit(builder.rng), 0, 0)
 
 
@@ -159,7 +148,7 @@ def add_book_stack(builder: SceneBuilder, support: PlacedSurface) -> None:
     under: PlacedObject | None = None
     u, v = rng.uniform(-1, 1), rng.uniform(0.2, 1)
     for _ in range(int(rng.integers(2, 5))):
-        mesh = books.closed_lying_book(rng)
+        mesh = decoration.closed_lying_book(rng)
         if under is None:
             under = builder.place_on_fraction(support, mesh, u, v, rng.uniform(-0.4, 0.4))
         else:
@@ -174,7 +163,7 @@ def add_book_stack(builder: SceneBuilder, support: PlacedSurface) -> None:
 def add_bookshelf(builder: SceneBuilder, walls: Sequence[Wall]) -> None:
     """Place a bookshelf at one of the walls, with rows of books and a few other objects."""
     rng = builder.rng
-    shelf = builder.place_along_walls(tables.bookshelf(rng), walls)
+    shelf = builder.place_along_walls(furniture.bookshelf(rng), walls)
     if shelf is None:
         return
     for support in shelf.surfaces:
@@ -193,7 +182,7 @@ def _add_book_row(builder: SceneBuilder, support: PlacedSurface) -> None:
     x = -half_width + 0.005
     end = half_width * rng.uniform(-0.1, 1.0)
     while True:
-        mesh = books.book(rng)
+        mesh = decoration.book(rng)
         x += float(mesh.size[0]) / 2 + 0.0012
         if x > end or builder.place_on(support, mesh, x, rng.uniform(-0.04, 0.0)) is None:
             return

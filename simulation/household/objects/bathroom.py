@@ -1,16 +1,35 @@
-"""Toilet, washbasin, bathtub, mirror, towel and bath mat."""
+"""Toilet, washbasin, bathtub, mirror, towel and bath mat; taps, which kitchens have as well."""
 
 import numpy as np
 
-from simulation.household import materials
-from simulation.household.mesh import MeshPart, box, cylinder, ellipsoid, lathe
-from simulation.household.object_mesh import ObjectMesh
-from simulation.household.objects.taps import tap
+from simulation.household.materials import COLOURS, Material, fabric, jitter, metal, plain, random_colour, wood
+from simulation.household.mesh import MeshPart, ObjectMesh, box, cylinder, ellipsoid, lathe, lathe_profile, tube
 
 
-def _random_ceramic(rng: np.random.Generator) -> materials.Material:
+def tap(chrome: Material, base: list[float], height: float, reach: float) -> list[MeshPart]:
+    """Build a tap with a lever and a curved spout.
+
+    Args:
+        chrome: material.
+        base: centre of its foot, (3,).
+        height: of the spout in metres.
+        reach: metres from the foot to the spout's end, towards -y.
+    """
+    x, y, z = base
+    bend = np.linspace(0, np.pi, 9)
+    spout = [[x, y, z], [x, y, z + height * 0.4]]
+    spout += [[x, y - reach / 2 * (1 - np.cos(a)), z + height - reach * 0.3 + reach * 0.3 * np.sin(a)] for a in bend]
+    spout.append([x, y - reach, z + height - reach * 0.3 - 0.04])
+    return [
+        cylinder(0.024, 0.03, base, chrome),
+        tube(spout, 0.011, chrome),
+        tube([[x + 0.02, y, z + 0.04], [x + 0.075, y, z + 0.075]], [0.009, 0.006], chrome),
+    ]
+
+
+def _random_ceramic(rng: np.random.Generator) -> Material:
     """Sample white glazed ceramic."""
-    return materials.plain(rng, materials.jitter(rng, (0.92, 0.92, 0.91), 0.01), roughness=0.1)
+    return plain(rng, jitter(rng, (0.92, 0.92, 0.91), 0.01), roughness=0.1)
 
 
 def _stretched(part: MeshPart, length: float, offset: float) -> MeshPart:
@@ -23,32 +42,19 @@ def _stretched(part: MeshPart, length: float, offset: float) -> MeshPart:
 
 def toilet(rng: np.random.Generator) -> ObjectMesh:
     """Build a toilet with a cistern, its lid open or closed."""
-    white, chrome = _random_ceramic(rng), materials.metal(rng)
+    white, chrome = _random_ceramic(rng), metal(rng)
     width = rng.uniform(0.17, 0.19)
-    bowl = [
-        (0.10, 0),
-        (0.105, 0.02),
-        (0.085, 0.12),
-        (0.10, 0.22),
-        (width - 0.02, 0.34),
-        (width, 0.395),
-        (width - 0.005, 0.41),
-        (width - 0.045, 0.41),
-        (width - 0.06, 0.36),
-        (0.07, 0.26),
-        (0.03, 0.22),
-    ]
+    bowl = lathe_profile(
+        [0.10, 0.105, 0.085, 0.10, width - 0.02, width, width - 0.005, width - 0.045, width - 0.06, 0.07, 0.03],
+        [0, 0.02, 0.12, 0.22, 0.34, 0.395, 0.41, 0.41, 0.36, 0.26, 0.22],
+    )
     parts = [_stretched(lathe(bowl, white, segments=40), 1.28, -0.08)]
     lid_up = rng.random() < 0.45
-    seat_colour = white if rng.random() < 0.8 else materials.wood(rng)
-    ring = [
-        (width - 0.055, 0.415),
-        (width + 0.002, 0.415),
-        (width + 0.004, 0.428),
-        (width - 0.01, 0.435),
-        (width - 0.045, 0.435),
-        (width - 0.055, 0.425),
-    ]
+    seat_colour = white if rng.random() < 0.8 else wood(rng)
+    ring = lathe_profile(
+        [width - 0.055, width + 0.002, width + 0.004, width - 0.01, width - 0.045, width - 0.055],
+        [0.415, 0.415, 0.428, 0.435, 0.435, 0.425],
+    )
     if lid_up:
         parts.append(_stretched(lathe([*ring, ring[0]], seat_colour, segments=40), 1.27, -0.08))
         disc = [(0.0, 0.0), (width, 0.0), (width + 0.004, 0.01), (width - 0.01, 0.02), (0.0, 0.022)]
@@ -72,7 +78,7 @@ def toilet(rng: np.random.Generator) -> ObjectMesh:
 
 def washbasin(rng: np.random.Generator) -> ObjectMesh:
     """Build a basin with a tap at its mounting height; ``washstand`` is a separate object without a label."""
-    white, chrome = _random_ceramic(rng), materials.metal(rng)
+    white, chrome = _random_ceramic(rng), metal(rng)
     height, width, depth = rng.uniform(0.82, 0.88), rng.uniform(0.26, 0.31), 0.78
     profile = [
         (0.06, height - 0.17),
@@ -101,8 +107,8 @@ def washstand(rng: np.random.Generator, basin: ObjectMesh) -> ObjectMesh:
     if rng.random() < 0.5:
         column = lathe([(0.12, 0), (0.11, 0.03), (0.08, 0.2), (0.085, top - 0.13), (0.11, top)], _random_ceramic(rng))
         return ObjectMesh("pedestal", (column.transformed([0, 0.03, 0]),), "white")
-    finish = materials.wood(rng) if rng.random() < 0.5 else materials.plain(rng, materials.COLOURS["white"])
-    chrome, foot, depth = materials.metal(rng), 0.18, back + 0.05
+    finish = wood(rng) if rng.random() < 0.5 else plain(rng, COLOURS["white"])
+    chrome, foot, depth = metal(rng), 0.18, back + 0.05
     middle, height = (foot + top) / 2, top - foot
     parts = [box([width, depth, height], [0, back - depth / 2 - 0.005, middle], finish)]
     face = back - depth - 0.005
@@ -119,7 +125,7 @@ def washstand(rng: np.random.Generator, basin: ObjectMesh) -> ObjectMesh:
 
 def bathtub(rng: np.random.Generator) -> ObjectMesh:
     """Build a bathtub with a tap."""
-    white, chrome = _random_ceramic(rng), materials.metal(rng)
+    white, chrome = _random_ceramic(rng), metal(rng)
     length, width, height, wall = 1.65, 0.74, 0.56, 0.06
     parts = [
         box([length, wall, height], [0, -(width - wall) / 2, height / 2], white, bevel=0.012),
@@ -143,8 +149,8 @@ def bathtub(rng: np.random.Generator) -> ObjectMesh:
 def mirror(rng: np.random.Generator) -> ObjectMesh:
     """Build a framed mirror; z = 0 is its lower edge."""
     width, height = rng.uniform(0.5, 0.7), rng.uniform(0.6, 0.9)
-    frame = materials.metal(rng) if rng.random() < 0.5 else materials.wood(rng)
-    silvered = materials.Material("plain", (0.93, 0.94, 0.94), roughness=0.01, metallic=1.0)
+    frame = metal(rng) if rng.random() < 0.5 else wood(rng)
+    silvered = Material("plain", (0.93, 0.94, 0.94), roughness=0.01, metallic=1.0)
     parts = [
         box([width, 0.016, height], [0, 0, height / 2], frame),
         box([width - 0.03, 0.006, height - 0.03], [0, -0.008, height / 2], silvered, bevel=0),
@@ -154,8 +160,8 @@ def mirror(rng: np.random.Generator) -> ObjectMesh:
 
 def towel(rng: np.random.Generator) -> ObjectMesh:
     """Build a towel on a rail; z = 0 is its lower edge."""
-    colour, rgb = materials.random_colour(rng, "white", "blue", "gray", "pink", "green", "beige")
-    cloth, chrome = materials.fabric(rng, rgb), materials.metal(rng)
+    colour, rgb = random_colour(rng, "white", "blue", "gray", "pink", "green", "beige")
+    cloth, chrome = fabric(rng, rgb), metal(rng)
     parts = [
         box([0.42, 0.035, 0.6], [0, -0.04, 0.3], cloth, bevel=0.008),
         ellipsoid([0.21, 0.026, 0.026], [0, -0.04, 0.6], cloth, squareness=0.4),
@@ -167,6 +173,6 @@ def towel(rng: np.random.Generator) -> ObjectMesh:
 
 def bath_mat(rng: np.random.Generator) -> ObjectMesh:
     """Build a bath mat."""
-    colour, rgb = materials.random_colour(rng, "white", "blue", "gray", "pink", "green", "beige")
-    part = box([0.75, 0.5, 0.014], [0, 0, 0.007], materials.fabric(rng, rgb), bevel=0.005)
+    colour, rgb = random_colour(rng, "white", "blue", "gray", "pink", "green", "beige")
+    part = box([0.75, 0.5, 0.014], [0, 0, 0.007], fabric(rng, rgb), bevel=0.005)
     return ObjectMesh("mat", (part,), colour)

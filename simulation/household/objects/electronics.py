@@ -1,21 +1,20 @@
-"""Televisions, computer monitors, laptops, keyboards, mice and telephones."""
+"""Televisions, computers, telephones and clocks."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from simulation.household import materials
-from simulation.household.mesh import MeshPart, box, cylinder, ellipsoid, join
-from simulation.household.object_mesh import ObjectMesh
+from simulation.household.materials import Material, Texture, metal, plain, random_colour
+from simulation.household.mesh import MeshPart, ObjectMesh, box, cylinder, ellipsoid, join, lathe, lathe_profile, tube
 
 
-def _random_screen(rng: np.random.Generator, texture: materials.Texture, on_probability: float) -> materials.Material:
+def _random_screen(rng: np.random.Generator, texture: Texture, on_probability: float) -> Material:
     """Sample the picture on a screen, or glossy black if it is off."""
     if rng.random() > on_probability:
-        return materials.plain(rng, (0.012, 0.012, 0.014), roughness=0.08)
-    first = materials.random_colour(rng, "blue", "green", "orange", "purple", "white", "red")[1]
-    second = materials.random_colour(rng, "blue", "yellow", "white", "green", "black")[1]
-    return materials.Material(
+        return plain(rng, (0.012, 0.012, 0.014), roughness=0.08)
+    first = random_colour(rng, "blue", "green", "orange", "purple", "white", "red")[1]
+    second = random_colour(rng, "blue", "yellow", "white", "green", "black")[1]
+    return Material(
         texture, first, second, roughness=0.1, emission=float(rng.uniform(1.0, 2.2)), seed=int(rng.integers(10_000))
     )
 
@@ -35,10 +34,10 @@ def monitor(rng: np.random.Generator) -> ObjectMesh:
     return replace(screen, caption_noun="computer monitor")
 
 
-def _flat_screen(rng: np.random.Generator, width: float, screen: materials.Material, *, wide_feet: bool) -> ObjectMesh:
+def _flat_screen(rng: np.random.Generator, width: float, screen: Material, *, wide_feet: bool) -> ObjectMesh:
     """Build a flat screen ``width`` metres wide on one foot or, with ``wide_feet``, on two."""
     height, lift = width * 9 / 16 + 0.02, (0.07 if width > 0.8 else 0.12)
-    case = materials.plain(rng, (0.025, 0.025, 0.027), roughness=0.3)
+    case = plain(rng, (0.025, 0.025, 0.027), roughness=0.3)
     edge = rng.uniform(0.008, 0.02)
     parts = [
         box([width, 0.03, height], [0, 0.012, lift + height / 2], case, bevel=0.004),
@@ -62,7 +61,7 @@ def _flat_screen(rng: np.random.Generator, width: float, screen: materials.Mater
     return ObjectMesh("television", tuple(parts))
 
 
-def _keys(width: float, depth: float, z: float, material: materials.Material) -> MeshPart:
+def _keys(width: float, depth: float, z: float, material: Material) -> MeshPart:
     """Build five rows of keys with a space bar, centred on the origin; sizes in metres."""
     columns, rows = 14, 5
     pitch_x, pitch_y = width / columns, depth / rows
@@ -85,13 +84,11 @@ def _keys(width: float, depth: float, z: float, material: materials.Material) ->
 
 def laptop(rng: np.random.Generator) -> ObjectMesh:
     """Build an open laptop."""
-    colour, rgb = materials.random_colour(rng, "silver", "black", "gray")
+    colour, rgb = random_colour(rng, "silver", "black", "gray")
     case = (
-        materials.Material("plain", rgb, roughness=0.35, metallic=0.8)
-        if colour == "silver"
-        else materials.plain(rng, rgb, roughness=0.4)
+        Material("plain", rgb, roughness=0.35, metallic=0.8) if colour == "silver" else plain(rng, rgb, roughness=0.4)
     )
-    black = materials.plain(rng, (0.03, 0.03, 0.032), roughness=0.4)
+    black = plain(rng, (0.03, 0.03, 0.032), roughness=0.4)
     width, depth, thickness = rng.uniform(0.31, 0.37), rng.uniform(0.215, 0.25), 0.015
     parts = [box([width, depth, thickness], [0, 0, thickness / 2 + 0.002], case, bevel=0.004)]
     parts.append(box([width * 0.86, depth * 0.46, 0.001], [0, depth * 0.16, thickness + 0.0022], black, bevel=0))
@@ -100,14 +97,14 @@ def laptop(rng: np.random.Generator) -> ObjectMesh:
             width * 0.85,
             depth * 0.44,
             thickness + 0.003,
-            black if colour != "black" else materials.plain(rng, (0.09, 0.09, 0.09)),
+            black if colour != "black" else plain(rng, (0.09, 0.09, 0.09)),
         ).transformed([0, depth * 0.16, 0])
     )
     parts.append(
         box(
             [width * 0.3, depth * 0.27, 0.001],
             [0, -depth * 0.3, thickness + 0.0022],
-            materials.plain(rng, (rgb[0] * 0.8, rgb[1] * 0.8, rgb[2] * 0.8)),
+            plain(rng, (rgb[0] * 0.8, rgb[1] * 0.8, rgb[2] * 0.8)),
             bevel=0,
         )
     )
@@ -129,10 +126,10 @@ def laptop(rng: np.random.Generator) -> ObjectMesh:
 
 def keyboard(rng: np.random.Generator) -> ObjectMesh:
     """Build a keyboard with a numeric pad."""
-    colour, rgb = materials.random_colour(rng, "black", "white", "gray")
-    case = materials.plain(rng, rgb, roughness=0.45)
+    colour, rgb = random_colour(rng, "black", "white", "gray")
+    case = plain(rng, rgb, roughness=0.45)
     r, g, b = (min(1.0, c * 1.15 + 0.06) for c in rgb)
-    key = materials.plain(rng, (0.05, 0.05, 0.055) if colour == "black" and rng.random() < 0.6 else (r, g, b))
+    key = plain(rng, (0.05, 0.05, 0.055) if colour == "black" and rng.random() < 0.6 else (r, g, b))
     width, depth = rng.uniform(0.40, 0.45), rng.uniform(0.125, 0.15)
     main = width * 0.78
     parts = [
@@ -150,9 +147,9 @@ def keyboard(rng: np.random.Generator) -> ObjectMesh:
 
 def mouse(rng: np.random.Generator) -> ObjectMesh:
     """Build a computer mouse with a wheel."""
-    colour, rgb = materials.random_colour(rng, "black", "black", "white", "gray")
-    body = materials.plain(rng, rgb, roughness=0.35)
-    dark = materials.plain(rng, (0.02, 0.02, 0.02) if colour != "black" else (0.2, 0.2, 0.2))
+    colour, rgb = random_colour(rng, "black", "black", "white", "gray")
+    body = plain(rng, rgb, roughness=0.35)
+    dark = plain(rng, (0.02, 0.02, 0.02) if colour != "black" else (0.2, 0.2, 0.2))
     length, width = rng.uniform(0.10, 0.118), rng.uniform(0.058, 0.066)
     shell = ellipsoid([width / 2, length / 2, 0.034], [0, 0, 0.0], body, squareness=0.75, segments=28)
     vertices = shell.vertices.copy()
@@ -170,15 +167,15 @@ def mouse(rng: np.random.Generator) -> ObjectMesh:
 
 def cell_phone(rng: np.random.Generator) -> ObjectMesh:
     """Build a smartphone that lies with its screen upwards."""
-    colour, rgb = materials.random_colour(rng, "black", "white", "silver", "blue", "red")
+    colour, rgb = random_colour(rng, "black", "white", "silver", "blue", "red")
     width, length = rng.uniform(0.068, 0.077), rng.uniform(0.14, 0.16)
-    case = materials.plain(rng, rgb, roughness=0.3)
+    case = plain(rng, rgb, roughness=0.3)
     parts = [
         box([width, length, 0.0085], [0, 0, 0.0043], case, bevel=0.002),
         box(
             [width - 0.004, length - 0.004, 0.0006],
             [0, 0, 0.0088],
-            materials.plain(rng, (0.012, 0.012, 0.013), roughness=0.06),
+            plain(rng, (0.012, 0.012, 0.013), roughness=0.06),
             bevel=0,
         ),
         box(
@@ -189,3 +186,54 @@ def cell_phone(rng: np.random.Generator) -> ObjectMesh:
         ),
     ]
     return ObjectMesh("cell phone", tuple(parts), colour)
+
+
+def wall_clock(rng: np.random.Generator) -> ObjectMesh:
+    """Build a round clock for a wall; z = 0 is its lower edge."""
+    radius = rng.uniform(0.12, 0.18)
+    return _clock(rng, radius, 0.035)
+
+
+def table_clock(rng: np.random.Generator) -> ObjectMesh:
+    """Build a small round clock on two feet."""
+    face = _clock(rng, rng.uniform(0.045, 0.06), 0.045)
+    dark = plain(rng, (0.05, 0.05, 0.05))
+    lifted = [part.transformed([0, 0, 0.012]) for part in face.parts]
+    feet = [tube([[sx * 0.03, 0.01, 0.002], [sx * 0.022, 0.01, 0.02]], 0.005, dark) for sx in (-1, 1)]
+    return ObjectMesh("clock", (*lifted, *feet), face.colour)
+
+
+def _clock(rng: np.random.Generator, radius: float, depth: float) -> ObjectMesh:
+    """Build a round clock with a rim, hour marks and hands at a random time; its face is towards -y."""
+    colour, rgb = random_colour(rng, "black", "white", "silver", "red", "brown")
+    rim = metal(rng) if colour == "silver" else plain(rng, rgb, roughness=0.3)
+    white = plain(rng, (0.93, 0.92, 0.88), roughness=0.5)
+    ink = plain(rng, (0.02, 0.02, 0.02))
+
+    def facing(part: MeshPart, forward: float) -> MeshPart:
+        """Turn a part that lies on its back upright, and move it by ``forward`` along y."""
+        return part.transformed([0, forward, radius * 1.08], tilt=np.pi / 2)
+
+    ring = lathe_profile(
+        [radius * 0.93, radius * 0.93, radius * 1.0, radius * 1.07, radius * 1.08, radius * 0.9],
+        [depth * 0.2, depth, depth, depth * 0.6, 0, 0],
+    )
+    parts = [
+        facing(lathe([*ring, ring[0]], rim, segments=48), depth / 2),
+        facing(cylinder(radius * 0.94, depth * 0.45, [0, 0, 0], white), depth / 2),
+    ]
+    front = depth / 2 - depth * 0.45 - 0.001
+    marks = []
+    for hour in range(12):
+        angle = hour * np.pi / 6
+        size = [radius * (0.06 if hour % 3 == 0 else 0.03), radius * (0.17 if hour % 3 == 0 else 0.1), 0.001]
+        centre = radius * 0.78 * np.array([-np.sin(angle), np.cos(angle), 0])
+        marks.append(box(size, [0, 0, 0], ink, bevel=0).transformed(centre, turn=angle))
+    parts.append(facing(join(marks), front))
+    minute, hour_angle = rng.uniform(0, 2 * np.pi, 2)
+    for angle, length, width, height in ((minute, 0.72, 0.03, 0.002), (hour_angle, 0.48, 0.05, 0.004)):
+        hand = box(
+            [radius * width, radius * length, 0.001], [0, radius * length * 0.42, height], ink, bevel=0
+        ).transformed(turn=angle)
+        parts.append(facing(hand, front))
+    return ObjectMesh("clock", tuple(parts), colour)

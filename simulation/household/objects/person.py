@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from simulation.household import materials
-from simulation.household.mesh import MeshPart, ellipsoid, join, tube
-from simulation.household.object_mesh import ObjectMesh
+from simulation.household.materials import Material, fabric, jitter, painted, patterned, plain, random_colour
+from simulation.household.mesh import MeshPart, ObjectMesh, ellipsoid, join, tube
 
 _SKIN = ((0.88, 0.68, 0.56), (0.76, 0.55, 0.42), (0.55, 0.36, 0.25), (0.33, 0.21, 0.15))
 _HAIR = ((0.05, 0.04, 0.03), (0.22, 0.13, 0.07), (0.55, 0.40, 0.20), (0.45, 0.44, 0.43))
@@ -14,25 +13,21 @@ def standing_person(rng: np.random.Generator) -> ObjectMesh:
     """Build a standing person who faces -y, each arm hanging or bent."""
     height = rng.uniform(1.58, 1.85)
     scale = height / 1.75
-    skin = materials.patterned(
-        rng, "skin", materials.jitter(rng, _SKIN[int(rng.integers(len(_SKIN)))]), (0.6, 0.2, 0.15), roughness=0.5
-    )
-    hair = materials.plain(rng, materials.jitter(rng, _HAIR[int(rng.integers(len(_HAIR)))]), roughness=0.6)
-    colour, rgb = materials.random_colour(rng, "white", "black", "red", "blue", "green", "gray", "yellow", "pink")
-    top = materials.fabric(rng, rgb)
-    trousers = materials.fabric(rng, materials.random_colour(rng, "blue", "black", "gray", "brown", "beige")[1])
-    shoes = materials.plain(rng, materials.random_colour(rng, "black", "white", "brown")[1], roughness=0.5)
+    skin = patterned(rng, "skin", jitter(rng, _SKIN[int(rng.integers(len(_SKIN)))]), (0.6, 0.2, 0.15), roughness=0.5)
+    hair = plain(rng, jitter(rng, _HAIR[int(rng.integers(len(_HAIR)))]), roughness=0.6)
+    colour, rgb = random_colour(rng, "white", "black", "red", "blue", "green", "gray", "yellow", "pink")
+    top = fabric(rng, rgb)
+    trousers = fabric(rng, random_colour(rng, "blue", "black", "gray", "brown", "beige")[1])
+    shoes = painted(rng, "black", "white", "brown", roughness=0.5)
     long_sleeves, build = rng.random() < 0.5, rng.uniform(0.92, 1.12)
 
-    def limb(points: list[list[float]], radii: list[float], material: materials.Material) -> MeshPart:
+    def limb(points: list[list[float]], radii: list[float], material: Material) -> MeshPart:
         """Build a smooth limb through points at height 1.75 m."""
         t, fine = np.arange(len(points)), np.linspace(0, len(points) - 1, 10)
         path = np.column_stack([np.interp(fine, t, np.array(points)[:, k]) for k in range(3)])
         return tube(path * scale, np.interp(fine, t, radii) * scale, material, segments=14)
 
-    def blob(
-        radii: list[float], centre: list[float], material: materials.Material, squareness: float = 1.0
-    ) -> MeshPart:
+    def blob(radii: list[float], centre: list[float], material: Material, squareness: float = 1.0) -> MeshPart:
         return ellipsoid(np.array(radii) * scale, np.array(centre) * scale, material, squareness=squareness)
 
     legs, feet, arms, hands = [], [], [], []
@@ -78,10 +73,10 @@ def standing_person(rng: np.random.Generator) -> ObjectMesh:
     cap = [blob([0.083, 0.1, 0.095], [0, 0.018, 1.672], hair)]
     if rng.random() < 0.5:
         cap.append(blob([0.088, 0.06, 0.16], [0, 0.055, 1.59], hair, 0.85))
-    dark = materials.plain(rng, (0.03, 0.02, 0.02))
+    dark = plain(rng, (0.03, 0.02, 0.02))
     eyes = [blob([0.011, 0.006, 0.007], [sx * 0.032, -0.094, 1.645], dark) for sx in (-1, 1)]
     brows = [blob([0.018, 0.006, 0.004], [sx * 0.032, -0.093, 1.667], hair) for sx in (-1, 1)]
-    mouth = blob([0.024, 0.006, 0.006], [0, -0.093, 1.572], materials.plain(rng, (0.55, 0.22, 0.2)))
+    mouth = blob([0.024, 0.006, 0.006], [0, -0.093, 1.572], plain(rng, (0.55, 0.22, 0.2)))
     voxel = 0.013 * scale
     parts = [
         join([*torso, *arms], remesh=voxel),

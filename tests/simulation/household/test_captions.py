@@ -8,9 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simulation.household.camera import CameraPose
-from simulation.household.captions.nouns import NOUNS
-from simulation.household.captions.phrases import plural
-from simulation.household.captions.writer import CAPTIONS_PER_FRAME, CaptionWriter
+from simulation.household.captions.frame_contents import NOUNS
+from simulation.household.captions.sentences import CAPTIONS_PER_FRAME, CaptionWriter, plural
 from simulation.household.sequences import RenderSettings, plan_sequence
 from tests.simulation.household.captioned_frames import CaptionedFrame, captioned_frames
 

@@ -1,22 +1,90 @@
-"""The folder of rendered sequences: labels, captions, and which frames are still to be rendered."""
+"""The folder of rendered sequences: masks and labels in ACVR's format, captions, frames still to be rendered."""
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from simulation.household.dataset_folder import DatasetFolder
 from simulation.household.errors import HouseholdError
 from simulation.household.generate import generate, write_captions
-from simulation.household.ground_truth import LABELLED_CLASSES
+from simulation.household.ground_truth import (
+    LABELLED_CLASSES,
+    MIN_VISIBLE_PIXELS,
+    acvr_labels,
+    label_mask,
+    labelled_ids,
+    visible_extents,
+)
+from simulation.household.layout.random_scene import random_scene
 from simulation.household.sequences import RenderSettings, plan_sequence
 from smart_caption_ros.sources.acvr import AcvrSequences
-from tests.simulation.household.convex_renderer import render_instances
+from tests.simulation.household.captioned_frames import render_instances
 from training.data.coco import read_captions
+
+instance_maps = hnp.arrays(np.uint16, (24, 32), elements=st.sampled_from([0, 0, 1, 2, 7, 300]))
+
+
+@settings(max_examples=20)
+@given(instances=instance_maps)
+def test_boxes_and_counts_are_those_of_the_pixels(instances) -> None:
+    visible = visible_extents(instances)
+    for number in set(np.unique(instances)) - {0}:
+        rows, columns = np.nonzero(instances == number)
+        if len(rows) < MIN_VISIBLE_PIXELS:
+            assert number not in visible
+            continue
+        extent = visible[int(number)]
+        assert (extent.left, extent.top, extent.right, extent.bottom) == (
+            columns.min(),
+            rows.min(),
+            columns.max(),
+            rows.max(),
+        )
+        assert extent.pixels == len(rows)
+
+
+@settings(max_examples=20)
+@given(instances=instance_maps)
+def test_mask_holds_the_labelled_objects_and_nothing_else(instances) -> None:
+    visible, wanted = visible_extents(instances), {1, 300}
+    mask = label_mask(instances, visible, wanted)
+    assert mask.dtype == np.uint16
+    assert set(np.unique(mask)) - {0} == wanted & visible.keys()
+    for number in wanted & visible.keys():
+        assert np.array_equal(mask == number, instances == number)
+    assert label_mask(instances, visible, {1, 2}).dtype == np.uint8
+
+
+def test_labels_name_each_labelled_object_by_the_same_number_in_every_frame() -> None:
+    scene = random_scene(np.random.default_rng(0), "kitchen", day=True)
+    table = next(placed.id for placed in scene.objects if placed.mesh.class_name == "dining table")
+    window = next(placed.id for placed in scene.objects if placed.mesh.class_name == "window")
+    instances = np.zeros((24, 32), np.uint16)
+    instances[2:10, 3:20], instances[15:20, 0:10] = table, window
+    frames = {0: visible_extents(instances), 1: visible_extents(instances[:, ::-1]), 2: {}}
+    document = acvr_labels(frames, scene.objects, {frame: f"{frame}.png" for frame in frames})
+    assert list(document) == ["000000", "000001", "000002"]
+    key = f"{table:06d}"
+    assert document["000000"][key] == {
+        "class": "dining table",
+        "mask_id": table,
+        "bounding_box": [3, 2, 19, 9],
+        "num_pixels": 136,
+    }
+    assert document["000001"][key]["bounding_box"] == [12, 2, 28, 9]
+    assert f"{window:06d}" not in document["000000"]
+    assert document["000002"] == {"_metadata": {"mask_name": "2.png", "mask_channel": 0}}
+    assert window not in labelled_ids(scene.objects)
+
 
 SETTINGS = RenderSettings(frames=3, width=160, height=120, step=1.0)
 
@@ -115,3 +183,26 @@ def test_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HouseholdError, match="is not empty"):
         DatasetFolder(tmp_path).open(SETTINGS)
     assert [path.name for path in tmp_path.iterdir()] == ["holiday.jpg"]
+
+
+def test_sequence_whose_tasks_end_at_the_same_moment_is_finished_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = RenderSettings(seed=3, frames=4, width=64, height=48, samples=1, step=0.5)
+
+    def render_at_once(
+        folder: Path, settings: RenderSettings, missing: dict[int, list[int]], processes: int
+    ) -> Iterator[tuple[int, int]]:
+        sequence, grey = plan_sequence(settings, 0), np.full((48, 64, 3), 90, np.uint8)
+        for frame in missing[0]:
+            instances = render_instances(sequence.scene, settings.camera, sequence.poses[frame])
+            DatasetFolder(folder).write_frame(sequence, frame, grey, instances)
+        yield 0, 2
+        yield 0, 2
+
+    monkeypatch.setattr("simulation.household.generate.require_bpy", lambda: None)
+    monkeypatch.setattr("simulation.household.generate._render_missing", render_at_once)
+    report = generate(tmp_path / "root", settings, 1, processes=2, quiet=True)
+    assert (report.rendered, report.skipped) == (4, 0)
+    labels = json.loads((tmp_path / "root" / "000000" / "labels.json").read_text())
+    assert sorted(labels) == [f"{frame:06d}" for frame in range(4)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simulation.household import materials, objects
 from simulation.household.ground_truth import LABELLED_CLASSES
-from simulation.household.object_mesh import ObjectMesh
+from simulation.household.mesh import ObjectMesh
 
 MODULES = [
     importlib.import_module(f"{objects.__name__}.{module.name}")

@@ -1,4 +1,4 @@
-"""Furnished rooms: objects apart, supported and typical of the room."""
+"""Plans of sequences: rooms whose objects are apart, supported and typical of the room."""
 
 import itertools
 from collections.abc import Callable
@@ -9,8 +9,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.household.layout.random_scene import ROOM_KINDS, random_scene
-from simulation.household.scene import Scene
+from simulation.household.scene import ObjectPose, OrientedBoxes, Scene
 from simulation.household.scene_builder import TOLERANCE
+from simulation.household.sequences import CAMERA_HEIGHTS, RenderSettings, plan_sequence
+
+
+def cube(x: float = 0.0, z: float = 0.0, yaw: float = 0.0) -> OrientedBoxes:
+    return OrientedBoxes.from_bounds(np.array([[[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]]]), ObjectPose(x, 0.0, z, yaw))
+
+
+def test_penetration_depth_of_turned_boxes_follows_from_their_geometry() -> None:
+    # Half a side and half a diagonal add up to 1.207.
+    assert cube().penetration_depth(cube(1.1, yaw=np.pi / 4)) == pytest.approx(0.5 + np.sqrt(0.5) - 1.1)
+    assert cube().penetration_depth(cube(1.3, yaw=np.pi / 4)) < 0
+    assert cube().penetration_depth(cube(z=1.0, yaw=np.pi / 4)) == pytest.approx(0)
+
+
+def test_axis_aligned_bounds_enclose_the_turned_box() -> None:
+    low, high = cube(2.0, yaw=np.pi / 4).axis_aligned_bounds()
+    assert low == pytest.approx([2 - np.sqrt(0.5), -np.sqrt(0.5), 0])
+    assert high == pytest.approx([2 + np.sqrt(0.5), np.sqrt(0.5), 1])
+
 
 SceneOf = Callable[[str, int], Scene]
 
@@ -98,3 +117,26 @@ def test_small_objects_stand_on_furniture(scene_of: SceneOf) -> None:
         "bed",
         "couch",
     }
+
+
+def test_six_sequences_show_every_room_all_heights_and_both_lights() -> None:
+    planned = [plan_sequence(RenderSettings(frames=1), number) for number in range(6)]
+    assert {sequence.scene.room.kind for sequence in planned} == set(ROOM_KINDS)
+    assert {(sequence.poses[0].z, sequence.scene.lighting.day) for sequence in planned} == {
+        (height, day) for height in CAMERA_HEIGHTS for day in (True, False)
+    }
+
+
+def test_sequence_does_not_depend_on_how_many_frames_are_made() -> None:
+    short, long = plan_sequence(RenderSettings(frames=2), 3), plan_sequence(RenderSettings(frames=5), 3)
+    assert long.poses[:2] == short.poses
+    assert long.response == short.response
+    assert [each.mesh.class_name for each in long.scene.objects] == [
+        each.mesh.class_name for each in short.scene.objects
+    ]
+
+
+def test_another_seed_gives_another_room_and_path() -> None:
+    first, other = plan_sequence(RenderSettings(frames=1), 0), plan_sequence(RenderSettings(frames=1, seed=1), 0)
+    assert first.scene.room != other.scene.room
+    assert first.poses != other.poses
