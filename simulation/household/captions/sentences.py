@@ -69,7 +69,7 @@ def noun_phrase(group: ObjectGroup, rng: np.random.Generator, *, attribute_proba
         return str(rng.choice([f"a row of {noun}", f"several {noun}", f"many {noun}", f"a lot of {noun}"]))
     if not group.countable or count > _MAX_COUNTED or (count > 3 and rng.random() < 0.5):
         return f"{rng.choice(['some', 'several'] if count > 2 else ['some'])} {noun}"
-    return f"{_english().number_to_words(count)} {noun}"
+    return f"{_english().number_to_words(str(count))} {noun}"
 
 
 def _attribute(group: ObjectGroup, rng: np.random.Generator) -> str:
@@ -83,7 +83,7 @@ def _attribute(group: ObjectGroup, rng: np.random.Generator) -> str:
 
 def _people(group: ObjectGroup, rng: np.random.Generator) -> str:
     if len(group.objects) > 1:
-        return f"{_english().number_to_words(len(group.objects))} people"
+        return f"{_english().number_to_words(str(len(group.objects)))} people"
     colour = group.objects[0].placed.mesh.colour
     draw = rng.random()
     if draw < 0.35:
