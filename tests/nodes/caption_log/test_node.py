@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.parameter import Parameter
@@ -102,14 +102,31 @@ def logger(domain: LifecycleNode, tmp_path: Path) -> Iterator[CaptionLogNode]:
         yield made
 
 
+class Diagnostics:
+    """The newest status of the log node."""
+
+    def __init__(self, domain: LifecycleNode, topic: str = "/diagnostics") -> None:
+        self.level = b""
+        self.values: dict[str, str] = {}
+        domain.create_subscription(DiagnosticArray, topic, self._keep, 10)
+
+    def _keep(self, message: DiagnosticArray) -> None:
+        (status,) = message.status
+        self.level, self.values = status.level, {pair.key: pair.value for pair in status.values}
+
+    def has_written(self, rows: int) -> bool:
+        return self.values.get("written") == str(rows)
+
+
 def test_captions_are_written_with_their_place_and_found_by_the_service(
     domain: LifecycleNode, logger: CaptionLogNode
 ) -> None:
+    diagnostics = Diagnostics(domain)
     publisher = domain.create_publisher(Caption, "/robot7/robot/caption", 10)
     wait_for(publisher.get_subscription_count, "subscription")
     for shade in (1, 1, 2, 60, 200):
         publisher.publish(caption_message(shade))
-    wait_for(lambda: logger._recorder.written == 4, "rows")
+    wait_for(lambda: diagnostics.has_written(4), "rows")
     client = domain.create_client(FindCaptions, "/robot7/caption_log_node/find")
     assert client.wait_for_service(timeout_sec=20.0)
 
@@ -132,22 +149,22 @@ def test_captions_are_written_with_their_place_and_found_by_the_service(
     wrong = find(words="???")
     assert not wrong.success
     assert "there is no word in the search" in wrong.message
-    (status,) = logger._statuses()
-    values = {each.key: each.value for each in status.values}
-    assert (status.level, values["captions in the log"], values["unchanged"]) == (DiagnosticStatus.OK, "4", "1")
+    values = diagnostics.values
+    assert (diagnostics.level, values["captions in the log"], values["unchanged"]) == (DiagnosticStatus.OK, "4", "1")
 
 
 def test_the_log_node_is_one_node_and_remappings_reach_its_subscriptions(domain: LifecycleNode, tmp_path: Path) -> None:
     rules = ("-r", "robot/caption:=/front/caption", "-r", "/diagnostics:=/robot7/diagnostics")
     logger = log_node(domain, tmp_path / "captions.db", *rules, caption_topics=["robot/caption"])
     remapped, other = (domain.create_publisher(Caption, f"/{name}/caption", 10) for name in ("front", "robot7/robot"))
+    diagnostics = Diagnostics(domain, "/robot7/diagnostics")
     with running(logger, domain):
         wait_for(remapped.get_subscription_count, "subscription")
         remapped.publish(caption_message(3))
-        wait_for(lambda: logger._recorder.written == 1, "row")
+        wait_for(lambda: diagnostics.has_written(1), "row")
         assert other.get_subscription_count() == 0
         assert set(domain.get_node_names_and_namespaces()) == {("part", "/"), ("caption_log_node", "/robot7")}
-        assert domain.count_subscribers("/robot7/diagnostics") == 1
+        assert domain.count_subscribers("/robot7/diagnostics") == 2, "that of the log node, and of the test"
         assert domain.count_subscribers("/diagnostics") == 0
 
 
