@@ -9,12 +9,15 @@ import typer
 from rich.console import Console
 
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
+from smart_caption_ros.detection.errors import DetectorError
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.grounding import guide_words
 from smart_caption_ros.grounding.objects_guide import AUTO, GUIDE_CHOICES, STRENGTH
-from training.command_line import JsonOption, run_command
+from training.command_line import DeviceOption, JsonOption, run_command
 from training.data.coco import read_results, write_results
 from training.decoding.constraints import MOST_CONSTRAINTS
+from training.engine.checkpoint_captions import BATCH, CheckpointCaptioner
+from training.engine.distributed import DeviceError, choose_device
 from training.errors import BackboneError, CheckpointError, DataError
 from training.evaluation.comparison import PERSON, Comparison, ModelCaptions, caption_references, human_captions
 from training.evaluation.references import References, chair_data_of_instances, chair_data_of_objects
@@ -69,6 +72,8 @@ def evaluate(
     minimum_constraints: Annotated[
         int, typer.Option(min=1, max=MOST_CONSTRAINTS, help="Constraints of an image that its caption satisfies.")
     ] = 2,
+    device: DeviceOption = "auto",
+    batch_size: Annotated[int, typer.Option(min=1, help="Images that a checkpoint captions at once.")] = BATCH,
     captions: Annotated[list[Path], typer.Option(help="COCO result files.")] = [],  # noqa: B006
     dataset: Annotated[
         str | None,
@@ -126,7 +131,9 @@ def evaluate(
     bert_idf: Annotated[
         bool, typer.Option("--bert-idf", help="BERT-S weighs tokens by their inverse document frequency.")
     ] = False,
-    resamples: Annotated[int, typer.Option(min=1, help="Resamples of the bootstrap.")] = 1000,
+    resamples: Annotated[
+        int, typer.Option(min=0, help="Resamples of the bootstrap; 0 leaves the intervals out.")
+    ] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and of --human.")] = 0,
     json_path: JsonOption = None,
     record: Annotated[bool, typer.Option("--record", help="Write the scores into the bundles' manifests.")] = False,
@@ -206,7 +213,11 @@ def evaluate(
     ]
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
     for paths in [*([path] for path in checkpoint), *([checkpoint] if ensemble else [])]:
-        models += _caption_with_checkpoint(paths, against, repeat_penalty, image_size, constraints, minimum_constraints)
+        with_torch = CheckpointCaptioner(*paths, device=choose_device(device), batch=batch_size)
+        with_torch.trained.set_repeat_penalty(repeat_penalty)
+        with_torch.trained.set_image_size(image_size)
+        source = ", ".join(map(str, paths))
+        models += _caption_with_checkpoint(with_torch, source, against, constraints, minimum_constraints)
     models += person
     named = _with_unique_names(models)
     if write_captions:
@@ -252,23 +263,15 @@ def _references(
 
 
 def _caption_with_checkpoint(
-    paths: list[Path],
+    captioner: CheckpointCaptioner,
+    source: str,
     references: References,
-    repeat_penalty: float | None,
-    image_size: int | None,
     constraints: Path | None,
     minimum_constraints: int,
 ) -> list[tuple[str, ModelCaptions]]:
     """Caption the images with a checkpoint or an ensemble, with constraints once more."""
-    # Imported here, because bundles and result files need no torch.
-    from training.engine.checkpoint_captions import CheckpointCaptioner
-
-    captioner = CheckpointCaptioner(paths[0]) if len(paths) == 1 else CheckpointCaptioner.ensemble(paths)
     trained, images = captioner.trained, list(references.captions)
-    trained.set_repeat_penalty(repeat_penalty)
-    trained.set_image_size(image_size)
-    source, beam_size = ", ".join(map(str, paths)), captioner.experiment.evaluation.beam_size
-    facts: dict[str, Any] = {"engine": "torch", "beam_size": beam_size}
+    facts: dict[str, Any] = {"engine": "torch", "beam_size": captioner.experiment.evaluation.beam_size}
     if trained.backbone is not None:
         facts["image_size"] = trained.backbone.image_size
     captions = captioner.caption(images, references.read_image, data_folder())
@@ -297,7 +300,7 @@ def _with_unique_names(models: list[tuple[str, ModelCaptions]]) -> dict[str, Mod
 
 def main() -> int:
     """Run the command and return its exit status."""
-    errors = (BackboneError, BundleError, CheckpointError, DataError, EngineError)
+    errors = (BackboneError, BundleError, CheckpointError, DataError, DetectorError, DeviceError, EngineError)
     return run_command(evaluate, "python -m training.evaluate", errors)
 
 

@@ -192,6 +192,19 @@ def test_result_files_are_compared_with_paired_differences(evaluate: Command, co
     assert "give COCO instances" in again["not_available"]["chair_i"]
 
 
+def test_without_resamples_there_are_values_and_differences_alone(evaluate: Command, coco: Path) -> None:
+    out = coco / "out.json"
+    options = ["--captions", coco / "poor.json", coco / "good.json", "--references", coco / "captions.json"]
+    done = evaluate(*options, "--resamples", "0", "--json", out)
+    good = scored(done, out)["models"]["good"]
+    assert good["scores"]["cider"] > 0
+    assert good["intervals"]["cider"] == [None, None]
+    assert good["differences"]["cider"]["difference"] > 0
+    table = done.stdout.split("different captions")[0]
+    assert "[" not in table
+    assert "nan" not in done.stdout
+
+
 def test_captions_and_images_that_are_not_scored_are_counted_in_warnings(evaluate: Command, coco: Path) -> None:
     (coco / "some.json").write_text(json.dumps([{"image_id": i, "caption": "a dog"} for i in (1, 2, 99)]))
     out = coco / "out.json"
@@ -353,7 +366,7 @@ def test_the_module_prints_its_options() -> None:
         (["--captions", "good.json", "--references", "captions.json", "--split", "dev"], 2, "not both"),
         (["--split", "nonsense"], 1, "unknown split 'nonsense'"),
         (["--captions", "good.json", "--references", "captions.json", "--record"], 2, "--record goes with a bundle"),
-        (["--captions", "good.json", "--references", "captions.json", "--resamples", "0"], 2, "--resamples"),
+        (["--captions", "good.json", "--references", "captions.json", "--resamples", "-1"], 2, "--resamples"),
         (["--captions", "good.json", "--references", "captions.json", "--json", "no/out.json"], 1, "cannot be written"),
         (["--captions", "good.json", "--references", "captions.json", "--human"], 1, "image 3 of captions has 1 human"),
         (["--captions", "good.json", "--references", "captions.json", "--only", "no.txt"], 1, "no.txt: the list of"),

@@ -93,8 +93,8 @@ def constraints_of_objects(
             words_of.setdefault(name, set()).add(word)
     constraints: dict[str, list[frozenset[int]]] = {}
     for image in images:
-        names = dict.fromkeys(normalise(found.class_name) for found in detect(read_image(image)))  # highest score first
-        ids = (word_ids(vocabulary, {name, *words_of.get(name, ())}) for name in names)
+        found = dict.fromkeys(normalise(detected.class_name) for detected in detect(read_image(image)))
+        ids = (word_ids(vocabulary, {name, *words_of.get(name, ())}) for name in found)
         constraints[image] = [words for words in ids if words][:MOST_CONSTRAINTS]
     return constraints
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.utils._pytree import tree_map_only
 from tqdm import tqdm
 
 from smart_caption_ros.captioning.vocabulary import join_words
@@ -28,38 +29,34 @@ from training.models.captioner import Visual
 ImageReader = Callable[[str], NDArray[np.uint8]]
 """Reads the image of an id, (H, W, 3) uint8 BGR; raises DataError."""
 BATCH = 16
-"""Images that are captioned at once."""
+"""Images that are captioned at once, unless the caller says otherwise."""
 
 
 class CheckpointCaptioner:
     """A checkpoint with the search settings of its experiment."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, *paths: Path, device: torch.device | None = None, batch: int = BATCH) -> None:
         """
         Args:
-            path: file of a trained captioner, e.g. ``best.safetensors`` of a run.
-
-        Raises:
-            CheckpointError: the file is missing or malformed.
-        """
-        self.path = path
-        self.trained = TrainedCaptioner.load(path)
-        try:
-            self.experiment: ExperimentConfig = parse_record(self.trained.record["experiment"], str(path))
-        except (KeyError, ConfigError) as error:
-            raise CheckpointError(f"{path} does not say how it was trained ({error})") from None
-
-    @classmethod
-    def ensemble(cls, paths: Sequence[Path]) -> "CheckpointCaptioner":
-        """Join checkpoints to an ensemble with the search settings of the first.
+            paths: file of a trained captioner, e.g. ``best.safetensors`` of a run; several become an ensemble with the
+                search settings of the first.
+            device: of the networks; None for the CPU.
+            batch: images that are captioned at once.
 
         Raises:
             CheckpointError: a file is missing or malformed, or the captioners differ in vocabulary or visual tokens.
         """
-        joined = cls(paths[0])
-        joined.trained = join_captioners({str(path): TrainedCaptioner.load(path) for path in paths})
-        joined.experiment = parse_record(joined.trained.record["experiment"], str(paths[0]))
-        return joined
+        models = {str(path): TrainedCaptioner.load(path) for path in paths}
+        self.path = paths[0]
+        self.trained = models[str(self.path)] if len(paths) == 1 else join_captioners(models)
+        try:
+            self.experiment: ExperimentConfig = parse_record(self.trained.record["experiment"], str(self.path))
+        except (KeyError, ConfigError) as error:
+            raise CheckpointError(f"{self.path} does not say how it was trained ({error})") from None
+        self._device, self._batch = device, batch
+        for network in (self.trained.captioner, self.trained.backbone):
+            if network is not None:
+                network.to(device)
 
     @property
     def name(self) -> str:
@@ -74,7 +71,7 @@ class CheckpointCaptioner:
     def visual_of_frames(self, frames_bgr: Sequence[NDArray[np.uint8]]) -> Visual:
         """Compute the captioner's input of frames of :meth:`frame`."""
         assert self.trained.backbone is not None
-        return visual_of_images(self.trained.backbone, torch.from_numpy(np.stack(frames_bgr)))
+        return visual_of_images(self.trained.backbone, torch.from_numpy(np.stack(frames_bgr)).to(self._device))
 
     def stored_features(self, data: Path) -> RegionFeatures:
         """Open the features that a captioner without a backbone was trained on.
@@ -177,10 +174,11 @@ class CheckpointCaptioner:
             batches = open_batches(features, images, self.trained.captioner)
         elif read_image is None:
             raise DataError(f"{self.path} captions photographs; give the folder of the images with --images")
-        for start in tqdm(range(0, len(images), BATCH), desc=self.name, unit="batch"):
-            names = images[start : start + BATCH]
+        for start in tqdm(range(0, len(images), self._batch), desc=self.name, unit="batch"):
+            names = images[start : start + self._batch]
             if self.trained.backbone is None:
-                yield names, visual_of_features(batches.read(np.arange(start, start + len(names))))
+                visual = visual_of_features(batches.read(np.arange(start, start + len(names))))
+                yield names, tree_map_only(torch.Tensor, lambda part: part.to(self._device), visual)
             else:
                 assert read_image is not None
                 yield names, self.visual_of_frames([self.frame(read_image(name)) for name in names])

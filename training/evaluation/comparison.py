@@ -16,9 +16,11 @@ from tqdm import tqdm
 from smart_caption_ros.captioning import Captioner, GuideMode
 from smart_caption_ros.captioning.bundle import write_manifest
 from training.errors import DataError
+from training.evaluation.metrics.bert_score import BertScore
 from training.evaluation.metrics.bootstrap import Bootstrap
-from training.evaluation.metrics.learned import BERT_S, CLIP_S, PAC_S, LearnedMetricError, check_weights
-from training.evaluation.metrics.metric import Metric
+from training.evaluation.metrics.clip_score import ClipScore
+from training.evaluation.metrics.learned import BERT_S, CLIP_S, PAC_S
+from training.evaluation.metrics.metric import Metric, MetricError
 from training.evaluation.metrics.scoring import ChairData, Evaluation, score_models
 from training.evaluation.references import References
 from training.evaluation.report import as_document, as_table
@@ -148,11 +150,10 @@ class Comparison:
             own_references=own,
             similar=similar_images(features, images, references.domains) if features else None,
             domains=references.domains,
+            further=None if weights is None else _learned_metrics(references, captions, own, weights, idf=idf),
         )
         if references.has_captions:
             evaluation.unavailable.update(_missing_inputs(chair_data, features))
-        if weights is not None:
-            _add_learned_metrics(evaluation, references, captions, own, weights, idf=idf)
         return cls(references, models, captions, evaluation, _left_out(references, models, images))
 
     def bootstrap(self, resamples: int, seed: int) -> Bootstrap:
@@ -196,32 +197,24 @@ class Comparison:
         write_manifest(captioner.bundle.path, manifest)
 
 
-def _add_learned_metrics(
-    evaluation: Evaluation,
+def _learned_metrics(
     references: References,
     captions: Mapping[str, Mapping[str, str]],
     own_references: Mapping[str, Mapping[str, Sequence[str]]],
     weights: Path,
     *,
     idf: bool,
-) -> None:
-    """Add the learned metrics whose weights are there, or the reason why they are not available."""
+) -> dict[str, Callable[[], list[Metric]]]:
+    """Return the metrics of pretrained networks, as :func:`score_models` calls them."""
 
-    # The networks' modules are imported where they are used, because bundles and result files need no torch.
     def clip(name: str) -> list[Metric]:
-        check_weights(weights / name)
-        from training.evaluation.metrics.clip_score import ClipScore
-
-        if references.read_image is None:
-            raise LearnedMetricError("needs the photographs; give their folder with --images")
         score = ClipScore(weights / name)
-        vectors = score.embed_images(evaluation.images, references.read_image)
+        if references.read_image is None:
+            raise MetricError("needs the photographs; give their folder with --images")
+        vectors = score.embed_images(list(next(iter(captions.values()))), references.read_image)
         return [score.metric(vectors, list(said.values())) for said in captions.values()]
 
     def bert() -> list[Metric]:
-        check_weights(weights / BERT_S)
-        from training.evaluation.metrics.bert_score import BertScore
-
         score = BertScore(weights / BERT_S, idf=idf)
         human = {model: own_references.get(model, references.captions) for model in captions}
         return [
@@ -232,19 +225,7 @@ def _add_learned_metrics(
     measures: dict[str, Callable[[], list[Metric]]] = {CLIP_S: partial(clip, CLIP_S), PAC_S: partial(clip, PAC_S)}
     if references.has_captions:
         measures[BERT_S] = bert
-    for name, measure in measures.items():
-        try:
-            measured = measure()
-        except LearnedMetricError as error:
-            if references.has_captions:
-                evaluation.unavailable[name] = str(error)
-            continue
-        for model, metric in zip(evaluation.models, measured, strict=True):
-            evaluation.models[model].metrics[name] = metric
-            for part in evaluation.domains.values():
-                inside = set(part.images)
-                chosen = np.array([image in inside for image in evaluation.images])
-                part.models[model].metrics[name] = metric.of_images(chosen)
+    return measures
 
 
 def _missing_inputs(chair_data: ChairData | None, features: Mapping[str, NDArray[np.float32]] | None) -> dict[str, str]:

@@ -60,13 +60,15 @@ def _add_metrics(table: Table, evaluation: Evaluation, bootstrap: Bootstrap, key
             difference = bootstrap.difference(scores.metrics[key], baseline.metrics[key])
             low, high = difference.interval.low, difference.interval.high
             mark = "*" if difference.is_certain else " "
-            line = f"{difference.value:+.4f} [{low:+.4f}, {high:+.4f}]{mark}"
-            cells.append(f"{_cell(scores.metrics[key], bootstrap)}\n{line}")
+            interval = f" [{low:+.4f}, {high:+.4f}]{mark}" if bootstrap.resamples else ""
+            cells.append(f"{_cell(scores.metrics[key], bootstrap)}\n{difference.value:+.4f}{interval}")
         heading = f"{TITLES[key]} (low is good)" if key in LOW_IS_GOOD else TITLES[key]
         table.add_row(heading, *map(Text, cells))
 
 
 def _cell(metric: Metric, bootstrap: Bootstrap) -> str:
+    if not bootstrap.resamples:
+        return _number(metric.value)
     interval = bootstrap.interval(metric)
     return f"{_number(metric.value)} [{_number(interval.low)}, {_number(interval.high)}]"
 
@@ -93,7 +95,7 @@ def _add_diversity(table: Table, evaluation: Evaluation, headings: Iterable[str]
 def _notes(evaluation: Evaluation, bootstrap: Bootstrap) -> list[str]:
     models = evaluation.models
     notes = []
-    if any(scores.metrics for scores in models.values()):
+    if bootstrap.resamples and any(scores.metrics for scores in models.values()):
         notes.append(
             f"{100 * CONFIDENCE:g} % intervals by {bootstrap.resamples} resamples of the images, seed {bootstrap.seed}"
         )

@@ -10,12 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from smart_caption_ros.files import cache_folder, replaced_atomically, sha256_of
 from smart_caption_ros.imaging import resize_image
 from training.paths import data_folder
+from training.vision.released_weights import load_backbone, locate
 
 SIMILAR_IMAGES = 5
 """Similar images of each image, as in the paper."""
@@ -45,9 +47,6 @@ def photograph_features(
         BackboneError: the package with the weights is not installed.
         DataError: an image is missing or broken.
     """
-    # Imported here, because scores without similar images need no torch.
-    from training.vision.released_weights import locate
-
     weights = locate(NETWORK, data_folder() / "backbones")
     content = hashlib.sha256(sha256_of(weights).encode())
     for image in images:
@@ -66,10 +65,6 @@ def photograph_features(
 
 def _compute(weights: Path, images: Sequence[str], read_image: Callable[[str], np.ndarray]) -> NDArray[np.float32]:
     """Run the network on photographs; returns (len(images), 1280) float32."""
-    import torch
-
-    from training.vision.released_weights import load_backbone
-
     network = load_backbone(weights)
     vectors = []
     with torch.inference_mode():

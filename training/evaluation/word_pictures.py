@@ -62,8 +62,9 @@ def _word_plate(word: str, width: int) -> NDArray[np.uint8]:
     """Draw a word on a white plate of a width."""
     text = shortened(printable(word), _PANEL_LETTERS, width - _PANEL_LETTERS)
     plate = label(text, _PANEL_LETTERS, _BLACK, _WHITE)[:, :width]
-    plate = cv2.copyMakeBorder(plate, 0, 0, 0, width - plate.shape[1], cv2.BORDER_CONSTANT, value=_WHITE)
-    return np.asarray(plate, np.uint8)
+    return np.asarray(
+        cv2.copyMakeBorder(plate, 0, 0, 0, width - plate.shape[1], cv2.BORDER_CONSTANT, value=_WHITE), np.uint8
+    )
 
 
 def draw_shares(words: Sequence[str], shares: Sequence[float], image_bgr: NDArray[np.uint8]) -> NDArray[np.uint8]:

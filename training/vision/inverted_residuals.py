@@ -16,7 +16,6 @@ from training.vision.depthwise import depthwise_convolution, same_padding
 
 _EARLY_STRIDE = 8
 """Pixels of a frame that an early feature stands for, on each side."""
-"""Rows and columns of the last map of the early layers."""
 
 
 class Stage(NamedTuple):
@@ -31,7 +30,7 @@ class Stage(NamedTuple):
 
 
 class Convolution(nn.Module):
-    """Convolution with a folded batch normalisation, then ReLU6 unless ``linear``."""
+    """Convolution with a folded batch normalisation, then ReLU6 unless ``linear``; padded as TensorFlow does."""
 
     def __init__(
         self,

@@ -1,7 +1,5 @@
 """Initial weights of the grid backbones, from released files or from a bundle.
 
-    python -m training.vision.released_weights FILE.onnx|FILE.tflite|FILE.pth|BUNDLE OUT.safetensors
-
 Released files of MobileNetV2 hold int8 weights with a scale for each output channel and folded batch normalisation,
 those of EfficientNet-Lite1 (``.pth``) float32 weights with the normalisation beside them. Convolutions are matched by
 the order of the forward pass.
@@ -10,10 +8,7 @@ the order of the forward pass.
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
-from safetensors.torch import save_file
+from typing import Any
 
 from smart_caption_ros.captioning.bundle import Bundle
 from smart_caption_ros.captioning.errors import BundleError
@@ -134,19 +129,3 @@ def _load_checkpoint(path: Path) -> InvertedResiduals:
     backbone = GRIDS[kind]()
     backbone.load_state_dict(under_prefix("backbone", tensors))
     return backbone.eval()
-
-
-def main(
-    weights: Annotated[Path, typer.Argument(help="a released file, or a bundle's folder")],
-    output: Annotated[Path, typer.Argument(help="the safetensors file to write")],
-) -> None:
-    """Convert released weights to a safetensors file."""
-    try:
-        backbone = load_backbone(weights)
-    except BackboneError as error:
-        raise SystemExit(f"error: {error}") from None
-    save_file(backbone.state_dict(), output)
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -28,7 +28,7 @@ class BertScore:
             idf: weigh tokens by their inverse document frequency in the human captions.
 
         Raises:
-            LearnedMetricError: transformers is not installed, or the folder is missing or has no such network.
+            MetricError: transformers is not installed, or the folder is missing or has no such network.
         """
         self._idf = idf
         self._tokenizer, self._model = load_network(folder, "AutoModel")

@@ -40,7 +40,7 @@ class Bootstrap:
 
         Args:
             images: number of images.
-            resamples: number of corpora.
+            resamples: number of corpora; 0 leaves the intervals undefined.
             seed: seed of the draw.
         """
         self.resamples, self.seed = resamples, seed
@@ -61,7 +61,7 @@ class Bootstrap:
         return Difference(metric.value - baseline.value, self._interval(resampled))
 
     def _interval(self, values: np.ndarray) -> Interval:
-        if np.isnan(values).all():
+        if np.isnan(values).all():  # also without resamples
             return Interval(math.nan, math.nan)
         outside = (1 - CONFIDENCE) / 2
         low, high = np.nanquantile(values, [outside, 1 - outside])

@@ -30,7 +30,7 @@ class ClipScore:
             folder: a CLIP with its tokeniser; its name, a key of :data:`SCALES`, says which metric it is.
 
         Raises:
-            LearnedMetricError: transformers is not installed, or the folder is missing or has no CLIP.
+            MetricError: transformers is not installed, or the folder is missing or has no CLIP.
         """
         self.name, self._scale = folder.name, SCALES[folder.name]
         self._tokenizer, self._model = load_network(folder, "CLIPModel")

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from training.evaluation.metrics.metric import MetricError
+
 HOW_TO_GET_JAVA = "install a Java runtime, e.g. `apt install default-jre-headless`, or set JAVA_HOME"
-
-
-class JavaError(Exception):
-    """A Java program of the toolkit cannot run here or failed; the message gives the reason."""
 
 
 def find_java() -> str | None:
@@ -46,11 +44,11 @@ def run_java(program: str, arguments: Sequence[str], folder: Path, lines: Sequen
         The lines of its standard output.
 
     Raises:
-        JavaError: there is no Java, or the program failed or took too long.
+        MetricError: there is no Java, or the program failed or took too long.
     """
     java = find_java()
     if java is None:
-        raise JavaError(f"no Java here; {HOW_TO_GET_JAVA}")
+        raise MetricError(f"no Java here; {HOW_TO_GET_JAVA}")
     command = [java, "-Dfile.encoding=UTF-8", *arguments]
     try:
         done = subprocess.run(
@@ -62,10 +60,10 @@ def run_java(program: str, arguments: Sequence[str], folder: Path, lines: Sequen
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise JavaError(f"{program} was ended after {limit_s:.0f} s without an answer") from None
+        raise MetricError(f"{program} was ended after {limit_s:.0f} s without an answer") from None
     except OSError as error:
-        raise JavaError(f"{java} cannot be run: {error.strerror}") from None
+        raise MetricError(f"{java} cannot be run: {error.strerror}") from None
     if done.returncode:
         complaint = done.stderr.decode(errors="replace").strip().splitlines()
-        raise JavaError(f"{program} failed: {complaint[-1] if complaint else f'status {done.returncode}'}")
+        raise MetricError(f"{program} failed: {complaint[-1] if complaint else f'status {done.returncode}'}")
     return done.stdout.decode().split("\n")[:-1]

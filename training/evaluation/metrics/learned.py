@@ -6,39 +6,28 @@ Nothing is downloaded. The folders are those of ``transformers``' ``save_pretrai
 from pathlib import Path
 from typing import Any
 
+from training.evaluation.metrics.metric import MetricError
+
 CLIP_S, PAC_S, BERT_S = "clip_s", "pac_s", "bert_s"
 """Names of the metrics, and of their folders of weights."""
-
-
-class LearnedMetricError(Exception):
-    """A metric cannot be computed; the message says what it needs."""
-
-
-def check_weights(folder: Path) -> None:
-    """Check that there is a folder of weights.
-
-    Raises:
-        LearnedMetricError: there is none.
-    """
-    if not folder.is_dir():
-        raise LearnedMetricError(f"needs weights at {folder} (docs/evaluation.md)")
 
 
 def load_network(folder: Path, kind: str) -> tuple[Any, Any]:
     """Load the tokeniser and a network of a class of transformers, in evaluation mode.
 
     Raises:
-        LearnedMetricError: transformers is not installed, or the folder is missing or has no such network.
+        MetricError: transformers is not installed, or the folder is missing or has no such network.
     """
-    check_weights(folder)
+    if not folder.is_dir():
+        raise MetricError(f"needs weights at {folder} (docs/evaluation.md)")
     try:
         import transformers
     except ImportError as error:
-        raise LearnedMetricError(f"needs transformers ({error}); pip install '.[metrics]'") from None
+        raise MetricError(f"needs transformers ({error}); pip install '.[metrics]'") from None
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model = getattr(transformers, kind).from_pretrained(folder, local_files_only=True)
     except Exception as error:  # the library raises almost anything
         reason = str(error).strip().split("\n")[0]
-        raise LearnedMetricError(f"{folder} has no {kind} that transformers reads ({reason})") from None
+        raise MetricError(f"{folder} has no {kind} that transformers reads ({reason})") from None
     return tokenizer, model.float().eval()

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from training.evaluation.metrics.java import JavaError, run_java, toolkit_folder
-from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images
+from training.evaluation.metrics.java import run_java, toolkit_folder
+from training.evaluation.metrics.metric import Captions, Metric, MetricError, References, check_same_images
 
 LIMIT_S, LIMIT_PER_CAPTION_S = 300.0, 0.2
 # Parameters of METEOR 1.5 for English: weight of recall, exponent and weight of fragmentation, weight of content words.
@@ -29,7 +29,7 @@ def meteor(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
             human captions to compare with, likewise.
 
     Raises:
-        JavaError: there is no Java, or METEOR failed or took too long.
+        MetricError: there is no Java, or METEOR failed or took too long.
         ValueError: captions and references do not name the same images.
     """
     questions = []
@@ -47,13 +47,13 @@ def meteor(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
         LIMIT_S + LIMIT_PER_CAPTION_S * len(questions),
     )
     if len(answers) != len(questions):
-        raise JavaError(f"METEOR answered {len(answers)} lines to {len(questions)} captions")
+        raise MetricError(f"METEOR answered {len(answers)} lines to {len(questions)} captions")
     try:
         counts = np.array([[float(number) for number in answer.split()] for answer in answers])
     except ValueError:
-        raise JavaError("METEOR answered something else than counts") from None
+        raise MetricError("METEOR answered something else than counts") from None
     if counts.shape != (len(questions), COUNTS):
-        raise JavaError(f"METEOR answered counts of the shape {counts.shape}")
+        raise MetricError(f"METEOR answered counts of the shape {counts.shape}")
     # METEOR counts no chunks where all words of caption and reference match in one chunk.
     whole = (counts[:, -2:] == counts[:, :2]).all(axis=1) & (counts[:, -3] == 1)
     counts[whole, -3] = 0

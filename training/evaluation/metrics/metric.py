@@ -12,6 +12,10 @@ References = Mapping[str, Sequence[str]]
 """Image id to its human captions, space-joined tokens."""
 
 
+class MetricError(Exception):
+    """A metric cannot be computed here; the message gives the reason and the remedy."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """A metric whose corpus value is a function of statistics summed over the images."""

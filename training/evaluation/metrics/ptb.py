@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from pycocoevalcap.tokenizer.ptbtokenizer import PUNCTUATIONS, STANFORD_CORENLP_3_4_1_JAR
 
-from training.evaluation.metrics.java import JavaError, run_java, toolkit_folder
+from training.evaluation.metrics.java import run_java, toolkit_folder
+from training.evaluation.metrics.metric import MetricError
 
 NAME = "Stanford PTB tokeniser 3.4.1, lower case, without punctuation (as the COCO toolkit)"
 LIMIT_S, LIMIT_PER_CAPTION_S = 300.0, 0.01
@@ -14,7 +15,7 @@ def ptb_tokenize(captions: Sequence[str]) -> list[str]:
     """Tokenise captions to space-joined, lower-cased tokens without punctuation, as the toolkit's ``PTBTokenizer``.
 
     Raises:
-        JavaError: there is no Java, or the tokeniser failed or took too long.
+        MetricError: there is no Java, or the tokeniser failed or took too long.
     """
     # The tokeniser answers line by line: characters that end a line within a caption become spaces.
     lines = [" ".join(caption.split()) for caption in captions]
@@ -29,5 +30,5 @@ def ptb_tokenize(captions: Sequence[str]) -> list[str]:
         LIMIT_S + LIMIT_PER_CAPTION_S * len(lines),
     )  # fmt: skip
     if len(tokenised) != len(lines):
-        raise JavaError(f"the PTB tokeniser answered {len(tokenised)} lines to {len(lines)} captions")
+        raise MetricError(f"the PTB tokeniser answered {len(tokenised)} lines to {len(lines)} captions")
     return [" ".join(token for token in line.split() if token not in PUNCTUATIONS) for line in tokenised]

@@ -1,7 +1,8 @@
 """All metrics of one or several models' captions of the same images."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,8 @@ from training.evaluation.metrics.cider_btw import cider_btw
 from training.evaluation.metrics.cider_d import TextCiderD
 from training.evaluation.metrics.coco import coco_metrics
 from training.evaluation.metrics.diversity import Diversity
-from training.evaluation.metrics.java import JavaError
 from training.evaluation.metrics.meteor import meteor
-from training.evaluation.metrics.metric import Captions, Metric, References
+from training.evaluation.metrics.metric import Captions, Metric, MetricError, References
 from training.evaluation.metrics.ptb import NAME as PTB
 from training.evaluation.metrics.ptb import ptb_tokenize
 from training.evaluation.metrics.retrieval import retrieval
@@ -73,7 +73,7 @@ class _Column:
         )
 
     def scores(self, chair_data: ChairData | None, similar: Mapping[str, Sequence[str]] | None) -> ModelScores:
-        """Compute all metrics but CIDEr-D and those of Java; none without references."""
+        """Compute the metrics that depend on the other images; none without references."""
         metrics: list[Metric] = []
         if any(self.references.values()):
             metrics += coco_metrics(self.captions, self.references)
@@ -95,6 +95,7 @@ def score_models(
     own_references: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     similar: Mapping[str, Sequence[str]] | None = None,
     domains: Mapping[str, str] | None = None,
+    further: Mapping[str, Callable[[], Sequence[Metric]]] | None = None,
 ) -> Evaluation:
     """Score several models, on all images and on those of each domain alone.
 
@@ -108,6 +109,8 @@ def score_models(
         own_references: by name of the model, human captions in place of ``references``.
         similar: for each image the similar ones, of the same domain, for CIDErBtw; None leaves CIDErBtw out.
         domains: domain of images; an image may have none.
+        further: by name, metrics of each image alone: called for the metrics of all models in their order, or
+            :class:`MetricError`.
 
     Raises:
         ValueError: a model and the references do not name the same images, or the objects of an image are missing.
@@ -135,7 +138,13 @@ def score_models(
         for name, column in columns.items():
             cider_d = TextCiderD(column.references, tokenised).metric(column.captions)
             scores[name].metrics[cider_d.name] = cider_d
-        _add_java_metrics(evaluation, columns)
+    for key, measure in {**_java_metrics(evaluation, columns), **(further or {})}.items():
+        try:
+            for scored, metric in zip(scores.values(), measure(), strict=True):
+                scored.metrics[key] = metric
+        except MetricError as error:
+            if any(human):
+                unavailable[key] = str(error)
     of_images = [(domains or {}).get(image) for image in images]
     for domain in sorted(set(filter(None, of_images))):
         chosen = np.array([of_image == domain for of_image in of_images])
@@ -152,7 +161,7 @@ def _of_domain(
 ) -> Evaluation:
     """Score the images of a domain as if there were no others.
 
-    CIDEr-D and the metrics of Java depend on no other image, so their values are those of the whole evaluation.
+    CIDEr-D and the metrics that are computed for each image alone have the values of the whole evaluation.
     """
     images = [image for image, inside in zip(evaluation.images, chosen, strict=True) if inside]
     models = {name: column.of_images(images).scores(chair_data, similar) for name, column in columns.items()}
@@ -162,17 +171,15 @@ def _of_domain(
     return Evaluation(images, evaluation.tokeniser, models, evaluation.unavailable)
 
 
-def _add_java_metrics(evaluation: Evaluation, columns: Mapping[str, _Column]) -> None:
-    """Add METEOR and SPICE, or the reason why they are not available."""
-    for key, measure in (("meteor", meteor), ("spice", spice)):
-        try:
-            if reason := evaluation.unavailable.get("ptb_tokeniser"):
-                raise JavaError(reason)
-            measured = measure([(column.captions, column.references) for column in columns.values()])
-            for scores, metric in zip(evaluation.models.values(), measured, strict=True):
-                scores.metrics[key] = metric
-        except JavaError as error:
-            evaluation.unavailable[key] = str(error)
+def _java_metrics(evaluation: Evaluation, columns: Mapping[str, _Column]) -> dict[str, Callable[[], Sequence[Metric]]]:
+    """Return METEOR and SPICE, where there are references and captions of the PTB tokeniser."""
+    pairs = [(column.captions, column.references) for column in columns.values()]
+    if not any(any(references.values()) for _, references in pairs):
+        return {}
+    if reason := evaluation.unavailable.get("ptb_tokeniser"):
+        evaluation.unavailable.update(meteor=reason, spice=reason)
+        return {}
+    return {"meteor": partial(meteor, pairs), "spice": partial(spice, pairs)}
 
 
 def _tokenise(texts: Iterable[str]) -> tuple[dict[str, str], str, dict[str, str]]:
@@ -184,5 +191,5 @@ def _tokenise(texts: Iterable[str]) -> tuple[dict[str, str], str, dict[str, str]
     written = list(dict.fromkeys(texts))
     try:
         return dict(zip(written, ptb_tokenize(written), strict=True)), PTB, {}
-    except JavaError as error:
+    except MetricError as error:
         return {text: " ".join(tokenize(text)) for text in written}, OWN_TOKENISER, {"ptb_tokeniser": str(error)}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from training.evaluation.metrics.java import JavaError, run_java, toolkit_folder
-from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images, mean_metric
+from training.evaluation.metrics.java import run_java, toolkit_folder
+from training.evaluation.metrics.metric import Captions, Metric, MetricError, References, check_same_images, mean_metric
 
 MODELS = ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar")
 LIMIT_S, LIMIT_PER_CAPTION_S = 900.0, 1.0
@@ -33,11 +33,11 @@ def spice(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
         models: for each model and image a caption, and for each image the human captions, space-joined tokens.
 
     Raises:
-        JavaError: there is no Java, the models are missing, or SPICE failed or took too long.
+        MetricError: there is no Java, the models are missing, or SPICE failed or took too long.
         ValueError: captions and references do not name the same images.
     """
     if reason := missing_models():
-        raise JavaError(reason)
+        raise MetricError(reason)
     questions = []
     for candidates, references in models:
         check_same_images(candidates, references)
@@ -58,5 +58,5 @@ def spice(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
             scores = {answer["image_id"]: float(answer["scores"]["All"]["f"]) for answer in answers}
             found = np.array([scores[number] for number in range(len(questions))])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise JavaError(f"SPICE left no scores ({type(error).__name__}: {error})") from None
+            raise MetricError(f"SPICE left no scores ({type(error).__name__}: {error})") from None
     return [mean_metric("spice", part) for part in np.split(found, len(models))]

@@ -5,7 +5,7 @@ import pytest
 
 from tests.training.evaluation.metrics.corpora import split
 from training.evaluation.metrics.bootstrap import Bootstrap
-from training.evaluation.metrics.coco import bleu
+from training.evaluation.metrics.coco import coco_metrics
 from training.evaluation.metrics.metric import Metric, mean_metric
 
 
@@ -19,9 +19,9 @@ def test_the_interval_of_a_mean_is_the_normal_approximation() -> None:
 
 def test_corpus_scores_are_resampled_as_corpora_and_not_as_means_of_images() -> None:
     corpus = [("a dog runs on grass", ["a dog runs on the grass"]), ("a cat", ["the red cat runs"]), ("a", ["the dog"])]
-    metric = bleu(*split(corpus))[1]
+    metric = coco_metrics(*split(corpus))[1]
     repeated = [corpus[0], corpus[0], corpus[2]]
-    assert metric.resample(np.array([[2.0, 0, 1]]))[0] == pytest.approx(bleu(*split(repeated))[1].value)
+    assert metric.resample(np.array([[2.0, 0, 1]]))[0] == pytest.approx(coco_metrics(*split(repeated))[1].value)
 
 
 def test_differences_are_paired_by_image() -> None:

@@ -6,27 +6,28 @@ from pathlib import Path
 import pytest
 
 from tests.training.evaluation.metrics.needs_java import fake_java
-from training.evaluation.metrics.java import JavaError, run_java
+from training.evaluation.metrics.java import run_java
+from training.evaluation.metrics.metric import MetricError
 
 
 def test_absent_java_is_named_with_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(JavaError, match="no Java here; install a Java runtime"):
+    with pytest.raises(MetricError, match="no Java here; install a Java runtime"):
         run_java("METEOR", ["-jar", "x.jar"], tmp_path, [], 1)
 
 
 def test_a_program_that_never_answers_is_ended_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(tmp_path, "exec sleep 100", monkeypatch)
     started = time.monotonic()
-    with pytest.raises(JavaError, match="METEOR was ended after 1 s without an answer"):
+    with pytest.raises(MetricError, match="METEOR was ended after 1 s without an answer"):
         run_java("METEOR", [], tmp_path, ["question"] * 100_000, 0.6)
     assert time.monotonic() - started < 30
 
 
 def test_the_error_of_a_failing_program_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(tmp_path, "echo 'Error: out of memory' >&2; exit 3", monkeypatch)
-    with pytest.raises(JavaError, match="SPICE failed: Error: out of memory"):
+    with pytest.raises(MetricError, match="SPICE failed: Error: out of memory"):
         run_java("SPICE", [], tmp_path, [], 20)
 
 

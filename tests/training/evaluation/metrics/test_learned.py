@@ -11,7 +11,8 @@ import torch
 from training.evaluation.comparison import Comparison, ModelCaptions
 from training.evaluation.metrics.bert_score import BertScore
 from training.evaluation.metrics.clip_score import ClipScore
-from training.evaluation.metrics.learned import LearnedMetricError, load_network
+from training.evaluation.metrics.learned import load_network
+from training.evaluation.metrics.metric import MetricError
 from training.evaluation.references import References
 
 transformers = pytest.importorskip("transformers")
@@ -132,11 +133,11 @@ def test_bert_s_is_the_best_f1_of_greedily_matched_tokens(folder: Path, idf: boo
 
 
 def test_a_folder_without_weights_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LearnedMetricError, match=r"needs weights at .*clip_s"):
+    with pytest.raises(MetricError, match=r"needs weights at .*clip_s"):
         ClipScore(tmp_path / "clip_s")
     (tmp_path / "bert_s").mkdir()
     (tmp_path / "bert_s" / "config.json").write_text(json.dumps({"model_type": "none"}))
-    with pytest.raises(LearnedMetricError, match=r"bert_s has no AutoModel that transformers reads"):
+    with pytest.raises(MetricError, match=r"bert_s has no AutoModel that transformers reads"):
         load_network(tmp_path / "bert_s", "AutoModel")
 
 

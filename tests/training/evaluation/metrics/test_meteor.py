@@ -8,9 +8,8 @@ from pycocoevalcap.meteor.meteor import Meteor
 
 from tests.training.evaluation.metrics.needs_java import fake_java, needs_java
 from training.evaluation.metrics import meteor as module
-from training.evaluation.metrics.java import JavaError
 from training.evaluation.metrics.meteor import meteor
-from training.evaluation.metrics.metric import Metric
+from training.evaluation.metrics.metric import Metric, MetricError
 
 REFERENCES = {
     "same": ["a cat sits", "the cat is sitting on a mat"],
@@ -58,7 +57,7 @@ def test_captions_with_separators_line_ends_or_no_words_are_scored(
 def test_a_hanging_process_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(tmp_path, "exec sleep 100", monkeypatch)
     monkeypatch.setattr(module, "LIMIT_S", 0.5)
-    with pytest.raises(JavaError, match="METEOR was ended"):
+    with pytest.raises(MetricError, match="METEOR was ended"):
         meteor([(ONE, REFERENCES)])
 
 
@@ -74,5 +73,5 @@ def test_wrong_answers_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, complaint: str
 ) -> None:
     fake_java(tmp_path, script, monkeypatch)
-    with pytest.raises(JavaError, match=complaint):
+    with pytest.raises(MetricError, match=complaint):
         meteor([(ONE, REFERENCES)])

@@ -6,7 +6,7 @@ import pytest
 from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
 from tests.training.evaluation.metrics.needs_java import fake_java, needs_java
-from training.evaluation.metrics.java import JavaError
+from training.evaluation.metrics.metric import MetricError
 from training.evaluation.metrics.ptb import ptb_tokenize
 
 CAPTIONS = [
@@ -32,5 +32,5 @@ def test_empty_captions_and_line_ends_of_any_kind_keep_the_captions_apart() -> N
 
 def test_an_answer_of_another_length_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(tmp_path, "echo one", monkeypatch)
-    with pytest.raises(JavaError, match="answered 1 lines to 2 captions"):
+    with pytest.raises(MetricError, match="answered 1 lines to 2 captions"):
         ptb_tokenize(["one", "two"])

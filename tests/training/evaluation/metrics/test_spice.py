@@ -6,7 +6,7 @@ import pytest
 
 from tests.training.evaluation.metrics.needs_java import fake_java
 from training.evaluation.metrics import spice as module
-from training.evaluation.metrics.java import JavaError
+from training.evaluation.metrics.metric import MetricError
 from training.evaluation.metrics.spice import MODELS, missing_models, spice
 
 REFERENCES = {"a": ["a dog runs"], "b": ["a cat"]}
@@ -31,7 +31,7 @@ def toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_absent_models_are_named_with_how_to_get_them(toolkit: Path) -> None:
-    with pytest.raises(JavaError, match=r"pycocoevalcap\.spice\.get_stanford_models"):
+    with pytest.raises(MetricError, match=r"pycocoevalcap\.spice\.get_stanford_models"):
         spice([({"a": "a dog", "b": "a cat"}, REFERENCES)])
     for name in MODELS:
         (toolkit / "lib" / name).touch()
@@ -51,5 +51,5 @@ def test_a_run_without_scores_is_refused(toolkit: Path, tmp_path: Path, monkeypa
     for name in MODELS:
         (toolkit / "lib" / name).touch()
     fake_java(tmp_path / "java", "exit 0", monkeypatch)
-    with pytest.raises(JavaError, match="left no scores"):
+    with pytest.raises(MetricError, match="left no scores"):
         spice([({"a": "a dog", "b": "a cat"}, REFERENCES)])
