@@ -80,9 +80,6 @@ class DataConfig:
     captioner's detector; empty: none."""
     extend_vocabulary: Bool = False
     """With ``start_from``: the words of this data that the run's vocabulary lacks are appended to it."""
-    noun_evidence: dict[Str, Str] = field(default_factory=dict)
-    """Files of ``python -m training.noun_evidence``, below the checkout or absolute, by the name of the source of a
-    mixture, for ``noun_support_reward``."""
     max_words: Int = 20
     """Maximum length of a caption in beam search, in words or pieces, including the end token."""
     max_caption_words: Int = 0
@@ -307,9 +304,6 @@ class PhaseConfig(TrainingPhaseConfig):
     weights."""
     cider_btw_reward: Float = 0.0
     """Share of the sampled caption's CIDErBtw that self-critical training subtracts from the reward; 0: none."""
-    noun_support_reward: Float = 0.0
-    """What self-critical training adds to the reward for each object that a caption names and ``data: noun_evidence``
-    confirms; twice that is subtracted for each that it denies (:mod:`training.objectives.noun_support`)."""
     eight_bits: Bool = False
     """Compute the captioner's linear layers in 8 bits, with the arithmetic of a bundle of the precision int8
     (:mod:`training.models.eight_bits`), so that the model learns with it."""
@@ -322,7 +316,7 @@ class PhaseConfig(TrainingPhaseConfig):
         _check_share(self, "patch_dropout")
         _check_share(self, "label_smoothing")
         _check_share(self, "cider_btw_weighting")
-        _check_not_negative(self, "cached_views", "reference_power", "cider_btw_reward", "noun_support_reward")
+        _check_not_negative(self, "cached_views", "reference_power", "cider_btw_reward")
         if not 0 <= self.refresh <= 1:
             raise ValueError(f"refresh must be at least 0 and at most 1, not {self.refresh}")
         if self.cached_views and self.crop == 1:
@@ -335,9 +329,8 @@ class PhaseConfig(TrainingPhaseConfig):
             raise ValueError(f"scheduled_sampling is a part of cross_entropy; {self.objective} has none")
         if self.scheduled_sampling.maximum and self.cider_btw_weighting:
             raise ValueError("cider_btw_weighting: with scheduled_sampling the captions of an image have equal weights")
-        for key in ("cider_btw_reward", "noun_support_reward"):
-            if getattr(self, key) and self.objective != "self_critical":
-                raise ValueError(f"{key} is for self_critical, {self.objective} has no reward")
+        if self.cider_btw_reward and self.objective != "self_critical":
+            raise ValueError(f"cider_btw_reward is for self_critical, {self.objective} has no reward")
         if self.objective == "self_critical" and self.beam_size < 2:
             raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
 

@@ -40,19 +40,6 @@ CAPTION_SETS_PROVENANCE = {
     ],
 }  # fmt: skip
 """By the name of the set."""
-GUIDED_CAPTIONS_PROVENANCE = {
-    "coco_photographs": [
-        coco_photographs.PROVENANCE,
-        {"name": "captions by an earlier model, guided by people's labels and COCO-QA's statements (Ren et al. 2015)",
-         "terms": "research use"},
-    ],
-    "rooms": [
-        *ROOMS_PROVENANCE[:2],
-        {"name": "captions by an earlier model, guided by people's words and by what detectors find in these rooms",
-         "terms": "research use"},
-    ],
-}  # fmt: skip
-"""By the name of the set."""
 HOUSEHOLD_PROVENANCE = {
     "name": "household scenes rendered by this project (simulation/household)",
     "terms": "Apache-2.0",
@@ -101,20 +88,6 @@ class CaptionSetsOptions:
     def __post_init__(self) -> None:
         if self.set not in CAPTION_SETS_PROVENANCE:
             raise ValueError(f"set must be one of {', '.join(CAPTION_SETS_PROVENANCE)}, not {self.set!r}")
-
-
-@dataclass(frozen=True)
-class GuidedCaptionsOptions:
-    """Path of the data sets of ``python -m training.guided_captions``."""
-
-    folder: str = "runs/guided_captions"
-    """Below the checkout, or absolute."""
-    set: str = "coco_photographs"
-    """One of :data:`GUIDED_CAPTIONS_PROVENANCE`."""
-
-    def __post_init__(self) -> None:
-        if self.set not in GUIDED_CAPTIONS_PROVENANCE:
-            raise ValueError(f"set must be one of {', '.join(GUIDED_CAPTIONS_PROVENANCE)}, not {self.set!r}")
 
 
 @dataclass(frozen=True)
@@ -197,10 +170,6 @@ def _open_caption_sets(data: Path, options: CaptionSetsOptions) -> CocoPhotograp
     return CocoPhotographs(_made(options.folder, "python -m recipes.caption_sets") / options.set)
 
 
-def _open_guided_captions(data: Path, options: GuidedCaptionsOptions) -> CocoPhotographs:
-    return CocoPhotographs(_made(options.folder, "python -m training.guided_captions CHECKPOINT") / options.set)
-
-
 def _open_household(data: Path, options: HouseholdOptions) -> CocoDataset:
     folder = _made(options.folder, "python -m simulation.household")
     return CocoDataset.open(
@@ -240,9 +209,6 @@ DATASETS: dict[str, DatasetKind] = {
     "rooms": DatasetKind(RoomsOptions, _open_rooms, lambda _: ROOMS_PROVENANCE),
     "caption_sets": DatasetKind(
         CaptionSetsOptions, _open_caption_sets, lambda options: CAPTION_SETS_PROVENANCE[options.set]
-    ),
-    "guided_captions": DatasetKind(
-        GuidedCaptionsOptions, _open_guided_captions, lambda options: GUIDED_CAPTIONS_PROVENANCE[options.set]
     ),
     "household": DatasetKind(HouseholdOptions, _open_household, lambda _: [HOUSEHOLD_PROVENANCE]),
     "mixture": DatasetKind(

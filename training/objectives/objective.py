@@ -1,6 +1,5 @@
 """The interface of training objectives."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -10,7 +9,6 @@ from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import PhaseConfig
-from training.data.noun_evidence import NounEvidence
 from training.data.tokenized_captions import TokenizedCaptions
 from training.models.captioner import Captioner, HookContext, Visual
 from training.objectives.distinctiveness import Distinctiveness
@@ -34,8 +32,6 @@ class TrainingCaptions:
     """(images,) weight of each image's captions in the cross-entropy and in the reward; None: 1 each."""
     distinctiveness: Distinctiveness | None = None
     """Comparison with similar images; None where no phase needs it."""
-    noun_evidence: Sequence[NounEvidence | None] = ()
-    """For each image what is known of the objects in it; empty where nothing is known of any."""
 
     def caption_weights(self, strength: float) -> NDArray[np.float32] | None:
         """Return the weights of captions by their CIDErBtw, (images, G), mean 1 an image; None for equal weights."""

@@ -37,7 +37,6 @@ from training.evaluation.metrics.cider_d import MAX_SCORE, CiderD
 from training.models.captioner import Captioner, HookContext, Visual
 from training.models.eight_bits import rounded_once
 from training.objectives.log_probabilities import log_probabilities
-from training.objectives.noun_support import PRICE, NounSupport
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
 
 
@@ -66,11 +65,8 @@ class SelfCritical:
         self._weights = captions.caption_weights(phase.cider_btw_weighting)
         self._image_weights = captions.weights
         self._btw_share = phase.cider_btw_reward
-        self._support_share = phase.noun_support_reward
-        self._support = NounSupport(captions.noun_evidence, captions.vocabulary) if self._support_share else None
         self._similar = captions.distinctiveness.similar if captions.distinctiveness else None
         largest = MAX_SCORE * (1 if self._weights is None else self._weights.max()) + self._btw_share * MAX_SCORE
-        largest += self._support_share * PRICE * captions.max_words
         self.max_loss = largest * MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 
     def reward(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:
@@ -85,8 +81,6 @@ class SelfCritical:
             rewards -= self._btw_share * self._cider_btw(images, words)
         if self._image_weights is not None:
             rewards *= self._image_weights[images, None]
-        if self._support is not None:
-            rewards += self._support_share * self._support.score(images, words)
         return rewards
 
     def _cider_btw(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:

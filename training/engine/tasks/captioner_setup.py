@@ -14,7 +14,6 @@ from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.byte_pairs import BytePairs
 from training.data.datasets import merge_provenance, open_dataset
 from training.data.mixture import caption_weights
-from training.data.noun_evidence import NounEvidence, read_noun_evidence
 from training.data.required_words import DETECTOR, words_of_detector
 from training.data.tokenized_captions import TokenizedCaptions, load_or_tokenize
 from training.data.tokenizer import RULES, build_vocabulary
@@ -77,7 +76,6 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
         max_words,
         config.data.max_caption_words or max_words,
         caption_weights(dataset, images["train"]),
-        noun_evidence=_noun_evidence(config, images["train"]),
     )
     inputs = open_visual_inputs(config, data, dataset, images, cache)
     captioner = _build_captioner(config, _model_options(config, first), vocabulary, inputs.token_width)
@@ -95,29 +93,6 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
         _start_from(first, trained, config.start_from)
     references = {image: [" ".join(caption) for caption in words[places[image]]] for image in images["dev"]}
     return CaptionerSetup(images, references, dataset.groups(images["train"]), captions, inputs, trained)
-
-
-def _noun_evidence(config: ExperimentConfig, images: Sequence[str]) -> list[NounEvidence | None]:
-    """Read what is known of the objects in the training images; empty where no phase needs it.
-
-    Raises:
-        ConfigError: a phase needs it and no image has any.
-        DataError: a file is missing or malformed.
-    """
-    if not any(phase.noun_support_reward for phase in config.phases):
-        return []
-    known = {
-        f"{source}/{image}": evidence
-        for source, file in config.data.noun_evidence.items()
-        for image, evidence in read_noun_evidence(CHECKOUT / file).items()
-    }
-    found = [known.get(image) for image in images]
-    if not any(found):
-        raise ConfigError(
-            "noun_support_reward: data: noun_evidence says nothing about any photograph of the training split, as "
-            f"{images[0]}; give a file for each source of the mixture (python -m training.noun_evidence)"
-        )
-    return found
 
 
 def _vocabulary(
