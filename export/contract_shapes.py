@@ -18,12 +18,12 @@ from smart_caption_ros.captioning.bundle import VISUAL_INPUTS
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.models.captioner import Captioner, Rows, Slots, Visual
 
-IMAGE_TOKENS, TOKEN_MASK, TOKEN_BOXES, FRAME_SIZE = VISUAL_INPUTS
+IMAGE_TOKENS, TOKEN_MASK, TOKEN_BOXES, _ = VISUAL_INPUTS
 """Inputs of a captioner graph: the fields of :class:`Visual`."""
 
 
 def visual_inputs(captioner: Captioner) -> dict[str, TensorSpec]:
-    """The inputs of a captioner's graph by name: tokens and their mask, boxes and image size if it needs them."""
+    """The inputs of a captioner's graph by name: tokens and their mask, and boxes if it needs them."""
     batch, tokens = Size(BATCH), Size(TOKENS)
     inputs = {
         IMAGE_TOKENS: TensorSpec(torch.float32, (batch, tokens, captioner.config.token_width)),
@@ -31,14 +31,12 @@ def visual_inputs(captioner: Captioner) -> dict[str, TensorSpec]:
     }
     if captioner.needs_boxes:
         inputs[TOKEN_BOXES] = TensorSpec(torch.float32, (batch, tokens, 4))
-    if captioner.needs_image_size:
-        inputs[FRAME_SIZE] = TensorSpec(torch.float32, (batch, 2))
     return inputs
 
 
 def visual_of(inputs: Mapping[str, Tensor]) -> Visual:
     """The inputs of a captioner's graph as :class:`Visual`."""
-    return Visual(inputs[IMAGE_TOKENS], inputs[TOKEN_MASK], inputs.get(TOKEN_BOXES), inputs.get(FRAME_SIZE))
+    return Visual(inputs[IMAGE_TOKENS], inputs[TOKEN_MASK], inputs.get(TOKEN_BOXES))
 
 
 class TensorTree:

@@ -11,7 +11,7 @@ def loop_form(traced: TracedCaptioner, max_words: int, *, early_exit: bool = Tru
     """Join the traced graphs with a Loop.
 
     ``tokens`` (B, N, token_width) float32, ``token_mask`` (B, N) bool and, if the captioner needs them,
-    ``token_boxes`` (B, N, 4) and ``image_size`` (B, 2) float32 -> ``words`` (B, k, T) int64, ``log_probabilities``
+    ``token_boxes`` (B, N, 4) float32 -> ``words`` (B, k, T) int64, ``log_probabilities``
     (B, k, T), ``scores`` (B, k), ``attention`` (B, k, T, N) float32, beams best first. B and N are dynamic; T is how
     many words were decoded, ``max_words`` at most. A guided captioner also takes ``word_bias`` (B, V) float32 and
     ``word_groups`` (B, V) int32 (:class:`training.decoding.beam_search.WordGuide`) and ``every_beam`` (B,) bool, True

@@ -92,7 +92,7 @@ def padded_logits(captioner: Captioner, visual: Visual, words: torch.Tensor) -> 
 
 
 def tiny_visual(batch: int, tokens: int, seed: int, *, ragged: bool = False) -> Visual:
-    """Random tokens with boxes and image sizes; if ragged, each image has another number of them, the first all.
+    """Random tokens with boxes; if ragged, each image has another number of them, the first all.
 
     Boxes of padding are zeros, as in a batch of stored features.
     """
@@ -105,7 +105,6 @@ def tiny_visual(batch: int, tokens: int, seed: int, *, ragged: bool = False) -> 
         torch.randn(batch, tokens, TOKEN_WIDTH, generator=random) * 2,
         mask,
         boxes if mask is None else boxes.where(mask[..., None], 0.0),
-        torch.tensor([[640.0, 480.0]]).expand(batch, -1),
     )
 
 

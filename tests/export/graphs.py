@@ -58,7 +58,6 @@ def run(
         "tokens": tokens,
         "token_mask": torch.ones(tokens.shape[:2], dtype=torch.bool) if visual.mask is None else visual.mask,
         "token_boxes": visual.boxes_xyxy,
-        "image_size": visual.image_size,
     }
     inputs = {value.name: given[value.name].numpy() for value in session.get_inputs() if value.name in given}
     if biases is not None:

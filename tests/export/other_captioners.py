@@ -70,10 +70,9 @@ class AdditiveLstm(Captioner):
 
 
 class PlacedLstm(AdditiveLstm):
-    """The same with the place of every token, in pixels, beside its features."""
+    """The same with the place of every token added to its features."""
 
     needs_boxes = True
-    needs_image_size = True
 
     def __init__(self, config: CaptionerConfig) -> None:
         super().__init__(config)
@@ -81,9 +80,7 @@ class PlacedLstm(AdditiveLstm):
 
     def encode(self, visual: Visual) -> dict[str, Any]:
         assert visual.boxes_xyxy is not None
-        assert visual.image_size is not None
-        pixels = visual.boxes_xyxy * visual.image_size.repeat(1, 2)[:, None]
-        return super().encode(visual._replace(tokens=visual.tokens + self.place_projection(pixels / 100)))
+        return super().encode(visual._replace(tokens=visual.tokens + self.place_projection(visual.boxes_xyxy)))
 
 
 class TwoAxes(Captioner):

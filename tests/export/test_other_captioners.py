@@ -54,7 +54,7 @@ def test_captions_end_at_different_lengths(other: Traced) -> None:
 
 def test_the_graph_takes_the_inputs_that_the_captioner_needs(other: Traced) -> None:
     captioner, traced = other
-    places = ["token_boxes", "image_size"] if captioner.needs_boxes else []
+    places = ["token_boxes"] if captioner.needs_boxes else []
     for graph in (loop_form(traced, 4), static_form(traced, 4, tokens=9)):
         assert [value.name for value in graph.graph.input] == ["tokens", "token_mask", *places]
     assert list(traced.inputs) == ["tokens", "token_mask", *places]

@@ -1,4 +1,4 @@
-"""Visual tokens that are read from files, with boxes and image sizes where the files have them."""
+"""Visual tokens that are read from files, with boxes where the files have them."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class StoredFeatures:
             features: of all images of the splits.
             splits: image ids of ``train`` and ``dev``.
             facts: origin of the features.
-            family: of the captioner; says whether boxes and image sizes are needed.
+            family: of the captioner; says whether boxes are needed.
 
         Raises:
             DataError: images have no features, or an image lacks what the family needs.
@@ -81,7 +81,7 @@ class StoredFeatures:
 
 def visual_of_features(batch: VisualBatch) -> Visual:
     """Make the captioner's input of a batch: tokens of a store are float16 up to here, and float32 from here on."""
-    return Visual(batch.values.float(), batch.mask, batch.boxes_xyxy, batch.image_size)
+    return Visual(batch.values.float(), batch.mask, batch.boxes_xyxy)
 
 
 def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeatures, dict[str, Any]]:

@@ -140,12 +140,6 @@ class StoredBatches:
         for shard in np.unique(self._shard).tolist():
             shards[shard].boxes.will_need()
 
-    @property
-    def has_size(self) -> NDArray[np.bool_]:
-        """(images,) whether the size of an image is known."""
-        known: NDArray[np.bool_] = self._sizes[:, 0] > 0
-        return known
-
     def read(self, places: np.ndarray) -> VisualBatch:
         starts, rows = self._start[places], self._rows[places]
         shards = [self._shards[shard] for shard in self._shard[places].tolist()]
@@ -168,7 +162,6 @@ class StoredBatches:
             values=torch.from_numpy(tokens),
             mask=None if (rows == most).all() else torch.from_numpy(np.arange(most) < rows[:, None]),
             boxes_xyxy=torch.from_numpy(boxes) if self.has_boxes[places].all() else None,
-            image_size=torch.from_numpy(sizes) if (sizes > 0).all() else None,
         )
 
     def _check_finite(self, places: np.ndarray, tokens: np.ndarray, boxes: np.ndarray) -> None:

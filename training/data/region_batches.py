@@ -34,7 +34,7 @@ def open_batches(features: RegionFeatures, images: Sequence[str], family: type[C
     Args:
         features: of the images.
         images: image ids.
-        family: of the captioner, or the captioner itself; says whether boxes and image sizes are needed.
+        family: of the captioner, or the captioner itself; says whether boxes are needed.
 
     Raises:
         DataError: an image of a store is missing or lacks what the family needs; of other formats, it is read to know.
@@ -48,8 +48,8 @@ def open_batches(features: RegionFeatures, images: Sequence[str], family: type[C
     if not isinstance(features, FeatureStore):
         return ImageByImage(features, images, family)
     batches = features.select(images)
-    for image, has_boxes, has_size in zip(images, batches.has_boxes, batches.has_size, strict=True):
-        check_needs(family, image, has_boxes, has_size)
+    for image, has_boxes in zip(images, batches.has_boxes, strict=True):
+        check_needs(family, image, has_boxes)
     return batches
 
 
@@ -67,23 +67,18 @@ class ImageByImage:
 
     def _read(self, image: str) -> Regions:
         found = self._features.read(image)
-        check_needs(self._family, image, found.boxes_xyxy is not None, found.image_size is not None)
+        check_needs(self._family, image, found.boxes_xyxy is not None)
         return found
 
 
-def check_needs(family: type[Captioner] | Captioner, image: str, has_boxes: bool, has_size: bool) -> None:
+def check_needs(family: type[Captioner] | Captioner, image: str, has_boxes: bool) -> None:
     """Check that an image has what a family needs.
 
     Raises:
-        DataError: it lacks the size or the boxes; says what to do.
+        DataError: it lacks the boxes; says what to do.
     """
-    name = family.__name__ if isinstance(family, type) else type(family).__name__
-    if family.needs_image_size and not has_size:
-        raise DataError(
-            f"features of image {image} have no image size, which {name} needs; "
-            "add image_w and image_h to the file (docs/data.md), or train another family"
-        )
     if family.needs_boxes and not has_boxes:
+        name = family.__name__ if isinstance(family, type) else type(family).__name__
         raise DataError(
             f"features of image {image} have no boxes, or boxes in pixels without image_w and image_h, and "
             f"{name} needs boxes; add them to the file (docs/data.md), or train another family"
@@ -93,7 +88,7 @@ def check_needs(family: type[Captioner] | Captioner, image: str, has_boxes: bool
 def pad_regions(regions: Sequence[Regions]) -> VisualBatch:
     """Make a batch of the regions of B images, padded with zeros to the N regions of the image with most.
 
-    The boxes are None where any of the images has none, and so are the image sizes.
+    The boxes are None where any of the images has none.
     """
     counts = [len(found.features) for found in regions]
     shape = (len(regions), max(counts))
@@ -104,10 +99,8 @@ def pad_regions(regions: Sequence[Regions]) -> VisualBatch:
         if found.boxes_xyxy is not None:
             boxes[row, : counts[row]] = found.boxes_xyxy
     mask = np.arange(max(counts)) < np.array(counts)[:, None]
-    sizes = [found.image_size for found in regions]
     return VisualBatch(
         values=torch.from_numpy(tokens),
         mask=None if mask.all() else torch.from_numpy(mask),
         boxes_xyxy=None if any(found.boxes_xyxy is None for found in regions) else torch.from_numpy(boxes),
-        image_size=None if None in sizes else torch.tensor(sizes, dtype=torch.float32),
     )

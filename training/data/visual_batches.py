@@ -27,8 +27,6 @@ class VisualBatch(NamedTuple):
     """(B, N) bool, True where a token is real; None when all are."""
     boxes_xyxy: Tensor | None = None
     """(B, N, 4) float32, each token's box as fractions of the image's width and height; None where unknown."""
-    image_size: Tensor | None = None
-    """(B, 2) float32, width and height of the images in pixels; None where unknown."""
 
 
 class VisualInputs(Protocol):

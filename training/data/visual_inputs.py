@@ -34,18 +34,12 @@ def open_visual_inputs(
 
     Raises:
         BackboneError: the backbone is missing or malformed.
-        ConfigError: the family needs the size of the images, which photographs do not give.
+        ConfigError: a backbone that is named with others, or with a detector, has several networks.
         DataError: photographs or features are missing, or features lack what the family needs.
     """
-    family = FAMILIES[config.family]
     if config.features:
         features, facts = open_stored_features(config.features, data)
-        return StoredFeatures(features, splits, facts, family)
-    if family.needs_image_size:
-        raise ConfigError(
-            f"family {config.family} needs the size of each image, but photographs are read at one size; "
-            "make a feature store of them with `python -m training.features` and give it as features"
-        )
+        return StoredFeatures(features, splits, facts, FAMILIES[config.family])
     paths = [locate(name, data / "backbones") for name in (config.backbone, *config.beside)]
     trained_on = [entry for path in paths for entry in _backbone_provenance(path)]
     facts = {"backbone": " + ".join([config.backbone, *config.beside]), "backbone_trained_on": trained_on}

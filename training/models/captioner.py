@@ -36,8 +36,6 @@ class Visual(NamedTuple):
     boxes_xyxy: Tensor | None = None
     """(B, N, 4) float32, each token's box as fractions of the image's width and height, which may be empty;
     None where unknown. The boxes of padding are zeros."""
-    image_size: Tensor | None = None
-    """(B, 2) float32, width and height of the images in pixels; None where unknown."""
 
 
 class Rows(NamedTuple):
@@ -182,8 +180,6 @@ class Captioner(nn.Module):
     Config: ClassVar[type[CaptionerConfig]] = CaptionerConfig
     needs_boxes: ClassVar[bool] = False
     """Whether :meth:`encode` reads ``Visual.boxes_xyxy``."""
-    needs_image_size: ClassVar[bool] = False
-    """Whether :meth:`encode` reads ``Visual.image_size``."""
     buffer_policies: ClassVar[Mapping[str, BufferPolicy]] = {}
     """Policies by the buffer's name in ``named_buffers()``; other buffers have the default, ``BufferPolicy()``."""
 

@@ -67,7 +67,6 @@ class Ensemble(Captioner):
         members = self.captioners()
         # Class attributes of single families; what an ensemble needs depends on its members.
         self.needs_boxes = any(member.needs_boxes for member in members)  # type: ignore[misc]
-        self.needs_image_size = any(member.needs_image_size for member in members)  # type: ignore[misc]
         self.buffer_policies: Mapping[str, BufferPolicy] = {  # type: ignore[misc]
             f"members.{index}.{name}": policy
             for index, member in enumerate(members)

@@ -16,18 +16,18 @@ WIDTH = 3
 SPLITS = {"train": ["0", "1", "2"], "dev": ["3", "4"]}
 
 
-class NeedsImageSize(Captioner):
-    needs_image_size = True
+class NeedsBoxes(Captioner):
+    needs_boxes = True
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> FeatureStore:
-    """Five images; image 4 has no size."""
+    """Five images; image 4 has no boxes."""
     random = np.random.default_rng(0)
     with StoreWriter(tmp_path / "store", {}, WIDTH) as writer:
         for image in range(5):
             tokens, boxes = random.normal(size=(image + 1, WIDTH)), random.uniform(size=(image + 1, 4))
-            writer.add(f"{image}", tokens, boxes, *((None, None) if image == 4 else (1, 1)))
+            writer.add(f"{image}", tokens, None if image == 4 else boxes, 1, 1)
     return FeatureStore(tmp_path / "store")
 
 
@@ -52,8 +52,8 @@ def test_images_without_features_are_refused_before_training(store: FeatureStore
 
 
 def test_an_image_without_what_the_family_needs_is_refused_before_training(store: FeatureStore) -> None:
-    with pytest.raises(DataError, match="image 4 have no image size, which NeedsImageSize needs"):
-        StoredFeatures(store, SPLITS, {}, NeedsImageSize)
+    with pytest.raises(DataError, match="image 4 have no boxes.*NeedsBoxes needs boxes"):
+        StoredFeatures(store, SPLITS, {}, NeedsBoxes)
 
 
 def test_pooled_features_are_the_mean_of_an_images_regions(store: FeatureStore) -> None:

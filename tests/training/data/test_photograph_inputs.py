@@ -66,7 +66,6 @@ def check_grid(visual: Visual) -> None:
     grid = visual.boxes_xyxy[0].reshape(7, 7, 4)
     torch.testing.assert_close(grid[2, 5], torch.tensor([5.0, 2.0, 6.0, 3.0]) / 7)
     torch.testing.assert_close(visual.boxes_xyxy[1], visual.boxes_xyxy[0])
-    assert visual.image_size is None
     assert visual.tokens.dtype == torch.float32
 
 

@@ -58,46 +58,30 @@ class NeedsBoxes(Captioner):
     needs_boxes = True
 
 
-class NeedsImageSize(Captioner):
-    needs_image_size = True
-
-
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
-def test_boxes_stay_with_their_tokens_and_sizes_with_their_images(counts: list[int]) -> None:
+def test_boxes_stay_with_their_tokens(counts: list[int]) -> None:
     regions = regions_of(*counts)
     batch = pad_regions(regions)
     assert batch.boxes_xyxy is not None
     assert batch.boxes_xyxy.dtype == torch.float32
-    assert batch.image_size is not None
-    assert batch.image_size.tolist() == [[640.0, 480.0]] * len(counts)
     for row, (count, found) in enumerate(zip(counts, regions, strict=True)):
         np.testing.assert_array_equal(batch.values[row, :count], found.features)
         np.testing.assert_array_equal(batch.boxes_xyxy[row, :count], found.boxes_xyxy)
         assert not batch.boxes_xyxy[row, count:].any()
 
 
-def test_boxes_and_sizes_are_unknown_where_an_image_of_the_batch_has_none() -> None:
+def test_boxes_are_unknown_where_an_image_of_the_batch_has_none() -> None:
     whole, without = regions_of(3), regions_of(2, size=None, boxes=False)
     batch = pad_regions([*whole, *without])
     assert batch.boxes_xyxy is None
-    assert batch.image_size is None
 
 
-@pytest.mark.parametrize(
-    ("family", "without", "complaint"),
-    [
-        (NeedsBoxes, regions_of(3, boxes=False), "image b have no boxes.*NeedsBoxes needs boxes; add them"),
-        (NeedsImageSize, regions_of(3, size=None), "image b have no image size, which NeedsImageSize needs; add"),
-    ],
-)
-def test_an_image_without_what_the_family_needs_is_refused_by_its_id(
-    family: type[Captioner], without: list[Regions], complaint: str
-) -> None:
-    features = InMemory({"a": regions_of(3)[0], "b": without[0]})
-    assert len(open_batches(features, ["a"], family).read(np.arange(1)).values) == 1
+def test_an_image_without_the_boxes_that_the_family_needs_is_refused_by_its_id() -> None:
+    features = InMemory({"a": regions_of(3)[0], "b": regions_of(3, boxes=False)[0]})
+    assert len(open_batches(features, ["a"], NeedsBoxes).read(np.arange(1)).values) == 1
     assert len(open_batches(features, ["a", "b"], Captioner).read(np.arange(2)).values) == 2
-    with pytest.raises(DataError, match=complaint):
-        open_batches(features, ["a", "b"], family).read(np.arange(2))
+    with pytest.raises(DataError, match="image b have no boxes.*NeedsBoxes needs boxes; add them"):
+        open_batches(features, ["a", "b"], NeedsBoxes).read(np.arange(2))
 
 
 IMAGES = [(rows, boxes, size) for rows in (1, 3, 4) for boxes in (True, False) for size in ((640, 480), (100, 7), None)]
@@ -132,19 +116,13 @@ def test_batches_of_a_store_are_its_images_one_by_one(
             assert torch.equal(found.to(wanted.dtype), wanted)
 
 
-@pytest.mark.parametrize(
-    ("family", "lacking", "complaint"),
-    [
-        (NeedsBoxes, IMAGES.index((1, False, (640, 480))), "no boxes"),
-        (NeedsImageSize, IMAGES.index((1, True, None)), "no image size"),
-    ],
-)
-def test_images_of_a_store_that_lack_what_the_family_needs_are_refused_when_it_is_opened(
-    store: FeatureStore, family: type[Captioner], lacking: int, complaint: str
+def test_images_of_a_store_without_the_boxes_that_the_family_needs_are_refused_when_it_is_opened(
+    store: FeatureStore,
 ) -> None:
-    open_batches(store, ["0"], family)
-    with pytest.raises(DataError, match=rf"image {lacking} (have|has) {complaint}"):
-        open_batches(store, ["0", f"{lacking}"], family)
+    lacking = IMAGES.index((1, False, (640, 480)))
+    open_batches(store, ["0"], NeedsBoxes)
+    with pytest.raises(DataError, match=rf"image {lacking} have no boxes"):
+        open_batches(store, ["0", f"{lacking}"], NeedsBoxes)
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6))

@@ -1,4 +1,4 @@
-"""The visual inputs of an experiment: boxes and image sizes of every source, and families that need them."""
+"""The visual inputs of an experiment: boxes of every source, and families that need them."""
 
 from pathlib import Path
 
@@ -11,17 +11,13 @@ from training.configs.schema import ExperimentConfig, FeaturesConfig, PhaseConfi
 from training.data.coco_dataset import CocoDataset, CocoOptions
 from training.data.visual_batches import VisualInputs
 from training.data.visual_inputs import open_visual_inputs
-from training.errors import ConfigError, DataError
+from training.errors import DataError
 from training.models import FAMILIES
 from training.models.captioner import Captioner
 
 
 class NeedsBoxes(Captioner):
     needs_boxes = True
-
-
-class NeedsImageSize(Captioner):
-    needs_image_size = True
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +28,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def families(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FAMILIES, "needs_boxes", NeedsBoxes)
-    monkeypatch.setitem(FAMILIES, "needs_image_size", NeedsImageSize)
 
 
 def inputs(data: Path, family: str, **source: object) -> VisualInputs:
@@ -42,10 +37,9 @@ def inputs(data: Path, family: str, **source: object) -> VisualInputs:
     return open_visual_inputs(config, data, dataset, splits, data / "cache")
 
 
-@pytest.mark.parametrize("family", ["needs_boxes", "needs_image_size"])
 @pytest.mark.parametrize("kind", FORMATS)
-def test_every_format_gives_boxes_and_image_sizes(data: Path, kind: str, family: str) -> None:
-    opened = inputs(data, family, features=FeaturesConfig(**features_config(kind)))  # type: ignore[arg-type]
+def test_every_format_gives_boxes(data: Path, kind: str) -> None:
+    opened = inputs(data, "needs_boxes", features=FeaturesConfig(**features_config(kind)))  # type: ignore[arg-type]
     size = (320, 240) if kind == "store" else SIZE
     training = opened.training_batch(np.arange(3))
     for batch in (training, opened.dev_batch(np.arange(3))):
@@ -53,26 +47,13 @@ def test_every_format_gives_boxes_and_image_sizes(data: Path, kind: str, family:
         assert visual.boxes_xyxy is not None
         assert visual.boxes_xyxy.shape == (*visual.tokens.shape[:2], 4)
         assert 0 < visual.boxes_xyxy.max() <= 200 / size[1]
-        assert visual.image_size is not None
-        assert visual.image_size.tolist() == [list(map(float, size))] * 3
 
 
-@pytest.mark.parametrize(
-    ("family", "complaint"),
-    [("needs_boxes", "NeedsBoxes needs boxes; add them"), ("needs_image_size", "image size, which NeedsImageSize")],
-)
-def test_a_file_without_what_the_family_needs_is_refused_before_training(
-    data: Path, tmp_path: Path, family: str, complaint: str
-) -> None:
+def test_a_file_without_the_boxes_that_the_family_needs_is_refused_before_training(data: Path, tmp_path: Path) -> None:
     dataset = CocoDataset.open(data, CocoOptions(karpathy="coco/dataset_coco.json"))
     images = [image for split in ("train", "dev") for image in dataset.split(split)]
     path = write_hdf5(tmp_path, {image: regions(3) for image in images}, None)
     features = FeaturesConfig(hdf5=str(path), width=16)
-    with pytest.raises(DataError, match=rf"image {images[0]} have no .*{complaint}"):
-        inputs(data, family, features=features)
+    with pytest.raises(DataError, match=rf"image {images[0]} have no boxes.*NeedsBoxes needs boxes; add them"):
+        inputs(data, "needs_boxes", features=features)
     assert inputs(data, "smart", features=features).dev_batch(np.arange(2)).boxes_xyxy is None
-
-
-def test_photographs_have_no_image_size_for_a_family_that_needs_it(data: Path) -> None:
-    with pytest.raises(ConfigError, match=r"needs_image_size needs the size of each image.*training\.features"):
-        inputs(data, "needs_image_size", backbone="small.onnx")

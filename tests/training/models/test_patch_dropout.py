@@ -10,7 +10,7 @@ from training.models.patch_dropout import drop_patches
 def visual_of(images: int, count: int, mask: torch.Tensor | None = None) -> Visual:
     """Tokens and boxes whose values are their places."""
     places = torch.arange(count, dtype=torch.float32).expand(images, count)
-    return Visual(places.unsqueeze(2).repeat(1, 1, 3), mask, places.unsqueeze(2).repeat(1, 1, 4), torch.ones(images, 2))
+    return Visual(places.unsqueeze(2).repeat(1, 1, 3), mask, places.unsqueeze(2).repeat(1, 1, 4))
 
 
 @pytest.mark.parametrize(("share", "kept"), [(0.25, 37), (0.5, 25), (0.999, 1)])
@@ -23,7 +23,6 @@ def test_tokens_of_each_image_are_left_out_with_their_boxes_and_the_others_keep_
     assert torch.equal(found.tokens[..., 0], found.boxes_xyxy[..., 0])
     assert torch.all(found.tokens[:, 1:, 0] > found.tokens[:, :-1, 0])
     assert found.mask is None
-    assert torch.equal(found.image_size, torch.ones(4, 2))
 
 
 def test_images_and_steps_lose_different_tokens_and_every_token_is_lost_alike() -> None:

@@ -19,7 +19,7 @@ def images_and_captions() -> tuple[Visual, torch.Tensor]:
     boxes = torch.rand(IMAGES, 5, 2, 2, generator=random).sort(dim=2).values.flatten(2)
     captions = torch.randint(4, 30, (4, 8), generator=random)
     captions[:, 0], captions[:, -1] = 1, 2
-    return Visual(tokens, None, boxes, torch.full((IMAGES, 2), 224.0)), captions[kinds][:, None]
+    return Visual(tokens, None, boxes), captions[kinds][:, None]
 
 
 def train(captioner: Captioner) -> list[float]:
