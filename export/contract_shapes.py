@@ -163,8 +163,6 @@ def _run(
     """
     batch = sizes[BATCH]
     inputs = {name: spec.example(sizes) for name, spec in visual_inputs(captioner).items()}
-    if FRAME_SIZE in inputs:
-        inputs[FRAME_SIZE] += 224
     words = torch.full((batch, beam_size, 1), Vocabulary.begin_id)
     own = torch.eye(beam_size, dtype=torch.bool).expand(batch, -1, -1)
     past = own[:, :, :0]

@@ -52,7 +52,7 @@ def test_images_without_features_are_refused_before_training(store: FeatureStore
 
 
 def test_an_image_without_what_the_family_needs_is_refused_before_training(store: FeatureStore) -> None:
-    with pytest.raises(DataError, match="image 4 have no boxes.*NeedsBoxes needs boxes"):
+    with pytest.raises(DataError, match=r"image 4 have no boxes.*NeedsBoxes needs boxes"):
         StoredFeatures(store, SPLITS, {}, NeedsBoxes)
 
 

@@ -80,7 +80,7 @@ def test_an_image_without_the_boxes_that_the_family_needs_is_refused_by_its_id()
     features = InMemory({"a": regions_of(3)[0], "b": regions_of(3, boxes=False)[0]})
     assert len(open_batches(features, ["a"], NeedsBoxes).read(np.arange(1)).values) == 1
     assert len(open_batches(features, ["a", "b"], Captioner).read(np.arange(2)).values) == 2
-    with pytest.raises(DataError, match="image b have no boxes.*NeedsBoxes needs boxes; add them"):
+    with pytest.raises(DataError, match=r"image b have no boxes.*NeedsBoxes needs boxes; add them"):
         open_batches(features, ["a", "b"], NeedsBoxes).read(np.arange(2))
 
 
