@@ -5,15 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import cv2
-
 from smart_caption_ros.sources.acvr import ACVR_CLASSES, AcvrSequences
-from training.configs.schema import DataConfig
-from training.data.datasets import open_dataset
-from training.detection.labels import read_labels
-from training.errors import DataError
-from training.paths import data_folder
-from training.vision.detection_classes import DETECTION_CLASSES
 
 
 class CocoAnnotations:
@@ -62,36 +54,3 @@ def household_annotations(root: Path, folder: Path) -> Path:
         for thing in frame.objects:
             truth.add_box(numbers[thing.class_name], thing.box_xyxy)
     return truth.write(folder / "household.json")
-
-
-def labelled_photographs(labels: Path, dataset: str, count: int, minimum_score: float, folder: Path) -> Path:
-    """Write photographs of a dev split, and a teacher's boxes of them, to files in ``folder``.
-
-    Args:
-        labels: file of ``python -m recipes.label_objects``.
-        dataset: name of the data set.
-        count: number of photographs, the first ones of the split that have labels.
-        minimum_score: boxes with a lower score are left out.
-        folder: for the photographs and the annotations.
-
-    Returns:
-        The file of annotations.
-
-    Raises:
-        DataError: the data set or its labels are missing or malformed.
-    """
-    photographs = open_dataset(DataConfig(dataset=dataset), data_folder())
-    boxes_of = read_labels([str(labels)], Path(), DETECTION_CLASSES)
-    names = [name for name in photographs.split("dev") if name in boxes_of.boxes][:count]
-    if not names:
-        raise DataError(f"{labels}: no photograph of the dev split has labels; label it with --splits dev")
-    truth = CocoAnnotations(dict(enumerate(boxes_of.class_names)))
-    for number, name in enumerate(names):
-        frame, boxes = photographs.read_images([name])[0], boxes_of.boxes[name]
-        cv2.imwrite(str(folder / f"{number}.png"), frame)
-        height, width = frame.shape[:2]
-        truth.add_image(f"{number}.png", width, height)
-        sure = boxes.select(boxes.scores >= minimum_score)
-        for box, class_id in zip(sure.xyxy, sure.class_ids.tolist(), strict=True):
-            truth.add_box(class_id, (box * [width, height, width, height]).tolist())
-    return truth.write(folder / "labelled.json")

@@ -1,13 +1,12 @@
 """Measure the accuracy and speed of object detectors on photographs.
 
     OMP_NUM_THREADS=1 python -m benchmarks.detection DETECTOR.onnx|BUNDLE ... [--images FOLDER --annotations FILE]
-        [--household ROOT | --labels FILE] [--json FILE] [--record]
+        [--household ROOT] [--json FILE] [--record]
 
 AP is the COCO toolkit's (pycocotools) over all scores from 0.01. Precision and recall are at one score and IoU 0.5.
 ``common`` has the AP50 of each class that all detectors have, and ``share``, the ratio of the mean to that of the first
 detector. By default the photographs are the validation part of coco_mini in the shared data. ``--household`` takes
-rendered sequences in ACVR's layout. ``--labels`` takes photographs of a dev split with a teacher's boxes; its
-``by_score`` is for choosing the score of ``python -m export --detector-score``.
+rendered sequences in ACVR's layout. ``by_score`` is for choosing the score of ``python -m export --detector-score``.
 """
 
 import statistics
@@ -15,13 +14,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from benchmarks.coco_annotations import household_annotations, labelled_photographs
+from benchmarks.coco_annotations import household_annotations
 from benchmarks.detection_scores import (
     average_precision,
     compare_common_classes,
@@ -45,13 +43,6 @@ SCORES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 ENGINE = "onnxruntime-cpu"
 
 
-class LabelledDataset(str, Enum):
-    """Data sets whose dev split may have labels."""
-
-    FLICKR8K = "flickr8k"
-    ROOMS = "rooms"
-
-
 def detection(
     detectors: Annotated[list[Path], typer.Argument(help="ONNX files, or bundles with a detector; teacher first.")],
     images: Annotated[Path | None, typer.Option(help="Folder of the photographs.")] = None,
@@ -59,18 +50,7 @@ def detection(
     household: Annotated[
         Path | None, typer.Option(metavar="ROOT", help="Sequences in ACVR's layout, in place of both.")
     ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File of python -m recipes.label_objects; the photographs are those of the data set's dev split.",
-        ),
-    ] = None,
-    dataset: Annotated[LabelledDataset, typer.Option(help="Data set of --labels.")] = LabelledDataset.FLICKR8K,
-    photographs: Annotated[int, typer.Option(help="Number of photographs of --labels, the first ones.")] = 300,
-    score: Annotated[
-        float, typer.Option(help="Score for precision and recall; minimum score of the boxes of --labels.")
-    ] = 0.35,
+    score: Annotated[float, typer.Option(help="Score for precision and recall.")] = 0.35,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
     output: JsonOption = None,
     write_record: Annotated[
@@ -83,9 +63,6 @@ def detection(
         folder, coco_mini = Path(temporary), data_folder() / "coco_mini"
         if household is not None:
             truth, images, what = household_annotations(household, folder), household, household.name
-        elif labels is not None:
-            truth, images = labelled_photographs(labels, dataset.value, photographs, score, folder), folder
-            what = f"{dataset.value}, dev, by {labels.name}"
         else:
             truth, images = annotations or coco_mini / "instances_val2017.json", images or coco_mini / "images"
             what = truth.name

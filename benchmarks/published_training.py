@@ -25,9 +25,9 @@ from training.configs.schema import ExperimentConfig
 from training.data.loading import load_ahead, loading_threads
 from training.data.visual_batches import HostBatch
 from training.decoding.beam_search import EXCLUDED, SearchSettings, excluded_words
+from training.engine.captioner_setup import set_up_captioner
 from training.engine.distributed import choose_device
 from training.engine.experiment import parse_experiment
-from training.engine.tasks.captioner_setup import set_up_captioner
 from training.errors import ConfigError
 from training.models.captioner import Visual, map_state
 from training.models.smart import Smart

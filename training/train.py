@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from training.command_line import FAILED, INTERRUPTED, DeviceOption, ThreadsOption, report_error, run_command
-from training.configs.schema import RecipeConfig, TrainingConfig
+from training.configs.schema import ExperimentConfig, RecipeConfig
 from training.engine.averaging import AverageError
 from training.engine.distributed import DeviceError, OtherProcessError, Processes, choose_device
 from training.engine.experiment import load_experiment
@@ -42,7 +42,7 @@ def train(
     """
     if threads:
         torch.set_num_threads(threads)
-    plan: TrainingConfig | Recipe | None = None
+    plan: ExperimentConfig | Recipe | None = None
     chosen, problem = torch.device("cpu"), None
     try:
         plan, chosen = _plan(config, run), choose_device(device)
@@ -55,13 +55,13 @@ def train(
     return status
 
 
-def _plan(file: Path, run: Path | None) -> TrainingConfig | Recipe:
+def _plan(file: Path, run: Path | None) -> ExperimentConfig | Recipe:
     config = load_experiment(file)
     return Recipe(config, run or RUNS / config.name, str(file)) if isinstance(config, RecipeConfig) else config
 
 
 def _report_errors(
-    processes: Processes, plan: TrainingConfig | Recipe | None, problem: Exception | None, run: Path | None
+    processes: Processes, plan: ExperimentConfig | Recipe | None, problem: Exception | None, run: Path | None
 ) -> int:
     """Train, report an error in one sentence, and return the exit status."""
     try:
@@ -91,14 +91,13 @@ def _report_errors(
 
 
 def _train_run(
-    config: TrainingConfig, folder: Path, processes: Processes, saved_epochs: frozenset[tuple[str, int]] = frozenset()
+    config: ExperimentConfig, folder: Path, processes: Processes, saved_epochs: frozenset[tuple[str, int]] = frozenset()
 ) -> None:
     trainer = Trainer(config, data_folder(), folder, CACHE, processes, saved_epochs)
     trainer.run()
     if processes.is_first:
         Console().print(trainer.summary())
-        chosen = "best model by dev CIDEr" if trainer.task.selection else "trained model"
-        print(f"{chosen}: {trainer.result}")
+        print(f"best model by dev CIDEr: {trainer.result}")
 
 
 def _train_recipe(recipe: Recipe, processes: Processes) -> None:

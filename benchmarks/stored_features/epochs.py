@@ -21,8 +21,8 @@ from benchmarks.stored_features.page_cache import bytes_from_disk, evict, read_s
 from training.configs.parsing import build_config
 from training.configs.schema import ExperimentConfig
 from training.data.loading import load_ahead
+from training.engine.captioning import Captioning
 from training.engine.distributed import Processes
-from training.engine.tasks.captioning import CaptioningTask
 
 OBJECTIVES = ("cross_entropy", "self_critical")
 
@@ -45,7 +45,7 @@ class Measurement:
     """Of the orders of the images."""
 
 
-def start(setting: Measurement) -> tuple[CaptioningTask, dict[str, float]]:
+def start(setting: Measurement) -> tuple[Captioning, dict[str, float]]:
     """Prepare training as the trainer does, and measure the seconds of each part."""
     config = build_config(
         ExperimentConfig,
@@ -70,7 +70,7 @@ def start(setting: Measurement) -> tuple[CaptioningTask, dict[str, float]]:
     )
     seconds, before = {}, time.perf_counter()
     processes = Processes(torch.device("cpu"))
-    task = CaptioningTask(config, setting.folder, setting.folder / "cache", processes)
+    task = Captioning(config, setting.folder, setting.folder / "cache", processes)
     seconds["data_and_model"] = time.perf_counter() - before
     for phase in reversed(range(len(OBJECTIVES))):  # cross-entropy last: it is the objective of the epochs
         before = time.perf_counter()

@@ -5,17 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.training_steps.generated_data import STORE
-from training.configs.schema import (
-    DataConfig,
-    DetectionExperimentConfig,
-    ExperimentConfig,
-    FeaturesConfig,
-    PhaseConfig,
-    RecipeConfig,
-)
+from training.configs.schema import DataConfig, ExperimentConfig, FeaturesConfig, PhaseConfig
 from training.engine.experiment import load_experiment
 from training.engine.recipe import Recipe
-from training.errors import BackboneError, ConfigError
+from training.errors import BackboneError
 from training.paths import data_folder
 from training.vision.released_weights import locate
 
@@ -74,20 +67,19 @@ def measured_phases(path: Path, precision: str | None, compiled: bool) -> list[M
     """List the phases of an experiment file, the last one of each kind.
 
     Args:
-        path: experiment file; of a recipe, all runs of captioners.
+        path: experiment file; of a recipe, all runs.
         precision: in place of that of the file; None: that of the file.
         compiled: whether to compile, even if the experiment does not.
 
     Raises:
-        ConfigError: the file is malformed, or has no captioner.
+        ConfigError: the file is malformed.
     """
     phases: dict[str, MeasuredPhase] = {}
-    for experiment in _captioner_experiments(path):
+    for experiment in _experiments(path):
         for phase in experiment.phases:
             kind = _kind(phase)
             changes: dict[str, Any] = {
-                # The generated captions are one source, and nothing comes before the phase.
-                "phases": [replace(phase, sources=[], from_best=False)],
+                "phases": [replace(phase, from_best=False)],  # nothing comes before the phase
                 "start_from": "",
                 "data": replace(experiment.data, extend_vocabulary=False),
                 "precision": precision or experiment.precision,
@@ -110,22 +102,17 @@ def missing_networks(experiment: ExperimentConfig) -> str:
     return ", ".join(f"{path}: no such file" for path in paths if not path.exists())
 
 
-def _captioner_experiments(path: Path) -> list[ExperimentConfig]:
-    """List the runs of captioners; networks that an earlier run trains are replaced by those that it starts with."""
+def _experiments(path: Path) -> list[ExperimentConfig]:
+    """List the runs; a backbone that an earlier run trains is replaced by the one that it starts with."""
     config = load_experiment(path)
     if isinstance(config, ExperimentConfig):
         return [config]
     experiments = []
-    first_networks: dict[str, str] = {}  # of each run, by the path of its result
-    for run in Recipe(config, Path("/recipe"), str(path)).runs if isinstance(config, RecipeConfig) else ():
-        if isinstance(run.config, ExperimentConfig):
-            backbone, yolox = (first_networks.get(name, name) for name in (run.config.backbone, run.config.yolox))
-            experiments.append(replace(run.config, backbone=backbone, yolox=yolox))
-            first_networks[str(run.result)] = backbone
-        elif isinstance(run.config, DetectionExperimentConfig):
-            first_networks[str(run.result)] = run.config.detector
-    if not experiments:
-        raise ConfigError(f"{path}: expected a run with the task captioning, found none")
+    first_backbones: dict[str, str] = {}  # of each run, by the path of its result
+    for run in Recipe(config, Path("/recipe"), str(path)).runs:
+        backbone = first_backbones.get(run.config.backbone, run.config.backbone)
+        experiments.append(replace(run.config, backbone=backbone))
+        first_backbones[str(run.result)] = backbone
     return experiments
 
 
@@ -138,11 +125,11 @@ def _kind(phase: PhaseConfig) -> str:
 def _changed(config: Any) -> dict[str, Any]:
     """Return the fields of a configuration whose values are not their defaults, with nested ones as dictionaries."""
     changed = {}
-    for each in fields(config):
-        value = getattr(config, each.name)
-        default = each.default if each.default_factory is MISSING else each.default_factory()
+    for field in fields(config):
+        value = getattr(config, field.name)
+        default = field.default if field.default_factory is MISSING else field.default_factory()
         if value != default:
-            changed[each.name] = _plain(value)
+            changed[field.name] = _plain(value)
     return changed
 
 

@@ -11,7 +11,7 @@ import cv2
 import pytest
 
 from benchmarks.coco_annotations import household_annotations
-from benchmarks.detection import LOWEST_SCORE, SCORES, detect_all, main, open_detector
+from benchmarks.detection import LOWEST_SCORE, detect_all, main, open_detector
 from benchmarks.detection_scores import (
     average_precision,
     compare_common_classes,
@@ -22,8 +22,6 @@ from smart_caption_ros.captioning import Detector, DetectorError
 from smart_caption_ros.sources.acvr import AcvrSequences
 from tests.detection.tiny_detectors import GREEN, SIDE, squares, write_yolox
 from tests.sources.acvr_sequence import write_rooms
-from tests.training.small_flickr8k import make_data
-from training.detection.labels import LabelWriter
 
 DOG, CAT = 18, 17
 
@@ -129,39 +127,6 @@ def test_the_command_reports_the_share_of_the_first_detectors_precision(
     assert list(measured) == paths
     assert measured[paths[1]]["common"]["share"] == 1.0
     assert list(measured[paths[1]]["common"]["classes"]) == ["dog"]
-
-
-def test_a_teachers_boxes_of_a_dev_split_count_as_annotations_from_the_score_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SMART_CAPTION_DATA", str(make_data(tmp_path / "data")))
-    labels, output = tmp_path / "labels.jsonl", tmp_path / "figures.json"
-    with LabelWriter(labels, {"made_by": "a person", "classes": ["dog", "cat"]}) as writer:
-        boxes = [[0.0, 0.0, 0.5, 0.5], [0.5, 0.5, 1.0, 1.0]]
-        writer.add("dev_0.jpg", boxes, ["dog", "cat"], [0.9, 0.2])
-        writer.add("train_0.jpg", boxes, ["dog", "cat"], [0.9, 0.9])
-        writer.finish()
-    detector = str(write_yolox(tmp_path / "teacher.onnx"))
-    options = ["--labels", str(labels), "--json", str(output)]
-    monkeypatch.setattr(sys, "argv", ["detection", detector, *options])
-    assert main() == 0
-    measured = json.loads(output.read_text())["detectors"][detector]
-    assert measured["images"] == 1
-    assert [row["score"] for row in measured["by_score"]] == list(SCORES)
-    assert list(measured["common"]["classes"]) == ["dog"]  # the cat's box is below --score
-
-
-def test_labels_of_other_photographs_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("SMART_CAPTION_DATA", str(make_data(tmp_path / "data")))
-    labels = tmp_path / "labels.jsonl"
-    with LabelWriter(labels, {"made_by": "a person", "classes": ["dog"]}) as writer:
-        writer.add("train_0.jpg", [[0.0, 0.0, 0.5, 0.5]], ["dog"], [0.9])
-        writer.finish()
-    monkeypatch.setattr(sys, "argv", ["detection", str(write_yolox(tmp_path / "t.onnx")), "--labels", str(labels)])
-    assert main() == 1
-    assert "no photograph of the dev split has labels" in capsys.readouterr().err
 
 
 def test_a_bundle_without_a_detector_is_refused(tiny_bundle: Path) -> None:

@@ -80,7 +80,7 @@ class PlacedLstm(AdditiveLstm):
 
     def encode(self, visual: Visual) -> dict[str, Any]:
         assert visual.boxes_xyxy is not None
-        return super().encode(visual._replace(tokens=visual.tokens + self.place_projection(visual.boxes_xyxy)))
+        return super().encode(visual._replace(tokens=visual.tokens + self.place_projection(visual.boxes_xyxy * 5)))
 
 
 class TwoAxes(Captioner):

@@ -2,10 +2,12 @@
 
 import csv
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import cv2
 import numpy as np
+import torch
 import yaml
 
 from tests.tiny_model import tiny_trained
@@ -25,15 +27,13 @@ def draw(colour: str, shape: str, random: np.random.Generator) -> np.ndarray:
     return image
 
 
-def save_backbone(path: Path) -> None:
-    """Save a MobileNetV2 with random weights: only its convolutions in order, which is what the reader uses."""
+def save_convolutions(path: Path, convolutions: Iterable[torch.nn.Conv2d]) -> None:
+    """Write the weights of convolutions in their order as ONNX, which is what the reader of released files uses."""
     import onnx
     from onnx import helper, numpy_helper
 
-    backbone = tiny_trained().backbone
-    assert backbone is not None
     nodes, weights = [], []
-    for index, convolution in enumerate(backbone.convolutions()):
+    for index, convolution in enumerate(convolutions):
         assert convolution.bias is not None
         names = [f"{kind}{index}" for kind in ("weight", "bias")]
         for name, values in zip(names, (convolution.weight, convolution.bias), strict=True):
@@ -47,7 +47,9 @@ def make_data(root: Path) -> Path:
     random = np.random.default_rng(0)
     (root / "flickr8k").mkdir(parents=True)
     (root / "backbones").mkdir()
-    save_backbone(root / "backbones" / "mobilenetv2_float32.onnx")
+    backbone = tiny_trained().backbone
+    assert backbone is not None
+    save_convolutions(root / "backbones" / "mobilenetv2_float32.onnx", backbone.convolutions())
     with (
         zipfile.ZipFile(root / "flickr8k" / "images_224.zip", "w") as archive,
         (root / "flickr8k" / "captions.csv").open("w", newline="", encoding="utf-8") as stream,
@@ -84,7 +86,6 @@ def write_config(path: Path, **changes: object) -> Path:
             {
                 "name": "self_critical", "objective": "self_critical", "epochs": 2, "learning_rate": 1e-3,
                 "schedule": "constant", "images_per_batch": 4, "beam_size": 3, "average": 0.5, "crop": 0.8,
-                "cached_views": 1, "refresh": 0.5,
             },
         ],
         **changes,

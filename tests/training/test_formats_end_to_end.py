@@ -17,10 +17,10 @@ from tests.training.small_flickr8k import save_backbone
 from training import evaluate, features
 from training.data.feature_extraction import VISION_GRAPH_TOKENS
 from training.data.karpathy import Karpathy
+from training.engine.captioning import Captioning
 from training.engine.checkpoint_captions import CheckpointCaptioner
-from training.engine.dev_scores import DevScores
+from training.engine.dev_evaluation import DevScores
 from training.engine.experiment import load_run
-from training.engine.tasks.captioning import CaptioningTask
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
 from training.errors import ConfigError, DataError
@@ -112,7 +112,7 @@ def test_a_stopped_run_on_features_resumes_to_the_same_weights(
     folder.mkdir()
     config = load_run(write_coco_config(folder / "config.yaml", features=features_config("npz")))
     first = Trainer(config, data, folder / "run", folder / "cache")
-    scores = iter([first.task.evaluate])
+    scores = iter([first.captioning.evaluate])
 
     def scores_once(epochs_left: int) -> DevScores:
         if (score := next(scores, None)) is None:
@@ -124,7 +124,7 @@ def test_a_stopped_run_on_features_resumes_to_the_same_weights(
         first.run()
     second = Trainer(config, data, folder / "run", folder / "cache")
     second.run()
-    expected, found = undisturbed.task.trained.tensors(), second.task.trained.tensors()
+    expected, found = undisturbed.captioning.trained.tensors(), second.captioning.trained.tensors()
     assert all(torch.equal(found[name], value) for name, value in expected.items())
 
 
@@ -159,7 +159,9 @@ def test_the_vocabulary_follows_its_rule_or_the_given_minimum_count(
     options = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}, "max_words": 10, **changes}
     config = load_run(write_coco_config(tmp_path / "c.yaml", features=features_config("npz"), data=options))
     trainer = Trainer(config, data, tmp_path / "run", tmp_path / "cache")
-    assert set(trainer.task.trained.vocabulary.words[len(SPECIAL) :]) == {w for w, n in counts.items() if n >= minimum}
+    assert set(trainer.captioning.trained.vocabulary.words[len(SPECIAL) :]) == {
+        w for w, n in counts.items() if n >= minimum
+    }
 
 
 def with_lengths(folder: Path, data: Path, **lengths: int) -> Trainer:
@@ -175,7 +177,7 @@ def test_the_maximum_length_in_training_is_independent_of_that_in_search(
     data: Path, tmp_path: Path, lengths: dict[str, int], longest: int
 ) -> None:
     task = with_lengths(tmp_path, data, max_words=10, **lengths).task
-    assert isinstance(task, CaptioningTask)
+    assert isinstance(task, Captioning)
     assert (task.captions.max_words, task.captions.max_caption_words) == (10, longest)
 
 

@@ -182,8 +182,30 @@ class ClippingConfig:
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
-class TrainingPhaseConfig:
-    """A phase of any task: a number of epochs with its own settings."""
+class ScheduledSamplingConfig:
+    """How often cross-entropy replaces an input word by a word that the captioner predicts there.
+
+    In the epoch with n epochs of the phase before it, the probability is ``increase`` * floor((n - 1 - ``start``) /
+    ``every``), between 0 and ``maximum``. ``maximum: 0.5`` with the defaults is X-LAN's published schedule.
+    """
+
+    maximum: Float = 0.0
+    """Largest probability; 0: no sampling."""
+    start: Int = 6
+    every: Int = 5
+    """Epochs from one increase to the next."""
+    increase: Float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.maximum <= 1:
+            raise ValueError(f"maximum must be at least 0 and at most 1, not {self.maximum}")
+        _check_not_negative(self, "start", "increase")
+        _check_at_least_1(self, "every")
+
+
+@dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
+class PhaseConfig:
+    """A phase of training: a number of epochs with its own settings."""
 
     name: Str
     epochs: Int
@@ -221,6 +243,28 @@ class TrainingPhaseConfig:
     """Number of epochs without a better dev CIDEr after which the phase ends; 0: it never ends early."""
     from_best: Bool = False
     """Start from the best model of the previous phases by dev CIDEr, instead of the last one."""
+    objective: Str = "cross_entropy"
+    """A key of :data:`training.objectives.OBJECTIVES`."""
+    backbone_learning_rate: Float = 0.0
+    """Peak learning rate of the backbone; 0 freezes it and, with a ``crop`` of 1, uses cached features."""
+    backbone_coarse_only: Bool = False
+    """Train only the layers of the backbone behind the feature map of stride 8: the early layers detect edges and
+    textures, and take most of the time."""
+    patch_dropout: Float = 0.0
+    """Share of the visual tokens of an image that a step leaves out, in [0, 1): PatchDropout."""
+    label_smoothing: Float = 0.0
+    """Probability that cross-entropy distributes over all words, in [0, 1)."""
+    scheduled_sampling: ScheduledSamplingConfig = field(default_factory=ScheduledSamplingConfig)
+    beam_size: Int = 5
+    """Number of captions of an image in self-critical training."""
+    reward_end_token: Bool = True
+    """Whether the reward counts the end token as a word, so that truncated captions are not rewarded; false in M2's
+    code."""
+    cider_btw_reward: Float = 0.0
+    """Share of the sampled caption's CIDErBtw that self-critical training subtracts from the reward; 0: none."""
+    eight_bits: Bool = False
+    """Compute the captioner's linear layers in 8 bits, with the arithmetic of a bundle of the precision int8
+    (:mod:`training.models.eight_bits`), so that the model learns with it."""
 
     def __post_init__(self) -> None:
         if self.schedule == "noam" and self.warmup_steps < 1:
@@ -232,132 +276,29 @@ class TrainingPhaseConfig:
             )
         _check_at_least_1(self, "epochs", "images_per_batch", "accumulate", "schedule_width")
         _check_not_negative(self, "learning_rate", "warmup_steps", "final_share", "stop_after", "patience")
+        _check_not_negative(self, "backbone_learning_rate", "cider_btw_reward")
         if self.stop_after > self.epochs:
             raise ValueError(f"stop_after must be at most epochs, {self.epochs}, not {self.stop_after}")
         if not 0 < self.crop <= 1:
             raise ValueError(f"crop must be more than 0 and at most 1, not {self.crop}")
-        _check_share(self, "average")
-
-    @property
-    def last_epoch(self) -> int:
-        """Number of epochs that are trained, if the phase does not end early."""
-        return self.stop_after or self.epochs
-
-
-@dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
-class ScheduledSamplingConfig:
-    """How often cross-entropy replaces an input word by a word that the captioner predicts there.
-
-    In the epoch with n epochs of the phase before it, the probability is ``increase`` * floor((n - 1 - ``start``) /
-    ``every``), between 0 and ``maximum``. ``maximum: 0.5`` with the defaults is X-LAN's published schedule.
-    """
-
-    maximum: Float = 0.0
-    """Largest probability; 0: no sampling."""
-    start: Int = 6
-    every: Int = 5
-    """Epochs from one increase to the next."""
-    increase: Float = 0.05
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.maximum <= 1:
-            raise ValueError(f"maximum must be at least 0 and at most 1, not {self.maximum}")
-        _check_not_negative(self, "start", "increase")
-        _check_at_least_1(self, "every")
-
-
-@dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
-class PhaseConfig(TrainingPhaseConfig):
-    """A phase of training a captioner."""
-
-    objective: Str = "cross_entropy"
-    """A key of :data:`training.objectives.OBJECTIVES`."""
-    backbone_learning_rate: Float = 0.0
-    """Peak learning rate of the backbone; 0 freezes it and, with a ``crop`` of 1, uses cached features."""
-    backbone_coarse_only: Bool = False
-    """Train only the layers of the backbone behind the feature map of stride 8: the early layers detect edges and
-    textures, and take most of the time."""
-    cached_views: Int = 0
-    """With a ``crop`` below 1: largest number of random views of an image whose features are kept on disk for epochs
-    that use a view again; 0: every epoch has new views. Features are kept of what does not learn: a frozen backbone, or
-    the early layers with ``backbone_coarse_only``."""
-    refresh: Float = 0.25
-    """With ``cached_views``: share of the images that have a new view in an epoch; the others have one of their kept
-    views. The first epoch has new views alone."""
-    trained_modules: list[Str] = field(default_factory=list)
-    """Modules of the captioner that learn, by their names, e.g. ``[decoder, word_projection]``; empty: all."""
-    patch_dropout: Float = 0.0
-    """Share of the visual tokens of an image that a step leaves out, in [0, 1): PatchDropout."""
-    label_smoothing: Float = 0.0
-    """Probability that cross-entropy distributes over all words, in [0, 1)."""
-    reference_power: Float = 0.1
-    """Power to which ``weighted_fine_tuning`` raises the reference's distribution; 0: plain cross-entropy."""
-    scheduled_sampling: ScheduledSamplingConfig = field(default_factory=ScheduledSamplingConfig)
-    beam_size: Int = 5
-    """Number of captions of an image in self-critical training."""
-    reward_end_token: Bool = True
-    """Whether the reward counts the end token as a word, so that truncated captions are not rewarded; false in M2's
-    code."""
-    cider_btw_weighting: Float = 0.0
-    """How much less a caption counts that resembles those of similar images, in [0, 1): its weight is proportional to
-    1 - this times its CIDErBtw, of which the greatest of the image's captions is 1. About 1/3 in the paper; 0: equal
-    weights."""
-    cider_btw_reward: Float = 0.0
-    """Share of the sampled caption's CIDErBtw that self-critical training subtracts from the reward; 0: none."""
-    eight_bits: Bool = False
-    """Compute the captioner's linear layers in 8 bits, with the arithmetic of a bundle of the precision int8
-    (:mod:`training.models.eight_bits`), so that the model learns with it."""
-    sources: list[Str] = field(default_factory=list)
-    """Sources of a mixture that the phase learns from; empty: all."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_not_negative(self, "backbone_learning_rate")
-        _check_share(self, "patch_dropout")
-        _check_share(self, "label_smoothing")
-        _check_share(self, "cider_btw_weighting")
-        _check_not_negative(self, "cached_views", "reference_power", "cider_btw_reward")
-        if not 0 <= self.refresh <= 1:
-            raise ValueError(f"refresh must be at least 0 and at most 1, not {self.refresh}")
-        if self.cached_views and self.crop == 1:
-            raise ValueError("cached_views needs a crop below 1; features of whole images are always kept")
-        if self.cached_views and self.trains_backbone and not self.backbone_coarse_only:
-            raise ValueError("cached_views: all layers of the backbone learn, so nothing of a view can be kept")
-        if self.objective == "weighted_fine_tuning" and self.trains_backbone:
-            raise ValueError("backbone_learning_rate: weighted_fine_tuning needs a frozen backbone, set it to 0")
+        for key in ("average", "patch_dropout", "label_smoothing"):
+            _check_share(self, key)
         if self.scheduled_sampling.maximum and self.objective != "cross_entropy":
             raise ValueError(f"scheduled_sampling is a part of cross_entropy; {self.objective} has none")
-        if self.scheduled_sampling.maximum and self.cider_btw_weighting:
-            raise ValueError("cider_btw_weighting: with scheduled_sampling the captions of an image have equal weights")
         if self.cider_btw_reward and self.objective != "self_critical":
             raise ValueError(f"cider_btw_reward is for self_critical, {self.objective} has no reward")
         if self.objective == "self_critical" and self.beam_size < 2:
             raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
 
     @property
+    def last_epoch(self) -> int:
+        """Number of epochs that are trained, if the phase does not end early."""
+        return self.stop_after or self.epochs
+
+    @property
     def trains_backbone(self) -> bool:
         """Whether the backbone learns."""
         return self.backbone_learning_rate > 0
-
-    @property
-    def compares_images(self) -> bool:
-        """Whether the objective needs the similar images of each image."""
-        return bool(self.cider_btw_weighting or self.cider_btw_reward)
-
-
-@dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
-class DetectionPhaseConfig(TrainingPhaseConfig):
-    """A phase of training the detector beside the backbone."""
-
-    keep: Float = 4.0
-    """Weight of the loss that keeps the output on images without labels as it was; 0 leaves these images out."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_not_negative(self, "keep")
-        for key in ("patience", "from_best"):
-            if getattr(self, key):
-                raise ValueError(f"{key}: the detector has no dev score")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
@@ -383,14 +324,12 @@ class EvaluationConfig:
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
-class TrainingConfig:
-    """An experiment of any task."""
+class ExperimentConfig:
+    """Training of a captioner."""
 
     name: Str
     """Name of the run and of its folder."""
-    phases: list[TrainingPhaseConfig]
-    task: Str = "captioning"
-    """A key of :data:`training.engine.tasks.TASKS`."""
+    phases: list[PhaseConfig]
     seed: Int = 1
     precision: Str = "auto"
     """``fp32``, ``bf16`` (autocast), or ``auto``: the faster one, see :mod:`training.engine.precision`."""
@@ -403,26 +342,6 @@ class TrainingConfig:
     processes. TensorBoard gets their means over these steps. A loss that is not finite ends the run at the next
     reading, and checkpoints within an epoch are written after a reading."""
     data: DataConfig = field(default_factory=DataConfig)
-
-    def __post_init__(self) -> None:
-        names = [phase.name for phase in self.phases]
-        if repeated := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"phases: two are named {repeated[0]!r}")
-        if not self.phases:
-            raise ValueError("phases: expected a list of phases, found none")
-        if self.phases[0].from_best:
-            raise ValueError("phases[0]: from_best: no phase comes before it")
-        if self.precision not in ("auto", "fp32", "bf16"):
-            raise ValueError(f"precision must be auto, fp32 or bf16, not {self.precision!r}")
-        _check_not_negative(self, "seed")
-        _check_at_least_1(self, "log_every")
-
-
-@dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
-class ExperimentConfig(TrainingConfig):
-    """Training of a captioner (``task: captioning``)."""
-
-    phases: list[PhaseConfig]  # type: ignore[assignment]
     backbone: Str = ""
     """File under ``backbones/`` of the data folder, ``efficientnet_lite1``, or, with a slash, a bundle's folder or the
     ``best.safetensors`` of a run, below the checkout or absolute: see
@@ -431,8 +350,8 @@ class ExperimentConfig(TrainingConfig):
     """Further backbones side by side with ``backbone``; the captioner gets the tokens of all."""
     yolox: Str = ""
     """A YOLOX-nano beside the backbone, whose features and class scores are part of the visual tokens:
-    ``yolox_nano.onnx``, the released file under ``detectors/`` of the data folder, or, with a slash, the file of a
-    run with ``task: detection``, below the checkout or absolute."""
+    ``yolox_nano.onnx``, the released file under ``detectors/`` of the data folder, or, with a slash, such a file below
+    the checkout or absolute."""
     image_size: Int = 224
     """Width and height in pixels of the frames that the backbone takes, a multiple of 32."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
@@ -451,7 +370,17 @@ class ExperimentConfig(TrainingConfig):
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        names = [phase.name for phase in self.phases]
+        if repeated := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"phases: two are named {repeated[0]!r}")
+        if not self.phases:
+            raise ValueError("phases: expected a list of phases, found none")
+        if self.phases[0].from_best:
+            raise ValueError("phases[0]: from_best: no phase comes before it")
+        if self.precision not in ("auto", "fp32", "bf16"):
+            raise ValueError(f"precision must be auto, fp32 or bf16, not {self.precision!r}")
+        _check_not_negative(self, "seed")
+        _check_at_least_1(self, "log_every")
         if self.data.extend_vocabulary and not self.start_from:
             raise ValueError("data: extend_vocabulary needs start_from, whose vocabulary it extends")
         if self.evaluation.repeat_penalty and self.data.tokenizer != "words":
@@ -466,23 +395,6 @@ class ExperimentConfig(TrainingConfig):
                     raise ValueError(f"phases[{index}]: backbone_learning_rate: features have no backbone")
             if self.yolox or self.beside:
                 raise ValueError(f"{'yolox' if self.yolox else 'beside'}: features have no backbone")
-
-
-@dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
-class DetectionExperimentConfig(TrainingConfig):
-    """Training of the detector (``task: detection``) on the photographs of ``data``."""
-
-    phases: list[DetectionPhaseConfig]  # type: ignore[assignment]
-    detector: Str = "yolox_nano.onnx"
-    """The first weights, as ``yolox`` of :class:`ExperimentConfig`."""
-    labels: list[Str] = field(default_factory=list)
-    """Files of ``python -m recipes.label_objects``, below the checkout or absolute; ``NAME=FILE`` for the source
-    ``NAME`` of a mixture."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.labels:
-            raise ValueError("labels: expected files of python -m recipes.label_objects, found none")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)

@@ -1,10 +1,10 @@
 """A file of computed features that is filled row by row, by all processes of a machine at a time.
 
-The file begins with a record for each row: the version of its features, and a checksum of their bytes. A row whose
-record does not match is one that is not computed yet. So a killed process leaves nothing that is taken for features,
-what it has computed is kept, and no process waits for another.
+The file begins with a record for each row: a checksum of its bytes. A row whose record does not match is one that is
+not computed yet. So a killed process leaves nothing that is taken for features, what it has computed is kept, and no
+process waits for another.
 
-    records  (rows,) uint64: version * 2^32 + CRC-32 of the features, 0 for an empty row
+    records  (rows,) uint64: 2^32 + CRC-32 of the features, 0 for an empty row
     values   (rows, width) float16, from the next multiple of 4,096 bytes
 """
 
@@ -23,8 +23,7 @@ from smart_caption_ros.files import replaced_atomically
 from training.errors import DataError
 
 _PAGE = 4096
-_CHECKSUM = np.uint64(0xFFFF_FFFF)
-_VERSION_SHIFT = np.uint64(32)
+_WRITTEN = 1 << 32
 
 
 class FeatureCache:
@@ -49,42 +48,36 @@ class FeatureCache:
         self._records = np.memmap(path, np.uint64, "r+", shape=(rows,))
         self._values = np.memmap(path, np.float16, "r+", offset=start, shape=(rows, width))
 
-    def read(
-        self, rows: NDArray[np.integer], versions: NDArray[np.integer]
-    ) -> tuple[NDArray[np.float16], NDArray[np.bool_]]:
+    def read(self, rows: NDArray[np.integer]) -> tuple[NDArray[np.float16], NDArray[np.bool_]]:
         """Read features.
 
         Args:
             rows: (B,) integers.
-            versions: (B,) integers, at least 1.
 
         Returns:
             (B, width) the features, undefined where they are not computed yet; and (B,) whether they are computed.
         """
         records = self._records[rows]
         values = self._values[rows]
-        computed = records >> _VERSION_SHIFT == versions.astype(np.uint64)
-        # At every read: another run with the same views may be in another epoch, and replace a row meanwhile.
-        for place in np.flatnonzero(computed):
-            computed[place] = zlib.crc32(values[place]) == records[place] & _CHECKSUM
+        computed = records != 0
+        # At every read: another process may be writing the row.
+        computed[computed] = _records_of(values[computed]) == records[computed]
         return values, computed
 
-    def write(self, rows: NDArray[np.integer], versions: NDArray[np.integer], values: NDArray[np.float16]) -> None:
+    def write(self, rows: NDArray[np.integer], values: NDArray[np.float16]) -> None:
         """Write features.
 
         Args:
             rows: (B,) integers.
-            versions: (B,) integers, from 1 to 2^32 - 1.
             values: (B, width).
         """
-        checksums = np.array([zlib.crc32(row) for row in values], np.uint64)
         self._records[rows] = 0
         self._values[rows] = values
-        self._records[rows] = versions.astype(np.uint64) << _VERSION_SHIFT | checksums
+        self._records[rows] = _records_of(values)
 
-    def remove(self) -> None:
-        """Remove the file; processes that have it open can still read it."""
-        self.path.unlink(missing_ok=True)
+
+def _records_of(values: NDArray[np.float16]) -> NDArray[np.uint64]:
+    return np.array([_WRITTEN + zlib.crc32(row) for row in values], np.uint64)
 
 
 def _reserve(path: Path, size: int) -> None:
@@ -102,7 +95,7 @@ def _reserve(path: Path, size: int) -> None:
             raise
         raise DataError(
             f"{path}: the features need {_in_words(size)}, but {_in_words(free)} are free there; remove features of "
-            "earlier runs from that folder, or lower cached_views"
+            "earlier runs from that folder"
         ) from None
 
 

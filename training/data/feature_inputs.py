@@ -50,9 +50,6 @@ class StoredFeatures:
     def begin_phase(self, phase: PhaseConfig) -> None:
         pass
 
-    def end_phase(self) -> None:
-        pass
-
     def begin_epoch(self, epoch: int) -> None:
         pass
 

@@ -14,7 +14,6 @@ from torch import nn
 from smart_caption_ros.files import sha256_of_bytes
 from training.data.caption_dataset import CaptionDataset
 from training.data.feature_cache import FeatureCache
-from training.data.view_schedule import Views
 
 
 def fingerprint(network: nn.Module) -> str:
@@ -36,37 +35,40 @@ class GridFeatures:
     places: NDArray[np.integer]
     """(images, 2) index of the cache, and row of the first view in it."""
 
-    def read(self, views: Views) -> tuple[NDArray[np.float16], NDArray[np.bool_]]:
+    def read(
+        self, images: NDArray[np.integer], views: NDArray[np.integer]
+    ) -> tuple[NDArray[np.float16], NDArray[np.bool_]]:
         """Read the features of B views.
+
+        Args:
+            images: (B,) indices into the list.
+            views: (B,) which view of the image: 1 for the mirror image, else 0.
 
         Returns:
             (B, width) the features, undefined where they are not computed yet; and (B,) whether they are computed.
         """
-        caches, rows = self._find(views)
+        caches, rows = self._find(images, views)
         if len(self.caches) == 1:
-            return self.caches[0].read(rows, views.versions)
+            return self.caches[0].read(rows)
         values = np.empty((len(rows), self.caches[0].width), np.float16)
         computed = np.empty(len(rows), bool)
         for index in np.unique(caches):
             own = caches == index
-            values[own], computed[own] = self.caches[index].read(rows[own], views.versions[own])
+            values[own], computed[own] = self.caches[index].read(rows[own])
         return values, computed
 
-    def write(self, views: Views, values: NDArray[np.float16]) -> None:
+    def write(self, images: NDArray[np.integer], views: NDArray[np.integer], values: NDArray[np.float16]) -> None:
         """Write the features of B views, (B, width)."""
-        caches, rows = self._find(views)
+        caches, rows = self._find(images, views)
         for index in np.unique(caches):
             own = caches == index
-            self.caches[index].write(rows[own], views.versions[own], values[own])
+            self.caches[index].write(rows[own], values[own])
 
-    def remove(self) -> None:
-        """Remove the files."""
-        for cache in self.caches:
-            cache.remove()
-
-    def _find(self, views: Views) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    def _find(
+        self, images: NDArray[np.integer], views: NDArray[np.integer]
+    ) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
         """Return the index of the cache of each view, and its row there."""
-        return self.places[views.images, 0], self.places[views.images, 1] + views.slots
+        return self.places[images, 0], self.places[images, 1] + views
 
 
 def features_of_photographs(
@@ -94,22 +96,6 @@ def features_of_photographs(
         path = folder / f"grid-{_key([*facts, digest_of_samples(dataset, group), group, slots])}.features"
         caches.append(FeatureCache(path, len(group) * slots, width))
     return GridFeatures(caches, np.array([places[image] for image in images]))
-
-
-def features_of_random_views(
-    folder: Path, dataset: CaptionDataset, images: Sequence[str], facts: Sequence[Any], width: int, slots: int
-) -> GridFeatures:
-    """Open the cached features of random views of photographs, in one file.
-
-    Args:
-        slots: number of views that are kept for each entry of ``images``; the other arguments and the errors are those
-            of :func:`features_of_photographs`.
-    """
-    samples = [digest_of_samples(dataset, group) for group in dataset.groups(images)]
-    path = folder / f"views-{_key([*facts, samples, list(images), slots])}.features"
-    cache = FeatureCache(path, len(images) * slots, width)
-    rows = np.arange(len(images)) * slots
-    return GridFeatures([cache], np.stack([np.zeros_like(rows), rows], axis=1))
 
 
 def _key(contents: Sequence[Any]) -> str:

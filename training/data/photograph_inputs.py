@@ -17,14 +17,8 @@ from torch import Tensor
 from smart_caption_ros.captioning.vision import grid_boxes
 from training.configs.schema import PhaseConfig
 from training.data.caption_dataset import CaptionDataset
-from training.data.grid_features import (
-    GridFeatures,
-    digest_of_samples,
-    features_of_photographs,
-    features_of_random_views,
-    fingerprint,
-)
-from training.data.view_schedule import Views, ViewSchedule, whole_photographs
+from training.data.epoch_views import EpochViews
+from training.data.grid_features import GridFeatures, digest_of_samples, features_of_photographs, fingerprint
 from training.models.captioner import Visual
 from training.vision.backbone import Backbone
 
@@ -43,8 +37,8 @@ class PhotographBatch(NamedTuple):
     features: Tensor | None = None
     """(B, width) float16, features that are kept, undefined in the rows of ``frames``. None in a phase that keeps
     none."""
-    missing: Views | None = None
-    """Where the features of ``frames`` are to be kept. None if they are not."""
+    missing: tuple[NDArray[np.integer], NDArray[np.integer]] | None = None
+    """(M,) images and (M,) views of ``frames``, whose features are to be kept. None if they are not."""
     rows: Tensor | None = None
     """(M,) int64, the rows of ``features`` that belong to ``frames``."""
 
@@ -86,8 +80,7 @@ class Photographs:
         self._dataset, self._splits, self._cache = dataset, splits, cache
         self._seed, self._precision = seed, precision
         self._phase: PhaseConfig | None = None
-        self._schedule: ViewSchedule | None = None
-        self._views: Views | None = None
+        self._views: EpochViews | None = None
         self._features: dict[str, GridFeatures] = {}
         self._boxes = torch.from_numpy(grid_boxes(*backbone.grid))
 
@@ -101,7 +94,6 @@ class Photographs:
 
     def begin_phase(self, phase: PhaseConfig) -> None:
         self._phase, self._features = phase, {}
-        self._schedule = ViewSchedule(len(self._splits["train"]), phase, self._seed)
         self._backbone.requires_grad_(False)
         if phase.trains_backbone:
             self._backbone.trainable.requires_grad_(True)
@@ -109,9 +101,9 @@ class Photographs:
                 return
             for layer in self._backbone.early_layers:
                 layer.requires_grad_(False)
-        self._open_features(phase, self._schedule.slots)
+        self._open_features(phase)
 
-    def _open_features(self, phase: PhaseConfig, slots: int) -> None:
+    def _open_features(self, phase: PhaseConfig) -> None:
         """Open the features of views that may occur more than once in the phase."""
         backbone, splits = self._backbone, self._splits
         rows, columns = backbone.grid
@@ -119,48 +111,41 @@ class Photographs:
         facts = [fingerprint(backbone), backbone.image_size, phase.trains_backbone, self._precision]
         self._features["dev"] = features_of_photographs(self._cache, self._dataset, splits["dev"], facts, width, 1)
         if phase.crop == 1:
+            views = 2 if phase.flip else 1
             self._features["train"] = features_of_photographs(
-                self._cache, self._dataset, splits["train"], facts, width, slots
+                self._cache, self._dataset, splits["train"], facts, width, views
             )
-        elif slots:
-            facts += [self._seed, phase.name, phase.crop, phase.flip]
-            self._features["train"] = features_of_random_views(
-                self._cache, self._dataset, splits["train"], facts, width, slots
-            )
-
-    def end_phase(self) -> None:
-        # Views of another phase are others, features of whole photographs the same.
-        if self._phase is not None and self._phase.crop < 1 and "train" in self._features:
-            self._features["train"].remove()
 
     def begin_epoch(self, epoch: int) -> None:
-        assert self._schedule is not None
-        self._views = self._schedule.epoch(epoch)
+        assert self._phase is not None
+        self._views = EpochViews(len(self._splits["train"]), self._phase, self._seed, epoch)
 
     def training_batch(self, images: np.ndarray) -> PhotographBatch:
         assert self._views is not None
-        return self._batch("train", self._views.select(images))
+        return self._batch("train", images, self._views.mirrored[images].astype(int))
 
     def dev_batch(self, images: np.ndarray) -> PhotographBatch:
-        return self._batch("dev", whole_photographs(images))
+        return self._batch("dev", images, np.zeros(len(images), int))
 
-    def _batch(self, split: str, views: Views) -> PhotographBatch:
+    def _batch(self, split: str, images: NDArray[np.integer], views: NDArray[np.integer]) -> PhotographBatch:
         kept = self._features.get(split)
         if kept is None:
-            return PhotographBatch(split, torch.from_numpy(self._read(split, views)))
-        features, computed = kept.read(views)
+            return PhotographBatch(split, torch.from_numpy(self._read(split, images)))
+        features, computed = kept.read(images, views)
         if computed.all():
             return PhotographBatch(split, None, torch.from_numpy(features))
         rows = np.flatnonzero(~computed)
-        missing = views.select(rows)
-        frames = torch.from_numpy(self._read(split, missing))
+        frames = torch.from_numpy(self._read(split, images[rows]))
+        missing = images[rows], views[rows]
         return PhotographBatch(split, frames, torch.from_numpy(features), missing, torch.from_numpy(rows))
 
-    def _read(self, split: str, views: Views) -> np.ndarray:
-        assert self._schedule is not None
-        names = [self._splits[split][image] for image in views.images]
+    def _read(self, split: str, images: NDArray[np.integer]) -> np.ndarray:
+        names = [self._splits[split][image] for image in images]
         photographs = self._dataset.read_images(names, self._backbone.image_size)
-        return self._schedule.cut(photographs, views) if split == "train" else photographs
+        if split == "dev":
+            return photographs
+        assert self._views is not None
+        return self._views.cut(photographs, images)
 
     def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
         names = [self._splits["train"][image] for image in images]
@@ -206,7 +191,7 @@ class Photographs:
                 computed = _in_parts(network, batch.frames).flatten(1).half()
                 features = features.clone()
                 features[batch.rows] = computed.to(features.dtype)  # index_copy refuses float16 under autocast
-            self._features[batch.split].write(batch.missing, computed.cpu().numpy())
+            self._features[batch.split].write(*batch.missing, computed.cpu().numpy())
         device = features.device.type
         return features.to(torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32)
 

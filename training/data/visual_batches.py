@@ -55,10 +55,6 @@ class VisualInputs(Protocol):
         """
         ...
 
-    def end_phase(self) -> None:
-        """Remove files that belong to the phase that ends."""
-        ...
-
     def begin_epoch(self, epoch: int) -> None:
         """Choose the view of every image in an epoch of the phase, counted from 0."""
         ...

@@ -1,4 +1,4 @@
-"""Experiment files with every name in them checked: data sets, families, objectives, schedules, optimizers, tasks."""
+"""Experiment files with every name in them checked: data sets, families, objectives, schedules, optimizers."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -8,19 +8,18 @@ from typing import Any
 from pydantic.dataclasses import dataclass
 
 from training.configs.parsing import build_config, read_yaml, unknown_key
-from training.configs.schema import FORBID_UNKNOWN_KEYS, ExperimentConfig, PhaseConfig, RecipeConfig, TrainingConfig
+from training.configs.schema import FORBID_UNKNOWN_KEYS, ExperimentConfig, RecipeConfig
 from training.data.datasets import DATASETS
 from training.data.tokenizer import RULES
 from training.engine.optimizers import OPTIMIZERS
 from training.engine.schedules import SCHEDULES
-from training.engine.tasks import TASKS
 from training.errors import ConfigError
 from training.models import FAMILIES
 from training.models.captioner import CaptionerConfig
 from training.objectives import OBJECTIVES
 
 
-def load_experiment(path: Path) -> TrainingConfig | RecipeConfig:
+def load_experiment(path: Path) -> ExperimentConfig | RecipeConfig:
     """Read an experiment file: one run, or a recipe of several.
 
     Raises:
@@ -32,7 +31,7 @@ def load_experiment(path: Path) -> TrainingConfig | RecipeConfig:
     return parse_experiment(raw, str(path))
 
 
-def load_run(path: Path) -> TrainingConfig:
+def load_run(path: Path) -> ExperimentConfig:
     """Read an experiment file of one run.
 
     Raises:
@@ -44,15 +43,13 @@ def load_run(path: Path) -> TrainingConfig:
     return config
 
 
-def parse_experiment(raw: Any, where: str) -> TrainingConfig:
+def parse_experiment(raw: Any, where: str) -> ExperimentConfig:
     """Build the experiment of one run from plain keys and values; a key that is not given has its default.
 
     Raises:
         ConfigError: as :func:`load_experiment`; the message begins with ``where``.
     """
-    task = raw.get("task", "captioning") if isinstance(raw, dict) else "captioning"
-    _check_name(task, TASKS, where, "task")
-    config = build_config(TASKS[task].Config, raw, where)
+    config = build_config(ExperimentConfig, raw, where)
     _check_names(config, where)
     return config
 
@@ -68,36 +65,26 @@ def parse_record(raw: Any, where: str) -> ExperimentConfig:
     return build_config(ExperimentConfig, raw, where, ignore_unknown_keys=True)
 
 
-def _check_names(config: TrainingConfig, where: str) -> None:
+def _check_names(config: ExperimentConfig, where: str) -> None:
     _check_name(config.data.dataset, DATASETS, where, "data: dataset")
     _check_name(config.data.vocabulary, RULES, where, "data: vocabulary")
     # Data sets define their options as plain dataclasses; the checks of experiment files are added here.
     options = dataclass(DATASETS[config.data.dataset].options, frozen=True, config=FORBID_UNKNOWN_KEYS)
     build_config(options, config.data.options, f"{where}: data: options")
-    if isinstance(config, ExperimentConfig):
-        _check_name(config.family, FAMILIES, where, "family")
-        _check_model_keys(config, where)
+    _check_name(config.family, FAMILIES, where, "family")
+    _check_model_keys(config, where)
     for index, phase in enumerate(config.phases):
         place = f"{where}: phases[{index}]"
         _check_name(phase.schedule, SCHEDULES, place, "schedule")
         _check_name(phase.optimizer.name, OPTIMIZERS, f"{place}: optimizer", "name")
-        if isinstance(phase, PhaseConfig):
-            _check_name(phase.objective, OBJECTIVES, place, "objective")
-            _check_sources(phase, config, place)
+        _check_name(phase.objective, OBJECTIVES, place, "objective")
 
 
 def _check_model_keys(config: ExperimentConfig, where: str) -> None:
-    shared = {each.name for each in fields(CaptionerConfig)}  # the data gives them
-    known = [each.name for each in fields(FAMILIES[config.family].Config) if each.name not in shared]
+    shared = {field.name for field in fields(CaptionerConfig)}  # the data gives them
+    known = [field.name for field in fields(FAMILIES[config.family].Config) if field.name not in shared]
     if unknown := [key for key in config.model if key not in known]:
         raise ConfigError(f"{where}: model: {unknown_key(unknown[0], known)}")
-
-
-def _check_sources(phase: PhaseConfig, config: TrainingConfig, where: str) -> None:
-    known = config.data.options.get("sources", {})
-    if unknown := [name for name in phase.sources if name not in known]:
-        reason = f"the sources are {', '.join(known)}" if known else f"{config.data.dataset} is no mixture of sources"
-        raise ConfigError(f"{where}: sources: {unknown[0]!r}: {reason}")
 
 
 def _check_name(value: Any, known: Iterable[str], where: str, key: str) -> None:

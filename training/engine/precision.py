@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from training.configs.schema import TrainingConfig
+from training.configs.schema import ExperimentConfig
 
 ROWS_PER_IMAGE = 64
 """Rows of a product for each image of a batch: about its grid cells, or the words of its captions."""
@@ -74,17 +74,17 @@ def measure_speeds(product: Product) -> tuple[float, float]:
     return fp32, bf16_speed
 
 
-def product_of(config: TrainingConfig, processes: int) -> Product:
+def product_of(config: ExperimentConfig, processes: int) -> Product:
     """Choose the product of an experiment's model: its feed-forward layer on the rows of one process."""
     phase = config.phases[0]
     images = max(1, phase.images_per_batch // (phase.accumulate * processes))
-    sizes = getattr(config, "model", {})
+    sizes = config.model
     width = sizes.get("d_model", 512)
     return Product(min(MAX_ROWS, ROWS_PER_IMAGE * images), width, sizes.get("d_ff", 4 * width))
 
 
 def choose_precision(
-    config: TrainingConfig,
+    config: ExperimentConfig,
     device: torch.device,
     processes: int = 1,
     former: str = "",

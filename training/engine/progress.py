@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from training.configs.schema import TrainingPhaseConfig
-from training.engine.dev_scores import DevScores
+from training.configs.schema import PhaseConfig
+from training.engine.dev_evaluation import DevScores
 
+SELECTION = "cider"
+"""Dev score by which the best epoch is selected."""
 _FORMER_NAMES = {"best_cider": "best_score", "phase_cider": "phase_score"}
 """Names in checkpoints of earlier versions."""
 
@@ -74,16 +76,12 @@ class Progress:
         entry["seconds"] = round(self.seconds, 1)
         return entry
 
-    def stale_epochs_after(self, scores: DevScores, selection: str) -> int:
+    def stale_epochs_after(self, scores: DevScores) -> int:
         """Count the epochs since the best one of the phase, if the present epoch has these scores."""
-        return 0 if scores.of_every_epoch[selection] > self.phase_score else self.stale_epochs + 1
+        return 0 if scores.of_every_epoch[SELECTION] > self.phase_score else self.stale_epochs + 1
 
-    def end_epoch(self, scores: DevScores, selection: str | None) -> bool:
-        """Move to the next epoch.
-
-        Args:
-            scores: scores of the epoch.
-            selection: score by which the best epoch is selected; None: the last epoch.
+    def end_epoch(self, scores: DevScores) -> bool:
+        """Move to the next epoch, after the present one got these scores.
 
         Returns:
             Whether the epoch is the best of the run: by the scores of the whole dev split, or by those of the subset
@@ -91,13 +89,10 @@ class Progress:
         """
         self.epoch, self.step = self.epoch + 1, 0
         self.loss_sum, self.reward_sum, self.seconds = 0.0, None, 0.0
-        if selection is None:
-            return True
-        self.stale_epochs = self.stale_epochs_after(scores, selection)
-        self.phase_score = max(self.phase_score, scores.of_every_epoch[selection])
-        of_subset, score = scores.whole is None, scores.reported[selection]
-        first = self.best_score < 0
-        if first or (self.best_is_of_subset and not of_subset):
+        self.stale_epochs = self.stale_epochs_after(scores)
+        self.phase_score = max(self.phase_score, scores.of_every_epoch[SELECTION])
+        of_subset, score = scores.whole is None, scores.reported[SELECTION]
+        if self.best_score < 0 or (self.best_is_of_subset and not of_subset):
             better = True
         else:
             better = of_subset == self.best_is_of_subset and score > self.best_score
@@ -109,28 +104,25 @@ class Progress:
 class Plan:
     """Number of steps of a run, if no phase ends before its last epoch."""
 
-    def __init__(self, phases: Sequence[TrainingPhaseConfig], images: Sequence[Sequence[int]]) -> None:
+    def __init__(self, phases: Sequence[PhaseConfig], images: int) -> None:
         """
         Args:
             phases: phases of the run.
-            images: for each phase, the number of images of each of its ``epochs``.
+            images: number of images in an epoch.
         """
         self.phases = phases
-        self.steps = [
-            [math.ceil(count / phase.images_per_batch) for count in counts]
-            for phase, counts in zip(phases, images, strict=True)
-        ]
-        """Number of steps of each epoch of each phase."""
+        self.steps = [math.ceil(images / phase.images_per_batch) for phase in phases]
+        """Number of steps in an epoch of each phase."""
         self.total = sum(self._planned(range(len(phases))))
 
     def _planned(self, phases: range) -> Iterator[int]:
         """Return the number of steps that are trained in each phase."""
-        return (sum(self.steps[index][: self.phases[index].last_epoch]) for index in phases)
+        return (self.steps[index] * self.phases[index].last_epoch for index in phases)
 
     def steps_of_phase(self, progress: Progress) -> tuple[int, int]:
         """Return the numbers of finished steps of the current phase and of steps of its schedule."""
         steps = self.steps[progress.phase]
-        return sum(steps[: progress.epoch]) + progress.step, sum(steps)
+        return progress.epoch * steps + progress.step, self.phases[progress.phase].epochs * steps
 
     def done(self, progress: Progress) -> int:
         """Return the number of steps that are finished, or were skipped by a phase that ended early."""
@@ -150,11 +142,11 @@ class Plan:
         phase = self.phases[progress.phase]
         seconds, measured = progress.seconds, progress.step
         if progress.epoch and "seconds" in progress.history[-1]:
-            seconds, measured = progress.history[-1]["seconds"], self.steps[progress.phase][progress.epoch - 1]
+            seconds, measured = progress.history[-1]["seconds"], self.steps[progress.phase]
         if not measured:
             return None
         later = range(progress.phase + 1, len(self.phases))
-        left = sum(self.steps[progress.phase][progress.epoch : phase.last_epoch]) - progress.step
+        left = (phase.last_epoch - progress.epoch) * self.steps[progress.phase] - progress.step
         images = left * phase.images_per_batch
         for index, planned in zip(later, self._planned(later), strict=True):
             images += planned * self.phases[index].images_per_batch

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training.configs.schema import RecipeConfig, TrainingConfig
+from training.configs.schema import ExperimentConfig, RecipeConfig
 from training.engine.averaging import average_captioners
 from training.engine.experiment import parse_experiment
-from training.engine.run_folder import epoch_file
-from training.engine.tasks import TASKS
+from training.engine.run_folder import BEST, epoch_file
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import ConfigError
 from training.paths import CHECKOUT
@@ -23,7 +22,7 @@ class PlannedRun:
     """A run of a recipe."""
 
     name: str
-    config: TrainingConfig
+    config: ExperimentConfig
     folder: Path
     saved_epochs: frozenset[tuple[str, int]]
     """Phase and epoch (from 1) of the weights that the average needs."""
@@ -31,7 +30,7 @@ class PlannedRun:
     @property
     def result(self) -> Path:
         """File of the trained model."""
-        return self.folder / TASKS[self.config.task].result_file
+        return self.folder / BEST
 
 
 class Recipe:
@@ -65,7 +64,9 @@ class Recipe:
             AverageError: the models cannot be averaged.
         """
         if self.config.average:
-            files = [self._run(each.run).folder / epoch_file(each.phase, each.epoch) for each in self.config.average]
+            files = [
+                self._run(member.run).folder / epoch_file(member.phase, member.epoch) for member in self.config.average
+            ]
             average = average_captioners({str(file): TrainedCaptioner.load(file) for file in files})
             average.record["name"] = self.config.name
             average.save(self.result)
@@ -74,7 +75,7 @@ class Recipe:
         config = parse_experiment(_replace_paths(raw, lambda path: self._resolve(path, where)), where)
         if config.name in (run.name for run in self.runs):
             raise ConfigError(f"{where}: name: two runs are named {config.name!r}")
-        saved = frozenset((each.phase, each.epoch) for each in self.config.average if each.run == config.name)
+        saved = frozenset((member.phase, member.epoch) for member in self.config.average if member.run == config.name)
         return PlannedRun(config.name, config, self.folder / config.name, saved)
 
     def _resolve(self, path: str, where: str) -> str:
@@ -90,18 +91,13 @@ class Recipe:
         return next(run for run in self.runs if run.name == name)
 
     def _check_average(self, where: str) -> None:
-        epochs = {
-            (run.name, phase.name): phase.last_epoch
-            for run in self.runs
-            for phase in run.config.phases
-            if run.config.task == "captioning"
-        }
+        epochs = {(run.name, phase.name): phase.last_epoch for run in self.runs for phase in run.config.phases}
         for index, member in enumerate(self.config.average):
             last = epochs.get((member.run, member.phase), 0)
             if not 1 <= member.epoch <= last:
                 raise ConfigError(
                     f"{where}: average[{index}]: there is no epoch {member.epoch} of a phase {member.phase!r} "
-                    f"in a captioner's run {member.run!r}"
+                    f"in a run {member.run!r}"
                 )
 
 

@@ -13,11 +13,14 @@ from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
 from smart_caption_ros.files import write_text_atomically
-from training.configs.schema import TrainingConfig
-from training.engine.dev_scores import DevScores
-from training.engine.progress import Plan, Progress
+from training.configs.schema import ExperimentConfig
+from training.engine.dev_evaluation import DevScores
+from training.engine.progress import SELECTION, Plan, Progress
 from training.engine.results import StepResult
 from training.engine.run_folder import LOG
+
+_SCORE_COLUMNS = {"dev BLEU-4": "bleu_4", "dev CIDEr": "cider"}
+"""Columns of the table at the end of a run: title -> key of an epoch's log entry."""
 
 
 class _RunBar(tqdm):
@@ -121,25 +124,20 @@ def _truncate(path: Path, lines: int) -> None:
         write_text_atomically(path, "".join(written[:lines]))
 
 
-def summary(
-    config: TrainingConfig, history: Sequence[Mapping[str, Any]], columns: Mapping[str, str], selection: str | None
-) -> Table:
-    """Build the table at the end of a run: a row for each phase; that of the selected epoch is bold.
+def summary(config: ExperimentConfig, history: Sequence[Mapping[str, Any]]) -> Table:
+    """Build the table at the end of a run: a row for each phase; that of the best epoch is bold.
 
     Args:
         config: experiment of the run.
         history: as in :class:`training.engine.progress.Progress`.
-        columns: columns between the epoch and the time: title -> key of a log entry.
-        selection: score by which the best epoch is selected; None: the last epoch.
     """
-    best = "best epoch" if selection else "last epoch"
-    table = Table("phase", "epochs", best, *columns, "time", title=config.name)
+    table = Table("phase", "epochs", "best epoch", *_SCORE_COLUMNS, "time", title=config.name)
     for column in table.columns[1:]:
         column.justify = "right"
-    chosen = _best(history, selection)
+    best = _best(history)
     for phase in config.phases:
         entries = [entry for entry in history if entry["phase"] == phase.name]
-        top = _best(entries, selection)
+        top = _best(entries)
         if top is None:
             continue
         # Runs of an early version have no times.
@@ -148,15 +146,13 @@ def summary(
             phase.name,
             f"{len(entries)}/{phase.last_epoch}",
             str(top["epoch"]),
-            *(f"{top[key]:.4f}" for key in columns.values()),
+            *(f"{top[key]:.4f}" for key in _SCORE_COLUMNS.values()),
             tqdm.format_interval(seconds) if seconds else "",
-            style="bold" if top is chosen else "",
+            style="bold" if top is best else "",
         )
     return table
 
 
-def _best(history: Sequence[Mapping[str, Any]], selection: str | None) -> Mapping[str, Any] | None:
-    if selection is None:
-        return history[-1] if history else None
+def _best(history: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     # Scores of a subset are compared only where there are no others.
-    return max(history, key=lambda entry: ("dev_subset" not in entry, entry[selection]), default=None)
+    return max(history, key=lambda entry: ("dev_subset" not in entry, entry[SELECTION]), default=None)

@@ -7,11 +7,13 @@ from pathlib import Path
 from smart_caption_ros.files import write_text_atomically
 from training.checkpoint import load_checkpoint
 from training.configs.parsing import build_config
-from training.configs.schema import ExperimentConfig, TrainingConfig
+from training.configs.schema import ExperimentConfig
 from training.errors import ConfigError
 
 CHECKPOINT = "checkpoint.safetensors"
 """Weights, state of the optimizer and progress of the run."""
+BEST = "best.safetensors"
+"""The captioner after the epoch with the best dev CIDEr."""
 LOG = "log.jsonl"
 """A JSON object for each epoch."""
 _EXPERIMENT = "experiment.json"
@@ -23,7 +25,7 @@ def epoch_file(phase: str, epoch: int) -> str:
     return f"{phase}-{epoch}.safetensors"
 
 
-def claim_folder(folder: Path, config: TrainingConfig) -> None:
+def claim_folder(folder: Path, config: ExperimentConfig) -> None:
     """Make the folder of a run, which belongs to the first experiment that leaves a checkpoint in it.
 
     Raises:
@@ -36,7 +38,7 @@ def claim_folder(folder: Path, config: TrainingConfig) -> None:
         raise ConfigError(f"{folder} holds a run of another experiment; give another --run folder or remove it")
 
 
-def is_finished(folder: Path, config: TrainingConfig) -> bool:
+def is_finished(folder: Path, config: ExperimentConfig) -> bool:
     """Return whether the folder has a run of this experiment whose phases are all finished.
 
     Raises:
@@ -49,20 +51,26 @@ def is_finished(folder: Path, config: TrainingConfig) -> bool:
     return bool(state["phase"] == len(config.phases))
 
 
-def _belongs_to(folder: Path, config: TrainingConfig) -> bool:
+def _belongs_to(folder: Path, config: ExperimentConfig) -> bool:
     """Compare experiments, not texts: an option that did not exist when the run began has its default."""
     try:
         raw = json.loads((folder / _EXPERIMENT).read_text(encoding="utf-8"))
-        first = build_config(type(config), raw, str(folder), ignore_unknown_keys=True)
+        first = build_config(ExperimentConfig, raw, str(folder), ignore_unknown_keys=True)
     except (OSError, ConfigError, json.JSONDecodeError):
         return False
     return _without_compute_options(first) == _without_compute_options(config)
 
 
-def _without_compute_options(config: TrainingConfig) -> TrainingConfig:
+def _without_compute_options(config: ExperimentConfig) -> ExperimentConfig:
     """Reset the options that may change when a run is resumed, because the result is the same but for rounding."""
     phases = [replace(phase, accumulate=1) for phase in config.phases]
-    config = replace(config, phases=phases, compile=False, checkpoint_minutes=0.0, log_every=1, precision="auto")
-    if isinstance(config, ExperimentConfig):
-        config = replace(config, evaluation=replace(config.evaluation, images_per_batch=1))
-    return config
+    evaluation = replace(config.evaluation, images_per_batch=1)
+    return replace(
+        config,
+        phases=phases,
+        evaluation=evaluation,
+        compile=False,
+        checkpoint_minutes=0.0,
+        log_every=1,
+        precision="auto",
+    )

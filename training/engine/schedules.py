@@ -9,18 +9,18 @@ from collections.abc import Callable
 import torch
 from torch.optim.lr_scheduler import LambdaLR
 
-from training.configs.schema import TrainingPhaseConfig
+from training.configs.schema import PhaseConfig
 
-Schedule = Callable[[int, int, TrainingPhaseConfig], float]
+Schedule = Callable[[int, int, PhaseConfig], float]
 """Step (from 0), number of steps of the phase, the phase -> factor of the phase's peak learning rates."""
 
 
-def constant(step: int, total: int, phase: TrainingPhaseConfig) -> float:
+def constant(step: int, total: int, phase: PhaseConfig) -> float:
     """Linear warm-up to 1, then constant."""
     return min(1.0, (step + 1) / max(1, phase.warmup_steps))
 
 
-def cosine(step: int, total: int, phase: TrainingPhaseConfig) -> float:
+def cosine(step: int, total: int, phase: PhaseConfig) -> float:
     """Linear warm-up to 1, then half a cosine to ``final_share``."""
     if step < phase.warmup_steps:
         return (step + 1) / phase.warmup_steps
@@ -28,7 +28,7 @@ def cosine(step: int, total: int, phase: TrainingPhaseConfig) -> float:
     return phase.final_share + (1 - phase.final_share) * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
 
-def noam(step: int, total: int, phase: TrainingPhaseConfig) -> float:
+def noam(step: int, total: int, phase: PhaseConfig) -> float:
     """``d^-0.5 min(s^-0.5, s w^-1.5)`` for steps s from 1, w warm-up steps and width d (Vaswani et al., 2017).
 
     SMArT's Sec. IV-C has ``s w^-0.5``, a misprint: the two branches would not meet. With ``learning_rate: 1.0`` this
@@ -38,7 +38,7 @@ def noam(step: int, total: int, phase: TrainingPhaseConfig) -> float:
     return phase.schedule_width**-0.5 * min(s**-0.5, s * phase.warmup_steps**-1.5)
 
 
-def hold(step: int, total: int, phase: TrainingPhaseConfig) -> float:
+def hold(step: int, total: int, phase: PhaseConfig) -> float:
     """Linear warm-up to 1, 1 until ``hold_steps``, a fall to ``final_share`` until ``decay_steps``, then constant.
 
     PMA-Net's Sec. 4.2 calls the fall sub-linear; here its progress is the square root of time.
@@ -52,7 +52,7 @@ def hold(step: int, total: int, phase: TrainingPhaseConfig) -> float:
 SCHEDULES: dict[str, Schedule] = {"constant": constant, "cosine": cosine, "hold": hold, "noam": noam}
 
 
-def make_scheduler(optimizer: torch.optim.Optimizer, phase: TrainingPhaseConfig, total: int, done: int) -> LambdaLR:
+def make_scheduler(optimizer: torch.optim.Optimizer, phase: PhaseConfig, total: int, done: int) -> LambdaLR:
     """Build the scheduler of a phase, positioned after the finished steps.
 
     Args:

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from training.configs.schema import TrainingPhaseConfig
+from training.configs.schema import PhaseConfig
 from training.data.loading import divide_batch
+from training.engine.captioning import Captioning
 from training.engine.distributed import Processes
 from training.engine.optimizers import clip_gradient
 from training.engine.results import UnreadResult
-from training.engine.tasks.task import Task
 from training.objectives.objective import BatchLoss
 
 
@@ -23,7 +23,7 @@ class MicroBatch(NamedTuple):
     images: np.ndarray
     """(B,) integers, indices in the training split."""
     inputs: Any
-    """Inputs of the loss, as the task has read them."""
+    """Inputs of the loss."""
     weight: float
     """Weight of this part's mean loss in the mean of the batch; 0 for a process without images in this step."""
 
@@ -31,52 +31,51 @@ class MicroBatch(NamedTuple):
 class _Forward(nn.Module):
     """Computes the loss as one module with all parameters that learn, as summing gradients over processes needs."""
 
-    def __init__(self, processes: Processes, task: Task, learning: Mapping[str, nn.Module]) -> None:
+    def __init__(self, processes: Processes, captioning: Captioning, modules: Mapping[str, nn.Module]) -> None:
         super().__init__()
-        self.learning = nn.ModuleDict(learning)
-        self._processes, self._task = processes, task
+        self.modules_to_train = nn.ModuleDict(modules)
+        self._processes, self._captioning = processes, captioning
 
     def forward(self, inputs: Any, images: np.ndarray) -> BatchLoss:
         with self._processes.autocast():
-            return self._task.loss(inputs, images)
+            return self._captioning.loss(inputs, images)
 
 
 class GradientStep:
     """Computes the gradients of one phase; they equal those of one process with the whole batch, except for dropout."""
 
     def __init__(
-        self, processes: Processes, task: Task, learning: Mapping[str, nn.Module], phase: TrainingPhaseConfig
+        self, processes: Processes, captioning: Captioning, modules: Mapping[str, nn.Module], phase: PhaseConfig
     ) -> None:
         """
         Args:
             processes: processes of the run.
-            task: computes the loss.
-            learning: modules of the task that learn in this phase, by name.
+            captioning: computes the loss.
+            modules: those that learn in this phase, by name.
             phase: accumulation and clipping.
         """
-        self._processes, self._task, self._phase = processes, task, phase
-        self._parameters = {name: list(module.parameters()) for name, module in learning.items()}
-        self._forward = processes.wrap(_Forward(processes, task, learning))
+        self._processes, self._captioning, self._phase = processes, captioning, phase
+        self._parameters = {name: list(module.parameters()) for name, module in modules.items()}
+        self._forward = processes.wrap(_Forward(processes, captioning, modules))
         self._parts: list[MicroBatch] = []
 
-    def read(self, images: np.ndarray, random: np.random.Generator) -> list[MicroBatch]:
+    def read(self, images: np.ndarray) -> list[MicroBatch]:
         """Read the parts of a batch that this process computes; may be called in another thread.
 
         Args:
             images: (B,) indices of the whole batch.
-            random: generator of this batch.
 
         Raises:
             DataError: an image cannot be read.
         """
-        weights = self._task.loss_weights(images)
+        weights = self._captioning.loss_weights(images)
         rank, count = self._processes.rank, self._processes.count
         parts = []
-        for own in divide_batch(images, self._task.costs(images), self._phase.accumulate, rank, count):
-            weight = float(self._task.loss_weights(own).sum() / weights.sum())
+        for own in divide_batch(images, self._captioning.costs(images), self._phase.accumulate, rank, count):
+            weight = float(self._captioning.loss_weights(own).sum() / weights.sum())
             # Every process must take part in summing the gradients: one without images computes a loss of weight 0.
             own = own if len(own) else images[:1]
-            parts.append(MicroBatch(own, self._processes.pin(self._task.read(own, random)), weight))
+            parts.append(MicroBatch(own, self._processes.pin(self._captioning.read(own)), weight))
         return parts
 
     def differentiate(self, parts: list[MicroBatch]) -> UnreadResult:

@@ -20,8 +20,9 @@ from training.checkpoint import (
     under_prefix,
     with_prefix,
 )
-from training.configs.schema import TrainingConfig, TrainingPhaseConfig
+from training.configs.schema import ExperimentConfig, PhaseConfig
 from training.data.loading import load_ahead, loading_threads
+from training.engine.captioning import Captioning, TrainedModule
 from training.engine.distributed import Processes, check_compiler, choose_device
 from training.engine.moving_average import WeightAverage
 from training.engine.optimizers import make_optimizer
@@ -29,11 +30,9 @@ from training.engine.precision import choose_precision
 from training.engine.progress import Plan, Progress
 from training.engine.reporting import RunReport, summary
 from training.engine.results import ResultReader, StepResult
-from training.engine.run_folder import CHECKPOINT, claim_folder, epoch_file
+from training.engine.run_folder import BEST, CHECKPOINT, claim_folder, epoch_file
 from training.engine.schedules import make_scheduler
 from training.engine.step import GradientStep, MicroBatch
-from training.engine.tasks import TASKS
-from training.engine.tasks.task import Learning
 from training.errors import ConfigError
 from training.models.captioner import HookContext
 
@@ -46,7 +45,7 @@ class Trainer:
 
     def __init__(
         self,
-        config: TrainingConfig,
+        config: ExperimentConfig,
         data: Path,
         folder: Path,
         cache: Path,
@@ -71,9 +70,9 @@ class Trainer:
         self.processes.from_first(lambda: claim_folder(folder, config))
         with self.processes.fail_in_all():
             self._check_processes()
-            self.task = TASKS[config.task](config, data, cache, self.processes)
-        self.processes.first_process_first(self.task.prepare)
-        self.plan = Plan(config.phases, self._epoch_sizes())
+            self.captioning = Captioning(config, data, cache, self.processes)
+        self.processes.first_process_first(self.captioning.prepare)
+        self.plan = Plan(config.phases, len(self.captioning.images["train"]))
         self.progress = Progress()
         self._saved_epochs = set(saved_epochs)
         self._averages: dict[str, WeightAverage] = {}
@@ -90,12 +89,6 @@ class Trainer:
                 )
         if self.config.compile:
             check_compiler(self.processes.device)
-
-    def _epoch_sizes(self) -> list[list[int]]:
-        return [
-            [self.task.epoch_size(index, self._random(index, epoch)) for epoch in range(phase.epochs)]
-            for index, phase in enumerate(self.config.phases)
-        ]
 
     def _random(self, *place: int) -> np.random.Generator:
         """Make a random generator that depends only on the seed and the place in the run.
@@ -138,12 +131,12 @@ class Trainer:
 
     def summary(self) -> Table:
         """Build the table of the run so far, with a row for each phase."""
-        return summary(self.config, self.progress.history, self.task.score_columns, self.task.selection)
+        return summary(self.config, self.progress.history)
 
     @property
     def result(self) -> Path:
-        """File of the best model, or of the last one if the task has no score to select by."""
-        return self.folder / self.task.result_file
+        """File of the best model."""
+        return self.folder / BEST
 
     def _load(self, name: str) -> tuple[dict[str, Tensor], dict[str, object]] | None:
         """Load the weights of a file of the run and return its tensors and state; None if there is no such file.
@@ -153,20 +146,20 @@ class Trainer:
         path = self.folder / name
         found = self.processes.from_first(lambda: load_checkpoint(path) if path.exists() else None)
         if found is not None:
-            self.task.load_tensors(found[0])
+            self.captioning.load_tensors(found[0])
         return found
 
     def _run_phase(self, tensors: dict[str, Tensor]) -> None:
         """Train a phase, or the rest of it after a checkpoint with these tensors."""
         progress, phase = self.progress, self.config.phases[self.progress.phase]
-        self.processes.first_process_first(lambda: self.task.begin_phase(progress.phase))
-        learning = self.task.learning(progress.phase)
-        optimizer = self._optimizer(phase, learning)
+        self.processes.first_process_first(lambda: self.captioning.begin_phase(progress.phase))
+        trained = self.captioning.modules_to_train(progress.phase)
+        optimizer = _optimizer(phase, trained)
         if saved := under_prefix("optimizer", tensors):
             restore_optimizer(optimizer, saved)
-        modules = {name: each.module for name, each in learning.items()}
+        modules = {name: own.module for name, own in trained.items()}
         self._averages = _averages(modules, phase.average, tensors)
-        step = GradientStep(self.processes, self.task, modules, phase)
+        step = GradientStep(self.processes, self.captioning, modules, phase)
         done, total = self.plan.steps_of_phase(progress)
         scheduler = make_scheduler(optimizer, phase, total, done)
         while progress.epoch < phase.last_epoch and not 0 < phase.patience <= progress.stale_epochs:
@@ -175,43 +168,30 @@ class Trainer:
         for average in self._averages.values():
             average.copy_to_module()
         self._averages = {}
-        self.task.end_phase()
         progress.begin_phase(progress.phase + 1)
         if progress.phase < len(self.config.phases) and self.config.phases[progress.phase].from_best:
             # Loaded before the checkpoint is written, so that the checkpoint has the first weights of the phase: the
             # file of the best model may change in the phase's first epoch.
-            self._load(self.task.result_file)
+            self._load(BEST)
         # The next phase starts with a new optimizer: the checkpoint must not contain this one's state.
         self._save(None)
-
-    def _optimizer(self, phase: TrainingPhaseConfig, learning: dict[str, Learning]) -> torch.optim.Optimizer:
-        groups = [
-            {
-                "name": name,
-                "params": list(each.module.parameters()),
-                "lr": each.learning_rate,
-                "initial_lr": each.learning_rate,  # read by torch's schedulers
-            }
-            for name, each in learning.items()
-        ]
-        return make_optimizer(phase.optimizer, groups)
 
     # -- an epoch ------------------------------------------------------------------------------------------
 
     def _train_epoch(
-        self, phase: TrainingPhaseConfig, step: GradientStep, optimizer: torch.optim.Optimizer, scheduler: LRScheduler
+        self, phase: PhaseConfig, step: GradientStep, optimizer: torch.optim.Optimizer, scheduler: LRScheduler
     ) -> None:
         progress, batch = self.progress, phase.images_per_batch
         place = (progress.phase, progress.epoch)
-        order = self.task.begin_epoch(progress.epoch, self._random(*place))
-        steps = range(progress.step, self.plan.steps[progress.phase][progress.epoch])
-        results = ResultReader(self.processes, self.task.max_loss)
+        order = self.captioning.begin_epoch(progress.epoch, self._random(*place))
+        steps = range(progress.step, self.plan.steps[progress.phase])
+        results = ResultReader(self.processes, self.captioning.max_loss)
         self._time_of_count = self._time_of_log = time.monotonic()
         if self._report:
             self._report.begin_epoch()
 
         def read(index: int) -> list[MicroBatch]:
-            return step.read(order[index * batch : (index + 1) * batch], self._random(*place, index))
+            return step.read(order[index * batch : (index + 1) * batch])
 
         with closing(load_ahead(read, steps, loading_threads(self.processes.on_this_machine))) as batches:
             for index, parts in zip(steps, self.processes.in_all(batches), strict=True):
@@ -236,7 +216,7 @@ class Trainer:
         self._restore_buffers(buffers)
         self._log(results.read(), len(order))
 
-    def _place(self, phase: TrainingPhaseConfig) -> str:
+    def _place(self, phase: PhaseConfig) -> str:
         """Describe the position in the run for error messages."""
         return f"{phase.name} {self.progress.epoch + 1}/{phase.epochs}, step {self.progress.step}"
 
@@ -246,8 +226,8 @@ class Trainer:
         place = (progress.phase, progress.epoch, progress.step)
         self.processes.seed(_seed((self.config.seed, *place, self.processes.rank)))
         if progress.step == 0:
-            self.task.on_epoch(self._hook_context(place[:2]))
-        self.task.on_step(self._hook_context(place))
+            self.captioning.on_epoch(self._hook_context(place[:2]))
+        self.captioning.on_step(self._hook_context(place))
 
     def _hook_context(self, place: tuple[int, ...]) -> HookContext:
         progress = self.progress
@@ -256,15 +236,15 @@ class Trainer:
             phase=self.config.phases[progress.phase].name,
             epoch=progress.epoch,
             step=progress.step,
-            steps_per_epoch=self.plan.steps[progress.phase][progress.epoch],
+            steps_per_epoch=self.plan.steps[progress.phase],
             random=np.random.default_rng(seed),
         )
 
     def _copy_of_buffers(self) -> dict[str, Tensor]:
-        return {name: buffer.clone() for name, buffer in self.task.changing_buffers().items()}
+        return {name: buffer.clone() for name, buffer in self.captioning.changing_buffers().items()}
 
     def _restore_buffers(self, buffers: dict[str, Tensor]) -> None:
-        for name, buffer in self.task.changing_buffers().items():
+        for name, buffer in self.captioning.changing_buffers().items():
             buffer.copy_(buffers[name])
 
     def _count(self, optimizer: torch.optim.Optimizer) -> None:
@@ -299,33 +279,33 @@ class Trainer:
         self.progress.seconds += now - self._time_of_count
         self._time_of_count = now
 
-    def _finish_epoch(self, phase: TrainingPhaseConfig, optimizer: torch.optim.Optimizer) -> None:
+    def _finish_epoch(self, phase: PhaseConfig, optimizer: torch.optim.Optimizer) -> None:
         with ExitStack() as stack:
             for average in self._averages.values():
                 stack.enter_context(average.applied())
             self._score_epoch(phase)
         self._save(optimizer)
 
-    def _score_epoch(self, phase: TrainingPhaseConfig) -> None:
+    def _score_epoch(self, phase: PhaseConfig) -> None:
         """Score the weights, and save them if they are the best."""
-        progress, selection = self.progress, self.task.selection
-        scores = self.task.evaluate(epochs_left=phase.last_epoch - progress.epoch - 1)
-        if selection and scores.whole is None and phase.patience:
-            stale = progress.stale_epochs_after(scores, selection)
+        progress = self.progress
+        scores = self.captioning.evaluate(epochs_left=phase.last_epoch - progress.epoch - 1)
+        if scores.whole is None and phase.patience:
+            stale = progress.stale_epochs_after(scores)
             # The phase ends here, or may end without a better epoch.
             if stale >= phase.patience or stale == 0:
-                scores = self.task.evaluate(epochs_left=0)
+                scores = self.captioning.evaluate(epochs_left=0)
         self._count_time()
         entry = progress.epoch_entry(phase.name, scores)
         progress.history.append(entry)
         if self._report:
             self._report.epoch(entry, scores)
-        better = progress.end_epoch(scores, selection)
+        better = progress.end_epoch(scores)
         if self.processes.is_first:
             if better:
-                self.task.save(self.result, entry)
+                self.captioning.save(self.result, entry)
             if (phase.name, progress.epoch) in self._saved_epochs:
-                self.task.save(self.folder / epoch_file(phase.name, progress.epoch), entry)
+                self.captioning.save(self.folder / epoch_file(phase.name, progress.epoch), entry)
 
     def _save(self, optimizer: torch.optim.Optimizer | None, buffers: dict[str, Tensor] | None = None) -> None:
         """Write the checkpoint, in the first process.
@@ -337,7 +317,7 @@ class Trainer:
         if self._report is None:
             return
         self._count_time()
-        tensors = self.task.tensors()
+        tensors = self.captioning.tensors()
         tensors.update({name: value for name, value in (buffers or {}).items() if name in tensors})
         if optimizer is not None:
             tensors.update(with_prefix("optimizer", optimizer_tensors(optimizer)))
@@ -346,6 +326,19 @@ class Trainer:
         self._report.flush()
         save_checkpoint(self.folder / CHECKPOINT, tensors, asdict(self.progress))
         self._time_of_save = time.monotonic()
+
+
+def _optimizer(phase: PhaseConfig, trained: dict[str, TrainedModule]) -> torch.optim.Optimizer:
+    groups = [
+        {
+            "name": name,
+            "params": list(own.module.parameters()),
+            "lr": own.learning_rate,
+            "initial_lr": own.learning_rate,  # read by torch's schedulers
+        }
+        for name, own in trained.items()
+    ]
+    return make_optimizer(phase.optimizer, groups)
 
 
 def _averages(modules: dict[str, nn.Module], decay: float, tensors: dict[str, Tensor]) -> dict[str, WeightAverage]:

@@ -1,14 +1,16 @@
 """Training objectives by name. A new one is one file and one line here."""
 
-from training.objectives.cross_entropy import CrossEntropy
-from training.objectives.objective import Objective
-from training.objectives.self_critical import SelfCritical
-from training.objectives.weighted_fine_tuning import WeightedFineTuning
+from collections.abc import Callable
 
-OBJECTIVES: dict[str, type[Objective]] = {
+from training.configs.schema import PhaseConfig
+from training.objectives.cross_entropy import CrossEntropy
+from training.objectives.objective import Objective, TrainingCaptions
+from training.objectives.rewards import make_rewards
+from training.objectives.self_critical import SelfCritical
+
+OBJECTIVES: dict[str, Callable[[TrainingCaptions, PhaseConfig], Objective]] = {
     "cross_entropy": CrossEntropy,
-    "self_critical": SelfCritical,
-    "weighted_fine_tuning": WeightedFineTuning,
+    "self_critical": lambda captions, phase: SelfCritical(captions, phase, make_rewards(captions, phase)),
 }
 
 __all__ = ["OBJECTIVES"]

@@ -1,7 +1,6 @@
 """Cross-entropy with teacher forcing, the first stage of SMArT's training (Sec. III-C)."""
 
 import math
-from typing import ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -44,9 +43,7 @@ class CrossEntropy:
     A :class:`training.objectives.objective.Objective`.
     """
 
-    has_reference: ClassVar[bool] = False
-
-    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig, reference: Captioner | None = None) -> None:
+    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
         self._label_smoothing = phase.label_smoothing
         self._sampling = phase.scheduled_sampling
         self._sampled_share = 0.0
@@ -54,32 +51,21 @@ class CrossEntropy:
         self._captions = EncodedCaptions(captions.words, captions.vocabulary, captions.max_caption_words)
         count = len(self._captions)
         self._weights = np.ones(count) if captions.weights is None else captions.weights.astype(float)
-        self._caption_weights = captions.caption_weights(phase.cider_btw_weighting)
         self._words, self._prefixes = np.empty(count), np.empty(count, np.int32)
-        """(images,) target words, weighted as their captions are, and prefixes of each image; the begin token is not a
-        target."""
+        """(images,) target words and prefixes of each image; the begin token is not a target."""
         for start in range(0, count, _COUNTED_AT_A_TIME):
             chunk = slice(start, start + _COUNTED_AT_A_TIME)
-            images = np.arange(count)[chunk]
-            read = self._captions.read(images)
-            words = np.count_nonzero(read[..., 1:] != PADDING_ID, axis=2)
-            self._words[chunk] = (words * self._weights_of_captions(images, words.shape[1])).sum(axis=1)
+            read = self._captions.read(np.arange(count)[chunk])
+            self._words[chunk] = np.count_nonzero(read[..., 1:] != PADDING_ID, axis=(1, 2))
             self._prefixes[chunk] = count_prefixes(read)
         self.max_loss = MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 
     def on_step(self, context: HookContext) -> None:
         self._sampled_share = sampling_probability(self._sampling, context.epoch)
 
-    def _weights_of_captions(self, images: np.ndarray, group: int) -> np.ndarray:
-        """Return the weights of the captions of B images by their CIDErBtw, (B, group)."""
-        if self._caption_weights is None:
-            return np.ones((len(images), group))
-        return self._caption_weights[images, :group]
-
     def targets(self, images: np.ndarray) -> CaptionTrees:
         captions = self._captions.read(images)
-        of_captions = self._weights_of_captions(images, captions.shape[1])
-        return prefix_trees(captions, self._weights[images, None] * of_captions)
+        return prefix_trees(captions, np.repeat(self._weights[images, None], captions.shape[1], axis=1))
 
     def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: CaptionTrees) -> BatchLoss:
         tree, next_words = targets

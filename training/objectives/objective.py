@@ -1,7 +1,7 @@
 """The interface of training objectives."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import PhaseConfig
 from training.data.tokenized_captions import TokenizedCaptions
 from training.models.captioner import Captioner, HookContext, Visual
-from training.objectives.distinctiveness import Distinctiveness
 
 MAX_LOSS_FACTOR = 5.0
 """A loss of more than this many times ln V, the loss of a uniform prediction, counts as exploded."""
@@ -30,15 +29,9 @@ class TrainingCaptions:
     """Longest caption that is trained on, in words, end token included."""
     weights: NDArray[np.float32] | None = None
     """(images,) weight of each image's captions in the cross-entropy and in the reward; None: 1 each."""
-    distinctiveness: Distinctiveness | None = None
-    """Comparison with similar images; None where no phase needs it."""
-
-    def caption_weights(self, strength: float) -> NDArray[np.float32] | None:
-        """Return the weights of captions by their CIDErBtw, (images, G), mean 1 an image; None for equal weights."""
-        if not strength:
-            return None
-        assert self.distinctiveness is not None
-        return self.distinctiveness.weights(strength)
+    similar: NDArray[np.int64] | None = None
+    """(images, K) indices of the most similar images of each image, the most similar first, -1 where there are fewer;
+    None where no phase needs them."""
 
 
 class BatchLoss(NamedTuple):
@@ -53,18 +46,14 @@ class BatchLoss(NamedTuple):
 class Objective(Protocol):
     """The loss of a training phase: made once a phase, called once for each batch or part of a batch."""
 
-    has_reference: ClassVar[bool]
-    """Whether the loss needs the captioner as it was at the beginning of the phase."""
     max_loss: float
     """A loss whose absolute value is greater counts as exploded."""
 
-    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig, reference: Captioner | None = None) -> None:
+    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
         """
         Args:
             captions: of the training split.
             phase: the phase.
-            reference: frozen copy, in evaluation mode, of the captioner at the beginning of the phase; None unless
-                ``has_reference``.
         """
         ...
 

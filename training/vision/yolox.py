@@ -1,19 +1,25 @@
 """YOLOX-nano (Ge et al., 2021): CSPDarknet, a path aggregation network and decoupled heads, all depthwise-separable.
 
-Batch normalisation is folded into the convolutions, as in the released file of weights
-(:mod:`training.vision.trained_detector`). Modules are defined in the order of the convolutions of that file's graph.
+Batch normalisation is folded into the convolutions, as in the released file of weights. Modules are defined in the
+order of the convolutions of that file's graph.
 """
 
 import math
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from smart_caption_ros.detection.class_names import COCO_CLASSES
+from training.errors import BackboneError
 from training.vision.backbone import IMAGE_SIZE, RawDetections
+from training.vision.weight_files import copy_convolutions, read_onnx
 
+RELEASED = {"name": "COCO, through the YOLOX-nano weights that Megvii released", "terms": "weights Apache-2.0"}
+"""Name and terms of the data of :func:`load_yolox_nano`, for the manifests of models."""
 STRIDES = (8, 16, 32)
 _WIDTH = 64  # channels of the head
 _PRIOR = 0.01  # initial probability of an object, and of each class
@@ -238,3 +244,30 @@ def _grid(size: int) -> tuple[Tensor, Tensor]:
         cells.append(torch.stack([xs, ys], dim=-1).reshape(-1, 2))
         strides.append(torch.full((len(centres) ** 2, 1), float(stride)))
     return torch.cat(cells), torch.cat(strides)
+
+
+def load_yolox_nano(path: Path) -> YoloxNano:
+    """Read the ONNX file that the authors of YOLOX released; in evaluation mode.
+
+    Raises:
+        BackboneError: the file is missing, or holds other layers.
+    """
+    if not path.is_file():
+        raise BackboneError(f"{path}: no such file; set SMART_CAPTION_DATA to the folder that holds detectors/")
+    detector = YoloxNano(COCO_CLASSES)
+    copy_convolutions(read_onnx(path), detector.convolutions(), path, "YOLOX-nano")
+    return detector.eval()
+
+
+def with_classes(detector: YoloxNano, class_names: Sequence[str]) -> YoloxNano:
+    """Construct the same detector for other classes; heads of new classes keep their initial, low probability."""
+    changed, old_names = YoloxNano(class_names), detector.class_names
+    kept = [index for index, name in enumerate(class_names) if name in old_names]
+    origins = [old_names.index(class_names[index]) for index in kept]
+    tensors = detector.state_dict()
+    for name, tensor in changed.state_dict().items():
+        if ".class_logits." in name:
+            tensor[kept] = tensors[name][origins]
+        else:
+            tensor.copy_(tensors[name])
+    return changed.eval()

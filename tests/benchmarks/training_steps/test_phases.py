@@ -10,7 +10,6 @@ from benchmarks.training_steps.phases import measured_phases, missing_networks
 from tests.training.small_flickr8k import write_config
 from training.configs.schema import ExperimentConfig
 from training.engine.experiment import parse_experiment
-from training.errors import ConfigError
 from training.paths import CHECKOUT
 
 CONFIGS = CHECKOUT / "training" / "configs"
@@ -78,17 +77,8 @@ def test_networks_that_do_not_exist_are_named(tmp_path: Path, monkeypatch: pytes
     assert not missing_networks(phases["cross_entropy_end_to_end"].experiment)
 
 
-def test_networks_that_an_earlier_run_trains_are_those_that_it_starts_with() -> None:
-    recipe = CONFIGS / "released" / "smart-home-4.yaml"
+def test_a_backbone_that_an_earlier_run_trains_is_the_one_that_it_starts_with() -> None:
+    recipe = CONFIGS / "smart_flickr8k_scst.yaml"
     phases = {phase.kind: phase.experiment for phase in measured_phases(recipe, None, compiled=False)}
-    experiment = phases["self_critical_views"]
-    assert experiment.backbone == "tf2_mobilenet_v2_1.0_224_ptq.tflite"
-    assert experiment.beside == ["efficientnet_lite1"]
-    assert experiment.yolox == "yolox_nano.onnx"
-
-
-def test_a_file_without_a_captioner_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "detector.yaml"
-    path.write_text("{name: d, task: detection, labels: [a], phases: [{name: p, epochs: 1, learning_rate: 1}]}")
-    with pytest.raises(ConfigError, match=r"detector\.yaml: expected a run with the task captioning"):
-        measured_phases(path, None, compiled=False)
+    assert phases["cross_entropy_end_to_end"].backbone == "tf2_mobilenet_v2_1.0_224_ptq.tflite"
+    assert phases["self_critical"].features.store

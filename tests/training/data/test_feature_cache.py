@@ -16,10 +16,6 @@ ROWS, WIDTH = 600, 40
 FEATURES = np.random.default_rng(0).normal(size=(ROWS, WIDTH)).astype(np.float16)
 
 
-def versions(*values: int) -> np.ndarray:
-    return np.array(values)
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "some.features"
@@ -27,9 +23,9 @@ def path(tmp_path: Path) -> Path:
 
 def test_rows_are_missing_until_they_are_written(path: Path) -> None:
     cache, rows = FeatureCache(path, ROWS, WIDTH), np.array([599, 0, 7])
-    assert not cache.read(rows, versions(1, 1, 1))[1].any()
-    cache.write(rows[:2], versions(1, 1), FEATURES[rows[:2]])
-    values, computed = cache.read(rows, versions(1, 1, 1))
+    assert not cache.read(rows)[1].any()
+    cache.write(rows[:2], FEATURES[rows[:2]])
+    values, computed = cache.read(rows)
     assert computed.tolist() == [True, True, False]
     assert values.dtype == np.float16
     np.testing.assert_array_equal(values[:2], FEATURES[rows[:2]])
@@ -37,51 +33,40 @@ def test_rows_are_missing_until_they_are_written(path: Path) -> None:
 
 def test_another_process_reads_what_one_has_written(path: Path) -> None:
     mine, other = FeatureCache(path, ROWS, WIDTH), FeatureCache(path, ROWS, WIDTH)
-    mine.write(np.array([3]), versions(1), FEATURES[[3]])
-    other.write(np.array([4]), versions(1), FEATURES[[4]])
+    mine.write(np.array([3]), FEATURES[[3]])
+    other.write(np.array([4]), FEATURES[[4]])
     for cache in (mine, other, FeatureCache(path, ROWS, WIDTH)):
-        values, computed = cache.read(np.array([3, 4]), versions(1, 1))
+        values, computed = cache.read(np.array([3, 4]))
         assert computed.all()
         np.testing.assert_array_equal(values, FEATURES[[3, 4]])
 
 
-def test_a_row_is_read_only_in_its_version(path: Path) -> None:
-    cache, row = FeatureCache(path, ROWS, WIDTH), np.array([5])
-    cache.write(row, versions(1), FEATURES[[5]])
-    assert not cache.read(row, versions(2))[1].any()
-    cache.write(row, versions(2), FEATURES[[6]])
-    assert not cache.read(row, versions(1))[1].any()
-    values, computed = cache.read(row, versions(2))
-    assert computed.all()
-    np.testing.assert_array_equal(values, FEATURES[[6]])
-
-
 @pytest.mark.parametrize("byte", [0, 1, 2 * WIDTH - 1])
 def test_a_row_whose_bytes_are_not_all_written_is_missing(path: Path, byte: int) -> None:
-    FeatureCache(path, ROWS, WIDTH).write(np.array([8, 9]), versions(1, 1), FEATURES[[8, 9]])
+    FeatureCache(path, ROWS, WIDTH).write(np.array([8, 9]), FEATURES[[8, 9]])
     place = path.stat().st_size - (ROWS - 8) * 2 * WIDTH + byte
     with path.open("r+b") as stream:
         stream.seek(place)
         value = stream.read(1)
         stream.seek(place)
         stream.write(bytes([value[0] ^ 1]))
-    assert FeatureCache(path, ROWS, WIDTH).read(np.array([8, 9]), versions(1, 1))[1].tolist() == [False, True]
+    assert FeatureCache(path, ROWS, WIDTH).read(np.array([8, 9]))[1].tolist() == [False, True]
 
 
 def test_a_row_that_another_process_is_replacing_is_missing_though_it_was_read_before(path: Path) -> None:
     cache, row = FeatureCache(path, ROWS, WIDTH), np.array([8])
-    cache.write(row, versions(1), FEATURES[row])
-    assert cache.read(row, versions(1))[1].all()
+    cache.write(row, FEATURES[row])
+    assert cache.read(row)[1].all()
     with path.open("r+b") as stream:  # as a reader sees it that has the record of before, and bytes of the new row
         stream.seek(-(ROWS - 8) * 2 * WIDTH, os.SEEK_END)
         stream.write(FEATURES[9, : WIDTH // 2].tobytes())
-    assert not cache.read(row, versions(1))[1].any()
+    assert not cache.read(row)[1].any()
 
 
 def test_a_file_of_another_size_is_made_anew(path: Path) -> None:
-    FeatureCache(path, ROWS, WIDTH).write(np.array([1]), versions(1), FEATURES[[1]])
+    FeatureCache(path, ROWS, WIDTH).write(np.array([1]), FEATURES[[1]])
     os.truncate(path, path.stat().st_size - 1)
-    assert not FeatureCache(path, ROWS, WIDTH).read(np.array([1]), versions(1))[1].any()
+    assert not FeatureCache(path, ROWS, WIDTH).read(np.array([1]))[1].any()
 
 
 def test_the_space_is_announced_once_and_reserved(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,13 +95,3 @@ def test_a_disk_that_fills_up_while_the_space_is_reserved_is_refused(
     with pytest.raises(DataError, match="the features need"):
         FeatureCache(path, ROWS, WIDTH)
     assert not list(path.parent.iterdir())
-
-
-def test_a_file_can_be_removed_while_another_process_reads_it(path: Path) -> None:
-    cache = FeatureCache(path, ROWS, WIDTH)
-    cache.write(np.array([2]), versions(1), FEATURES[[2]])
-    other = FeatureCache(path, ROWS, WIDTH)
-    cache.remove()
-    other.remove()
-    assert other.read(np.array([2]), versions(1))[1].all()
-    assert not path.exists()

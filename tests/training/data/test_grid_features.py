@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from training.data.grid_features import GridFeatures, features_of_photographs, features_of_random_views, fingerprint
+from training.data.grid_features import GridFeatures, features_of_photographs, fingerprint
 from training.data.mixture import Mixture, Source
-from training.data.view_schedule import Views
 
 WIDTH = 8
 
@@ -38,8 +37,8 @@ def values(*numbers: int) -> np.ndarray:
     return np.array(numbers, np.float16)[:, None].repeat(WIDTH, axis=1)
 
 
-def views(images: list[int], slots: list[int]) -> Views:
-    return Views(np.array(images), np.array(slots), np.ones(len(images), int))
+def views(images: list[int], mirrored: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(images), np.array(mirrored)
 
 
 def test_each_source_has_a_file_and_an_image_that_occurs_twice_has_one_row(tmp_path: Path) -> None:
@@ -48,14 +47,14 @@ def test_each_source_has_a_file_and_an_image_that_occurs_twice_has_one_row(tmp_p
     features = features_of_photographs(tmp_path, dataset, images, ["facts"], WIDTH, 2)
     assert len(list(tmp_path.iterdir())) == 2
     some = views([3, 14, 9, 0], [0, 1, 1, 0])  # a/3, b/2 mirrored, a/3 again and mirrored, a/0
-    features.write(some, values(30, 141, 31, 0))
-    found, computed = features.read(views([9, 14, 3, 0, 1], [0, 1, 1, 0, 0]))
+    features.write(*some, values(30, 141, 31, 0))
+    found, computed = features.read(*views([9, 14, 3, 0, 1], [0, 1, 1, 0, 0]))
     assert computed.tolist() == [True, True, True, True, False]
     np.testing.assert_array_equal(found[:4], values(30, 141, 31, 0))
     # A run on one of the sources finds the features of that source.
     alone = mixture(b=Source(Drawn(2)))
     same = features_of_photographs(tmp_path, alone, alone.split("train"), ["facts"], WIDTH, 2)
-    assert same.read(views([2, 3], [1, 1]))[1].tolist() == [True, False]
+    assert same.read(*views([2, 3], [1, 1]))[1].tolist() == [True, False]
 
 
 @pytest.mark.parametrize("change", ["facts", "photographs", "slots"])
@@ -63,25 +62,14 @@ def test_features_of_something_else_are_in_another_file(tmp_path: Path, change: 
     def written(dataset: Drawn, facts: str, slots: int) -> GridFeatures:
         return features_of_photographs(tmp_path, dataset, dataset.split("train"), [facts], WIDTH, slots)  # type: ignore[arg-type]
 
-    written(Drawn(1), "facts", 1).write(views([0], [0]), values(5))
+    written(Drawn(1), "facts", 1).write(*views([0], [0]), values(5))
     other = written(
         Drawn(2 if change == "photographs" else 1),
         "others" if change == "facts" else "facts",
         2 if change == "slots" else 1,
     )
-    assert not other.read(views([0], [0]))[1].any()
-    assert written(Drawn(1), "facts", 1).read(views([0], [0]))[1].all()
-
-
-def test_random_views_are_of_the_entries_of_the_list(tmp_path: Path) -> None:
-    dataset = mixture(a=Source(Drawn(1), repeat=2))
-    features = features_of_random_views(tmp_path, dataset, dataset.split("train"), ["facts"], WIDTH, 3)
-    features.write(views([3, 9], [2, 2]), values(1, 2))
-    found, computed = features.read(views([3, 9, 3], [2, 2, 1]))
-    assert computed.tolist() == [True, True, False]
-    np.testing.assert_array_equal(found[:2], values(1, 2))
-    features.remove()
-    assert not list(tmp_path.iterdir())
+    assert not other.read(*views([0], [0]))[1].any()
+    assert written(Drawn(1), "facts", 1).read(*views([0], [0]))[1].all()
 
 
 def test_the_fingerprint_is_of_the_weights_that_do_not_learn() -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from training.data.caption_dataset import CaptionDataset
 from training.data.coco_dataset import CocoDataset
 from training.data.datasets import open_dataset, provenance
 from training.data.mixture import Mixture, Source, caption_weights
-from training.data.visual_batches import HostBatch
 from training.engine import trainer as trainer_module
 from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
@@ -193,59 +191,8 @@ def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtu
     assert len(list((tmp_path / "features").glob("*.features"))) == 4  # three sources for training, one dev split
 
 
-def test_a_phase_learns_from_the_sources_that_it_names(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    phases = [
-        {"name": "all", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6},
-        {"name": "photographs", "epochs": 2, "learning_rate": 1e-3, "images_per_batch": 6, "sources": ["photos"]},
-    ]
-    data_config = {"dataset": "mixture", "options": mixture(data), "minimum_count": 1, "max_words": 10}
-    config = load_run(write_config(tmp_path / "config.yaml", phases=phases, data=data_config))
-    trainer = Trainer(config, data, tmp_path / "run", tmp_path / "features")
-    read, seen = trainer.task.inputs.training_batch, []
-
-    def recorded(images: np.ndarray) -> HostBatch:
-        seen.append([trainer.task.images["train"][index] for index in images])
-        return read(images)
-
-    monkeypatch.setattr(trainer.task.inputs, "training_batch", recorded)
-    trainer.run()
-    first = trainer.plan.steps[0][0]
-    everything, photographs = chain.from_iterable(seen[:first]), list(chain.from_iterable(seen[first:]))
-    assert sorted(everything) == sorted(trainer.task.images["train"])
-    assert sorted(photographs) == sorted(
-        2 * [image for image in trainer.task.images["train"] if image.startswith("photos/")]
-    )
-
-
-@pytest.mark.parametrize(
-    ("options", "sources", "complaint"),
-    [
-        (None, ["photos"], r"phases\[0\]: sources: 'photos': flickr8k is no mixture"),
-        ({"sources": {"a": FLICKR8K}}, ["a", "b"], r"phases\[0\]: sources: 'b': the sources are a"),
-    ],
-)
-def test_a_phase_that_names_an_unknown_source_is_refused(
-    tmp_path: Path, options: dict[str, Any] | None, sources: list[str], complaint: str
-) -> None:
-    data = {} if options is None else {"dataset": "mixture", "options": options}
-    phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "sources": sources}]
-    with pytest.raises(ConfigError, match=complaint):
-        load_run(write_config(tmp_path / "config.yaml", phases=phases, data=data))
-
-
-def test_a_phase_without_photographs_is_refused(data: Path, tmp_path: Path) -> None:
-    options = {"sources": {"photos": FLICKR8K, "more": {**FLICKR8K, "repeat": 0}}, "scored": ["photos"]}
-    phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "sources": ["more"]}]
-    data_config = {"dataset": "mixture", "options": options, "minimum_count": 1, "max_words": 10}
-    config = load_run(write_config(tmp_path / "config.yaml", phases=phases, data=data_config))
-    with pytest.raises(ConfigError, match="phase xe: sources: more have no photographs"):
-        Trainer(config, data, tmp_path / "run", tmp_path / "features")
-
-
 def test_the_record_lists_the_training_data_of_a_backbone_from_a_bundle(data: Path, tmp_path: Path) -> None:
     bundle = Bundle.load()
     config = load_run(write_config(tmp_path / "config.yaml", backbone=str(bundle.path)))
-    trained = Trainer(config, data, tmp_path / "run", tmp_path / "features").task.trained
+    trained = Trainer(config, data, tmp_path / "run", tmp_path / "features").captioning.trained
     assert trained.record["backbone_trained_on"] == bundle.manifest["trained_on"]

@@ -20,7 +20,6 @@ from training.vision.mobilenet_v2 import MobileNetV2
 
 WHOLE = PhaseConfig("p", 4, 1e-4)
 CROPS = replace(WHOLE, crop=0.7)
-CACHED = replace(CROPS, cached_views=2, refresh=0.5)
 COARSE = replace(CROPS, backbone_learning_rate=1e-4, backbone_coarse_only=True)
 ALL = np.arange(4)
 
@@ -69,7 +68,7 @@ def check_grid(visual: Visual) -> None:
     assert visual.tokens.dtype == torch.float32
 
 
-@pytest.mark.parametrize("phase", [WHOLE, CROPS, CACHED, COARSE])
+@pytest.mark.parametrize("phase", [WHOLE, CROPS, COARSE])
 def test_tokens_have_the_boxes_of_the_grid_in_every_kind_of_phase(
     open_photographs: Open, tmp_path: Path, phase: PhaseConfig
 ) -> None:
@@ -80,7 +79,7 @@ def test_tokens_have_the_boxes_of_the_grid_in_every_kind_of_phase(
     check_grid(photographs.visual(photographs.dev_batch(ALL[:2])))
 
 
-@pytest.mark.parametrize("phase", [WHOLE, CROPS, CACHED, COARSE])
+@pytest.mark.parametrize("phase", [WHOLE, CROPS, COARSE])
 def test_frames_of_another_size_have_another_grid_and_features_of_their_own(
     open_photographs: Open, root: Path, tmp_path: Path, phase: PhaseConfig
 ) -> None:
@@ -105,36 +104,31 @@ def test_photographs_of_an_evaluation_have_the_boxes_of_the_grid(open_photograph
 
 
 def test_kept_tokens_are_the_computed_ones_rounded_to_float16(open_photographs: Open, tmp_path: Path) -> None:
-    cached, computing = open_photographs(tmp_path / "rounded"), open_photographs(tmp_path / "rounded")
-    cached.begin_phase(CACHED)
-    computing.begin_phase(CROPS)
-    first, count = epoch_tokens(cached, 0)
-    again, count_again = epoch_tokens(cached, 0)
+    photographs = open_photographs(tmp_path / "rounded")
+    photographs.begin_phase(replace(WHOLE, flip=False))
+    first, count = epoch_tokens(photographs, 0)
+    again, count_again = epoch_tokens(photographs, 0)
     assert (count, count_again) == (4, 0)
     assert torch.equal(first, again)
-    fresh, _ = epoch_tokens(computing, 0)
+    backbone = photographs.backbone
+    names = Flickr8k(open_photographs.args[0] / "flickr8k").split("train")[:4]  # type: ignore[attr-defined]
+    frames = Flickr8k(open_photographs.args[0] / "flickr8k").read_images(names)  # type: ignore[attr-defined]
+    with torch.no_grad():
+        fresh = backbone(torch.from_numpy(frames))
     assert fresh.abs().max() > 1e-3
     torch.testing.assert_close(first, fresh, atol=1e-6, rtol=1e-3)
 
 
 def test_the_last_batch_can_be_computed_a_second_time(open_photographs: Open, tmp_path: Path) -> None:
     photographs = open_photographs(tmp_path / "twice")
-    photographs.begin_phase(CACHED)
+    photographs.begin_phase(WHOLE)
     photographs.begin_epoch(0)
     batch = photographs.training_batch(ALL)
     with torch.no_grad():
         assert torch.equal(photographs.visual(batch).tokens, photographs.visual(batch).tokens)
 
 
-def test_with_kept_views_only_a_share_of_them_is_computed_in_later_epochs(
-    open_photographs: Open, tmp_path: Path
-) -> None:
-    photographs = open_photographs(tmp_path / "share")
-    photographs.begin_phase(CACHED)
-    assert [epoch_tokens(photographs, epoch)[1] for epoch in range(4)] == [4, 2, 2, 2]
-
-
-@pytest.mark.parametrize("phase", [CACHED, replace(CACHED, backbone_learning_rate=1e-4, backbone_coarse_only=True)])
+@pytest.mark.parametrize("phase", [WHOLE, replace(COARSE, crop=1.0), CROPS])
 def test_a_resumed_epoch_has_the_same_views_whatever_is_kept(
     open_photographs: Open, tmp_path: Path, phase: PhaseConfig
 ) -> None:
@@ -154,7 +148,6 @@ def test_photographs_and_their_mirror_images_are_computed_once(open_photographs:
     counts = [epoch_tokens(photographs, epoch)[1] for epoch in range(12)]
     assert counts[0] == 4
     assert sum(counts) == 8
-    photographs.end_phase()
     photographs.begin_phase(replace(WHOLE, name="later"))
     assert sum(epoch_tokens(photographs, epoch)[1] for epoch in range(6)) == 0
 
@@ -197,38 +190,24 @@ def test_an_extraction_that_was_interrupted_goes_on_where_it_was(open_photograph
     assert epoch_tokens(resumed, 0)[1] == 1
 
 
-def test_the_file_of_random_views_goes_with_its_phase_and_those_of_photographs_stay(
-    open_photographs: Open, tmp_path: Path
-) -> None:
-    photographs = open_photographs(tmp_path / "removed")
-    photographs.begin_phase(CACHED)
-    files = sorted(path.name[:5] for path in (tmp_path / "removed").iterdir())
-    assert files == ["grid-", "views"]
-    photographs.end_phase()
-    assert [path.name[:5] for path in (tmp_path / "removed").iterdir()] == ["grid-"]
-    photographs.begin_phase(WHOLE)
-    photographs.end_phase()
-    assert [path.name[:5] for path in (tmp_path / "removed").iterdir()] == ["grid-"] * 2
-
-
-def gradients(photographs: Photographs, phase: PhaseConfig, epoch: int) -> dict[str, Tensor]:
+def gradients(photographs: Photographs, phase: PhaseConfig) -> dict[str, Tensor]:
     photographs.begin_phase(phase)
-    for current in range(epoch + 1):
-        photographs.begin_epoch(current)
-        batch = photographs.training_batch(ALL)
-        photographs.backbone.zero_grad()
-        photographs.visual(batch).tokens.square().sum().backward()
+    photographs.begin_epoch(0)
+    batch = photographs.training_batch(ALL)
+    photographs.backbone.zero_grad()
+    photographs.visual(batch).tokens.square().sum().backward()
     return {name: weight.grad for name, weight in photographs.backbone.named_parameters() if weight.grad is not None}
 
 
 def test_gradients_from_kept_early_features_are_those_from_photographs(open_photographs: Open, tmp_path: Path) -> None:
-    backbone = open_photographs(tmp_path / "gradients").backbone
-    early = len(backbone.early_layers)
-    kept = replace(COARSE, cached_views=1, refresh=0.0)
-    computed = gradients(open_photographs(tmp_path / "gradients"), COARSE, 0)
-    cached = gradients(open_photographs(tmp_path / "gradients"), kept, 1)  # the second epoch has the views of the first
-    late = {name for name, _ in backbone.named_parameters() if int(name.split(".")[1]) >= early}
-    assert computed.keys() == cached.keys() == late
+    kept = replace(COARSE, crop=1.0)
+    all_layers = replace(kept, backbone_coarse_only=False)
+    computed = gradients(open_photographs(tmp_path / "gradients"), all_layers)
+    gradients(open_photographs(tmp_path / "gradients"), kept)  # computes the features that the next call reads
+    photographs = open_photographs(tmp_path / "gradients")
+    cached, early = gradients(photographs, kept), len(photographs.backbone.early_layers)
+    late = {name for name, _ in photographs.backbone.named_parameters() if int(name.split(".")[1]) >= early}
+    assert cached.keys() == late
     for name in late:
         assert computed[name].norm() > 0
         assert (computed[name] - cached[name]).norm() < 5e-3 * computed[name].norm()
@@ -251,7 +230,7 @@ def test_early_features_are_kept_under_the_weights_that_do_not_learn(open_photog
 
 def test_under_autocast_tokens_have_its_type_and_are_kept_exactly(open_photographs: Open, tmp_path: Path) -> None:
     photographs = open_photographs(tmp_path / "bf16")
-    photographs.begin_phase(CACHED)
+    photographs.begin_phase(WHOLE)
     with torch.autocast("cpu", torch.bfloat16):
         first, _ = epoch_tokens(photographs, 0)
         again, count = epoch_tokens(photographs, 0)

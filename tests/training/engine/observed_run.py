@@ -21,9 +21,8 @@ import torch
 from torch import Tensor
 
 from tests.training.engine.banked_captioner import Banked
-from training.engine.dev_scores import DevScores
+from training.engine.dev_evaluation import DevScores
 from training.engine.experiment import load_run
-from training.engine.tasks.captioning import CaptioningTask
 from training.engine.trainer import Trainer
 from training.models import FAMILIES
 from training.models.captioner import Captioner, HookContext, Visual
@@ -55,10 +54,9 @@ class Observer:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Observe the task of the trainer."""
-        task = self._trainer.task
-        assert isinstance(task, CaptioningTask)
-        on_step, loss, evaluate = task.on_step, task.loss, task.evaluate
+        """Observe the model of the trainer."""
+        captioning = self._trainer.captioning
+        on_step, loss, evaluate = captioning.on_step, captioning.loss, captioning.evaluate
 
         def observed_step(context: HookContext) -> None:
             if self._steps == self._stop_after:
@@ -76,7 +74,7 @@ class Observer:
         def observed_evaluation(epochs_left: int) -> DevScores:
             scores = evaluate(epochs_left)  # with the averages of the weights in the modules
             digest = hashlib.sha256()
-            for name, tensor in sorted(task.tensors().items()):
+            for name, tensor in sorted(captioning.tensors().items()):
                 digest.update(name.encode() + tensor.numpy().tobytes())
             progress = self._trainer.progress
             self._write(
@@ -85,9 +83,9 @@ class Observer:
             return scores
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(task, "on_step", observed_step)
-            patch.setattr(task, "loss", observed_loss)
-            patch.setattr(task, "evaluate", observed_evaluation)
+            patch.setattr(captioning, "on_step", observed_step)
+            patch.setattr(captioning, "loss", observed_loss)
+            patch.setattr(captioning, "evaluate", observed_evaluation)
             yield
 
     def _write(self, **values: Any) -> None:

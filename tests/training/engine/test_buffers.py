@@ -13,7 +13,6 @@ from tests.training.processes import run_in_processes
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.engine.experiment import load_run
-from training.engine.tasks.captioning import CaptioningTask
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
 from training.models import FAMILIES
@@ -37,9 +36,8 @@ def trainer_of(folder: Path, data: Path, **changes: Any) -> Trainer:
 
 
 def captioner_of(trainer: Trainer) -> Banked:
-    assert isinstance(trainer.task, CaptioningTask)
-    assert isinstance(trainer.task.trained.captioner, Banked)
-    return trainer.task.trained.captioner
+    assert isinstance(trainer.captioning.trained.captioner, Banked)
+    return trainer.captioning.trained.captioner
 
 
 def test_hooks_get_the_place_in_the_run(data: Path, tmp_path: Path) -> None:

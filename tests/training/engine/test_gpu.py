@@ -33,7 +33,7 @@ def _exact_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
 def taught(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model whose captions have rewards."""
     folder = tmp_path_factory.mktemp("taught")
-    run(folder, data, "cpu", [LESSON]).task.save(folder / "taught.safetensors", {})
+    run(folder, data, "cpu", [LESSON]).captioning.save(folder / "taught.safetensors", {})
     return folder / "taught.safetensors"
 
 

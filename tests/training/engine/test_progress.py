@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from training.configs.schema import PhaseConfig
-from training.engine.dev_scores import DevScores
+from training.engine.dev_evaluation import DevScores
 from training.engine.progress import Plan, Progress
 
 PLAN = Plan(
@@ -16,12 +16,12 @@ PLAN = Plan(
         PhaseConfig(name="frozen", epochs=3, learning_rate=1.0, images_per_batch=20),
         PhaseConfig(name="rewarded", epochs=2, learning_rate=1.0, images_per_batch=10),
     ],
-    images=[[90, 90, 90], [90, 90]],
+    images=90,
 )
 
 
 def test_the_steps_of_a_run_are_those_of_its_phases() -> None:
-    assert PLAN.steps == [[5, 5, 5], [9, 9]]
+    assert PLAN.steps == [5, 9]
     assert PLAN.total == 3 * 5 + 2 * 9
     assert PLAN.done(Progress()) == 0
     assert PLAN.done(Progress(epoch=1, step=2)) == 7
@@ -48,7 +48,7 @@ def test_a_finished_run_has_no_remaining_time() -> None:
 
 def test_a_phase_that_stops_before_its_schedule_ends_has_fewer_steps() -> None:
     phase = PhaseConfig(name="p", epochs=4, stop_after=2, learning_rate=1.0, images_per_batch=20)
-    plan = Plan([phase, phase], images=[[90] * 4] * 2)
+    plan = Plan([phase, phase], images=90)
     assert plan.total == 2 * 2 * 5
     assert plan.done(Progress(phase=1, epoch=1)) == 15
     assert plan.steps_of_phase(Progress(phase=1, epoch=1, step=3)) == (8, 20)
@@ -65,11 +65,10 @@ def whole(cider: float) -> DevScores:
     return DevScores({"cider": cider})
 
 
-def test_the_best_epoch_has_the_best_score_or_is_the_last_one_without_scores() -> None:
+def test_the_best_epoch_has_the_best_score() -> None:
     progress = Progress()
-    assert [progress.end_epoch(whole(score), "cider") for score in (0.2, 0.1, 0.2, 0.3)] == [True, False, False, True]
+    assert [progress.end_epoch(whole(score)) for score in (0.2, 0.1, 0.2, 0.3)] == [True, False, False, True]
     assert (progress.epoch, progress.stale_epochs) == (4, 0)
-    assert [progress.end_epoch(DevScores({}), None) for _ in range(2)] == [True, True]
 
 
 EPOCHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), min_size=1, max_size=12)
@@ -92,11 +91,11 @@ def test_scores_of_a_subset_are_compared_only_with_each_other(
         assert entry["cider"] == (of_all if known else subset) / 10
         history.append(subset)
         expected_stale = len(history) - 1 - history.index(max(history))
-        assert progress.stale_epochs_after(scores, "cider") == expected_stale
-        if progress.end_epoch(scores, "cider"):
+        assert progress.stale_epochs_after(scores) == expected_stale
+        if progress.end_epoch(scores):
             best = index
         assert progress.stale_epochs == expected_stale
-        known_so_far = [each for each in epochs[: index + 1] if each[2]]
+        known_so_far = [epoch for epoch in epochs[: index + 1] if epoch[2]]
         ranks = [(known, of_all) if known_so_far else (False, subset) for subset, of_all, known in epochs[: index + 1]]
         assert best == ranks.index(max(ranks))
     assert progress.best_is_of_subset == (not any(known for _, _, known in epochs))
@@ -104,5 +103,5 @@ def test_scores_of_a_subset_are_compared_only_with_each_other(
 
 def test_the_best_epoch_of_a_run_begun_by_an_earlier_version_was_scored_on_the_whole_split() -> None:
     progress = Progress.from_state({"phase": 1, "best_score": 0.5})
-    assert not progress.end_epoch(DevScores(None, {"cider": 0.9}, 200), "cider")
-    assert progress.end_epoch(whole(0.6), "cider")
+    assert not progress.end_epoch(DevScores(None, {"cider": 0.9}, 200))
+    assert progress.end_epoch(whole(0.6))

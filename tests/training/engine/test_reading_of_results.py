@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 import torch
 
-from tests.training.engine.linear_task import IMAGES, LinearTask, saved_weights
+from tests.training.engine.linear_captioning import IMAGES, LinearCaptioning, saved_weights
 from tests.training.event_files import scalars
 from tests.training.processes import run_in_processes
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.engine import trainer as module
 from training.engine.experiment import load_run
-from training.engine.tasks import TASKS
 from training.engine.trainer import Trainer
 from training.errors import TrainingError
 
@@ -27,8 +26,8 @@ PHASE = {"name": "only", "epochs": 2, "learning_rate": 0.1, "schedule": "constan
 
 
 @pytest.fixture(autouse=True)
-def task(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TASKS, "captioning", LinearTask)
+def linear_captioning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "Captioning", LinearCaptioning)
 
 
 def written(folder: Path, log_every: int, **changes: Any) -> Path:
@@ -113,7 +112,7 @@ def test_a_resumed_run_reports_the_same_means(tmp_path: Path, monkeypatch: pytes
 def test_the_first_bad_step_is_named_and_no_checkpoint_has_its_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_every: int, bad_image: int
 ) -> None:
-    monkeypatch.setattr(LinearTask, "bad_image", bad_image)
+    monkeypatch.setattr(LinearCaptioning, "bad_image", bad_image)
     with pytest.raises(TrainingError, match=rf"the loss is nan, at only 1/2, step {bad_image // 2}; the last good"):
         trained(tmp_path, log_every)
     checkpoint = tmp_path / "run" / "checkpoint.safetensors"
@@ -130,7 +129,7 @@ def in_two_processes(folder: Path, phase: dict[str, Any], **environment: str) ->
     config = written(folder, 4, phases=[phase])
     arguments = (config, "--run", folder / "run", "--threads", 1, "--device", "cpu")
     variables = {"SMART_CAPTION_DATA": str(folder), **environment}
-    return run_in_processes(2, "tests.training.engine.linear_task", *arguments, **variables)
+    return run_in_processes(2, "tests.training.engine.linear_captioning", *arguments, **variables)
 
 
 def test_processes_that_read_seldom_have_the_results_of_one_and_close_their_connections(tmp_path: Path) -> None:

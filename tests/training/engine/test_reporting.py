@@ -5,11 +5,11 @@ from pathlib import Path
 
 from tests.training.event_files import scalars
 from training.configs.schema import ExperimentConfig, PhaseConfig
-from training.engine.dev_scores import DevScores
+from training.engine.dev_evaluation import DevScores
 from training.engine.progress import Plan, Progress
 from training.engine.reporting import RunReport, summary
 
-PLAN = Plan([PhaseConfig(name="only", epochs=3, learning_rate=1.0, images_per_batch=20)], images=[[90] * 3])
+PLAN = Plan([PhaseConfig(name="only", epochs=3, learning_rate=1.0, images_per_batch=20)], images=90)
 
 
 def epochs_of(folder: Path) -> list[int]:
@@ -49,13 +49,13 @@ def test_scores_of_a_subset_have_a_curve_of_their_own(tmp_path: Path) -> None:
 def test_the_best_epoch_in_the_table_is_one_that_was_scored_on_the_whole_split() -> None:
     config = ExperimentConfig("run", [PhaseConfig("only", 3, 1.0)], backbone="b")
     history = [
-        {"phase": "only", "epoch": 1, "cider": 0.9, "dev_subset": 2},
-        {"phase": "only", "epoch": 2, "cider": 0.5},
-        {"phase": "only", "epoch": 3, "cider": 0.4},
+        {"phase": "only", "epoch": 1, "cider": 0.9, "bleu_4": 0.1, "dev_subset": 2},
+        {"phase": "only", "epoch": 2, "cider": 0.5, "bleu_4": 0.1},
+        {"phase": "only", "epoch": 3, "cider": 0.4, "bleu_4": 0.1},
     ]
 
     def best_epochs(entries: list[dict[str, object]]) -> list[object]:
-        return list(summary(config, entries, {"dev CIDEr": "cider"}, "cider").columns[2].cells)
+        return list(summary(config, entries).columns[2].cells)
 
     assert best_epochs(history) == ["2"]
     assert best_epochs(history[:1]) == ["1"]

@@ -17,6 +17,7 @@ from training.evaluation.metrics.cider_d import CiderD
 from training.models.captioner import Visual
 from training.models.smart import Smart
 from training.objectives.objective import TrainingCaptions
+from training.objectives.rewards import make_rewards
 from training.objectives.self_critical import SelfCritical, self_critical_loss
 
 WORDS = (*SPECIAL, *(f"w{index}" for index in range(4, 60)))
@@ -120,7 +121,7 @@ def objective(beam_size: int = 4, max_words: int = 8, count: int = 6) -> tuple[S
     words = [[[f"w{w}" for w in random.integers(4, 60, 6)] for _ in range(3)] for _ in range(count)]
     phase = PhaseConfig("scst", 1, 5e-6, objective="self_critical", beam_size=beam_size)
     captions = TrainingCaptions(TokenizedCaptions.from_words(words), Vocabulary(WORDS), max_words, max_words)
-    return SelfCritical(captions, phase), words
+    return SelfCritical(captions, phase, make_rewards(captions, phase)), words
 
 
 def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -> None:

@@ -3,12 +3,16 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
+import pytest
 import torch
 
+from export.shapes import TensorSpec
+from export.torch_to_onnx import to_onnx
 from export.verify import synthetic_images
-from training.vision.trained_detector import TrainedDetector
-from training.vision.yolox import STRIDES, YoloxNano
+from training.errors import BackboneError
+from training.vision.yolox import STRIDES, YoloxNano, load_yolox_nano, with_classes
 
 
 def test_outputs_equal_those_of_the_released_graph(data_dir: Path) -> None:
@@ -16,7 +20,7 @@ def test_outputs_equal_those_of_the_released_graph(data_dir: Path) -> None:
     pixels = synthetic_images(1, 416).transpose(0, 3, 1, 2).astype(np.float32)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     (expected,) = session.run(None, {"images": pixels})
-    detector = TrainedDetector.load(path).detector
+    detector = load_yolox_nano(path)
     with torch.inference_mode():
         answers = detector.output(torch.from_numpy(pixels))
     rows = torch.cat([each.flatten(2) for each in answers.raw], dim=2).transpose(1, 2)
@@ -54,3 +58,28 @@ def test_boxes_are_decoded_from_offsets_and_logarithms_of_the_sides() -> None:
     expected = [(3 + 0.25 - 1) * 16, (2 + 0.5 - 1.5) * 16, (3 + 0.25 + 1) * 16, (2 + 0.5 + 1.5) * 16]
     torch.testing.assert_close(box, torch.tensor(expected), atol=1e-3, rtol=0)
     assert found.class_scores[0, 0, 0] == 0.25, "0.5 for an object times 0.5 for its class"
+
+
+def test_known_classes_keep_their_scores_when_the_classes_change() -> None:
+    frame = torch.randint(0, 256, (1, 224, 224, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    detector = YoloxNano(("cup", "bed", "dog")).eval()
+    with torch.no_grad():
+        for convolution in detector.convolutions():
+            torch.nn.init.kaiming_normal_(convolution.weight)
+    changed = with_classes(detector, ("dog", "toaster", "cup"))
+    with torch.inference_mode():
+        before, after = detector(frame), changed(frame)
+    torch.testing.assert_close(after.boxes_xyxy, before.boxes_xyxy)
+    torch.testing.assert_close(after.class_scores[..., [0, 2]], before.class_scores[..., [2, 0]])
+
+
+def test_another_network_is_refused_with_the_first_difference(tmp_path: Path) -> None:
+    graph = to_onnx(torch.nn.Conv2d(3, 8, 3), {"input": TensorSpec(torch.float32, (2, 3, 8, 8))}, ["output"])
+    onnx.save(graph, str(tmp_path / "other.onnx"))
+    with pytest.raises(BackboneError, match="1 convolutions, YOLOX-nano has 113"):
+        load_yolox_nano(tmp_path / "other.onnx")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BackboneError, match=r"absent\.onnx: no such file"):
+        load_yolox_nano(tmp_path / "absent.onnx")

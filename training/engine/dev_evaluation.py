@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,13 +12,40 @@ from tqdm import tqdm
 from training.configs.schema import EvaluationConfig
 from training.data.loading import load_ahead, loading_threads
 from training.data.visual_batches import VisualInputs
-from training.engine.dev_scores import DevScores
 from training.engine.distributed import Processes
 from training.engine.trained_captioner import TrainedCaptioner
 from training.evaluation.metrics.coco import IndexedReferences, metrics_of
 
 _SUBSET = 2
 """Spawn key of the generator that draws the subset; it is independent of those of the training data."""
+
+
+class DevScores(NamedTuple):
+    """Scores of an epoch, by name.
+
+    Scores of the whole split and of a subset are not comparable: each is compared only with others of its kind.
+    """
+
+    whole: Mapping[str, float] | None
+    """Of the whole split; None if only the subset was scored."""
+    subset: Mapping[str, float] | None = None
+    """Of the subset, the same images after every epoch of the run; None without a subset."""
+    subset_images: int = 0
+    """Number of images of the subset."""
+
+    @property
+    def reported(self) -> Mapping[str, float]:
+        """Of the whole split if it was scored, else of the subset."""
+        scores = self.subset if self.whole is None else self.whole
+        assert scores is not None
+        return scores
+
+    @property
+    def of_every_epoch(self) -> Mapping[str, float]:
+        """Of those images that are scored after every epoch of the run."""
+        scores = self.whole if self.subset is None else self.subset
+        assert scores is not None
+        return scores
 
 
 class DevEvaluation:

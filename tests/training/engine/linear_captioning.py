@@ -1,6 +1,6 @@
-"""A task of next to no work: a linear layer learns y = 2 x from the numbers of its images.
+"""A model of next to no work: a linear layer learns y = 2 x from the numbers of its images.
 
-As a program it trains an experiment: ``python -m tests.training.engine.linear_task CONFIG --run FOLDER``.
+As a program it trains an experiment: ``python -m tests.training.engine.linear_captioning CONFIG --run FOLDER``.
 """
 
 import math
@@ -16,28 +16,25 @@ from torch import Tensor, nn
 
 from training import train
 from training.checkpoint import load_checkpoint, save_checkpoint
-from training.configs.schema import ExperimentConfig, TrainingConfig
-from training.engine.dev_scores import DevScores
+from training.configs.schema import ExperimentConfig
+from training.engine import trainer
+from training.engine.captioning import TrainedModule
+from training.engine.dev_evaluation import DevScores
 from training.engine.distributed import Processes
-from training.engine.tasks import TASKS
-from training.engine.tasks.task import Learning
 from training.models.captioner import HookContext
 from training.objectives.objective import BatchLoss
 
 IMAGES = 22
 
 
-class LinearTask:
-    """A :class:`training.engine.tasks.task.Task`; ``bad_image`` has a loss that is not finite."""
+class LinearCaptioning:
+    """In place of :class:`training.engine.captioning.Captioning`; ``bad_image`` has a loss that is not finite."""
 
-    Config: ClassVar[type[TrainingConfig]] = ExperimentConfig
-    result_file: ClassVar[str] = "best.safetensors"
-    selection: ClassVar[str | None] = None
-    score_columns: ClassVar[Mapping[str, str]] = {"loss": "loss"}
     max_loss = 1e6
     bad_image: ClassVar[int | None] = None
 
     def __init__(self, config: ExperimentConfig, data: Path, cache: Path, processes: Processes) -> None:
+        self.images = {"train": [str(image) for image in range(IMAGES)]}
         self.layer = nn.Linear(1, 1)
         nn.init.zeros_(self.layer.weight)
         nn.init.zeros_(self.layer.bias)
@@ -46,16 +43,10 @@ class LinearTask:
     def prepare(self) -> None:
         self.layer.to(self._processes.device)
 
-    def epoch_size(self, phase: int, random: np.random.Generator) -> int:
-        return IMAGES
-
-    def learning(self, phase: int) -> dict[str, Learning]:
-        return {"layer": Learning(self.layer, self._learning_rate)}
+    def modules_to_train(self, phase: int) -> dict[str, TrainedModule]:
+        return {"layer": TrainedModule(self.layer, self._learning_rate)}
 
     def begin_phase(self, phase: int) -> None:
-        pass
-
-    def end_phase(self) -> None:
         pass
 
     def begin_epoch(self, epoch: int, random: np.random.Generator) -> np.ndarray:
@@ -67,7 +58,7 @@ class LinearTask:
     def costs(self, images: np.ndarray) -> np.ndarray:
         return np.ones(len(images))
 
-    def read(self, images: np.ndarray, random: np.random.Generator) -> Tensor:
+    def read(self, images: np.ndarray) -> Tensor:
         return torch.from_numpy(images[:, None] / IMAGES).float()
 
     def loss(self, inputs: Tensor, images: np.ndarray) -> BatchLoss:
@@ -86,7 +77,7 @@ class LinearTask:
         return {}
 
     def evaluate(self, epochs_left: int) -> DevScores:
-        return DevScores({})
+        return DevScores({"cider": 0.0, "bleu_4": 0.0})
 
     def tensors(self) -> dict[str, Tensor]:
         return self.layer.state_dict()
@@ -109,8 +100,8 @@ def thread_names() -> list[str]:
 
 
 if __name__ == "__main__":
-    LinearTask.bad_image = int(os.environ.get("BAD_IMAGE", "-1"))
-    TASKS["captioning"] = LinearTask  # type: ignore[assignment]
+    LinearCaptioning.bad_image = int(os.environ.get("BAD_IMAGE", "-1"))
+    trainer.Captioning = LinearCaptioning  # type: ignore[assignment,misc]
     status = train.main()
     # One string is one write, also with PYTHONUNBUFFERED: the lines of two processes must not mix.
     print(f"threads left: {[name for name in thread_names() if 'gloo' in name]}\n", end="", flush=True)

@@ -12,9 +12,9 @@ from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.data.photograph_inputs import Photographs
 from training.data.visual_batches import VisualBatch
-from training.engine.dev_scores import DevScores
+from training.engine.captioning import Captioning
+from training.engine.dev_evaluation import DevScores
 from training.engine.experiment import load_run
-from training.engine.tasks.captioning import CaptioningTask
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
 from training.evaluation.metrics.coco import coco_metrics
@@ -59,7 +59,7 @@ def run_with_scores(trainer: Trainer, monkeypatch: pytest.MonkeyPatch, *epochs: 
         subset, whole = ({"cider": cider, "bleu_4": 0.0} for cider in epochs[len(trainer.progress.history)])
         return DevScores(None if epochs_left else whole, subset, 2)
 
-    monkeypatch.setattr(trainer.task, "evaluate", evaluate)
+    monkeypatch.setattr(trainer.captioning, "evaluate", evaluate)
     trainer.run()
     return ["dev_subset" not in entry for entry in trainer.progress.history]
 
@@ -74,8 +74,8 @@ def best_of(folder: Path) -> tuple[str, int, float]:
 def test_scores_are_the_toolkits_of_the_captions_of_the_whole_split(data: Path, tmp_path: Path) -> None:
     trainer = trainer_of(tmp_path, data, {**PHASE, "epochs": 14}, images_per_batch=3)
     trainer.run()
-    task = trainer.task
-    assert isinstance(task, CaptioningTask)
+    task = trainer.captioning
+    assert isinstance(task, Captioning)
     captions, references = {}, {}
     for place, image in enumerate(task.images["dev"]):
         visual = task.inputs.visual(task.inputs.dev_batch(np.array([place])))
@@ -117,7 +117,7 @@ def test_a_resumed_run_scores_the_same_subset(data: Path, tmp_path: Path, captio
     captioned.clear()
     trainer = trainer_of(tmp_path / "cut", data, PHASE, subset=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer.task, "save", stop)  # after the scores of the first epoch
+        patch.setattr(trainer.captioning, "save", stop)  # after the scores of the first epoch
         with pytest.raises(KeyboardInterrupt):
             trainer.run()
     assert captioned == expected[:1]

@@ -1,0 +1,52 @@
+"""The views of an epoch depend on seed, phase, epoch and image alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from training.configs.schema import PhaseConfig
+from training.data.epoch_views import EpochViews
+
+IMAGES = 200
+CROPS = PhaseConfig("crops", 9, 1e-4, crop=0.6)
+WHOLE = replace(CROPS, crop=1.0)
+PHOTOGRAPHS = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
+FOUR = np.array([5, 9, 14, 77])
+
+
+@pytest.mark.parametrize("phase", [CROPS, WHOLE])
+def test_the_views_of_an_epoch_depend_on_seed_phase_and_epoch_alone(phase: PhaseConfig) -> None:
+    def views(phase: PhaseConfig, seed: int, epoch: int) -> tuple[list[bool], bytes]:
+        found = EpochViews(IMAGES, phase, seed, epoch)
+        return found.mirrored.tolist(), found.cut(PHOTOGRAPHS, FOUR).tobytes()
+
+    assert views(phase, 3, 2) == views(phase, 3, 2)
+    others = [views(phase, 4, 2), views(replace(phase, name="other"), 3, 2), views(phase, 3, 1)]
+    assert views(phase, 3, 2) not in others
+
+
+def test_a_view_does_not_depend_on_the_other_images_of_a_batch() -> None:
+    views = EpochViews(IMAGES, CROPS, 1, 0)
+    np.testing.assert_array_equal(views.cut(PHOTOGRAPHS, FOUR)[2:3], views.cut(PHOTOGRAPHS[2:3], FOUR[2:3]))
+
+
+def test_with_crops_every_epoch_has_new_views() -> None:
+    views = [EpochViews(IMAGES, CROPS, 1, epoch).cut(PHOTOGRAPHS, FOUR) for epoch in range(2)]
+    assert all(not np.array_equal(first, second) for first, second in zip(*views, strict=True))
+
+
+def test_without_crops_an_image_is_mirrored_in_half_of_the_epochs() -> None:
+    epochs = [EpochViews(IMAGES, WHOLE, 1, epoch) for epoch in range(10)]
+    mirrored = np.stack([views.mirrored for views in epochs])
+    assert 0.45 < mirrored.mean() < 0.55
+    assert 0 < mirrored.mean(axis=0).max() <= 1
+    pairs = zip(PHOTOGRAPHS, mirrored[0][FOUR], strict=True)
+    expected = [frame[:, ::-1] if is_mirrored else frame for frame, is_mirrored in pairs]
+    np.testing.assert_array_equal(epochs[0].cut(PHOTOGRAPHS, FOUR), np.stack(expected))
+
+
+def test_without_flips_nothing_is_mirrored() -> None:
+    whole = EpochViews(IMAGES, replace(WHOLE, flip=False), 1, 5)
+    assert not whole.mirrored.any()
+    np.testing.assert_array_equal(whole.cut(PHOTOGRAPHS, FOUR), PHOTOGRAPHS)

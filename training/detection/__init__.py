@@ -1,1 +1,0 @@
-"""Labels, sampling and loss of the detector beside the backbone; :mod:`training.engine.tasks.detection` trains it."""

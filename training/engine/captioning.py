@@ -1,0 +1,213 @@
+"""Data, model and loss of a captioner's training, as the training loop uses them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import Tensor, nn
+
+from training.checkpoint import with_prefix
+from training.configs.schema import ExperimentConfig
+from training.data.loading import shuffle
+from training.data.visual_batches import HostBatch
+from training.engine.allocator import return_freed_memory
+from training.engine.buffers import declared_buffers, synchronised_buffers
+from training.engine.captioner_setup import set_up_captioner
+from training.engine.dev_evaluation import DevEvaluation, DevScores
+from training.engine.distributed import Processes
+from training.engine.similar_photographs import find_similar_photographs
+from training.models.captioner import HookContext
+from training.models.eight_bits import set_eight_bits
+from training.models.patch_dropout import drop_patches
+from training.objectives import OBJECTIVES
+from training.objectives.objective import BatchLoss, Objective
+
+
+class CaptioningBatch(NamedTuple):
+    """Inputs of the loss."""
+
+    visual: HostBatch
+    targets: Any
+    """What the objective needs of the captions."""
+
+
+class TrainedModule(NamedTuple):
+    """A module whose parameters an optimizer updates in a phase."""
+
+    module: nn.Module
+    learning_rate: float
+    """Peak learning rate."""
+
+
+class Captioning:
+    """Trains a captioner and, in phases that say so, its backbone. Images are indices in the training split.
+
+    :meth:`begin_phase` sets the phase that the methods after it belong to.
+    """
+
+    def __init__(self, config: ExperimentConfig, data: Path, cache: Path, processes: Processes) -> None:
+        """
+        Args:
+            config: the experiment.
+            data: folder of the data sets and released weights.
+            cache: folder for computed features, shared between runs.
+            processes: processes of the run.
+
+        Raises:
+            ConfigError: the experiment does not fit its data.
+            DataError, BackboneError, CheckpointError: data or first weights are missing or malformed.
+        """
+        self.config, self._cache, self._processes = config, cache, processes
+        setup = set_up_captioner(config, data, cache)
+        self.images, self.captions, self._groups = setup.images, setup.captions, setup.groups
+        self.inputs, self.trained = setup.inputs, setup.trained
+        if processes.is_first and (vectors := setup.trained.record.get("word_vectors")):
+            learnt = vectors["learnt"]
+            print(
+                f"word vectors: {vectors['words'] - len(learnt)} of {vectors['words']} words have one in "
+                f"{vectors['file']}; {len(learnt)} are learnt: {', '.join(learnt[:8])}{' ...' if learnt[8:] else ''}",
+                flush=True,
+            )
+        self._dev = DevEvaluation(setup.images["dev"], setup.references, config.evaluation, config.seed, processes)
+        self._phase = config.phases[0]
+        self._objective: Objective
+
+    @property
+    def max_loss(self) -> float:
+        """Largest absolute value of a loss that does not count as exploded."""
+        return self._objective.max_loss
+
+    def prepare(self) -> None:
+        """Move the modules to the device, compile them if the experiment says so, and compute what all phases share.
+
+        Called in the first process before the others, with the first weights of the run.
+
+        Raises:
+            DataError: an image cannot be read.
+        """
+        for module in (self.trained.captioner, self.trained.backbone):
+            if module is not None:
+                module.to(self._processes.device)
+                if self.config.compile:
+                    module.compile()
+        # With the weights that the run starts from, whether it is resumed or not.
+        if any(phase.cider_btw_reward for phase in self.config.phases):
+            similar = find_similar_photographs(self._cache, self.inputs, self.images["train"], self._groups)
+            self.captions = replace(self.captions, similar=similar)
+
+    def modules_to_train(self, phase: int) -> dict[str, TrainedModule]:
+        """Return the modules that learn in a phase, by name."""
+        config = self.config.phases[phase]
+        modules = {"captioner": TrainedModule(self.trained.captioner, config.learning_rate)}
+        if config.trains_backbone and self.trained.backbone is not None:
+            modules["backbone"] = TrainedModule(self.trained.backbone.trainable, config.backbone_learning_rate)
+        return modules
+
+    def begin_phase(self, phase: int) -> None:
+        """Prepare for the batches of a phase; the modules already have its first weights.
+
+        Raises:
+            DataError: an image cannot be read.
+        """
+        self._phase = self.config.phases[phase]
+        set_eight_bits(self.trained.captioner, self._phase.eight_bits)
+        self.inputs.begin_phase(self._phase)
+        self._objective = OBJECTIVES[self._phase.objective](self.captions, self._phase)
+        # To read captions and to index their n-grams takes several times the memory of the result.
+        return_freed_memory()
+
+    def begin_epoch(self, epoch: int, random: np.random.Generator) -> np.ndarray:
+        """Begin an epoch, from its first batch or from a later one after a resume.
+
+        Args:
+            epoch: index of the epoch in the phase.
+            random: generator of the epoch.
+
+        Returns:
+            (N,) integers, the images of the epoch in the order of training.
+        """
+        self.trained.captioner.train()
+        costs = self.costs(np.arange(len(self.images["train"])))
+        order = shuffle(costs, self._phase.images_per_batch, random)
+        self.inputs.begin_epoch(epoch)
+        return order
+
+    def loss_weights(self, images: np.ndarray) -> np.ndarray:
+        """Return the number of terms of each image in the mean that the loss is: its words, or 1; (B,).
+
+        The gradient of a batch is the mean of those of its parts, weighted by the sums of these numbers.
+        """
+        return self._objective.weights(images)
+
+    def costs(self, images: np.ndarray) -> np.ndarray:
+        """Estimate the work of a step for each image, in any unit, to divide a batch evenly among processes; (B,)."""
+        return self._objective.costs(images)
+
+    def read(self, images: np.ndarray) -> CaptioningBatch:
+        """Read the inputs of a loss on the CPU; called in other threads.
+
+        Raises:
+            DataError: an image cannot be read.
+        """
+        return CaptioningBatch(self.inputs.training_batch(images), self._objective.targets(images))
+
+    def loss(self, inputs: CaptioningBatch, images: np.ndarray) -> BatchLoss:
+        """Compute the loss of images, in the precision of the run.
+
+        Args:
+            inputs: from :meth:`read`, on the device.
+            images: (B,) integers.
+        """
+        visual = drop_patches(self.inputs.visual(inputs.visual), self._phase.patch_dropout)
+        return self._objective(self.trained.captioner, visual, images, inputs.targets)
+
+    def on_epoch(self, context: HookContext) -> None:
+        """Run the hooks before the first step of an epoch; not called when an epoch is resumed after that step."""
+        self.trained.captioner.on_epoch(context)
+        self._synchronise_buffers()
+
+    def on_step(self, context: HookContext) -> None:
+        """Run the hooks before a step."""
+        self.trained.captioner.on_step(context)
+        self._objective.on_step(context)
+        self._synchronise_buffers()
+
+    def _synchronise_buffers(self) -> None:
+        self._processes.broadcast_tensors(synchronised_buffers(self.trained.captioner).values())
+
+    def changing_buffers(self) -> dict[str, Tensor]:
+        """Return the buffers that hooks or the loss may change, by their names in :meth:`tensors`."""
+        return with_prefix("captioner", declared_buffers(self.trained.captioner))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the weights, for a checkpoint."""
+        return self.trained.tensors()
+
+    def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
+        """Load the weights of :meth:`tensors`; other names are ignored."""
+        self.trained.load_tensors(dict(tensors))
+
+    def save(self, path: Path, epoch: Mapping[str, Any]) -> None:
+        """Write the trained captioner.
+
+        Args:
+            path: file to write.
+            epoch: log entry of the last trained epoch.
+        """
+        self.trained.record = {**self.trained.record, "dev": dict(epoch)}
+        self.trained.save(path)
+
+    def evaluate(self, epochs_left: int) -> DevScores:
+        """Score the dev split, or its subset, with the beam size of the robot; equal in every process.
+
+        Args:
+            epochs_left: number of epochs of the phase after this one; with 0 the whole split is scored.
+
+        Raises:
+            DataError: an image cannot be read.
+        """
+        self.trained.captioner.eval()
+        self._synchronise_buffers()  # the loss, too, may change buffers
+        return self._dev.score(self.trained, self.inputs, self.config.data.max_words, epochs_left=epochs_left)

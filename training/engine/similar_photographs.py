@@ -1,0 +1,66 @@
+"""The most similar images of each image of the training split, computed once for all runs on the same images."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from smart_caption_ros.files import replaced_atomically
+from training.data.visual_batches import VisualInputs
+from training.evaluation.similar_images import SIMILAR_IMAGES, similar_images
+
+_AT_A_TIME = 50
+"""Images whose features are computed at a time."""
+
+
+def find_similar_photographs(
+    cache: Path, inputs: VisualInputs, images: Sequence[str], groups: Sequence[Sequence[str]]
+) -> NDArray[np.int64]:
+    """Find the similar images of the same source for each training image.
+
+    Similarity is that of the mean tokens, which the network computes with its present weights.
+
+    Args:
+        cache: folder of the result, which is read where it was computed before.
+        inputs: of the training split.
+        images: ids of the training images, in which an image may be repeated.
+        groups: the same images without repetitions, by source.
+
+    Returns:
+        (images, K) indices into ``images``, the most similar first; -1 where there are fewer than K.
+
+    Raises:
+        DataError: an image cannot be read.
+    """
+    key = hashlib.sha256(json.dumps([SIMILAR_IMAGES, inputs.pooled_key(), list(images)]).encode()).hexdigest()[:16]
+    path = cache / f"similar-{key}.npy"
+    try:
+        found: NDArray[np.int64] = np.load(path)
+        return found
+    except (OSError, ValueError, EOFError):
+        pass
+    # An image that is repeated stands for all its repetitions.
+    first_places: dict[str, int] = {}
+    for place, image in enumerate(images):
+        first_places.setdefault(image, place)
+    vectors = dict(zip(first_places, _features(inputs, np.array(list(first_places.values()))), strict=True))
+    sources = {image: str(number) for number, group in enumerate(groups) for image in group}
+    similar = similar_images(vectors, list(vectors), sources, SIMILAR_IMAGES)
+    found = np.full((len(images), max(map(len, similar.values()))), -1, np.int64)
+    for row, image in zip(found, images, strict=True):
+        row[: len(similar[image])] = [first_places[other] for other in similar[image]]
+    cache.mkdir(parents=True, exist_ok=True)
+    with replaced_atomically(path) as unfinished, unfinished.open("wb") as stream:
+        np.save(stream, found)
+    return found
+
+
+def _features(inputs: VisualInputs, places: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Compute the mean token of images, of length 1, (n, D)."""
+    parts = np.array_split(places, -(-len(places) // _AT_A_TIME))
+    pooled = np.concatenate([inputs.pooled(part) for part in tqdm(parts, desc="similar images", unit="batch")])
+    return pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), np.finfo(np.float32).tiny)

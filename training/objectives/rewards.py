@@ -1,0 +1,76 @@
+"""Rewards of sampled captions for self-critical training. A new one is one class and one line of :func:`make_rewards`.
+
+CIDErBtw (Wang, Xu, Wang, Chan, ECCV 2020) of a caption is its mean CIDEr-D against the captions of similar images. A
+caption that would fit them as well has a high one.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from training.configs.schema import PhaseConfig
+from training.evaluation.metrics.cider_d import MAX_SCORE, CiderD
+from training.objectives.objective import TrainingCaptions
+
+
+class Reward(Protocol):
+    """A reward of captions; the total is the sum over the list."""
+
+    largest: float
+    """Largest absolute value."""
+
+    def __call__(self, images: NDArray[np.integer], words: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Score k captions for each of B images, (B, k).
+
+        Args:
+            images: (B,) indices in the training split.
+            words: (B, k, T), as :meth:`training.evaluation.metrics.cider_d.CiderD.score` takes them.
+        """
+        ...
+
+
+class CiderDReward:
+    """CIDEr-D against the captions of the image."""
+
+    largest = MAX_SCORE
+
+    def __init__(self, corpus: CiderD) -> None:
+        self._corpus = corpus
+
+    def __call__(self, images: NDArray[np.integer], words: NDArray[np.integer]) -> NDArray[np.float64]:
+        return self._corpus.score(images, words)
+
+
+class SimilarityPenalty:
+    """Minus a share of the caption's CIDErBtw; 0 for an image without similar ones."""
+
+    def __init__(self, corpus: CiderD, similar: NDArray[np.int64], share: float) -> None:
+        """
+        Args:
+            corpus: captions of the training images.
+            similar: (images, K) indices of similar images, -1 where there are fewer than K.
+            share: what CIDErBtw is multiplied by.
+        """
+        self._corpus, self._similar, self._share = corpus, similar, share
+        self.largest = share * MAX_SCORE
+
+    def __call__(self, images: NDArray[np.integer], words: NDArray[np.integer]) -> NDArray[np.float64]:
+        similar = self._similar[images]
+        sums = np.zeros(words.shape[:2])
+        for others in similar.T:
+            there = others >= 0
+            if there.any():
+                sums[there] += self._corpus.score(others[there], words[there])
+        cider_btw = sums / np.maximum((similar >= 0).sum(axis=1), 1)[:, None]
+        return -self._share * cider_btw
+
+
+def make_rewards(captions: TrainingCaptions, phase: PhaseConfig) -> list[Reward]:
+    """Make the rewards that a phase names."""
+    corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
+    rewards: list[Reward] = [CiderDReward(corpus)]
+    if phase.cider_btw_reward:
+        assert captions.similar is not None
+        rewards.append(SimilarityPenalty(corpus, captions.similar, phase.cider_btw_reward))
+    return rewards
