@@ -317,10 +317,13 @@ class EvaluationConfig:
     repeat_penalty: Float = 0.0
     """Natural logarithm that the search subtracts for a content word that the caption has already; 0: nothing. The
     export takes it over."""
+    end_penalty: Float = 0.0
+    """Natural logarithm that the search subtracts from the logit of the end token, so that captions become longer; 0:
+    nothing. The export takes it over."""
 
     def __post_init__(self) -> None:
         _check_at_least_1(self, "beam_size", "images_per_batch", "whole_split_in_last_epochs")
-        _check_not_negative(self, "subset", "repeat_penalty")
+        _check_not_negative(self, "subset", "repeat_penalty", "end_penalty")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)

@@ -49,6 +49,9 @@ class SearchSettings:
     with ``stop="never"``."""
     repeats: RepeatPenalty | None = None
     """What the search subtracts where a beam repeats a content word; None for nothing."""
+    end_penalty: float = 0.0
+    """Natural logarithm that is subtracted from the logit of the end token, before probabilities are normalised:
+    captions become longer. Probabilities and scores contain it."""
 
     def __post_init__(self) -> None:
         for name in ("beam_size", "max_words"):
@@ -246,7 +249,9 @@ class _Search:
         beam_size = settings.beam_size
         self._captioner, self._encoded, self._settings = captioner, encoded, settings
         self._state = captioner.initial_state(encoded, beam_size)
-        self._excluded = excluded_words(captioner.config.vocabulary_size, settings.forbidden, device)
+        self._addend = excluded_words(captioner.config.vocabulary_size, settings.forbidden, device)
+        if settings.end_penalty:
+            self._addend[Vocabulary.end_id] -= settings.end_penalty
         self._words = torch.full((batch, beam_size), Vocabulary.begin_id, device=device)
         # All beams are equal at first: all but one are excluded, otherwise the same word would be chosen k times.
         self._scores = torch.where(torch.arange(beam_size, device=device) == 0, 0.0, EXCLUDED).repeat(batch, 1)
@@ -273,7 +278,7 @@ class _Search:
         )
         ended = self.ended if self._settings.after_end == "padding" else torch.zeros_like(self.ended)
         self._words, parents, chosen, self._scores, newly_ended = select_continuations(
-            logits.squeeze(2).float() + self._excluded, self._scores, ended, self._bias
+            logits.squeeze(2).float() + self._addend, self._scores, ended, self._bias
         )
         if self._settings.after_end == "log_probabilities":
             self._words = torch.where(self.ended, Vocabulary.padding_id, self._words)

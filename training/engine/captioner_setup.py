@@ -87,8 +87,8 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     if pairs is None and (untrained := untrained_words(vocabulary, train_words.word_counts())):
         trained_before = () if first is None else set(first.vocabulary.words) - set(first.record.get(UNTRAINED, []))
         record[UNTRAINED] = [word for word in untrained if word not in trained_before]
-    penalty = config.evaluation.repeat_penalty
-    trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record, penalty)
+    penalties = config.evaluation.repeat_penalty, config.evaluation.end_penalty
+    trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record, *penalties)
     if first is not None:
         _start_from(first, trained, config.start_from)
     references = {image: [" ".join(caption) for caption in words[places[image]]] for image in images["dev"]}

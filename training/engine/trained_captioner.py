@@ -42,6 +42,8 @@ class TrainedCaptioner:
     """JSON values: name, experiment, data, scores."""
     repeat_penalty: float = 0.0
     """Penalty of repeated content words in the search, a natural logarithm: :mod:`training.decoding.repeats`."""
+    end_penalty: float = 0.0
+    """Penalty of the end token in the search: :class:`training.decoding.beam_search.SearchSettings`."""
 
     @property
     def backbone_options(self) -> dict[str, Any] | None:
@@ -106,6 +108,8 @@ class TrainedCaptioner:
             state["eight_bits"] = True
         if self.repeat_penalty:
             state["repeat_penalty"] = self.repeat_penalty
+        if self.end_penalty:
+            state["end_penalty"] = self.end_penalty
         if self.backbone_options is not None:
             state["backbone"] = self.backbone_options
         if self.backbone is not None and self.backbone.image_size != IMAGE_SIZE:
@@ -158,8 +162,8 @@ class TrainedCaptioner:
         if under_prefix("backbone", tensors):
             options = {"kind": MobileNetV2.kind, **state.get("backbone", {})}  # older checkpoints lack the key
             backbone = BACKBONES[options.pop("kind")](**options).eval()
-        penalty = float(state.get("repeat_penalty", 0.0))
-        trained = cls(state["family"], captioner, backbone, vocabulary, state["record"], penalty)
+        penalties = (float(state.get(name, 0.0)) for name in ("repeat_penalty", "end_penalty"))
+        trained = cls(state["family"], captioner, backbone, vocabulary, state["record"], *penalties)
         trained.set_image_size(state.get("image_size"))
         trained._check_tensors(path, tensors)
         trained.load_tensors(tensors)
@@ -187,7 +191,9 @@ class TrainedCaptioner:
 
     def caption(self, visual: Visual, beam_size: int, max_words: int, *, attention: bool = True) -> Hypotheses:
         """Search for the captions of B images; ``attention`` says whether their attention weights are needed."""
-        settings = SearchSettings(beam_size, max_words, attention=attention, repeats=self.repeats)
+        settings = SearchSettings(
+            beam_size, max_words, attention=attention, repeats=self.repeats, end_penalty=self.end_penalty
+        )
         return beam_search(self.captioner, visual, settings)
 
     def caption_images(self, images_bgr: np.ndarray, beam_size: int, max_words: int) -> Hypotheses:

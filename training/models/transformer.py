@@ -46,8 +46,8 @@ class TransformerConfig(CaptionerConfig):
     attention_on_attention: bool = False
     """Whether attention on attention takes the place of the output projection of every attention (M2, Table 1)."""
     output_bias: bool = False
-    """Whether the projection to the words has a bias, which the papers' has not; see
-    :mod:`training.engine.logit_adjustment`."""
+    """Whether the projection to the words has a bias, which the papers' has not; that of smart-home-6 lowers the end
+    token."""
     max_length: int = 54
     """Longest sequence of words, begin token included, that the position table covers."""
 

@@ -103,3 +103,19 @@ def test_greedy_decoding_that_goes_on_after_the_end_chooses_the_likeliest_word_a
 def test_a_search_that_goes_on_after_the_end_is_refused_where_it_would_stop(beam_size: int, stop: Any) -> None:
     with pytest.raises(ValueError, match="after_end words needs beam_size 1 and stop never"):
         SearchSettings(beam_size, stop=stop, after_end="words")
+
+
+def test_a_penalty_of_the_end_token_is_that_of_a_captioner_whose_logit_of_it_is_lower() -> None:
+    plain, lower = tiny_smart(output_bias=True), tiny_smart(output_bias=True)
+    lower.load_state_dict(plain.state_dict())
+    with torch.no_grad():
+        lower.word_projection.bias[Vocabulary.end_id] -= 2
+    torch.manual_seed(0)
+    visual = Visual(torch.randn(6, 6, 24) * 2)
+    with torch.inference_mode():
+        found = beam_search(plain, visual, SearchSettings(3, 10, stop="all", end_penalty=2.0))
+        expected = beam_search(lower, visual, SearchSettings(3, 10, stop="all"))
+        without = beam_search(plain, visual, SearchSettings(3, 10, stop="all"))
+    assert torch.equal(found.words, expected.words)
+    torch.testing.assert_close(found.log_probabilities, expected.log_probabilities)
+    assert (found.words > 0).sum() > (without.words > 0).sum(), "captions are longer"
