@@ -47,7 +47,7 @@ def step(name: str, captioner: Captioner, device: str, precision: str = "fp32") 
     processes = Processes(choose_device(device))
     processes.bf16 = precision == "bf16"
     phase = PhaseConfig(name="p", epochs=1, learning_rate=1.0, objective=name, beam_size=3)
-    objective = OBJECTIVES[name](training_captions(seed=1), phase, copy.deepcopy(captioner).requires_grad_(False))
+    objective = OBJECTIVES[name](training_captions(seed=1), phase)
     images = np.arange(IMAGES)
     visual = processes.to_device(tiny_visual(IMAGES, TOKENS, seed=1))
     targets = processes.to_device(objective.targets(images))
