@@ -67,7 +67,7 @@ def visual_by(bundle: Bundle) -> Callable[[np.ndarray], Visual]:
 
     def visual(images_bgr: np.ndarray) -> Visual:
         tokens = vision.tokens(images_bgr)
-        boxes, sizes = np.tile(grid_boxes(*bundle.grid), (len(tokens), 1, 1)), [images_bgr.shape[2:0:-1]] * len(tokens)
-        return Visual(torch.from_numpy(tokens), None, torch.from_numpy(boxes), torch.tensor(sizes, dtype=torch.float32))
+        boxes = np.tile(grid_boxes(*bundle.grid), (len(tokens), 1, 1))
+        return Visual(torch.from_numpy(tokens), None, torch.from_numpy(boxes))
 
     return visual

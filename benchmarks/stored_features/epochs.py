@@ -74,7 +74,7 @@ def start(setting: Measurement) -> tuple[Captioning, dict[str, float]]:
     seconds["data_and_model"] = time.perf_counter() - before
     for phase in reversed(range(len(OBJECTIVES))):  # cross-entropy last: it is the objective of the epochs
         before = time.perf_counter()
-        task.begin_phase(phase)
+        captioning.begin_phase(phase)
         seconds[OBJECTIVES[phase]] = time.perf_counter() - before
     return task, {name: round(value, 2) for name, value in seconds.items()}
 
@@ -89,18 +89,18 @@ def measure_store(setting: Measurement) -> dict[str, Any]:
     torch.set_num_threads(1)
     memory = {"imported": resident_mb()}
     evict(_files(setting.folder / "store"))
-    task, start_seconds = start(setting)
+    captioning, start_seconds = start(setting)
     random = np.random.default_rng(setting.seed)
 
     def features() -> None:
-        with closing(_ahead(setting, random, task.inputs.training_batch)) as batches:
+        with closing(_ahead(setting, random, captioning.inputs.training_batch)) as batches:
             for batch in batches:
-                task.inputs.visual(batch)
+                captioning.inputs.visual(batch)
 
     def features_and_captions() -> None:
-        with closing(_ahead(setting, random, lambda images: task.read(images, random))) as batches:
+        with closing(_ahead(setting, random, captioning.read)) as batches:
             for batch in batches:
-                task.inputs.visual(batch.visual)
+                captioning.inputs.visual(batch.visual)
 
     memory["before_an_epoch"] = resident_mb()
     speeds = {"cold": _measure(setting, features)}
