@@ -70,13 +70,13 @@ def start(setting: Measurement) -> tuple[Captioning, dict[str, float]]:
     )
     seconds, before = {}, time.perf_counter()
     processes = Processes(torch.device("cpu"))
-    task = Captioning(config, setting.folder, setting.folder / "cache", processes)
+    captioning = Captioning(config, setting.folder, setting.folder / "cache", processes)
     seconds["data_and_model"] = time.perf_counter() - before
     for phase in reversed(range(len(OBJECTIVES))):  # cross-entropy last: it is the objective of the epochs
         before = time.perf_counter()
         captioning.begin_phase(phase)
         seconds[OBJECTIVES[phase]] = time.perf_counter() - before
-    return task, {name: round(value, 2) for name, value in seconds.items()}
+    return captioning, {name: round(value, 2) for name, value in seconds.items()}
 
 
 def measure_store(setting: Measurement) -> dict[str, Any]:
