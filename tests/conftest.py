@@ -50,12 +50,9 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def reference_dir(data_dir: Path) -> Path:
-    """The folder of small reference cases beside the data sets; the test is skipped where there is none."""
-    folder = data_dir.parent / "reference"
-    if not folder.is_dir():
-        pytest.skip(f"no reference cases at {folder}")
-    return folder
+def reference_dir() -> Path:
+    """Cases computed by the published code of M2, X-LAN and X-Transformer: tests/reference/parity/README.md."""
+    return ROOT / "tests" / "reference"
 
 
 @pytest.fixture(scope="session")
