@@ -109,15 +109,7 @@ def users_of(folder: str, modules: set[str]) -> set[tuple[str, str]]:
     }
 
 
-@pytest.mark.parametrize(
-    "package",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(reason="guided_captions and noun_evidence go", strict=True))
-        if name == "training"
-        else name
-        for name in MAY_IMPORT
-    ],
-)
+@pytest.mark.parametrize("package", MAY_IMPORT)
 def test_a_package_imports_only_the_packages_that_it_may(package: str) -> None:
     assert not users_of(package, MAY_IMPORT.keys() - MAY_IMPORT[package] - {package})
 
