@@ -9,7 +9,7 @@ from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.nodes.allocator import keep_freed_memory
 from smart_caption_ros.nodes.camera.node import CameraNode
-from smart_caption_ros.nodes.caption_node import CaptionNode
+from smart_caption_ros.nodes.caption.node import CaptionNode
 
 
 def main() -> None:

@@ -126,7 +126,7 @@ def table_of(result: Mapping[str, Any]) -> Table:
             "images", f"{run['published']} of {result['size']} at {result['rate_hz']:g} Hz, {run['seconds']} s"
         )
         table.add_row("captions", ", ".join(f"{count} {name}" for name, count in run["captions_by_status"].items()))
-        names = ("received", "answered", "dropped", "passed_over", "unchanged", "lost", "undecodable")
+        names = ("received", "answered", "dropped", "passed_over", "unchanged", "lost")
         table.add_row(
             "counts of the node", ", ".join(f"{counts[n]} {n.replace('_', ' ')}" for n in names if n in counts)
         )

@@ -1,4 +1,4 @@
-"""Build Caption messages from captions, with the message classes of rclpy or those that rosbags makes."""
+"""Convert between captions and Caption messages, of the classes of rclpy or of those that rosbags makes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any, Protocol
 
 from smart_caption_ros import captioning
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
-from smart_caption_ros.live import status_of
+from smart_caption_ros.live import CaptionStatus, status_of
 
 MS_PER_S = 1000.0
+CAPTION_STATUSES = dict(enumerate(CaptionStatus))
+"""Status by the number in a message, the constants STATUS_* of Caption.msg."""
 
 
 class MessageTypes(Protocol):
@@ -32,7 +34,7 @@ def caption_message(
     camera: str,
     min_confidence: float,
     grounding: Grounding | None = None,
-    coverage_reason: tuple[int, str],
+    coverage_reason: tuple[int, str] = (0, ""),
 ) -> Any:
     """Convert a caption to a message and set its status.
 
@@ -70,7 +72,7 @@ def caption_message(
             )
             for o in caption.objects
         ],
-        nouns=[_noun(types, each) for each in grounding.nouns] if grounding else [],
+        nouns=[_noun(types, noun) for noun in grounding.nouns] if grounding else [],
         coverage=_coverage(types, grounding, *coverage_reason),
         timing=types.CaptionTiming(
             preprocess_ms=timing.preprocess_s * MS_PER_S,
@@ -101,6 +103,59 @@ def message_without_text(types: MessageTypes, status: int, status_message: str, 
     )
 
 
+def caption_of(message: Any) -> captioning.Caption:
+    """Convert a message to a caption, for programs that receive captions and draw them."""
+    timing = message.timing
+    return captioning.Caption(
+        text=message.text,
+        words=tuple(captioning.Word(w.text, w.log_probability, _xyxy(w.box)) for w in message.words),
+        score=message.score,
+        confidence=message.confidence,
+        alternatives=tuple(captioning.Alternative(a.text, a.score) for a in message.alternatives),
+        objects=tuple(
+            captioning.DetectedObject(o.class_name, o.class_id, o.score, _xyxy(o.box)) for o in message.objects
+        ),
+        timing=captioning.Timing(
+            preprocess_s=timing.preprocess_ms / MS_PER_S,
+            vision_s=timing.vision_ms / MS_PER_S,
+            decode_s=timing.decode_ms / MS_PER_S,
+            total_s=timing.total_ms / MS_PER_S,
+            steps=timing.steps,
+        ),
+        image_size=(message.image_width, message.image_height),
+        model=message.model,
+        engine=message.engine,
+    )
+
+
+def grounding_of(message: Any) -> Grounding:
+    """Convert the nouns and the coverage of a message, for programs that receive captions and draw them."""
+    coverage = message.coverage
+    return Grounding(
+        nouns=tuple(
+            GroundedNoun(
+                noun.noun,
+                noun.lemma,
+                noun.word_index,
+                noun.object_index if 0 <= noun.object_index < len(message.objects) else None,
+                noun.similarity,
+            )
+            for noun in message.nouns
+        ),
+        coverage=coverage.noun_coverage if coverage.valid else None,
+        noun_support=coverage.noun_support if coverage.valid and message.nouns else None,
+        missed_classes=tuple(coverage.missed_classes),
+        unsupported_nouns=tuple(coverage.unsupported_nouns),
+        out_of_vocabulary_nouns=tuple(coverage.out_of_vocabulary_nouns),
+        time_s=message.timing.coverage_ms / MS_PER_S,
+    )
+
+
+def stamp_ns(header: Any) -> int:
+    """Return the stamp of a header in nanoseconds; 0 for a header without a stamp."""
+    return int(header.stamp.sec) * 1_000_000_000 + int(header.stamp.nanosec)
+
+
 def _noun(types: MessageTypes, noun: GroundedNoun) -> Any:
     return types.GroundedNoun(
         noun=noun.text,
@@ -129,3 +184,7 @@ def _coverage(types: MessageTypes, grounding: Grounding | None, reason: int, rea
 def _box(types: MessageTypes, xyxy: tuple[float, ...]) -> Any:
     x1, y1, x2, y2 = map(float, xyxy)
     return types.BoundingBox(x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def _xyxy(box: Any) -> tuple[float, float, float, float]:
+    return box.x1, box.y1, box.x2, box.y2

@@ -28,8 +28,6 @@ class Counts:
     passed_over: int
     unchanged: int
     lost: int
-    undecodable: int
-    reader_errors: int
     state: str
 
     @property

@@ -19,10 +19,10 @@ from benchmarks.node_soak.images import compressed_templates, expected_captions,
 from benchmarks.node_soak.records import Record
 from benchmarks.node_soak.user import NoAnswerError, User
 from benchmarks.process_use import cpu_s, resident_mb
+from smart_caption_ros.caption_messages import CAPTION_STATUSES
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.measuring.agreement import golden_frames
 from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros_variables
-from smart_caption_ros.nodes.messages import STATUS_NAMES
 
 _PICTURES = 4
 _STEP_S, _SAMPLE_S = 0.2, 1.0
@@ -245,7 +245,7 @@ def _image_figures(record: Record) -> dict[str, Any]:
         "published": len(record.published),
         "published_by_kind": dict(sorted(kinds.items())),
         "captions_arrived": len(record.answers),
-        "captions_by_status": {STATUS_NAMES[status]: count for status, count in sorted(statuses.items())},
+        "captions_by_status": {CAPTION_STATUSES[status].value: count for status, count in sorted(statuses.items())},
         "counts_of_the_node": asdict(last) if last else {},
     }
 

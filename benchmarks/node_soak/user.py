@@ -129,7 +129,5 @@ def _counts(values: dict[str, str]) -> Counts:
         passed_over=int(values["images passed over"]),
         unchanged=int(values["images unchanged"]),
         lost=int(values["images lost on the way"]),
-        undecodable=int(values["messages that are not images"]),
-        reader_errors=int(values["errors of receiving"]),
         state=values["state"],
     )

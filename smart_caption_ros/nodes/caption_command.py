@@ -24,7 +24,7 @@ def main(args: Sequence[str] | None = None) -> int:
     # Read when NumPy and SciPy are imported, which would start a thread for every core; their products are small.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with ended_at_once():
-        from smart_caption_ros.nodes.caption_node import CaptionNode
+        from smart_caption_ros.nodes.caption.node import CaptionNode
         from smart_caption_ros.nodes.running import run_node
 
         return run_node("smart-caption-node", CaptionNode, args)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.nodes.camera.parameters import CAMERA_NODE_PARAMETERS
+from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 from smart_caption_ros.nodes.caption_log.parameters import CAPTION_LOG_PARAMETERS
-from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS
 from smart_caption_ros.nodes.parameters import ParameterSpec
 
 TABLES: dict[str, tuple[ParameterSpec, ...]] = {

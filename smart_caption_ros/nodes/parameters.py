@@ -20,6 +20,7 @@ from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from smart_caption_ros.nodes.rclpy_private import parameter_overrides
 from smart_caption_ros.nodes.ros_versions import add_parameter_callbacks, call_before_lookup
 from smart_caption_ros.text import shortened
 
@@ -190,9 +191,7 @@ class Parameters:
         self._rules = rules
         self._is_configured = is_configured
         self._on_change = on_change
-        # rclpy has no public access to overrides before they are declared. They are checked here because rclpy's own
-        # exceptions name neither the range nor the remedy, and because it ignores overrides with a misspelt name.
-        overrides = node._parameter_overrides
+        overrides = parameter_overrides(node)
         for name in sorted(overrides.keys() - self._specs.keys() - renamed.keys() - {"use_sim_time"}):
             if not name.startswith("qos_overrides."):
                 node.get_logger().warning(f"there is no parameter {name}: its value is not used")

@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from rclpy.subscription import Subscription
+
 try:
-    from rclpy.event_handler import EventHandler, SubscriptionEventCallbacks
+    from rclpy.event_handler import SubscriptionEventCallbacks
 except ImportError:  # Humble
-    from rclpy.qos_event import QoSEventHandler as EventHandler
     from rclpy.qos_event import SubscriptionEventCallbacks
 
 if TYPE_CHECKING:
     from rclpy.node import Node
 
-__all__ = ["EventHandler", "SubscriptionEventCallbacks", "add_parameter_callbacks", "call_before_lookup"]
+__all__ = ["SubscriptionEventCallbacks", "add_parameter_callbacks", "call_before_lookup", "with_publication_number"]
+
+
+def with_publication_number(callback: Callable[[Any, int | None], None]) -> Callable[..., None]:
+    """Make a callback of a subscription that gets the publisher's number of each message, counted from 1.
+
+    Args:
+        callback: takes the message and its number; None in Humble, and with a middleware that does not number messages.
+    """
+    if not hasattr(Subscription, "CallbackType"):  # Humble
+        return lambda message: callback(message, None)
+    return lambda message, info: callback(message, info.get("publication_sequence_number"))
 
 
 def call_before_lookup(node: Node, callback: Callable[[list[Any]], list[Any]]) -> None:

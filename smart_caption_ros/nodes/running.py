@@ -23,6 +23,7 @@ from rclpy.utilities import remove_ros_args
 
 from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.nodes.allocator import keep_freed_memory
+from smart_caption_ros.nodes.rclpy_private import wait_for_callbacks
 from smart_caption_ros.signals import EndSignals
 
 _POLL_S = 0.05  # longest delay until a signal is handled
@@ -104,7 +105,7 @@ def _run(name: str, make_node: Callable[[], RunnableNode], argv: list[str]) -> i
         ended.set()
         executor.shutdown()
         spinning.join()
-        if not _wait_for_callbacks(executor):
+        if not wait_for_callbacks(executor, _CALLBACK_TIMEOUT_S):
             _end_process(status)  # a callback hangs, and the node must not be destroyed under it
         threads_have_ended = node.close()
         node.destroy_node()
@@ -132,18 +133,6 @@ def _choose_log_folder(name: str) -> None:
     if not writable:
         os.environ["ROS_LOG_DIR"] = tempfile.mkdtemp(prefix="ros_log_")
         print(f"{name}: {folder} cannot be written; ROS logs to {os.environ['ROS_LOG_DIR']}", file=sys.stderr)
-
-
-def _wait_for_callbacks(executor: MultiThreadedExecutor) -> bool:
-    """Wait for the callbacks in progress, which rclpy's shutdown() does not; return whether they have ended.
-
-    A callback that publishes after the context was shut down would print an exception.
-    """
-    pool = executor._executor
-    waiting = threading.Thread(target=pool.shutdown, daemon=True)
-    waiting.start()
-    waiting.join(_CALLBACK_TIMEOUT_S)
-    return not waiting.is_alive()
 
 
 def _end_process(status: int) -> NoReturn:

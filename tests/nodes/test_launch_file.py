@@ -43,7 +43,7 @@ def test_the_documentation_lists_every_argument_with_its_default() -> None:
 
 
 def test_the_defaults_are_the_names_that_the_node_has_by_itself() -> None:
-    nodes = (ROOT / "smart_caption_ros" / "nodes" / "caption_node.py").read_text(encoding="utf-8")
+    nodes = (ROOT / "smart_caption_ros" / "nodes" / "caption" / "node.py").read_text(encoding="utf-8")
     own = dict(re.findall(r'^(\w+_TOPIC) = "(.+)"$', nodes, flags=re.MULTILINE))
     arguments = declared_arguments()
     assert arguments["image_topic"] == own["IMAGE_TOPIC"]

@@ -21,8 +21,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.camera.parameters import CAMERA_NODE_PARAMETERS
+from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS, RENAMED_PARAMETERS
 from smart_caption_ros.nodes.caption_log.parameters import CAPTION_LOG_PARAMETERS
-from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS, RENAMED_PARAMETERS
 from smart_caption_ros.nodes.parameters import (
     ALLOW_FILE_CHANGES,
     Changes,

@@ -37,17 +37,24 @@ class HumbleNode:
 def humble(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The module as Humble imports it."""
     qos_event = ModuleType("rclpy.qos_event")
-    qos_event.QoSEventHandler = type("QoSEventHandler", (), {})  # type: ignore[attr-defined]
     qos_event.SubscriptionEventCallbacks = type("SubscriptionEventCallbacks", (), {})  # type: ignore[attr-defined]
+    subscription = ModuleType("rclpy.subscription")
+    subscription.Subscription = type("Subscription", (), {})  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "rclpy", ModuleType("rclpy"))
+    monkeypatch.setitem(sys.modules, "rclpy.subscription", subscription)
     monkeypatch.setitem(sys.modules, "rclpy.event_handler", None)  # type: ignore[arg-type] # makes the import fail
     monkeypatch.setitem(sys.modules, "rclpy.qos_event", qos_event)
     return SimpleNamespace(**runpy.run_path(str(NODES / "ros_versions.py")))
 
 
 def test_events_have_their_names_of_humble(humble: SimpleNamespace) -> None:
-    assert humble.EventHandler.__name__ == "QoSEventHandler"
     assert humble.SubscriptionEventCallbacks.__name__ == "SubscriptionEventCallbacks"
+
+
+def test_messages_have_no_numbers_in_humble(humble: SimpleNamespace) -> None:
+    heard: list[tuple[Any, int | None]] = []
+    humble.with_publication_number(lambda *given: heard.append(given))("message")
+    assert heard == [("message", None)]
 
 
 def test_accepted_parameters_take_effect_in_humble_and_refused_ones_do_not(humble: SimpleNamespace) -> None:

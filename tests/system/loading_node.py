@@ -4,7 +4,7 @@ import sys
 import time
 from typing import Any
 
-from smart_caption_ros.nodes.caption_node import CaptionNode
+from smart_caption_ros.nodes.caption.node import CaptionNode
 from smart_caption_ros.nodes.running import run_node
 
 

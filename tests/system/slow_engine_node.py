@@ -3,7 +3,7 @@
 import functools
 import sys
 
-from smart_caption_ros.nodes.caption_node import CaptionNode
+from smart_caption_ros.nodes.caption.node import CaptionNode
 from smart_caption_ros.nodes.running import run_node
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage
 

@@ -26,7 +26,7 @@ from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.srv import DescribeImage
 
-from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS
+from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 from tests.nodes.fake_captioner import image_fields
 
 if TYPE_CHECKING:

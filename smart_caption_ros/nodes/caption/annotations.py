@@ -13,8 +13,8 @@ from typing import Any
 
 from rclpy.lifecycle import LifecyclePublisher
 
+from smart_caption_ros.caption_messages import CAPTION_STATUSES, caption_of, grounding_of
 from smart_caption_ros.msg import BoundingBox, Caption
-from smart_caption_ros.nodes.messages import STATUS_NAMES, from_message, grounding_of
 from smart_caption_ros.viewing.colours import BACKGROUND, DARK, UNNAMED_OBJECT, WHITE, Rgb
 from smart_caption_ros.viewing.styled_words import class_colours
 
@@ -94,19 +94,19 @@ def to_annotations(caption: Caption, foxglove_msgs: Any) -> Any:
             background_color=_rgba(foxglove_msgs.Color, background, _BACKGROUND_ALPHA),
         )
 
-    for each, colour in _coloured_objects(caption):
+    for item, colour in _coloured_objects(caption):
         annotations.points.append(
             foxglove_msgs.PointsAnnotation(
                 timestamp=stamp,
                 type=foxglove_msgs.PointsAnnotation.LINE_LOOP,
-                points=[foxglove_msgs.Point2(x=x, y=y) for x, y in _corners(each.box)],
+                points=[foxglove_msgs.Point2(x=x, y=y) for x, y in _corners(item.box)],
                 outline_color=_rgba(foxglove_msgs.Color, colour),
                 thickness=thickness_px,
             )
         )
-        label = f"{each.class_name} {each.score:.2f}"
+        label = f"{item.class_name} {item.score:.2f}"
         # Below the upper edge of the image, where a label above the box would lie outside.
-        annotations.texts.append(text(label, each.box.x1, max(each.box.y1, _LINE_HEIGHT * font_px), DARK, colour))
+        annotations.texts.append(text(label, item.box.x1, max(item.box.y1, _LINE_HEIGHT * font_px), DARK, colour))
     lines = _lines(caption, font_px)
     for place, line in enumerate(reversed(lines)):
         y = caption.image_height - place * _LINE_HEIGHT * font_px
@@ -129,8 +129,8 @@ def to_marker(caption: Caption, visualization_msgs: Any) -> Any:
     marker.scale = max(1.0, caption.image_height * _THICKNESS_SHARE)
     point, rgba = type(marker.position), type(marker.outline_color)
     marker.outline_color = _rgba(rgba, UNNAMED_OBJECT)
-    for each, colour in _coloured_objects(caption):
-        corners = _corners(each.box)
+    for item, colour in _coloured_objects(caption):
+        corners = _corners(item.box)
         for start, end in zip(corners, [*corners[1:], corners[0]], strict=True):
             marker.points += [point(x=x, y=y) for x, y in (start, end)]
             marker.outline_colors.append(_rgba(rgba, colour))
@@ -139,8 +139,8 @@ def to_marker(caption: Caption, visualization_msgs: Any) -> Any:
 
 def _coloured_objects(caption: Caption) -> Iterable[tuple[Any, Rgb]]:
     """Pair the objects with the colours of the overlay; named objects come last and lie on top."""
-    colours = class_colours(from_message(caption).objects, grounding_of(caption).nouns)
-    pairs = [(each, colours.get(each.class_name, UNNAMED_OBJECT)) for each in caption.objects]
+    colours = class_colours(caption_of(caption).objects, grounding_of(caption).nouns)
+    pairs = [(item, colours.get(item.class_name, UNNAMED_OBJECT)) for item in caption.objects]
     return sorted(pairs, key=lambda pair: (pair[0].class_name in colours, pair[0].score))
 
 
@@ -151,7 +151,7 @@ def _corners(box: BoundingBox) -> list[tuple[float, float]]:
 
 def _lines(caption: Caption, font_px: float) -> list[str]:
     """Break the text into lines of the image's width, after the camera's name and a status other than STATUS_OK."""
-    status = "" if caption.status == Caption.STATUS_OK else STATUS_NAMES[caption.status]
+    status = "" if caption.status == Caption.STATUS_OK else CAPTION_STATUSES[caption.status].value
     text = ": ".join(filter(None, (caption.camera, status, caption.text)))
     return textwrap.wrap(text, max(10, int(caption.image_width / (_LETTER_WIDTH * font_px))))
 

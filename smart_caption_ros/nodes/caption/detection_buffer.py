@@ -34,7 +34,7 @@ class DetectionBuffer:
     def __init__(self) -> None:
         self._latest: deque[Detections] = deque(maxlen=CAPACITY)
         self._changed = threading.Condition()
-        self._clearances = 0
+        self._is_open = True
 
     def add(self, detections: Detections) -> None:
         """Add a message; a full buffer discards the oldest one."""
@@ -42,23 +42,24 @@ class DetectionBuffer:
             self._latest.append(detections)
             self._changed.notify_all()
 
-    def clear(self) -> None:
-        """Discard all messages, and let nobody wait any longer."""
+    def open(self) -> None:
+        """Let :meth:`nearest` wait again."""
+        self._is_open = True
+
+    def close(self) -> None:
+        """Discard all messages, and let nobody wait until :meth:`open`."""
         with self._changed:
+            self._is_open = False
             self._latest.clear()
-            self._clearances += 1
             self._changed.notify_all()
 
-    def awaits(self, stamp_ns: int, frame_id: str) -> bool:
+    def are_behind(self, stamp_ns: int, frame_id: str) -> bool:
         """Return whether there are detections of the camera of an image, all of them older than the image."""
         with self._changed:
             same_camera = self._of_camera(frame_id)
-        return bool(same_camera) and all(d.stamp_ns < stamp_ns for d in same_camera)
+        return bool(same_camera) and all(detections.stamp_ns < stamp_ns for detections in same_camera)
 
-    def _of_camera(self, frame_id: str) -> list[Detections]:
-        return [d for d in self._latest if not d.frame_id or not frame_id or d.frame_id == frame_id]
-
-    def nearest(self, stamp_ns: int, frame_id: str, *, wait_s: float = 0.0) -> Detections | None:
+    def nearest(self, stamp_ns: int, frame_id: str, *, until_s: float = 0.0) -> Detections | None:
         """Return the detections whose stamp is nearest to that of an image, or None where there are none.
 
         Detections of another coordinate frame belong to another camera and are ignored. Of two that are equally near,
@@ -67,16 +68,17 @@ class DetectionBuffer:
         Args:
             stamp_ns: stamp of the image in nanoseconds.
             frame_id: coordinate frame of the image.
-            wait_s: maximum time to wait until detections with this stamp or a later one arrive.
+            until_s: time.monotonic() until which to wait for detections with this stamp or a later one.
         """
-        deadline_s = time.monotonic() + wait_s
         with self._changed:
-            clearances = self._clearances
             while True:
                 same_camera = self._of_camera(frame_id)
-                remaining_s = deadline_s - time.monotonic()
-                has_passed = any(d.stamp_ns >= stamp_ns for d in same_camera)
-                if has_passed or remaining_s <= 0 or clearances != self._clearances:
+                remaining_s = until_s - time.monotonic()
+                has_passed = any(detections.stamp_ns >= stamp_ns for detections in same_camera)
+                if has_passed or remaining_s <= 0 or not self._is_open:
                     break
                 self._changed.wait(remaining_s)
-        return min(reversed(same_camera), key=lambda d: abs(d.stamp_ns - stamp_ns), default=None)
+        return min(reversed(same_camera), key=lambda detections: abs(detections.stamp_ns - stamp_ns), default=None)
+
+    def _of_camera(self, frame_id: str) -> list[Detections]:
+        return [d for d in self._latest if not d.frame_id or not frame_id or d.frame_id == frame_id]

@@ -12,11 +12,12 @@ from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 
+from smart_caption_ros.caption_messages import stamp_ns
 from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.detection.candidates import MAX_OBJECTS
 from smart_caption_ros.msg import DetectedObjectArray
-from smart_caption_ros.nodes.detection_buffer import Detections
-from smart_caption_ros.nodes.detection_messages import objects_of_array, objects_of_vision, stamp_ns
+from smart_caption_ros.nodes.caption.detection_buffer import Detections
+from smart_caption_ros.nodes.caption.detection_messages import objects_of_array, objects_of_vision
 
 try:
     from vision_msgs.msg import Detection2DArray
@@ -113,7 +114,7 @@ class DetectionInput:
     ) -> None:
         if self._subscription is None:  # closed while this message was on its way
             return
-        usable = sorted(filter(None, islice(read(message, self._class_names), MAX_READ)), key=lambda each: -each.score)
+        usable = sorted(filter(None, islice(read(message, self._class_names), MAX_READ)), key=lambda item: -item.score)
         detections = Detections(stamp_ns(message.header), message.header.frame_id, tuple(usable[:MAX_OBJECTS]))
         self._on_detections(detections, number - len(usable))
 

@@ -19,11 +19,6 @@ from smart_caption_ros.msg import DetectedObjectArray
 from smart_caption_ros.text import shortened
 
 
-def stamp_ns(header: Header) -> int:
-    """Return the stamp of a header in nanoseconds; 0 for a header without a stamp."""
-    return int(header.stamp.sec) * 1_000_000_000 + int(header.stamp.nanosec)
-
-
 def objects_of_array(message: DetectedObjectArray, class_names: Sequence[str]) -> Iterable[DetectedObject | None]:
     """Convert a smart_caption_ros/DetectedObjectArray.
 
@@ -34,9 +29,9 @@ def objects_of_array(message: DetectedObjectArray, class_names: Sequence[str]) -
     Yields:
         One object per element; None for an element without a known class, a finite score or an area.
     """
-    for each in message.objects:
-        box = each.box
-        yield _object(each.class_name, each.class_id, each.score, (box.x1, box.y1, box.x2, box.y2), class_names)
+    for item in message.objects:
+        box = item.box
+        yield _object(item.class_name, item.class_id, item.score, (box.x1, box.y1, box.x2, box.y2), class_names)
 
 
 def objects_of_vision(message: Any, class_names: Sequence[str]) -> Iterable[DetectedObject | None]:
@@ -49,13 +44,13 @@ def objects_of_vision(message: Any, class_names: Sequence[str]) -> Iterable[Dete
     Yields:
         One object per detection; None for a detection without a known class, a finite score or an area.
     """
-    for each in message.detections:
-        hypotheses = [result.hypothesis for result in each.results if math.isfinite(result.hypothesis.score)]
+    for detection in message.detections:
+        hypotheses = [result.hypothesis for result in detection.results if math.isfinite(result.hypothesis.score)]
         if not hypotheses:
             yield None
             continue
         best = max(hypotheses, key=lambda hypothesis: hypothesis.score)
-        yield _object(best.class_id, -1, best.score, _upright_box(each.bbox), class_names)
+        yield _object(best.class_id, -1, best.score, _upright_box(detection.bbox), class_names)
 
 
 def to_vision(objects: Sequence[DetectedObject], header: Header, vision_msgs: Any) -> Any:
@@ -70,10 +65,10 @@ def to_vision(objects: Sequence[DetectedObject], header: Header, vision_msgs: An
         The array. Every detection has one hypothesis, whose class id is the name of the class.
     """
     detections = []
-    for each in objects:
+    for item in objects:
         hypothesis = vision_msgs.ObjectHypothesisWithPose()
-        hypothesis.hypothesis.class_id, hypothesis.hypothesis.score = each.class_name, float(each.score)
-        left, top, right, bottom = each.box_xyxy
+        hypothesis.hypothesis.class_id, hypothesis.hypothesis.score = item.class_name, float(item.score)
+        left, top, right, bottom = item.box_xyxy
         bbox = vision_msgs.BoundingBox2D(size_x=float(right - left), size_y=float(bottom - top))
         bbox.center.position.x, bbox.center.position.y = (left + right) / 2, (top + bottom) / 2
         detections.append(vision_msgs.Detection2D(header=header, results=[hypothesis], bbox=bbox))

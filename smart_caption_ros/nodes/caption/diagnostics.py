@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
+from smart_caption_ros.caption_messages import CAPTION_STATUSES
 from smart_caption_ros.msg import Caption
-from smart_caption_ros.nodes.evidence import ObjectOrigin
-from smart_caption_ros.nodes.messages import STATUS_NAMES
-from smart_caption_ros.nodes.node_statistics import WINDOW_S, Summary
+from smart_caption_ros.nodes.caption.evidence import ObjectOrigin
+from smart_caption_ros.nodes.caption.statistics import Count, Summary
 
 IMAGE_TOPIC = "image topic"
 """Key of the value that names the topic of a camera's images."""
@@ -37,7 +37,7 @@ class NodeState:
         engine: the engine that runs it.
         engine_choice: how the engine runs it, and why this engine was chosen.
         engine_fallbacks: faster engines that work here and cannot run it, each with the reason.
-        namesakes: number of other nodes with the same name and namespace.
+        nodes_of_this_name: number of nodes with the name and namespace of this one, itself among them.
         memory_mb: resident memory of the process in units of 1e6 bytes; None where it is unknown.
         coverage: "on", "off", or why it could not be loaded.
         coverage_problem: why coverage could not be loaded although it is on; empty where it could.
@@ -55,7 +55,7 @@ class NodeState:
     engine: str
     engine_choice: str
     engine_fallbacks: Sequence[str]
-    namesakes: int
+    nodes_of_this_name: int
     memory_mb: float | None
     coverage: str
     coverage_problem: str
@@ -68,7 +68,6 @@ class CameraState:
     Attributes:
         name: name of the camera.
         image_timeout_s: time without an image after which the level is ERROR.
-        input_problem: what is wrong with the thread that receives images; empty where nothing is.
         topic: full name of the image topic.
         awaited: the topic or topics on which an image may arrive.
         objects_from: the detector or the detections topic; empty while unconfigured.
@@ -77,7 +76,6 @@ class CameraState:
 
     name: str
     image_timeout_s: float
-    input_problem: str
     topic: str
     awaited: str
     objects_from: str
@@ -138,33 +136,25 @@ def _node_values(node: NodeState) -> dict[str, str]:
 
 def _camera_values(camera: CameraState) -> dict[str, str]:
     summary = camera.summary
-    work_s = [answer.work_s for answer in summary.recent]
-    coverages = [each.coverage for each in summary.recent_evidence if each.coverage is not None]
-    coverage_s = [each.coverage_s for each in summary.recent_evidence if each.coverage_s]
-    return {
+    coverages = [evidence.coverage for evidence in summary.recent_evidence if evidence.coverage is not None]
+    coverage_s = [evidence.coverage_s for evidence in summary.recent_evidence if evidence.coverage_s]
+    origins = {f"captions with {origin.value}": summary.captions_by_origin[origin] for origin in ObjectOrigin}
+    values = {
         IMAGE_TOPIC: camera.topic,
-        "images received": str(summary.received),
-        "images answered": str(sum(summary.answers.values())),
-        **{f"answered {name}": str(summary.answers.get(status, 0)) for status, name in STATUS_NAMES.items()},
-        "images dropped for newer ones": str(summary.dropped),
-        "images passed over": str(summary.passed_over),
-        "images unchanged": str(summary.unchanged),
-        "images lost on the way": str(summary.lost),
-        "messages that are not images": str(summary.undecodable),
-        "errors of receiving": str(summary.reader_errors),
+        **{count.value: summary.counts[count] for count in Count},
+        "images answered": sum(summary.answers.values()),
+        **{f"answered {status.value}": summary.answers[number] for number, status in CAPTION_STATUSES.items()},
         "images per second": f"{summary.received_hz:.2f}",
         "answers per second": f"{summary.answered_hz:.2f}",
         **{f"age p{percent} (ms)": age_ms for percent, age_ms in _percentiles_ms(summary.ages_s).items()},
-        "mean work (ms)": _mean_ms(work_s),
+        "mean work (ms)": _mean_ms([answer.work_s for answer in summary.recent]),
         "objects from": camera.objects_from,
-        "detections received": str(summary.detections),
-        "detected objects left out": str(summary.objects_left_out),
-        **{f"captions with {o.value}": str(summary.captions_by_origin.get(o, 0)) for o in ObjectOrigin},
+        **origins,
         "mean coverage": f"{sum(coverages) / len(coverages):.3f}" if coverages else "",
         "mean coverage work (ms)": _mean_ms(coverage_s),
-        "coverage failures": str(summary.coverage_failures),
         "last error": summary.last_error,
     }
+    return {key: str(value) for key, value in values.items()}
 
 
 def _node_conditions(node: NodeState, cameras: Sequence[CameraState]) -> Iterator[tuple[bytes, str]]:
@@ -173,11 +163,11 @@ def _node_conditions(node: NodeState, cameras: Sequence[CameraState]) -> Iterato
         yield DiagnosticStatus.ERROR, node.failure
     if node.in_work_s > node.work_timeout_s:
         yield DiagnosticStatus.ERROR, f"an image has been in work for {node.in_work_s:.1f} s"
-    if node.namesakes:
+    if node.nodes_of_this_name > 1:
         yield (
             DiagnosticStatus.WARN,
-            f"{node.namesakes + 1} nodes have the name /{node.name}, and share topics, services and parameters: start "
-            "each with a name of its own (-r __node:=NAME) or in a namespace",
+            f"{node.nodes_of_this_name} nodes have the name /{node.name}, and share topics, services and parameters: "
+            "start each with a name of its own (-r __node:=NAME) or in a namespace",
         )
     if node.lifecycle == "active":
         if node.engine_fallbacks:
@@ -202,10 +192,6 @@ def _camera_conditions(node: NodeState, camera: CameraState) -> Iterator[tuple[b
     if node.lifecycle != "active":
         return
     summary = camera.summary
-    if camera.input_problem:
-        yield DiagnosticStatus.ERROR, camera.input_problem
-    if errors := summary.recent_input_errors:
-        yield DiagnosticStatus.ERROR, f"{len(errors)} messages of the last {WINDOW_S:g} s: {errors[-1]}"
     if summary.since_image_s > camera.image_timeout_s:
         yield DiagnosticStatus.ERROR, f"no image on {camera.awaited} for {summary.since_image_s:.1f} s"
     recent = Counter(answer.status for answer in summary.recent)
@@ -213,7 +199,7 @@ def _camera_conditions(node: NodeState, camera: CameraState) -> Iterator[tuple[b
         reason = f"{failed} of the last {len(summary.recent)} images could not be captioned: {summary.last_error}"
         yield DiagnosticStatus.ERROR, reason
     if stale := recent[Caption.STATUS_STALE]:
-        reason = next(a.message for a in reversed(summary.recent) if a.status == Caption.STATUS_STALE)
+        reason = next(a.reason for a in reversed(summary.recent) if a.status == Caption.STATUS_STALE)
         yield DiagnosticStatus.WARN, f"{stale} of the last {len(summary.recent)} images were too old: {reason}"
     if warning := _evidence_warning(summary):
         yield DiagnosticStatus.WARN, warning
@@ -222,9 +208,9 @@ def _camera_conditions(node: NodeState, camera: CameraState) -> Iterator[tuple[b
 def _evidence_warning(summary: Summary) -> str:
     """Return what is wrong with objects and coverage, which does not stop the captions; empty where nothing is."""
     count = len(summary.recent_evidence)
-    if errors := [each.coverage_error for each in summary.recent_evidence if each.coverage_error]:
+    if errors := [evidence.coverage_error for evidence in summary.recent_evidence if evidence.coverage_error]:
         return f"{len(errors)} of the last {count} captions have no coverage: {errors[-1]}"
-    if missing := [each.missing_reason for each in summary.recent_evidence if each.missing_reason]:
+    if missing := [evidence.missing_reason for evidence in summary.recent_evidence if evidence.missing_reason]:
         return f"{len(missing)} of the last {count} captions have no objects: {missing[-1]}"
     return ""
 

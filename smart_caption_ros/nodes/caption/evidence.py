@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import enum
-import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from std_msgs.msg import Header
 
+from smart_caption_ros.caption_messages import stamp_ns
 from smart_caption_ros.captioning import Caption, DetectedObject
 from smart_caption_ros.detection.boxes import clip_boxes
-from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
 from smart_caption_ros.msg import Coverage
-from smart_caption_ros.nodes.detection_buffer import DetectionBuffer
-from smart_caption_ros.nodes.detection_messages import stamp_ns
+from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer
+from smart_caption_ros.nodes.caption.model import Model
 
 
 class ObjectOrigin(enum.Enum):
@@ -27,6 +26,53 @@ class ObjectOrigin(enum.Enum):
     SAME_STAMP = "detections of their stamp"
     NEAREST_STAMP = "detections nearby"
     NONE = "no detections"
+
+
+@dataclass(frozen=True)
+class TopicDetections:
+    """The detections topic, as a source of the objects in one image.
+
+    Attributes:
+        buffer: the latest messages.
+        slop_s: maximum time between the image and detections with another stamp.
+        until_s: time.monotonic() until which to wait for the detections of the image; 0 does not wait.
+    """
+
+    buffer: DetectionBuffer
+    slop_s: float
+    until_s: float = 0.0
+
+    def objects(self, header: Header) -> tuple[DetectedObject, ...] | None:
+        """Return the objects in the image with this header; None where no detections belong to it."""
+        _, objects = self._find(header)
+        return None if isinstance(objects, str) else objects
+
+    def evidence(self, caption: Caption, header: Header) -> Evidence:
+        """Return the caption with the objects in its image, or without and the reason."""
+        started_s = time.monotonic()
+        distance_s, objects = self._find(header)
+        waited_s = time.monotonic() - started_s if self.until_s else 0.0
+        if isinstance(objects, str):
+            late = bool(stamp_ns(header)) and self.buffer.are_behind(stamp_ns(header), header.frame_id)
+            return Evidence(caption, ObjectOrigin.NONE, missing_reason=objects, detections_late=late, waited_s=waited_s)
+        caption = replace(caption, objects=clip_to_image(objects, *caption.image_size))
+        origin = ObjectOrigin.NEAREST_STAMP if distance_s else ObjectOrigin.SAME_STAMP
+        return Evidence(caption, origin, waited_s=waited_s)
+
+    def _find(self, header: Header) -> tuple[float, tuple[DetectedObject, ...] | str]:
+        """Return the time between image and detections, seconds, and the objects, or the reason why there are none."""
+        stamp = stamp_ns(header)
+        if not stamp:
+            return 0.0, "the image has no stamp"
+        nearest = self.buffer.nearest(stamp, header.frame_id, until_s=self.until_s)
+        if nearest is None:
+            return 0.0, "there are no detections of this camera"
+        distance_s = abs(nearest.stamp_ns - stamp) / 1e9
+        if distance_s > self.slop_s:
+            return distance_s, (
+                f"the nearest detections are {distance_s:.3f} s away, and detection_slop_s is {self.slop_s:g}"
+            )
+        return distance_s, nearest.objects
 
 
 @dataclass(frozen=True)
@@ -52,80 +98,30 @@ class Evidence:
     waited_s: float = 0.0
 
 
-@dataclass(frozen=True)
-class EvidenceCollector:
-    """Collects the evidence for captions.
+def collect_evidence(caption: Caption, header: Header, model: Model, topic: TopicDetections | None) -> Evidence:
+    """Collect the evidence for the caption of the image with this header; never raises.
 
-    Attributes:
-        has_detector: whether captions come with the objects of the node's own detector.
-        uses_topic: whether the detections topic is used; its objects take precedence over those of the detector.
-        detections: the messages of the detections topic.
-        coverage: finds nouns and matches them with objects; None where coverage is off.
-        slop_s: maximum time between an image and detections with another stamp.
-        wait_s: maximum time to wait for the detections of an image.
-        coverage_lock: held while coverage is used, which is not thread-safe.
+    Args:
+        caption: the caption, with the objects of the model's detector.
+        header: header of the image.
+        model: what captioned it.
+        topic: the detections topic, whose objects take precedence over those of the detector; None where it is unused.
     """
-
-    has_detector: bool
-    uses_topic: bool
-    detections: DetectionBuffer
-    coverage: NounCoverage | None
-    slop_s: float
-    wait_s: float
-    coverage_lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def collect(self, caption: Caption, header: Header) -> Evidence:
-        """Collect the evidence for the caption of the image with this header; never raises."""
-        evidence = self._with_objects(caption, header)
-        if self.coverage is None:
-            return evidence
-        try:
-            with self.coverage_lock:
-                return replace(evidence, grounding=ground_caption(self.coverage, evidence.caption))
-        except Exception as error:  # the caption is published without its coverage
-            return replace(evidence, coverage_error=f"coverage failed: {type(error).__name__}: {error}")
-
-    def objects_of_topic(self, header: Header) -> tuple[DetectedObject, ...] | None:
-        """Return the objects on the detections topic of the image with this header; None where it has none.
-
-        Waits for them as :meth:`collect` does.
-        """
-        stamp = stamp_ns(header)
-        if not self.uses_topic or not stamp:
-            return None
-        found = self.detections.nearest(stamp, header.frame_id, wait_s=self.wait_s)
-        return None if found is None or abs(found.stamp_ns - stamp) / 1e9 > self.slop_s else found.objects
-
-    def _with_objects(self, caption: Caption, header: Header) -> Evidence:
-        detected = Evidence(caption, ObjectOrigin.DETECTOR)
-        if not self.uses_topic:
-            return detected if self.has_detector else Evidence(caption, ObjectOrigin.NONE)
-        from_topic = self._with_objects_of_topic(caption, header)
-        if self.has_detector and from_topic.origin is ObjectOrigin.NONE:
-            return replace(detected, waited_s=from_topic.waited_s)
-        return from_topic
-
-    def _with_objects_of_topic(self, caption: Caption, header: Header) -> Evidence:
-        stamp = stamp_ns(header)
-        if not stamp:
-            return Evidence(caption, ObjectOrigin.NONE, missing_reason="the image has no stamp")
-        started_s = time.monotonic()
-        found = self.detections.nearest(stamp, header.frame_id, wait_s=self.wait_s)
-        nothing = Evidence(
-            caption,
-            ObjectOrigin.NONE,
-            detections_late=self.detections.awaits(stamp, header.frame_id),
-            waited_s=time.monotonic() - started_s if self.wait_s else 0.0,
-        )
-        if found is None:
-            return replace(nothing, missing_reason="there are no detections of this camera")
-        distance_s = abs(found.stamp_ns - stamp) / 1e9
-        if distance_s > self.slop_s:
-            reason = f"the nearest detections are {distance_s:.3f} s away, and detection_slop_s is {self.slop_s:g}"
-            return replace(nothing, missing_reason=reason)
-        caption = replace(caption, objects=clip_to_image(found.objects, *caption.image_size))
-        origin = ObjectOrigin.NEAREST_STAMP if distance_s else ObjectOrigin.SAME_STAMP
-        return Evidence(caption, origin, waited_s=nothing.waited_s)
+    has_detector = model.captioner.detector is not None
+    evidence = Evidence(caption, ObjectOrigin.DETECTOR if has_detector else ObjectOrigin.NONE)
+    if topic is not None:
+        from_topic = topic.evidence(caption, header)
+        if from_topic.origin is not ObjectOrigin.NONE or not has_detector:
+            evidence = from_topic
+        else:
+            evidence = replace(evidence, waited_s=from_topic.waited_s)
+    if model.coverage is None:
+        return evidence
+    try:
+        with model.coverage_lock:
+            return replace(evidence, grounding=ground_caption(model.coverage, evidence.caption))
+    except Exception as error:  # the caption is published without its coverage
+        return replace(evidence, coverage_error=f"coverage failed: {type(error).__name__}: {error}")
 
 
 def coverage_reason(evidence: Evidence) -> tuple[int, str]:
@@ -153,10 +149,10 @@ def clip_to_image(objects: Sequence[DetectedObject], width: int, height: int) ->
         width: width of the image in pixels.
         height: height of the image in pixels.
     """
-    boxes = clip_boxes(np.array([each.box_xyxy for each in objects], np.float64).reshape(-1, 4), width, height)
+    boxes = clip_boxes(np.array([item.box_xyxy for item in objects], np.float64).reshape(-1, 4), width, height)
     inside = np.all(boxes[:, 2:] > boxes[:, :2], axis=1).tolist()
     return tuple(
-        replace(each, box_xyxy=tuple(box))
-        for each, box, kept in zip(objects, boxes.tolist(), inside, strict=True)
+        replace(item, box_xyxy=tuple(box))
+        for item, box, kept in zip(objects, boxes.tolist(), inside, strict=True)
         if kept
     )

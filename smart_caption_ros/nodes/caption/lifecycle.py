@@ -1,4 +1,4 @@
-"""Lifecycle transitions: errors in them are visible and survivable, requests are carried out one at a time."""
+"""Lifecycle transitions: exceptions in them are reported, requests are carried out one at a time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.service import Service
 
 
 class ReportsFailures(Protocol):
@@ -49,19 +51,31 @@ class TransitionRequests:
     carried out. Every other request during a transition is refused: the node has no such transition then.
     """
 
-    def __init__(
-        self, change_state: ChangeStateCallback, state: Callable[[], str], cancel_configuring: Callable[[], None]
-    ) -> None:
-        """
+    def __init__(self, node: LifecycleNode, cancel_configuring: Callable[[], None]) -> None:
+        """Take over the requests of a node.
+
         Args:
-            change_state: rclpy's callback of the service, which carries out a request.
-            state: returns the label of the node's state.
+            node: the node.
             cancel_configuring: lets the transition to the state inactive fail soon; has no effect on others.
         """
         self.in_progress = threading.Lock()
         """Held during every transition, also one that the node starts by itself."""
         self._cancelling = threading.Lock()
-        self._change_state, self._state, self._cancel_configuring = change_state, state, cancel_configuring
+        self._cancel_configuring = cancel_configuring
+        self._get_state: Callable[..., GetState.Response] = _service(node, GetState).callback
+        service = _service(node, ChangeState)
+        self._change_state: ChangeStateCallback = service.callback
+        service.callback = self.answer
+        # A group of its own: a transition may load for minutes, and meanwhile lifecycle and parameter services are
+        # answered, and a second request may cancel it. rclpy creates all of them in the node's default group.
+        service.callback_group = ReentrantCallbackGroup()
+        service.callback_group.add_entity(service)
+
+    @property
+    def state(self) -> str:
+        """Label of the state of the node."""
+        label: str = self._get_state(GetState.Request(), GetState.Response()).current_state.label
+        return label
 
     def answer(self, request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
         """Callback of the service; to be called on several threads at a time."""
@@ -86,11 +100,11 @@ class TransitionRequests:
         cancelled = False
         # Repeatedly, because the transition in progress may not have begun to load yet.
         while not self.in_progress.acquire(timeout=_CANCEL_PERIOD_S):
-            if self._state() == _CONFIGURING:
+            if self.state == _CONFIGURING:
                 self._cancel_configuring()
                 cancelled = True
         try:
-            if cancelled and wanted == _CLEANUP and self._state() == _UNCONFIGURED:
+            if cancelled and wanted == _CLEANUP and self.state == _UNCONFIGURED:
                 response.success = True
                 return response
             request.transition.label = wanted  # the id of a shutdown depends on the state
@@ -114,3 +128,7 @@ def _label(request: ChangeState.Request) -> str:
         Transition.TRANSITION_ACTIVE_SHUTDOWN: _SHUTDOWN,
     }
     return request.transition.label or labels.get(request.transition.id, "")
+
+
+def _service(node: LifecycleNode, kind: type) -> Service:
+    return next(service for service in node.services if service.srv_type is kind)

@@ -3,23 +3,9 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Delivery(Generic[T]):
-    """An item taken from a mailbox.
-
-    Attributes:
-        item: the newest item.
-        dropped: number of items replaced since the previous delivery.
-    """
-
-    item: T
-    dropped: int
 
 
 class Mailbox(Generic[T]):
@@ -27,7 +13,7 @@ class Mailbox(Generic[T]):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._slot: list[T] = []  # holds at most one item, which may itself be None
+        self._slot: list[T] = []
         self._dropped = 0
 
     def put(self, item: T) -> bool:
@@ -43,21 +29,16 @@ class Mailbox(Generic[T]):
             self._slot = [item]
             return was_empty
 
-    def take(self) -> Delivery[T] | None:
-        """Take the item out of the slot, or return None where it is empty; never blocks."""
+    def take(self) -> tuple[T, int] | None:
+        """Take the item out of the slot, with the number of items dropped since the last one; None if it is empty."""
         with self._lock:
             if not self._slot:
                 return None
-            delivery = Delivery(self._slot.pop(), self._dropped)
-            self._dropped = 0
-            return delivery
+            dropped, self._dropped = self._dropped, 0
+            return self._slot.pop(), dropped
 
     def clear(self) -> int:
-        """Discard the waiting item and reset the count of dropped items.
-
-        Returns:
-            The number of items discarded, 0 or 1.
-        """
+        """Discard the waiting item and reset the count of dropped items; return the number discarded, 0 or 1."""
         with self._lock:
             discarded = len(self._slot)
             self._slot.clear()

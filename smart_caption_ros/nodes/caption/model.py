@@ -5,43 +5,30 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from smart_caption_ros.captioning import Captioner, GuideMode
+from smart_caption_ros.captioning.captioner import NO_DETECTOR
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise, read_class_names
 from smart_caption_ros.grounding import CoverageOptions, NounCoverage, guide_words
 from smart_caption_ros.grounding.objects_guide import AUTO as AUTO_GUIDE
 from smart_caption_ros.nodes.allocator import release_freed_memory
-from smart_caption_ros.nodes.detection_input import check_type_is_installed
-from smart_caption_ros.nodes.object_source import ObjectSource, chosen_source, detector_to_load
+from smart_caption_ros.nodes.caption.detection_input import check_type_is_installed
+from smart_caption_ros.nodes.caption.parameters import ObjectSource, object_source, uses_topic
 
+LoadCaptioner = Callable[[Path | None, str, int | None, Path | None, float | None], Captioner]
+"""Loads a captioner from a bundle, an engine, a number of threads, a detector and its minimum score, as
+:meth:`Captioner.from_bundle` does; the message of any exception becomes the failure of the node."""
 
-class LoadCaptioner(Protocol):
-    """:meth:`Captioner.from_bundle`, or a test's replacement for it."""
-
-    def __call__(
-        self,
-        path: Path | None,
-        engine: str,
-        threads: int | None,
-        detector: Path | None,
-        minimum_score: float | None,
-    ) -> Captioner:
-        """Load the captioner; the message of any exception becomes the failure of the node."""
-
-
-class LoadCoverage(Protocol):
-    """:func:`load_coverage`, or a test's replacement for it."""
-
-    def __call__(self, pipeline: str, word_vectors: str, synonyms: str, class_names: Sequence[str]) -> NounCoverage:
-        """Load noun coverage."""
+LoadCoverage = Callable[[str, str, str, Sequence[str]], NounCoverage]
+"""Loads noun coverage, as :func:`load_coverage` does."""
 
 
 @dataclass(frozen=True)
-class LoadedModel:
+class Model:
     """What the node runs while it is configured.
 
     Attributes:
@@ -49,19 +36,21 @@ class LoadedModel:
         coverage: noun coverage; None where it is off or could not be loaded.
         coverage_problem: why coverage could not be loaded; empty where it could, or is off.
         detection_classes: names of the numeric class ids on the detections topic.
+        uses_topic: whether objects are taken from the detections topic.
+        guided_by_topic: whether those objects guide the words of captions.
         coverage_lock: held while coverage is used, which is not thread-safe.
-        guided_by_topic: whether the objects of the detections topic guide the words of captions.
     """
 
     captioner: Captioner
     coverage: NounCoverage | None
-    coverage_problem: str
-    detection_classes: Sequence[str]
-    coverage_lock: threading.Lock = field(default_factory=threading.Lock)
+    coverage_problem: str = ""
+    detection_classes: Sequence[str] = ()
+    uses_topic: bool = True
     guided_by_topic: bool = False
+    coverage_lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_coverage: LoadCoverage) -> LoadedModel:
+def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_coverage: LoadCoverage) -> Model:
     """Load what the parameters select, and caption a grey frame to warm up.
 
     Args:
@@ -77,22 +66,36 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
     if values["detection_classes"]:
         listed = read_class_names(Path(values["detection_classes"]).expanduser())
         detection_classes = [normalise(name) for name in listed]
+    source = object_source(values)
     captioner = load_captioner(
-        _path(values["bundle"]),
+        Path(values["bundle"]).expanduser() if values["bundle"] else None,
         values["engine"],
         values["threads"] or None,
-        detector_to_load(values),
+        _detector(source, values["detector"]),
         values["detector_min_score"] if values["detector_min_score"] >= 0 else None,
     )
-    if captioner.detector is None and chosen_source(values) is ObjectSource.BUNDLE:
+    if captioner.detector is None and source is ObjectSource.BUNDLE:
         raise ValueError(f"objects_from is bundle, but the bundle {captioner.bundle.path} has no detector")
-    choice = values["objects_guide"]
-    guide_words(captioner, choice, values["guide_strength"])
+    guide = values["objects_guide"]
+    guide_words(captioner, guide, values["guide_strength"])
     captioner.warm_up()
     detector_classes = captioner.detector.class_names if captioner.detector else ()
     coverage, problem = _load_coverage(values, load_coverage, (*detector_classes, *detection_classes))
-    by_topic = choice not in (AUTO_GUIDE, GuideMode.OFF.value)
-    return LoadedModel(captioner, coverage, problem, detection_classes, guided_by_topic=by_topic)
+    return Model(
+        captioner,
+        coverage,
+        problem,
+        detection_classes,
+        uses_topic=uses_topic(values),
+        guided_by_topic=guide not in (AUTO_GUIDE, GuideMode.OFF.value),
+    )
+
+
+def _detector(source: ObjectSource, named: str) -> Path | None:
+    """Return the `detector` argument of :meth:`Captioner.from_bundle`; None is the bundle's own."""
+    if source in (ObjectSource.TOPIC, ObjectSource.NONE):
+        return Path(NO_DETECTOR)
+    return Path(named).expanduser() if source is ObjectSource.DETECTOR else None
 
 
 def _load_coverage(
@@ -137,7 +140,3 @@ def release_memory() -> None:
     """Return the memory of a model that is no longer referenced to the system."""
     gc.collect()
     release_freed_memory()
-
-
-def _path(value: str) -> Path | None:
-    return Path(value).expanduser() if value else None

@@ -1,7 +1,7 @@
 """The caption node: a managed lifecycle node that publishes captions of the newest images of one or several cameras.
 
-It configures and activates itself unless `autostart` is false. The callbacks here receive images and requests; a
-:class:`CaptionWorker` captions them on a thread of its own.
+It configures and activates itself unless `autostart` is false. An image passes through two other modules:
+:class:`.camera.Camera` receives it, :class:`.worker.Worker` captions it, and the camera publishes its caption.
 """
 
 from __future__ import annotations
@@ -13,32 +13,33 @@ from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_msgs.msg import Header
 from std_srvs.srv import SetBool
 
+from smart_caption_ros import msg
+from smart_caption_ros.caption_messages import message_without_text
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.msg import Caption
-from smart_caption_ros.nodes import bond
 from smart_caption_ros.nodes.allocator import release_freed_memory, resident_mb
-from smart_caption_ros.nodes.camera_stream import CameraStream, CameraTopics, ReceivedImage
-from smart_caption_ros.nodes.caption_node_parameters import (
+from smart_caption_ros.nodes.caption import bond
+from smart_caption_ros.nodes.caption.camera import Camera, CameraTopics, complete_answer, error_description, lacks_clock
+from smart_caption_ros.nodes.caption.diagnostics import CameraState, NodeState, diagnostic_statuses
+from smart_caption_ros.nodes.caption.lifecycle import TransitionRequests, report_exceptions
+from smart_caption_ros.nodes.caption.model import LoadCaptioner, LoadCoverage, Model, load_coverage, load_model
+from smart_caption_ros.nodes.caption.parameters import (
     CAPTION_NODE_PARAMETERS,
     CAPTION_NODE_RULES,
     RENAMED_PARAMETERS,
+    Trigger,
 )
-from smart_caption_ros.nodes.caption_worker import CaptionWorker, InterruptedWorkError
-from smart_caption_ros.nodes.diagnostics import CameraState, NodeState, diagnostic_statuses
+from smart_caption_ros.nodes.caption.records import ReceivedImage
+from smart_caption_ros.nodes.caption.service_manager import ServiceReport
+from smart_caption_ros.nodes.caption.worker import InterruptedWorkError, Worker
 from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
-from smart_caption_ros.nodes.image_selection import Trigger
-from smart_caption_ros.nodes.lifecycle import TransitionRequests, report_exceptions
-from smart_caption_ros.nodes.messages import message_without_text
-from smart_caption_ros.nodes.model_loading import LoadCaptioner, LoadCoverage, load_coverage, load_model
-from smart_caption_ros.nodes.object_source import uses_topic
 from smart_caption_ros.nodes.parameters import Parameters
-from smart_caption_ros.nodes.service_manager import ServiceReport
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
 from smart_caption_ros.text import shortened
 
@@ -49,9 +50,11 @@ CAMERA_CAPTION_TOPIC = "caption"
 """Topic of the captions in the namespace of a camera, where the node has several."""
 
 _PUBLISHER_POLL_S = 1.0
-_RELEASE_S = 30.0  # the next image is allocated anew then, which takes some milliseconds
+_RELEASE_PERIOD_S = 30.0  # the next image is allocated anew then, which takes some milliseconds
+_END_TIMEOUT_S = 3.0
 _END_DELAY_S = 2.0  # a lifecycle manager asks for the state after shutdown
 _MAX_FAILURE = 1000
+_LOG_PERIOD_S = 5.0
 
 
 class CaptionNode(LifecycleNode):
@@ -78,10 +81,9 @@ class CaptionNode(LifecycleNode):
         self.exit_status: int | None = None
         self._load_coverage = load_coverage
         self._failure = ""
-        self._enabled = True
         # Parameters, publishers and transitions change the inputs, each on another thread.
         self._inputs_lock = threading.Lock()
-        self._receives = False
+        self._is_receiving = False
         self._heartbeat: bond.Heartbeat | None = None
         self._settings = Parameters(
             self,
@@ -91,11 +93,12 @@ class CaptionNode(LifecycleNode):
             is_configured=lambda: self._lifecycle != "unconfigured",
             on_change=self._on_parameters_changed,
         )
+        self._worker = Worker(self, self._settings)
+        self._transition_requests = TransitionRequests(self, self._worker.cancel_loading)
         names: tuple[str, ...] = self._values["cameras"]
-        self._cameras = tuple(self._camera_stream(name) for name in names or ("",))
-        # With several cameras, the image of a request is of none of them.
-        requests = self._camera_stream("") if names else self._cameras[0]
-        self._worker = CaptionWorker(self, self._settings, self._cameras, requests)
+        self._cameras = tuple(
+            Camera(self, name, _topics(name), self._settings, self._worker.request_turn) for name in names or ("",)
+        )
         # Threads of ONNX Runtime that poll for work would take CPU time from the robot's other nodes.
         self._load_captioner: LoadCaptioner = load_captioner or partial(
             Captioner.from_bundle, spinning=False, is_cancelled=self._worker.loading_cancelled.is_set
@@ -111,15 +114,6 @@ class CaptionNode(LifecycleNode):
                 DescribeLatest, service, partial(self._on_describe_latest, cameras), callback_group=describing
             )
         self.create_service(SetBool, "~/enable", self._on_enable)
-        # A group of its own as well: a transition may load for minutes, and meanwhile lifecycle and parameter services
-        # answer, and a second request may cancel it. rclpy creates all of them in the node's default group.
-        transitions = ReentrantCallbackGroup()
-        self._service_change_state.callback_group = transitions
-        transitions.add_entity(self._service_change_state)
-        self._transition_requests = TransitionRequests(
-            self._service_change_state.callback, lambda: self._lifecycle, self._worker.cancel_loading
-        )
-        self._service_change_state.callback = self._transition_requests.answer
         self._diagnostics = DiagnosticsPublisher(self, self._statuses, self._values["diagnostics_period_s"])
         self._service_report = ServiceReport(
             self, state=lambda: self._lifecycle, is_ready=self._has_started, problem=self._restart_reason
@@ -129,7 +123,7 @@ class CaptionNode(LifecycleNode):
         self.create_timer(_PUBLISHER_POLL_S, self._follow_publishers, clock=steady_clock)
         # Images of changing sizes, listeners and parameters leave free memory between the blocks that live on.
         releasing = MutuallyExclusiveCallbackGroup()
-        self.create_timer(_RELEASE_S, release_freed_memory, callback_group=releasing, clock=steady_clock)
+        self.create_timer(_RELEASE_PERIOD_S, release_freed_memory, callback_group=releasing, clock=steady_clock)
         if self._values["autostart"]:
             # Reentrant, the timer would call it again before it cancels the timer.
             starting = MutuallyExclusiveCallbackGroup()
@@ -172,9 +166,9 @@ class CaptionNode(LifecycleNode):
         """Subscribe to the images."""
         result = super().on_activate(state)
         for camera in self._cameras:
-            camera.statistics.restart_window()
+            camera.statistics.restart_windows()
         with self._inputs_lock:
-            self._receives = True
+            self._is_receiving = True
             self._open_inputs()
         if self._values["bond_heartbeat_period_s"]:
             self._heartbeat = bond.Heartbeat(self, self._values["bond_heartbeat_period_s"])
@@ -193,7 +187,7 @@ class CaptionNode(LifecycleNode):
     @report_exceptions
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Free the model and its memory."""
-        self._release()
+        self._unload()
         self.get_logger().info("unloaded the engine")
         return super().on_cleanup(state)
 
@@ -201,7 +195,7 @@ class CaptionNode(LifecycleNode):
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop and free the model, from any state."""
         self._stop()
-        self._release()
+        self._unload()
         # A finalized node has no transition back. The request for this transition is answered first.
         steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._end_timer = self.create_timer(_END_DELAY_S, self._end, clock=steady_clock)
@@ -211,7 +205,7 @@ class CaptionNode(LifecycleNode):
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Return to unconfigured after a failed transition, so that it can be repeated."""
         self._stop()
-        self._release()
+        self._unload()
         return TransitionCallbackReturn.SUCCESS
 
     def fail(self, failure: str) -> None:
@@ -220,9 +214,11 @@ class CaptionNode(LifecycleNode):
         self.get_logger().error(self._failure)
 
     def interrupt(self) -> None:
-        """Let the callbacks that wait for the model return, and cancel loading, which is not waited for."""
+        """Let the callbacks that wait for the model or for detections return, and cancel loading."""
         self._service_report.stop()
         self._worker.interrupt()
+        for camera in self._cameras:
+            camera.detections.close()
 
     def close(self) -> bool:
         """Answer the image in progress, free the model and end all threads.
@@ -232,12 +228,14 @@ class CaptionNode(LifecycleNode):
         """
         self._break_bond()
         self._close_inputs()
-        return self._worker.close()
+        has_ended = self._worker.close(_END_TIMEOUT_S)
+        for camera in self._cameras:
+            has_ended = camera.close(_END_TIMEOUT_S) and has_ended
+        return has_ended
 
     @property
     def _lifecycle(self) -> str:
-        label: str = self._state_machine.current_state[1]
-        return label
+        return self._transition_requests.state
 
     @property
     def _values(self) -> Mapping[str, Any]:
@@ -260,26 +258,26 @@ class CaptionNode(LifecycleNode):
         return self._lifecycle == "active" or not self._values["autostart"]
 
     def _restart_reason(self) -> str:
-        """Return what only a restart of the process helps against; empty where nothing is wrong."""
-        problems = (camera.image_input.problem for camera in self._cameras)
-        return self._worker.problem(self._values["work_timeout_s"]) or next(filter(None, problems), "")
+        """Return the problem that needs a restart of the process; empty if there is none."""
+        timeout_s, in_work_s = self._values["work_timeout_s"], self._in_work_s()
+        if in_work_s > timeout_s:
+            return f"an image has been in work for {in_work_s:.1f} s"
+        # An image in progress, one of each camera, and that of a service may come before the worker's next task.
+        return self._worker.problem((len(self._cameras) + 2) * timeout_s)
 
-    def _camera_stream(self, name: str) -> CameraStream:
-        topics = CameraTopics(IMAGE_TOPIC, DETECTIONS_TOPIC, CAPTION_TOPIC)
-        if name:
-            topics = CameraTopics(*(f"{name}/{each}" for each in (IMAGE_TOPIC, DETECTIONS_TOPIC, CAMERA_CAPTION_TOPIC)))
-        return CameraStream(self, name, topics, self._on_image)
+    def _in_work_s(self) -> float:
+        """Return how long an image has been in work, beyond its wait for detections, seconds; 0 if none is."""
+        return max(self._worker.in_work_s, *(camera.in_work_s for camera in self._cameras))
 
     def _open_inputs(self) -> None:
         model = self._worker.model
-        for camera in self._cameras:
-            camera.image_input.open(self._values["image_transport"])
-            if model is not None and uses_topic(self._values):
-                camera.detection_input.open(self._values["detection_type"], model.detection_classes)
+        if model is not None:
+            for camera in self._cameras:
+                camera.open_inputs(model)
 
     def _close_inputs(self) -> None:
         with self._inputs_lock:
-            self._receives = False
+            self._is_receiving = False
             for camera in self._cameras:
                 camera.close_inputs()
 
@@ -288,6 +286,7 @@ class CaptionNode(LifecycleNode):
         self._close_inputs()
         self._worker.wait_until_idle()
         for camera in self._cameras:
+            camera.wait_until_idle()
             camera.forget()
 
     def _break_bond(self) -> None:
@@ -295,37 +294,28 @@ class CaptionNode(LifecycleNode):
             self._heartbeat.stop()
             self._heartbeat = None
 
-    def _release(self) -> None:
+    def _unload(self) -> None:
         self._worker.unload()
         for camera in self._cameras:
             camera.destroy_outputs()
-
-    def _on_image(self, camera: CameraStream, image: ReceivedImage) -> None:
-        values = self._values
-        if (
-            self._enabled
-            and values["trigger"] != Trigger.REQUEST.value
-            and camera.rate.passes(image.at_s, values["max_rate_hz"])
-        ):
-            self._worker.put(camera, image)
-        else:
-            camera.statistics.count_passed_over(1)
 
     # Services
 
     def _on_describe_image(
         self, request: DescribeImage.Request, response: DescribeImage.Response
     ) -> DescribeImage.Response:
-        # A caller that sends an image wants that one captioned, whatever its age.
-        response.caption = self._worker.describe_request(request.image)
+        # A caller that sends an image wants that one captioned, whatever its age; of several cameras, it is of none.
+        camera = self._cameras[0] if len(self._cameras) == 1 else None
+        response.caption = self._describe(camera, ReceivedImage(request.image, time.monotonic()), any_age=True)
         return response
 
     def _on_describe_latest(
-        self, cameras: Sequence[CameraStream], request: DescribeLatest.Request, response: DescribeLatest.Response
+        self, cameras: Sequence[Camera], request: DescribeLatest.Request, response: DescribeLatest.Response
     ) -> DescribeLatest.Response:
-        received = [(camera, image) for camera in cameras if (image := camera.latest) is not None]
+        received = [(image, camera) for camera in cameras if (image := camera.latest) is not None]
         if received:
-            response.caption = self._worker.describe_latest(*max(received, key=lambda each: each[1].at_s))
+            image, camera = max(received, key=lambda pair: pair[0].at_s)
+            response.caption = self._describe(camera, image, any_age=False)
         else:
             reason = (
                 f"no image has arrived on {' or '.join(camera.image_input.awaited for camera in cameras)} yet"
@@ -334,16 +324,34 @@ class CaptionNode(LifecycleNode):
             )
             if self._lifecycle in ("unconfigured", "inactive"):
                 reason += ": activate it first"
-            name = self._worker.camera_name(cameras[0]) if len(cameras) == 1 else ""
-            response.caption = message_without_text(Caption.STATUS_ERROR, reason, Header(), camera=name)
+            name = cameras[0].caption_name if len(cameras) == 1 else ""
+            response.caption = message_without_text(msg, Caption.STATUS_ERROR, reason, Header(), camera=name)
         return response
 
+    def _describe(self, camera: Camera | None, image: ReceivedImage, *, any_age: bool) -> Caption:
+        """Caption an image for a caller, who would wait for ever if this raised an exception."""
+        try:
+            answer = self._worker.result_of(self._worker.describe(camera, image, any_age=any_age))
+            answer.image_bgr = None
+            if camera is not None:
+                camera.complete(answer)
+            else:
+                complete_answer(answer, None, camera="", min_confidence=self._values["min_confidence"])
+            return answer.message
+        except Exception as error:
+            reason = f"the image cannot be answered: {error_description(error)}"
+            if not isinstance(error, InterruptedWorkError):
+                self.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
+            name = camera.caption_name if camera is not None else ""
+            return message_without_text(msg, Caption.STATUS_ERROR, reason, image.message.header, camera=name)
+
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self._enabled = request.data
-        if not self._enabled:
-            self._discard_waiting()
+        for camera in self._cameras:
+            camera.is_enabled = request.data
+            if not camera.is_enabled:
+                camera.discard_waiting()
         response.success = True
-        response.message = f"captioning is {'on' if self._enabled else 'off'}"
+        response.message = f"captioning is {'on' if request.data else 'off'}"
         self.get_logger().info(response.message)
         return response
 
@@ -355,16 +363,13 @@ class CaptionNode(LifecycleNode):
         if "image_transport" in names:
             self._follow_publishers()
         if "trigger" in names and self._values["trigger"] == Trigger.REQUEST.value:
-            self._discard_waiting()
-
-    def _discard_waiting(self) -> None:
-        for camera in self._cameras:
-            camera.discard_waiting()
+            for camera in self._cameras:
+                camera.discard_waiting()
 
     def _follow_publishers(self) -> None:
         """Subscribe to the topics and types that are published now."""
         with self._inputs_lock:
-            if self._receives:
+            if self._is_receiving:
                 self._open_inputs()
 
     def _statuses(self) -> list[DiagnosticStatus]:
@@ -374,41 +379,38 @@ class CaptionNode(LifecycleNode):
         node = NodeState(
             name=self.get_fully_qualified_name().lstrip("/"),
             lifecycle=self._lifecycle,
-            enabled=self._enabled,
+            enabled=all(camera.is_enabled for camera in self._cameras),
             failure=self._failure,
-            in_work_s=self._worker.in_work_s,
+            in_work_s=self._in_work_s(),
             work_timeout_s=self._values["work_timeout_s"],
-            lacks_clock=self._worker.lacks_clock,
+            lacks_clock=lacks_clock(self),
             model=captioner.model if captioner else "",
             bundle=str(captioner.bundle.path) if captioner else "",
             engine=captioner.engine if captioner else "",
             engine_choice=captioner.engine_choice if captioner else "",
             engine_fallbacks=captioner.engine_fallbacks if captioner else (),
-            namesakes=self._namesakes(),
+            nodes_of_this_name=self._nodes_of_this_name(),
             memory_mb=resident_mb(),
             coverage="on" if model and model.coverage else coverage_problem or "off",
             coverage_problem=coverage_problem,
         )
-        return diagnostic_statuses(node, [self._camera_state(camera, captioner) for camera in self._cameras])
+        return diagnostic_statuses(node, [self._camera_state(camera, model) for camera in self._cameras])
 
-    def _namesakes(self) -> int:
-        own = (self.get_name(), self.get_namespace())
-        return max(0, self.get_node_names_and_namespaces().count(own) - 1)
+    def _nodes_of_this_name(self) -> int:
+        return self.get_node_names_and_namespaces().count((self.get_name(), self.get_namespace()))
 
-    def _camera_state(self, camera: CameraStream, captioner: Captioner | None) -> CameraState:
+    def _camera_state(self, camera: Camera, model: Model | None) -> CameraState:
         return CameraState(
-            name=self._worker.camera_name(camera),
+            name=camera.caption_name,
             image_timeout_s=self._values["image_timeout_s"],
-            input_problem=camera.image_input.problem,
             topic=camera.image_input.topic,
             awaited=camera.image_input.awaited,
-            objects_from=self._objects_from(camera, captioner) if captioner else "",
+            objects_from=camera.object_sources(model) if model is not None else "",
             summary=camera.statistics.summary(),
         )
 
-    def _objects_from(self, camera: CameraStream, captioner: Captioner) -> str:
-        topic = camera.detection_input
-        sources = [f"{topic.topic} ({topic.type})"] if uses_topic(self._values) else []
-        if captioner.detector is not None:
-            sources.append(f"{captioner.detector.path} ({captioner.detector.layout})")
-        return ", else ".join(sources) or "nothing"
+
+def _topics(camera: str) -> CameraTopics:
+    if not camera:
+        return CameraTopics(IMAGE_TOPIC, DETECTIONS_TOPIC, CAPTION_TOPIC)
+    return CameraTopics(*(f"{camera}/{topic}" for topic in (IMAGE_TOPIC, DETECTIONS_TOPIC, CAMERA_CAPTION_TOPIC)))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import array
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
@@ -18,15 +17,17 @@ from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
 
 from smart_caption_ros import captioning
+from smart_caption_ros.caption_messages import CAPTION_STATUSES
 from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.grounding.text_filter import TextFilter
 from smart_caption_ros.imaging.image_messages import encode_image
+from smart_caption_ros.imaging.pixels import shrink_image
 from smart_caption_ros.msg import Caption
-from smart_caption_ros.nodes.answering import ImageAnswer
-from smart_caption_ros.nodes.detection_messages import to_vision
-from smart_caption_ros.nodes.image_annotations import ImageAnnotations
-from smart_caption_ros.nodes.mailbox import Mailbox
-from smart_caption_ros.nodes.messages import STATUS_NAMES
+from smart_caption_ros.nodes.caption.annotations import ImageAnnotations
+from smart_caption_ros.nodes.caption.detection_messages import to_vision
+from smart_caption_ros.nodes.caption.mailbox import Mailbox
+from smart_caption_ros.nodes.caption.records import Answer
+from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.viewing import draw_overlay, encode_picture
 
 try:
@@ -37,15 +38,6 @@ except ImportError:  # not part of the ROS 2 core
 _LOG_PERIOD_S = 5.0
 
 
-@dataclass(frozen=True)
-class _OverlayTask:
-    """An overlay to be drawn; see :meth:`Outputs.publish_overlay`."""
-
-    answer: ImageAnswer
-    max_side_px: int
-    jpeg_quality: int
-
-
 class Outputs:
     """Publishes on `<topic>`, `<topic>/text`, `<topic>/image` and `<topic>/image/compressed`.
 
@@ -53,16 +45,18 @@ class Outputs:
     :class:`ImageAnnotations` publishes what viewers draw over the camera's images.
     """
 
-    def __init__(self, node: LifecycleNode, topic: str) -> None:
+    def __init__(self, node: LifecycleNode, topic: str, parameters: Parameters) -> None:
         """Create lifecycle publishers, which the node activates and deactivates with itself.
 
         Args:
             node: the node.
             topic: topic of the captions; the other topics are derived from its name after remapping.
+            parameters: the parameters of the node.
         """
         self._node = node
-        self._undrawn: Mailbox[_OverlayTask] = Mailbox()
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="overlay")
+        self._parameters = parameters
+        self._undrawn: Mailbox[Answer] = Mailbox()
+        self._drawing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="overlay")
         self.topic: str = node.resolve_topic_name(topic)
         # All are reliable: RViz asks for it by default, and subscribers that ask for best effort match as well.
         self._caption = self._publisher(Caption, self.topic, depth=10)
@@ -82,24 +76,27 @@ class Outputs:
         for publisher in publishers if self._detections is None else [*publishers, self._detections]:
             self._node.destroy_lifecycle_publisher(publisher)
 
-    def publish(self, answer: ImageAnswer, *, text_on_change: bool) -> None:
+    def publish(self, answer: Answer) -> None:
         """Publish the message, its text if the status is STATUS_OK, and annotations and detections with a subscriber.
 
-        Args:
-            answer: the answer.
-            text_on_change: publish the text only if its meaning differs from that of the last one.
+        With `text_on_change`, the text is published only if its meaning differs from that of the last one.
         """
-        self._caption.publish(answer.message)
-        if answer.message.status == Caption.STATUS_OK and (self._is_new(answer) or not text_on_change):
-            self._text.publish(String(data=answer.message.text))
-        if answer.detected is not None and self._detections is not None and self._detections.get_subscription_count():
-            self._detections.publish(to_vision(answer.detected, answer.message.header, vision_msgs))
-        self._annotations.publish(answer.message)
-
-    def _is_new(self, answer: ImageAnswer) -> bool:
-        grounding = answer.evidence.grounding if answer.evidence is not None else None
-        lemmas = [noun.lemma for noun in grounding.nouns] if grounding is not None else []
-        return self._texts.is_new(answer.message.text, lemmas)
+        message, caption = answer.message, answer.caption
+        self._caption.publish(message)
+        if message.status == Caption.STATUS_OK:
+            nouns = answer.evidence.grounding.nouns if answer.evidence and answer.evidence.grounding else ()
+            is_new = self._texts.is_new(message.text, [noun.lemma for noun in nouns])
+            if is_new or not self._parameters.values["text_on_change"]:
+                self._text.publish(String(data=message.text))
+        if (
+            self._detections is not None
+            and caption is not None
+            and answer.model is not None
+            and answer.model.captioner.detector is not None
+            and self._detections.get_subscription_count()
+        ):
+            self._detections.publish(to_vision(caption.objects, message.header, vision_msgs))
+        self._annotations.publish(message)
 
     def forget_text(self) -> None:
         """Publish the next text, whatever its meaning."""
@@ -110,29 +107,24 @@ class Outputs:
         """Whether one of the topics of the overlay has a subscriber."""
         return any(p.get_subscription_count() > 0 for p in (self._overlay, self._overlay_jpeg))
 
-    def publish_overlay(self, answer: ImageAnswer, *, max_side_px: int, jpeg_quality: int) -> None:
+    def publish_overlay(self, answer: Answer) -> None:
         """Draw and publish the overlay on a thread, while one of its topics has a subscriber.
 
-        The newest answer replaces one that waits to be drawn.
-
-        Args:
-            answer: the answer; without a caption and its image there is no overlay.
-            max_side_px: maximum length of the overlay's longer side; 0 keeps the size.
-            jpeg_quality: 1 to 100.
+        The newest answer replaces one that waits to be drawn. Without a caption and its image there is no overlay.
         """
         if answer.image_bgr is None or answer.evidence is None or not self.overlay_is_watched:
             return
-        if self._undrawn.put(_OverlayTask(answer, max_side_px, jpeg_quality)):
-            self._thread.submit(self._draw_newest)
+        if self._undrawn.put(answer):
+            self._drawing.submit(self._draw_newest)
 
     def wait_until_idle(self) -> None:
         """Wait until no overlay is in progress."""
-        self._thread.submit(lambda: None).result()
+        self._drawing.submit(lambda: None).result()
 
     def close(self) -> None:
         """End the thread that draws."""
         self._undrawn.clear()
-        self._thread.shutdown()
+        self._drawing.shutdown()
 
     def _publisher(self, kind: type, topic: str, *, depth: int) -> LifecyclePublisher:
         return self._node.create_lifecycle_publisher(
@@ -146,20 +138,21 @@ class Outputs:
         )
 
     def _draw_newest(self) -> None:
-        delivery = self._undrawn.take()
-        if delivery is None:
+        waiting = self._undrawn.take()
+        if waiting is None:
             return
         try:
-            self._publish_overlay(delivery.item)
+            self._draw(waiting[0])
         except Exception as error:  # OpenCV, or a topic that was destroyed meanwhile
             self._node.get_logger().error(f"cannot publish the overlay: {error}", throttle_duration_sec=_LOG_PERIOD_S)
 
-    def _publish_overlay(self, task: _OverlayTask) -> None:
-        message, overlay_bgr = task.answer.message, _draw(task.answer, task.max_side_px)
+    def _draw(self, answer: Answer) -> None:
+        values, message = self._parameters.values, answer.message
+        overlay_bgr = overlay_of(answer, values["overlay_max_side_px"])
         if self._overlay.get_subscription_count():
             self._overlay.publish(Image(header=message.header, **encode_image(overlay_bgr)))
         if self._overlay_jpeg.get_subscription_count():
-            jpeg = encode_picture(overlay_bgr, ".jpg", task.jpeg_quality)
+            jpeg = encode_picture(overlay_bgr, ".jpg", values["overlay_jpeg_quality"])
             self._overlay_jpeg.publish(
                 CompressedImage(
                     header=message.header,
@@ -169,16 +162,22 @@ class Outputs:
             )
 
 
-def _draw(answer: ImageAnswer, max_side_px: int) -> NDArray[np.uint8]:
-    """Draw the overlay at the size at which it is sent: drawing takes longer than scaling the image."""
-    message, evidence = answer.message, answer.evidence
-    assert answer.image_bgr is not None
+def overlay_of(answer: Answer, max_side_px: int) -> NDArray[np.uint8]:
+    """Draw the overlay of an answer with an image, at the size at which it is sent: drawing takes longer than scaling.
+
+    Args:
+        answer: the answer.
+        max_side_px: maximum length of the longer side; 0 keeps the size.
+    """
+    message, evidence, image_bgr = answer.message, answer.evidence, answer.image_bgr
+    assert image_bgr is not None
     assert evidence is not None
-    title = [message.camera, "" if message.status == Caption.STATUS_OK else STATUS_NAMES[message.status]]
-    image_bgr = _scaled_down(answer.image_bgr, max_side_px)
+    title = [message.camera, "" if message.status == Caption.STATUS_OK else CAPTION_STATUSES[message.status].value]
+    image_bgr = shrink_image(image_bgr, max_side_px) if max_side_px else image_bgr
     caption = _resized(evidence.caption, image_bgr.shape[1], image_bgr.shape[0])
     overlay_bgr = draw_overlay(image_bgr, caption, ": ".join(filter(None, title)) or None, evidence.grounding)
-    return _scaled_down(overlay_bgr, max_side_px)  # the strip makes an upright image longer
+    # The strip makes an upright image longer.
+    return shrink_image(overlay_bgr, max_side_px) if max_side_px else overlay_bgr
 
 
 def _resized(caption: captioning.Caption, width: int, height: int) -> captioning.Caption:
@@ -192,15 +191,6 @@ def _resized(caption: captioning.Caption, width: int, height: int) -> captioning
     return replace(
         caption,
         words=tuple(replace(word, box_xyxy=resized(word.box_xyxy)) for word in caption.words),
-        objects=tuple(replace(each, box_xyxy=resized(each.box_xyxy)) for each in caption.objects),
+        objects=tuple(replace(item, box_xyxy=resized(item.box_xyxy)) for item in caption.objects),
         image_size=(width, height),
     )
-
-
-def _scaled_down(image_bgr: NDArray[np.uint8], max_side_px: int) -> NDArray[np.uint8]:
-    height, width = image_bgr.shape[:2]
-    scale = max_side_px / max(height, width)
-    if not 0 < scale < 1:
-        return image_bgr
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return np.asarray(cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA), np.uint8)

@@ -1,5 +1,6 @@
 """The parameters of the caption node."""
 
+import enum
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,10 +8,27 @@ from smart_caption_ros.engines import ENGINE_NAMES
 from smart_caption_ros.grounding.objects_guide import AUTO as AUTO_GUIDE
 from smart_caption_ros.grounding.objects_guide import GUIDE_CHOICES, STRENGTH
 from smart_caption_ros.imaging.encoded_images import HIGHEST_MAX_PIXELS, MAX_PIXELS
-from smart_caption_ros.nodes.detection_input import AUTO, DETECTION_TYPES
-from smart_caption_ros.nodes.image_selection import Trigger
-from smart_caption_ros.nodes.object_source import ObjectSource, missing_detector
+from smart_caption_ros.nodes.caption.detection_input import AUTO, DETECTION_TYPES
 from smart_caption_ros.nodes.parameters import ALLOW_FILE_CHANGES, Changes, ParameterSpec
+
+
+class Trigger(enum.Enum):
+    """The values of the parameter `trigger`: which of the images that arrive are captioned."""
+
+    ALWAYS = "always"
+    CHANGE = "change"
+    REQUEST = "request"
+
+
+class ObjectSource(enum.Enum):
+    """The values of the parameter `objects_from`: where the objects in an image come from."""
+
+    AUTO = "auto"
+    DETECTOR = "detector"
+    TOPIC = "topic"
+    BUNDLE = "bundle"
+    NONE = "none"
+
 
 RENAMED_PARAMETERS = {
     "detection_slop": "detection_slop_s",
@@ -289,6 +307,24 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         maximum=100,
     ),
 )
+
+
+def object_source(values: Mapping[str, Any]) -> ObjectSource:
+    """Return the source that the parameters select; with `auto` that is `detector` where a detector is named."""
+    source = ObjectSource(values["objects_from"])
+    return ObjectSource.DETECTOR if source is ObjectSource.AUTO and values["detector"] else source
+
+
+def uses_topic(values: Mapping[str, Any]) -> bool:
+    """Return whether the node takes objects from the detections topic."""
+    return object_source(values) in (ObjectSource.AUTO, ObjectSource.TOPIC)
+
+
+def missing_detector(values: Mapping[str, Any]) -> str | None:
+    """Return one sentence if `objects_from` is detector but no detector is named, else None."""
+    if object_source(values) is ObjectSource.DETECTOR and not values["detector"]:
+        return "objects_from is detector: name an ONNX file in the parameter detector, in the same request or before"
+    return None
 
 
 def unused_camera_name(values: Mapping[str, Any]) -> str | None:

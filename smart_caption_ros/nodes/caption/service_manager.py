@@ -1,4 +1,4 @@
-"""What systemd is told of a node that it runs as a service of Type=notify, by the protocol of sd_notify(3).
+"""Notify systemd of the state of a node that it runs as a service of Type=notify; the protocol is sd_notify(3).
 
 PyPI's package sdnotify has the same few lines, and has had no release since 2017.
 """
@@ -25,8 +25,9 @@ class ServiceManager:
     def __init__(self, address: str, watchdog_s: float | None) -> None:
         """
         Args:
-            address: path of the socket; `@` at its begin stands for an abstract one.
-            watchdog_s: time without a message of the watchdog after which systemd ends the process; None: it has none.
+            address: path of the socket; of an abstract one, its name after `@`.
+            watchdog_s: time without a watchdog message after which systemd ends the process, seconds; None: it waits
+                for ever.
         """
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self.watchdog_s = watchdog_s

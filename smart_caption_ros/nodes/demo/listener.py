@@ -17,13 +17,12 @@ from rich.console import Console
 from rich.markup import escape
 from sensor_msgs.msg import Image
 
+from smart_caption_ros.caption_messages import CAPTION_STATUSES, caption_of, grounding_of, stamp_ns
 from smart_caption_ros.imaging.image_messages import decode_image
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.demo.plan import DemoPlan
 from smart_caption_ros.nodes.demo.report import DemoReport
 from smart_caption_ros.nodes.demo.topics import CAPTION_TOPIC, IMAGE_TOPIC
-from smart_caption_ros.nodes.detection_messages import stamp_ns
-from smart_caption_ros.nodes.messages import STATUS_NAMES, from_message, grounding_of
 from smart_caption_ros.signals import EndSignals
 from smart_caption_ros.sources.captioned_frames import CaptionedFrame, to_json
 from smart_caption_ros.viewing import draw_overlay
@@ -101,7 +100,7 @@ class DemoListener:
                 published = index in self._indices.values()
                 sentences.append(f"{name} was {'not answered' if published else 'never published'}")
             elif not message.text:
-                sentences.append(f"{name}: {STATUS_NAMES[message.status]}: {message.status_message}")
+                sentences.append(f"{name}: {CAPTION_STATUSES[message.status].value}: {message.status_message}")
         return sentences
 
     def _on_image(self, image: Image) -> None:
@@ -125,11 +124,11 @@ class DemoListener:
         image_bgr = decode_image(self._images.pop(stamp))
         self.answered[index] = message
         self._print(name, message, latency_ms)
-        caption, grounding = from_message(message), grounding_of(message)
+        caption, grounding = caption_of(message), grounding_of(message)
         record = {
             **to_json(CaptionedFrame(self._plan.address(index), caption=caption, grounding=grounding)),
             "stamp": f"{stamp // 10**9}.{stamp % 10**9:09d}",
-            "status": STATUS_NAMES[message.status],
+            "status": CAPTION_STATUSES[message.status].value,
             "latency_ms": round(latency_ms, 3),
             "objects_from": _GROUND_TRUTH if self._plan.knows_objects else _DETECTOR,
         }
@@ -139,7 +138,7 @@ class DemoListener:
         if message.text:
             outcome = f"[bold]{escape(message.text)}[/bold]"
         else:
-            outcome = f"[red]{STATUS_NAMES[message.status]}: {escape(message.status_message)}[/red]"
+            outcome = f"[red]{CAPTION_STATUSES[message.status].value}: {escape(message.status_message)}[/red]"
         coverage = f"coverage {message.coverage.noun_coverage:.2f}   " if message.coverage.valid else ""
         self._console.print(
             f"{escape(name):<16} {outcome}   [dim]score {message.score:.2f}   "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from smart_caption_ros.files import config_file
+from smart_caption_ros.nodes.caption.detection_input import OWN_TYPE
 from smart_caption_ros.nodes.demo.plan import DemoPlan
-from smart_caption_ros.nodes.detection_input import OWN_TYPE
 
 CAPTION_TOPIC = "/robot/caption"
 IMAGE_TOPIC = "/image"

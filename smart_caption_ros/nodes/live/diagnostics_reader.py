@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from smart_caption_ros.live import CaptionFeed, Health
-from smart_caption_ros.nodes.diagnostics import IMAGE_TOPIC
+from smart_caption_ros.nodes.caption.diagnostics import IMAGE_TOPIC
 from smart_caption_ros.nodes.live.live_messages import HEALTH
 
 _TASK = ": captions"

@@ -16,7 +16,6 @@ from sensor_msgs.msg import CompressedImage, Image
 
 from smart_caption_ros.imaging.image_messages import ImageMessageError, decode_compressed, decode_image
 from smart_caption_ros.live import LiveImage
-from smart_caption_ros.nodes.serialised_image import parse_image
 from smart_caption_ros.text import shortened
 
 IMAGE_TYPES = {"sensor_msgs/msg/Image": Image, "sensor_msgs/msg/CompressedImage": CompressedImage}
@@ -88,7 +87,7 @@ class ImageHistory:
     def _pixels(self, serialised: bytes) -> NDArray[np.uint8]:
         try:
             if self._type is Image:
-                return decode_image(parse_image(serialised))
+                return decode_image(deserialize_message(serialised, Image))
             return decode_compressed(deserialize_message(serialised, CompressedImage))
         except ImageMessageError:
             raise

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
+from smart_caption_ros.caption_messages import CAPTION_STATUSES, caption_of, grounding_of, stamp_ns
 from smart_caption_ros.live import CaptionStatus, Health, LiveCaption
 from smart_caption_ros.msg import Caption, Coverage
-from smart_caption_ros.nodes.detection_messages import stamp_ns
-from smart_caption_ros.nodes.messages import CAPTION_STATUSES, from_message, grounding_of
 
 _WITHOUT_NOUNS = (Coverage.REASON_NOT_CAPTIONED, Coverage.REASON_DISABLED, Coverage.REASON_FAILED)
 _WITHOUT_OBJECTS = (*_WITHOUT_NOUNS, Coverage.REASON_NO_DETECTIONS, Coverage.REASON_DETECTIONS_LATE)
@@ -33,7 +32,7 @@ def live_caption(message: Caption, camera: str, topic: str) -> LiveCaption:
     return LiveCaption(
         camera=camera,
         source=topic,
-        caption=from_message(message),
+        caption=caption_of(message),
         status=CAPTION_STATUSES.get(message.status, CaptionStatus.ERROR),
         status_message=message.status_message,
         stamp_ns=stamp or None,

@@ -4,21 +4,23 @@ import os
 import sys
 import threading
 
-from smart_caption_ros.nodes import caption_node, caption_worker, running
-from smart_caption_ros.nodes.camera_stream import CameraStream, ReceivedImage
+from smart_caption_ros.nodes import running
+from smart_caption_ros.nodes.caption import node
+from smart_caption_ros.nodes.caption.camera import Camera
+from smart_caption_ros.nodes.caption.worker import Worker
 
 
-class DyingWorker(caption_worker.CaptionWorker):
+class DyingWorker(Worker):
     """Ends the process."""
 
-    def put(self, camera: CameraStream, image: ReceivedImage) -> None:
+    def request_turn(self, camera: Camera) -> None:
         """Start to count down at the first image."""
         if not hasattr(self, "_timer"):
             self._timer = threading.Timer(3.0, os._exit, args=(3,))
             self._timer.start()
-        super().put(camera, image)
+        super().request_turn(camera)
 
 
 if __name__ == "__main__":
-    caption_node.CaptionWorker = DyingWorker  # type: ignore[misc]
-    sys.exit(running.run_node("dying_node", caption_node.CaptionNode, None))
+    node.Worker = DyingWorker  # type: ignore[misc]
+    sys.exit(running.run_node("dying_node", node.CaptionNode, None))

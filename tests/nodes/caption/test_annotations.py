@@ -16,8 +16,8 @@ from builtin_interfaces.msg import Time
 from smart_caption_ros.msg import BoundingBox, Caption, DetectedObject, GroundedNoun
 from std_msgs.msg import Header
 
-from smart_caption_ros.nodes import image_annotations
-from smart_caption_ros.nodes.image_annotations import ImageAnnotations, to_annotations, to_marker
+from smart_caption_ros.nodes.caption import annotations as annotations_module
+from smart_caption_ros.nodes.caption.annotations import ImageAnnotations, to_annotations, to_marker
 from tests.nodes.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def stand_in() -> SimpleNamespace:
 @pytest.fixture
 def foxglove_msgs() -> Any:
     """foxglove_msgs.msg where it is installed, else a stand-in."""
-    return image_annotations.foxglove_msgs or stand_in()
+    return annotations_module.foxglove_msgs or stand_in()
 
 
 @pytest.fixture
@@ -158,13 +158,13 @@ def test_nothing_is_converted_or_published_without_a_subscriber(
     node: LifecycleNode, caption: Caption, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A message that is built everywhere, in place of that of foxglove_msgs.
-    monkeypatch.setattr(image_annotations, "foxglove_msgs", SimpleNamespace(ImageAnnotations=Caption))
+    monkeypatch.setattr(annotations_module, "foxglove_msgs", SimpleNamespace(ImageAnnotations=Caption))
     converted: list[str] = []
     monkeypatch.setattr(
-        image_annotations, "to_annotations", lambda given, module: converted.append("annotations") or given
+        annotations_module, "to_annotations", lambda given, module: converted.append("annotations") or given
     )
     monkeypatch.setattr(
-        image_annotations, "to_marker", lambda given, module: converted.append("boxes") or to_marker(given, module)
+        annotations_module, "to_marker", lambda given, module: converted.append("boxes") or to_marker(given, module)
     )
     annotations = ImageAnnotations(
         lambda kind, topic: node.create_lifecycle_publisher(kind, topic, 10), "/robot/caption"

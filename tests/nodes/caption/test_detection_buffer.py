@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smart_caption_ros.nodes.detection_buffer import CAPACITY, DetectionBuffer, Detections
+from smart_caption_ros.nodes.caption.detection_buffer import CAPACITY, DetectionBuffer, Detections
 
 stamps = st.integers(1, 10**6)
 frames = st.sampled_from(["", "left", "right"])
@@ -46,9 +47,9 @@ def test_another_camera_is_never_taken() -> None:
     assert buffer_of((5, "right")).nearest(5, "") is not None, "an image without a frame may be of any camera"
 
 
-def test_after_clearing_nothing_is_left() -> None:
+def test_a_closed_buffer_has_nothing() -> None:
     buffer = buffer_of((5, ""))
-    buffer.clear()
+    buffer.close()
     assert buffer.nearest(5, "") is None
 
 
@@ -57,24 +58,29 @@ def test_a_detector_that_is_behind_is_waited_for() -> None:
     late = Detections(5, "", ())
     timer = threading.Timer(0.1, buffer.add, [late])
     timer.start()
-    assert buffer.nearest(5, "", wait_s=60) is late
+    assert buffer.nearest(5, "", until_s=time.monotonic() + 60) is late
     timer.join()
 
 
 def test_nobody_waits_for_a_detector_that_has_passed_the_image() -> None:
-    found = buffer_of((4, ""), (6, "")).nearest(5, "", wait_s=3600)
+    found = buffer_of((4, ""), (6, "")).nearest(5, "", until_s=time.monotonic() + 3600)
     assert found is not None
 
 
 def test_the_wait_has_an_end() -> None:
-    found = buffer_of((4, "")).nearest(5, "", wait_s=0.05)
+    found = buffer_of((4, "")).nearest(5, "", until_s=time.monotonic() + 0.05)
     assert found is not None
     assert found.stamp_ns == 4
 
 
-def test_nobody_waits_any_longer_once_the_buffer_is_cleared() -> None:
+def test_nobody_waits_while_the_buffer_is_closed() -> None:
     buffer = buffer_of((4, ""))
-    timer = threading.Timer(0.1, buffer.clear)
+    timer = threading.Timer(0.1, buffer.close)
     timer.start()
-    assert buffer.nearest(5, "", wait_s=3600) is None
+    assert buffer.nearest(5, "", until_s=time.monotonic() + 3600) is None
     timer.join()
+    assert buffer.nearest(5, "", until_s=time.monotonic() + 3600) is None, "nor does the next one"
+    buffer.open()
+    late = Detections(5, "", ())
+    threading.Timer(0.1, buffer.add, [late]).start()
+    assert buffer.nearest(5, "", until_s=time.monotonic() + 60) is late

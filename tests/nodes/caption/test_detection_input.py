@@ -14,10 +14,15 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
 
-from smart_caption_ros.nodes import detection_input
+from smart_caption_ros.nodes.caption import detection_input
+from smart_caption_ros.nodes.caption.detection_buffer import Detections
+from smart_caption_ros.nodes.caption.detection_input import (
+    OWN_TYPE,
+    VISION_TYPE,
+    DetectionInput,
+    check_type_is_installed,
+)
 from smart_caption_ros.nodes.demo.processes import free_domain_id
-from smart_caption_ros.nodes.detection_buffer import Detections
-from smart_caption_ros.nodes.detection_input import OWN_TYPE, VISION_TYPE, DetectionInput, check_type_is_installed
 
 pytestmark = pytest.mark.needs_ros
 

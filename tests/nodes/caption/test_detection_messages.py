@@ -17,7 +17,7 @@ from std_msgs.msg import Header
 
 from smart_caption_ros import captioning
 from smart_caption_ros.detection.class_names import COCO_CLASSES
-from smart_caption_ros.nodes.detection_messages import objects_of_array, objects_of_vision, to_vision
+from smart_caption_ros.nodes.caption.detection_messages import objects_of_array, objects_of_vision, to_vision
 
 pytestmark = pytest.mark.needs_ros
 

@@ -14,9 +14,9 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from smart_caption_ros.msg import Caption
 
 from smart_caption_ros.grounding.named_objects import Grounding
-from smart_caption_ros.nodes.diagnostics import CameraState, NodeState, diagnostic_statuses
-from smart_caption_ros.nodes.evidence import Evidence, ObjectOrigin
-from smart_caption_ros.nodes.node_statistics import WINDOW_S, Statistics
+from smart_caption_ros.nodes.caption.diagnostics import CameraState, NodeState, diagnostic_statuses
+from smart_caption_ros.nodes.caption.evidence import Evidence, ObjectOrigin
+from smart_caption_ros.nodes.caption.statistics import WINDOW_S, Count, Statistics
 from tests.nodes.fake_captioner import shade_caption
 
 pytestmark = pytest.mark.needs_ros
@@ -34,7 +34,7 @@ STATE = NodeState(
     engine="fast one",
     engine_choice="fast one, as asked for",
     engine_fallbacks=(),
-    namesakes=0,
+    nodes_of_this_name=1,
     memory_mb=417.25,
     coverage="on",
     coverage_problem="",
@@ -75,11 +75,10 @@ def count_evidence(
     statistics.count_evidence(evidence, detections_expected=True)
 
 
-def camera(statistics: Statistics, name: str = "left", input_problem: str = "") -> CameraState:
+def camera(statistics: Statistics, name: str = "left") -> CameraState:
     return CameraState(
         name=name,
         image_timeout_s=3.0,
-        input_problem=input_problem,
         topic="/image",
         awaited="/image or /image/compressed",
         objects_from="/detections",
@@ -87,10 +86,8 @@ def camera(statistics: Statistics, name: str = "left", input_problem: str = "") 
     )
 
 
-def report(
-    statistics: Statistics, state: NodeState = STATE, input_problem: str = ""
-) -> tuple[bytes, str, dict[str, str]]:
-    (status,) = diagnostic_statuses(state, [camera(statistics, input_problem=input_problem)])
+def report(statistics: Statistics, state: NodeState = STATE) -> tuple[bytes, str, dict[str, str]]:
+    (status,) = diagnostic_statuses(state, [camera(statistics)])
     return status.level, status.message, values_of(status)
 
 
@@ -102,20 +99,17 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
     for _ in range(10):
         clock.now_s += 0.5
         statistics.count_received()
-    for _ in range(3):
-        statistics.count_dropped()
-    statistics.count_passed_over(1)
-    statistics.count_unchanged()
-    statistics.count_lost(4)
-    statistics.count_undecodable("bytes")
-    statistics.count_reader_error("no memory")
-    statistics.count_reader_error("no memory")
+    for _ in range(2):
+        statistics.count(Count.DROPPED)
+        statistics.count(Count.DETECTIONS)
+    statistics.count(Count.PASSED_OVER)
+    statistics.count(Count.UNCHANGED)
+    statistics.count(Count.LOST, 4)
+    statistics.count(Count.OBJECTS_LEFT_OUT, 5)
     for status in (Caption.STATUS_OK, Caption.STATUS_OK, Caption.STATUS_LOW_CONFIDENCE, Caption.STATUS_STALE):
         count_answer(statistics, status)
     count_answer(statistics, Caption.STATUS_ERROR, "broken")
     statistics.count_answer(Caption.STATUS_NOTHING_FOUND, "", latency_s=0.8, work_s=0.4)
-    statistics.count_detections(left_out=0)
-    statistics.count_detections(left_out=5)
     count_evidence(statistics, ObjectOrigin.SAME_STAMP, coverage=0.25)
     count_evidence(statistics, ObjectOrigin.NEAREST_STAMP, coverage=0.75)
     count_evidence(statistics, ObjectOrigin.NEAREST_STAMP, coverage_error="the dictionary is on fire")
@@ -139,12 +133,10 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         "answered nothing found": "1",
         "answered stale": "1",
         "answered error": "1",
-        "images dropped for newer ones": "3",
+        "images dropped for newer ones": "2",
         "images lost on the way": "4",
         "images passed over": "1",
         "images unchanged": "1",
-        "messages that are not images": "1",
-        "errors of receiving": "2",
         "images per second": "2.00",
         "answers per second": "1.20",
         "age p50 (ms)": "200.0",
@@ -166,6 +158,7 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         "coverage failures": "1",
     }
     assert values == expected
+    assert statistics.summary().in_progress == 0
 
 
 def test_with_one_camera_the_status_is_named_after_the_node(statistics: Statistics) -> None:
@@ -238,7 +231,7 @@ def test_no_images_for_too_long_is_an_error(statistics: Statistics, clock: Clock
 
 def test_the_wait_for_images_counts_from_activation(statistics: Statistics, clock: Clock) -> None:
     clock.now_s += 60
-    statistics.restart_window()
+    statistics.restart_windows()
     clock.now_s += 1
     assert report(statistics)[0] == DiagnosticStatus.OK
 
@@ -256,24 +249,6 @@ def test_an_error_shows_until_the_window_has_passed(statistics: Statistics, cloc
     assert values["last error"] == "unknown encoding", "what went wrong last stays readable"
 
 
-def test_messages_that_are_not_images_are_an_error_until_the_window_has_passed(
-    statistics: Statistics, clock: Clock
-) -> None:
-    statistics.count_undecodable("a message on /image is not an image: it is too short")
-    statistics.count_reader_error("receiving an image on /image failed: RCLError: no memory")
-    level, message, _ = report(statistics)
-    assert level == DiagnosticStatus.ERROR
-    assert message == "2 messages of the last 5 s: receiving an image on /image failed: RCLError: no memory"
-    clock.now_s += WINDOW_S + 0.1
-    statistics.count_received()
-    assert report(statistics)[0] == DiagnosticStatus.OK
-
-
-def test_a_receiving_thread_that_is_stuck_is_an_error(statistics: Statistics) -> None:
-    ended = report(statistics, input_problem="the thread that receives images has ended")
-    assert ended[:2] == (DiagnosticStatus.ERROR, "the thread that receives images has ended")
-
-
 def test_ages_are_percentiles_of_a_minute_and_are_empty_without_answers(statistics: Statistics, clock: Clock) -> None:
     assert report(statistics)[2]["age p99 (ms)"] == ""
     for age_ms in range(1, 101):
@@ -285,7 +260,7 @@ def test_ages_are_percentiles_of_a_minute_and_are_empty_without_answers(statisti
     clock.now_s += 2.0
     assert report(statistics)[2]["age p50 (ms)"] == ""
     count_answer(statistics)
-    statistics.restart_window()
+    statistics.restart_windows()
     assert report(statistics)[2]["age p50 (ms)"] == "", "the time before an activation does not count"
 
 
@@ -300,7 +275,7 @@ def test_an_engine_that_another_one_stands_in_for_is_a_warning_with_the_reason(s
 
 @pytest.mark.parametrize("lifecycle", ["active", "unconfigured"])
 def test_two_nodes_of_one_name_are_a_warning(statistics: Statistics, lifecycle: str) -> None:
-    level, message, _ = report(statistics, replace(STATE, namesakes=1, lifecycle=lifecycle))
+    level, message, _ = report(statistics, replace(STATE, nodes_of_this_name=2, lifecycle=lifecycle))
     assert level == DiagnosticStatus.WARN
     assert message.startswith("2 nodes have the name /caption_node, and share topics, services and parameters")
 
@@ -396,12 +371,12 @@ def test_totals_never_forget_and_rates_do(events: list[tuple[float, str]]) -> No
         elif event == "answered":
             count_answer(statistics)
         else:
-            statistics.count_dropped()
+            statistics.count(Count.DROPPED)
     summary = statistics.summary()
     names = [event for _, event in events]
-    assert summary.received == names.count("received")
+    assert summary.counts[Count.RECEIVED] == names.count("received")
     assert sum(summary.answers.values()) == names.count("answered")
-    assert summary.dropped == names.count("dropped")
+    assert summary.counts[Count.DROPPED] == names.count("dropped")
     elapsed_s = max(min(WINDOW_S, clock.now_s - 100.0), 1e-9)
     recent = sum(time_s >= clock.now_s - WINDOW_S for time_s in times)
     assert summary.received_hz == pytest.approx(recent / elapsed_s)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +17,17 @@ from smart_caption_ros.msg import Coverage
 from std_msgs.msg import Header
 
 from smart_caption_ros.captioning import Caption, DetectedObject
-from smart_caption_ros.nodes.detection_buffer import DetectionBuffer, Detections
-from smart_caption_ros.nodes.evidence import EvidenceCollector, ObjectOrigin, clip_to_image, coverage_reason
-from tests.nodes.fake_captioner import BREAKS_COVERAGE, FakeCoverage, shade_caption
+from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer, Detections
+from smart_caption_ros.nodes.caption.evidence import (
+    Evidence,
+    ObjectOrigin,
+    TopicDetections,
+    clip_to_image,
+    collect_evidence,
+    coverage_reason,
+)
+from smart_caption_ros.nodes.caption.model import Model
+from tests.nodes.fake_captioner import BREAKS_COVERAGE, FakeCaptioner, FakeCoverage, shade_caption
 
 pytestmark = pytest.mark.needs_ros
 
@@ -29,18 +39,23 @@ def header(stamp_ns: int, frame_id: str = "eye") -> Header:
     return Header(stamp=Time(sec=stamp_ns // SECOND, nanosec=stamp_ns % SECOND), frame_id=frame_id)
 
 
-def collector(*stamps_ns: int, **changes: Any) -> EvidenceCollector:
+def topic(*stamps_ns: int, slop_s: float = 0.1, until_s: float = 0.0) -> TopicDetections:
     buffer = DetectionBuffer()
     for stamp_ns in stamps_ns:
         buffer.add(Detections(stamp_ns, "eye", (SHADE,)))
-    options: dict[str, Any] = {
-        "has_detector": False,
-        "uses_topic": True,
-        "coverage": FakeCoverage(),
-        "slop_s": 0.1,
-        "wait_s": 0.0,
-    }
-    return EvidenceCollector(**{**options, "detections": buffer, **changes})
+    return TopicDetections(buffer, slop_s, until_s)
+
+
+def collect(
+    found: Caption,
+    image: Header,
+    topic: TopicDetections | None,
+    *,
+    has_detector: bool = False,
+    coverage: Any = FakeCoverage(),  # noqa: B008 -- it has no state
+) -> Evidence:
+    captioner = FakeCaptioner(detector=Path("d.onnx") if has_detector else None)
+    return collect_evidence(found, image, Model(captioner, coverage), topic)  # type: ignore[arg-type]
 
 
 def caption(objects: tuple[DetectedObject, ...] = ()) -> Caption:
@@ -58,7 +73,7 @@ def caption(objects: tuple[DetectedObject, ...] = ()) -> Caption:
     ],
 )
 def test_the_stamp_decides_whose_objects_they_are(stamp_ns: int, origin: ObjectOrigin) -> None:
-    evidence = collector(5 * SECOND).collect(caption(), header(stamp_ns))
+    evidence = collect(caption(), header(stamp_ns), topic(5 * SECOND))
     assert evidence.origin is origin
     assert bool(evidence.missing_reason) == (origin is ObjectOrigin.NONE)
     if origin is ObjectOrigin.NONE:
@@ -74,25 +89,25 @@ def test_the_stamp_decides_whose_objects_they_are(stamp_ns: int, origin: ObjectO
 
 
 def test_without_slop_only_the_same_stamp_counts() -> None:
-    evidence = collector(5 * SECOND, slop_s=0.0).collect(caption(), header(5 * SECOND + 1))
+    evidence = collect(caption(), header(5 * SECOND + 1), topic(5 * SECOND, slop_s=0.0))
     assert evidence.missing_reason == "the nearest detections are 0.000 s away, and detection_slop_s is 0"
 
 
 def test_another_camera_has_no_part_in_it() -> None:
-    evidence = collector(5 * SECOND).collect(caption(), header(5 * SECOND, "other eye"))
+    evidence = collect(caption(), header(5 * SECOND, "other eye"), topic(5 * SECOND))
     assert evidence.missing_reason == "there are no detections of this camera"
 
 
 def test_an_own_detector_without_the_topic_finds_the_objects() -> None:
     own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
-    evidence = collector(5 * SECOND, has_detector=True, uses_topic=False).collect(caption((own,)), header(5 * SECOND))
+    evidence = collect(caption((own,)), header(5 * SECOND), None, has_detector=True)
     assert (evidence.origin, evidence.caption.objects) == (ObjectOrigin.DETECTOR, (own,))
 
 
 @pytest.mark.parametrize("stamp_ns", [5 * SECOND, 9 * SECOND])
 def test_beside_the_topic_the_own_detector_stands_in_for_what_it_lacks(stamp_ns: int) -> None:
     own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
-    evidence = collector(5 * SECOND, has_detector=True).collect(caption((own,)), header(stamp_ns))
+    evidence = collect(caption((own,)), header(stamp_ns), topic(5 * SECOND), has_detector=True)
     assert [each.class_name for each in evidence.caption.objects] == ["shade" if stamp_ns == 5 * SECOND else "wall"]
     assert evidence.origin is (ObjectOrigin.SAME_STAMP if stamp_ns == 5 * SECOND else ObjectOrigin.DETECTOR)
     assert not evidence.missing_reason
@@ -111,7 +126,7 @@ def test_beside_the_topic_the_own_detector_stands_in_for_what_it_lacks(stamp_ns:
             "coverage failed: RuntimeError: the dictionary is on fire",
         ),
         (9, 5 * SECOND, {"coverage": None}, Coverage.REASON_DISABLED, "noun coverage is off or could not be loaded"),
-        (9, 5 * SECOND, {"uses_topic": False}, Coverage.REASON_DISABLED, "objects_from is none"),
+        (9, 5 * SECOND, {"without_topic": True}, Coverage.REASON_DISABLED, "objects_from is none"),
         (9, 0, {}, Coverage.REASON_NO_DETECTIONS, "the image has no stamp"),
         (
             9,
@@ -130,7 +145,7 @@ def test_beside_the_topic_the_own_detector_stands_in_for_what_it_lacks(stamp_ns:
         (
             9,
             5 * SECOND,
-            {"uses_topic": False, "has_detector": True},
+            {"without_topic": True, "has_detector": True},
             Coverage.REASON_NO_OBJECTS,
             "the detector found no objects in the image",
         ),
@@ -140,22 +155,24 @@ def test_the_reason_says_why_coverage_was_not_measured(
     shade: int, stamp_ns: int, changes: dict[str, Any], reason: int, sentence: str
 ) -> None:
     spoken = Caption(**{**vars(shade_caption(shade, 64, 48)), "objects": ()})
-    evidence = collector(5 * SECOND, **changes).collect(spoken, header(stamp_ns))
+    detections = None if changes.pop("without_topic", False) else topic(5 * SECOND)
+    evidence = collect(spoken, header(stamp_ns), detections, **changes)
     assert coverage_reason(evidence) == (reason, sentence)
 
 
 def test_the_time_waited_for_detections_is_measured() -> None:
-    assert collector(5 * SECOND).collect(caption(), header(6 * SECOND)).waited_s == 0
-    assert 0.05 <= collector(5 * SECOND, wait_s=0.05).collect(caption(), header(6 * SECOND)).waited_s < 30
+    assert collect(caption(), header(6 * SECOND), topic(5 * SECOND)).waited_s == 0
+    waiting = topic(5 * SECOND, until_s=time.monotonic() + 0.1)
+    assert 0.05 <= collect(caption(), header(6 * SECOND), waiting).waited_s < 30
 
 
 def test_without_topic_and_detector_there_are_no_objects_and_none_are_missed() -> None:
-    evidence = collector(5 * SECOND, uses_topic=False).collect(caption(), header(5 * SECOND))
+    evidence = collect(caption(), header(5 * SECOND), None)
     assert (evidence.origin, evidence.caption.objects, evidence.missing_reason) == (ObjectOrigin.NONE, (), "")
 
 
 def test_with_coverage_off_the_objects_are_there_all_the_same() -> None:
-    evidence = collector(5 * SECOND, coverage=None).collect(caption(), header(5 * SECOND))
+    evidence = collect(caption(), header(5 * SECOND), topic(5 * SECOND), coverage=None)
     assert evidence.grounding is None
     assert [each.class_name for each in evidence.caption.objects] == ["shade"]
 
@@ -178,5 +195,4 @@ def test_what_is_cut_at_the_edges_lies_inside_and_has_an_area(
     [(5 * SECOND, True), (5 * SECOND + SECOND // 10, True), (5 * SECOND + SECOND // 10 + 1, False), (0, False)],
 )
 def test_the_objects_that_guide_a_caption_are_those_of_its_image(stamp_ns: int, guides: bool) -> None:
-    assert collector(5 * SECOND).objects_of_topic(header(stamp_ns)) == ((SHADE,) if guides else None)
-    assert collector(5 * SECOND, uses_topic=False).objects_of_topic(header(stamp_ns)) is None
+    assert topic(5 * SECOND).objects(header(stamp_ns)) == ((SHADE,) if guides else None)

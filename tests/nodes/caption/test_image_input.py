@@ -8,44 +8,50 @@ import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
-from rclpy.exceptions import InvalidHandle
-from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage, Image
 
-from smart_caption_ros.nodes.image_input import ImageInput
-from smart_caption_ros.nodes.node_statistics import Statistics
+from smart_caption_ros.nodes.caption.image_input import ImageInput
+from tests.nodes.fake_captioner import image_fields
 from tests.nodes.waiting import wait_for
 
 pytestmark = pytest.mark.needs_ros
 
 
-def test_a_receiving_thread_that_ended_is_reported_and_started_again(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_that_do_not_arrive_are_counted_and_none_arrives_after_closing(node: Node) -> None:
     images: list[Any] = []
-    statistics = Statistics()
-    given = ImageInput(node, "image", images.append, statistics)
-    assert not given.problem
-
-    def refuse(*sizes: Any) -> Any:
-        raise InvalidHandle
-
-    with monkeypatch.context() as broken:
-        broken.setattr(rclpy_implementation, "WaitSet", refuse)
-        given.open("raw")
-        wait_for(lambda: given.problem == "the thread that receives images has ended")
+    lost: list[int] = []
+    given = ImageInput(node, "image", images.append, lost.append)
     given.open("raw")
-    assert not given.problem
-    publisher = node.create_publisher(Image, "image", 10)
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    publisher = node.create_publisher(Image, "image", QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE))
     wait_for(publisher.get_subscription_count)
-    publisher.publish(Image())
-    wait_for(lambda: images)
+
+    def receive(number: int) -> None:
+        wait_for(lambda: executor.spin_once(timeout_sec=0.1) or len(images) == number)
+
+    publisher.publish(Image(**image_fields(1)))
+    receive(1)
+    assert not lost
+    for shade in (2, 3, 4):  # of which the middleware keeps the newest
+        publisher.publish(Image(**image_fields(shade)))
+    publisher.publish(b"\0\1\0\0 these are not the fields of an image")
+    for _ in range(5):
+        executor.spin_once(timeout_sec=0.1)
+    publisher.publish(Image(**image_fields(5)))
+    wait_for(lambda: executor.spin_once(timeout_sec=0.1) or images[-1].data[0] == 5)
+    assert sum(lost) + len(images) == 6
     given.close()
+    publisher.publish(Image(**image_fields(6)))
+    executor.spin_once(timeout_sec=0.2)
+    assert images[-1].data[0] == 5
 
 
 def test_after_the_last_publisher_both_topics_are_awaited(node: Node) -> None:
-    given = ImageInput(node, "image", lambda image: None, Statistics())
+    given = ImageInput(node, "image", lambda image: None, lambda lost: None)
     given.open("auto")
     assert given.awaited == "/image or /image/compressed"
     publisher = node.create_publisher(CompressedImage, "image/compressed", 10)

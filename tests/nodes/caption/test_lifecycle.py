@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2")
 
+import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from rclpy.context import Context
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
-from smart_caption_ros.nodes.lifecycle import TransitionRequests
+from smart_caption_ros.nodes.caption.lifecycle import TransitionRequests
+from smart_caption_ros.nodes.demo.processes import free_domain_id
+from tests.nodes.waiting import wait_for
 
 pytestmark = pytest.mark.needs_ros
 
@@ -21,83 +26,83 @@ CONFIGURE, CLEANUP, ACTIVATE = Transition.TRANSITION_CONFIGURE, Transition.TRANS
 SHUTDOWN = Transition.TRANSITION_INACTIVE_SHUTDOWN
 
 
-class Machine:
-    """A state machine whose transition to inactive goes on until it is cancelled or may end."""
+class Machine(LifecycleNode):
+    """A node whose transition to inactive goes on until it is cancelled or may end."""
 
-    def __init__(self) -> None:
-        self.state = "unconfigured"
-        self.carried_out: list[tuple[int, str]] = []
+    def __init__(self, context: Context) -> None:
+        super().__init__("machine", context=context)
+        self.shutdowns = 0
         self.begun, self.cancelled, self.may_end = threading.Event(), threading.Event(), threading.Event()
-        self.requests = TransitionRequests(self.change_state, lambda: self.state, self.cancelled.set)
+        self.requests = TransitionRequests(self, self.cancelled.set)
         self._users = ThreadPoolExecutor(8)
 
-    def change_state(self, request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
-        """What rclpy does with a request."""
-        self.carried_out.append((request.transition.id, request.transition.label))
-        if request.transition.id == CONFIGURE:
-            self.begun.set()
-            self.state = "configuring"
-            while not (self.cancelled.wait(0.01) or self.may_end.is_set()):
-                pass
-            self.state = "unconfigured" if self.cancelled.is_set() else "inactive"
-            response.success = self.state == "inactive"
-        elif request.transition.id == CLEANUP and self.state == "unconfigured":
-            raise RuntimeError("no such transition")
-        else:
-            response.success = True
-        return response
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self.begun.set()
+        while not (self.cancelled.wait(0.01) or self.may_end.is_set()):
+            pass
+        return TransitionCallbackReturn.FAILURE if self.cancelled.is_set() else TransitionCallbackReturn.SUCCESS
 
-    def ask(self, transition: int) -> Future[Any]:
-        """Request a transition on another thread."""
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self.shutdowns += 1
+        return TransitionCallbackReturn.SUCCESS
+
+    def ask(self, transition: int) -> Future[bool]:
+        """Request a transition on another thread; the result is whether it was successful."""
         request = ChangeState.Request(transition=Transition(id=transition))
-        return self._users.submit(lambda: self.requests.answer(request, ChangeState.Response()).success)
+        return self._users.submit(lambda: bool(self.requests.answer(request, ChangeState.Response()).success))
 
 
-def test_a_cleanup_or_shutdown_cancels_configuring_and_is_carried_out_after_it() -> None:
-    for transition, carried_out in ((CLEANUP, []), (SHUTDOWN, [(SHUTDOWN, "shutdown")])):
-        machine = Machine()
-        configuring = machine.ask(CONFIGURE)
-        assert machine.begun.wait(10)
-        assert machine.ask(transition).result(10)
-        assert not configuring.result(10)
-        assert machine.carried_out[1:] == carried_out, "there is nothing to clean up"
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = Context()
+    rclpy.init(context=context, domain_id=free_domain_id())
+    made = Machine(context)
+    yield made
+    made.may_end.set()
+    made.destroy_node()
+    context.try_shutdown()
 
 
-def test_other_requests_during_a_transition_are_refused_at_once() -> None:
-    machine = Machine()
+@pytest.mark.parametrize(("transition", "shutdowns"), [(CLEANUP, 0), (SHUTDOWN, 1)])
+def test_a_cleanup_or_shutdown_cancels_configuring_and_is_carried_out_after_it(
+    machine: Machine, transition: int, shutdowns: int
+) -> None:
+    configuring = machine.ask(CONFIGURE)
+    assert machine.begun.wait(10)
+    assert machine.requests.state == "configuring"
+    assert machine.ask(transition).result(10)
+    assert not configuring.result(10)
+    assert machine.requests.state == ("finalized" if shutdowns else "unconfigured")
+    assert machine.shutdowns == shutdowns
+
+
+def test_other_requests_during_a_transition_are_refused_at_once(machine: Machine) -> None:
     configuring = machine.ask(CONFIGURE)
     assert machine.begun.wait(10)
     assert not machine.ask(ACTIVATE).result(10)
     assert not machine.ask(CONFIGURE).result(10)
     machine.may_end.set()
     assert configuring.result(10)
-    assert [transition for transition, _ in machine.carried_out] == [CONFIGURE]
+    assert machine.requests.state == "inactive"
     assert machine.ask(ACTIVATE).result(10)
 
 
-def test_configuring_that_begins_after_the_request_to_shut_down_is_cancelled_as_well() -> None:
-    machine = Machine()
+def test_configuring_that_begins_after_the_request_to_shut_down_is_cancelled_as_well(machine: Machine) -> None:
     with machine.requests.in_progress:
         shutting_down = machine.ask(SHUTDOWN)
         assert not machine.cancelled.wait(0.2), "nothing is being configured yet"
-        machine.state = "configuring"
-        assert machine.cancelled.wait(10)
-        machine.state = "unconfigured"
+        assert machine.trigger_configure() == TransitionCallbackReturn.FAILURE
     assert shutting_down.result(10)
+    assert machine.shutdowns == 1
 
 
-def test_one_request_waits_at_most() -> None:
-    machine = Machine()
+def test_one_request_waits_at_most(machine: Machine) -> None:
     with machine.requests.in_progress:
         asked = [machine.ask(SHUTDOWN) for _ in range(4)]
-        refused = threading.Semaphore(0)
-        for each in asked:
-            each.add_done_callback(lambda _: refused.release())
-        for _ in range(3):
-            assert refused.acquire(timeout=10)
-        assert sum(each.done() for each in asked) == 3
-    assert sorted(each.result(10) for each in asked) == [False, False, False, True]
+        wait_for(lambda: sum(request.done() for request in asked) == 3)
+    assert sorted(request.result(10) for request in asked) == [False, False, False, True]
 
 
-def test_a_transition_that_the_state_does_not_have_is_refused() -> None:
-    assert not Machine().ask(CLEANUP).result(10)
+def test_a_transition_that_the_state_does_not_have_is_refused(machine: Machine) -> None:
+    assert not machine.ask(CLEANUP).result(10)

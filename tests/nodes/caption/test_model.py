@@ -11,8 +11,8 @@ pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built m
 
 from smart_caption_ros.captioning import BundleError, Captioner, GuideMode
 from smart_caption_ros.grounding import CoverageError
-from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS
-from smart_caption_ros.nodes.model_loading import LoadedModel, load_coverage, load_model
+from smart_caption_ros.nodes.caption.model import Model, load_coverage, load_model
+from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 
 pytestmark = pytest.mark.needs_ros
 
@@ -26,7 +26,7 @@ def test_what_coverage_cannot_load_is_refused_with_a_sentence(chosen: tuple[str,
     assert "no_such" in str(caught.value) or "/no/such" in str(caught.value)
 
 
-def loaded(**changes: Any) -> LoadedModel:
+def loaded(**changes: Any) -> Model:
     values = {spec.name: spec.default for spec in CAPTION_NODE_PARAMETERS}
     values |= {"engine": "onnxruntime-cpu", "coverage": False}
     return load_model({**values, **changes}, Captioner.from_bundle, load_coverage)

@@ -17,9 +17,9 @@ import pytest
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
+from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.context import Context
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import MultiThreadedExecutor
@@ -36,23 +36,39 @@ from visualization_msgs.msg import ImageMarker
 from smart_caption_ros.captioning import BundleError
 from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.grounding import CoverageError
-from smart_caption_ros.nodes import outputs
-from smart_caption_ros.nodes.caption_node import CaptionNode
+from smart_caption_ros.nodes.caption import outputs
+from smart_caption_ros.nodes.caption.node import CaptionNode
+from smart_caption_ros.nodes.caption.worker import Worker
 from smart_caption_ros.nodes.demo.processes import free_domain_id
-from smart_caption_ros.nodes.node_statistics import Statistics
 from tests.engines.fake_tensorrt import install
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 
 pytestmark = pytest.mark.needs_ros
 
 
-class Bench:
-    """A caption node and a user's node, spun in a thread; captions that the user received are in `captions`."""
+class Loaders:
+    """What the node is configured with; a test may replace both."""
 
-    def __init__(self, context: Context, node: CaptionNode) -> None:
+    def __init__(self, loaded: list[FakeCaptioner]) -> None:
+        self._loaded = loaded
+        self.captioner: Callable[..., Any] = self.fake_captioner
+        self.coverage: Callable[..., Any] = lambda *chosen: FakeCoverage()
+
+    def fake_captioner(self, *arguments: Any) -> FakeCaptioner:
+        self._loaded.append(FakeCaptioner(*arguments))
+        return self._loaded[-1]
+
+
+class Bench:
+    """A caption node and a user's node, spun in a thread; what the user received is in `captions` and `diagnostics`."""
+
+    def __init__(self, context: Context, node: CaptionNode, loaders: Loaders) -> None:
         self.node = node
+        self.loaders = loaders
         self.user = Node("user", context=context)
         self.captions: list[Caption] = []
+        self.diagnostics: list[DiagnosticArray] = []
+        self.user.create_subscription(DiagnosticArray, "/diagnostics", self.diagnostics.append, 10)
         self.images = self.user.create_publisher(Image, "image", 10)
         self.user.create_subscription(Caption, "robot/caption", self.captions.append, 10)
         self.executor = MultiThreadedExecutor(num_threads=4, context=context)
@@ -88,6 +104,31 @@ class Bench:
         self.wait_for(answered, f"caption of shade {shade}")
         return self.captions[-1]
 
+    def status(self) -> DiagnosticStatus:
+        """The next status that the node publishes from now on."""
+        self.diagnostics.clear()
+        self.wait_for(lambda: len(self.diagnostics) > 1, "diagnostics")
+        status: DiagnosticStatus = self.diagnostics[-1].status[0]
+        return status
+
+    def counts(self) -> dict[str, str]:
+        return {value.key: value.value for value in self.status().values}
+
+    def is_idle(self) -> bool:
+        """Whether every image received is counted in another count."""
+        counts = self.counts()
+        others = ("images answered", "images dropped for newer ones", "images passed over", "images unchanged")
+        return int(counts["images received"]) == sum(int(counts[name]) for name in others)
+
+    def state(self) -> str:
+        """The label of the node's state, as a user's node gets it."""
+        client = self.user.create_client(GetState, "/caption_node/get_state")
+        assert client.wait_for_service(10)
+        future = client.call_async(GetState.Request())
+        self.wait_for(future.done, "state")
+        label: str = future.result().current_state.label
+        return label
+
     def close(self, context: Context) -> None:
         context.try_shutdown()
         self._spinning.join()
@@ -106,19 +147,16 @@ def bench(monkeypatch: pytest.MonkeyPatch, loaded: list[FakeCaptioner]) -> Itera
     context = Context()
     rclpy.init(context=context, domain_id=free_domain_id())
 
-    def load(*arguments: Any) -> FakeCaptioner:
-        loaded.append(FakeCaptioner(*arguments))
-        return loaded[-1]
-
-    given = {"autostart": False, "allow_file_changes": True, "threads": 3}
+    loaders = Loaders(loaded)
+    given = {"autostart": False, "allow_file_changes": True, "threads": 3, "diagnostics_period_s": 0.1}
     parameters = [Parameter(name, value=value) for name, value in given.items()]
     node = CaptionNode(
-        load_captioner=load,
-        load_coverage=lambda *chosen: FakeCoverage(),
+        load_captioner=lambda *chosen: loaders.captioner(*chosen),
+        load_coverage=lambda *chosen: loaders.coverage(*chosen),
         context=context,
         parameter_overrides=parameters,
     )
-    bench = Bench(context, node)
+    bench = Bench(context, node, loaders)
     yield bench
     bench.close(context)
 
@@ -166,7 +204,7 @@ def test_objects_from_decides_which_detector_is_loaded_and_whether_the_topic_is_
 def test_a_bundle_that_lacks_the_demanded_detector_fails_configuration_with_a_sentence(bench: Bench) -> None:
     bench.node.set_parameters([Parameter("objects_from", value="bundle")])
     assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
-    assert bench.node._failure == "objects_from is bundle, but the bundle fake_bundle has no detector"
+    assert bench.status().message == "objects_from is bundle, but the bundle fake_bundle has no detector"
 
 
 def test_objects_from_a_detector_and_its_file_are_set_in_one_request(bench: Bench) -> None:
@@ -194,13 +232,11 @@ def test_the_detections_topic_comes_before_the_bundles_own_detector(bench: Bench
     assert bench.node.count_subscribers("detections") == 1
 
 
-def test_coverage_that_cannot_be_loaded_costs_the_node_only_if_it_was_asked_for(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_coverage_that_cannot_be_loaded_costs_the_node_only_if_it_was_asked_for(bench: Bench) -> None:
     def refuse(*chosen: Any) -> Any:
         raise CoverageError("there is no spaCy")
 
-    monkeypatch.setattr(bench.node, "_load_coverage", refuse)
+    bench.loaders.coverage = refuse
     bench.node.set_parameters([Parameter("spacy_pipeline", value="en_core_web_sm")])
     assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
     bench.node.set_parameters([Parameter("spacy_pipeline", value="")])
@@ -210,9 +246,9 @@ def test_coverage_that_cannot_be_loaded_costs_the_node_only_if_it_was_asked_for(
     assert (caption.status, len(caption.nouns), caption.coverage.valid) == (Caption.STATUS_OK, 0, False)
 
 
-def test_coverage_that_is_switched_off_is_not_loaded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coverage_that_is_switched_off_is_not_loaded(bench: Bench) -> None:
     chosen: list[Any] = []
-    monkeypatch.setattr(bench.node, "_load_coverage", lambda *given: chosen.append(given))
+    bench.loaders.coverage = lambda *given: chosen.append(given)
     bench.node.set_parameters([Parameter("coverage", value=False)])
     assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
     assert not chosen
@@ -362,12 +398,15 @@ def test_on_request_only_the_services_caption_and_the_rate_is_limited(
     (captioner,) = loaded
     bench.caption(99)
     bench.node.set_parameters([Parameter("trigger", value="request")])
-    statistics = bench.node._cameras[0].statistics
-    bench.wait_for(lambda: is_idle(statistics), "end of the work")
+    bench.wait_for(bench.is_idle, "end of the work")
     captioner.shades.clear()
-    passed_over = statistics.summary().passed_over
+
+    def publish_until_passed_over(images: int) -> None:
+        end = int(bench.counts()["images passed over"]) + images
+        bench.wait_for(lambda: publish(bench, image) and int(bench.counts()["images passed over"]) >= end, "images")
+
     image = Image(**image_fields(40))
-    bench.wait_for(lambda: publish(bench, image) and statistics.summary().passed_over > passed_over + 2, "images")
+    publish_until_passed_over(3)
     assert not captioner.shades
     client = bench.user.create_client(DescribeLatest, "/caption_node/describe_latest")
     bench.wait_for(client.service_is_ready, "service")
@@ -378,15 +417,9 @@ def test_on_request_only_the_services_caption_and_the_rate_is_limited(
 
     bench.node.set_parameters([Parameter("trigger", value="always"), Parameter("max_rate_hz", value=0.01)])
     bench.wait_for(lambda: publish(bench, image) and len(captioner.shades) == 2, "caption")
-    passed_over = statistics.summary().passed_over
-    bench.wait_for(lambda: publish(bench, image) and statistics.summary().passed_over > passed_over + 4, "images")
+    publish_until_passed_over(5)
     assert captioner.shades == [40, 40]
-    bench.wait_for(lambda: is_idle(statistics), "end of the work")
-
-
-def is_idle(statistics: Statistics) -> bool:
-    counts = statistics.summary()
-    return counts.received == sum(counts.answers.values()) + counts.dropped + counts.passed_over + counts.unchanged
+    bench.wait_for(bench.is_idle, "end of the work")
 
 
 def test_on_change_the_text_of_a_scene_is_published_once_and_again_after_activation(bench: Bench) -> None:
@@ -418,20 +451,16 @@ def test_cleanup_lets_go_of_the_engine_and_configure_loads_it_again(bench: Bench
         assert captioner() is None
 
 
-def test_a_failed_configure_leaves_the_node_as_it_was_and_can_be_repeated(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_configure_leaves_the_node_as_it_was_and_can_be_repeated(bench: Bench) -> None:
     def refuse(*arguments: Any) -> FakeCaptioner:
         raise BundleError("there is no bundle there" + "!" * 1_000_000)
 
-    statuses: list[DiagnosticArray] = []
-    bench.user.create_subscription(DiagnosticArray, "/diagnostics", statuses.append, 10)
-    good = bench.node._load_captioner
-    monkeypatch.setattr(bench.node, "_load_captioner", refuse)
+    bench.loaders.captioner = refuse
     assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
-    bench.wait_for(lambda: statuses and "there is no bundle" in statuses[-1].status[0].message, "diagnostics")
-    assert len(statuses[-1].status[0].message) <= 1000
-    monkeypatch.setattr(bench.node, "_load_captioner", good)
+    message = bench.status().message
+    assert "there is no bundle" in message
+    assert len(message) <= 1000
+    bench.loaders.captioner = bench.loaders.fake_captioner
     assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
     assert bench.node.trigger_activate() == TransitionCallbackReturn.SUCCESS
     assert bench.caption(98).status == Caption.STATUS_OK
@@ -449,26 +478,34 @@ def request_transition(bench: Bench, transition: int) -> ChangeState.Response | 
 
 @pytest.fixture
 def building_bench(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bundle_copy: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bundle_copy: Path, autostart: bool
 ) -> Iterator[tuple[Bench, Any, threading.Event]]:
     """A node whose build of a TensorRT engine goes on until it is cancelled, TensorRT, and the event of its start."""
+    cancelled = threading.Event()
+    cancel_loading = Worker.cancel_loading
+
+    def cancel(worker: Worker) -> None:
+        cancel_loading(worker)
+        cancelled.set()
+
+    monkeypatch.setattr(Worker, "cancel_loading", cancel)
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     tensorrt = install(monkeypatch, tmp_path / "cache")
     building = threading.Event()
     context = Context()
     rclpy.init(context=context, domain_id=free_domain_id())
-    given = {"autostart": False, "engine": "tensorrt", "bundle": str(bundle_copy)}
+    given = {"autostart": autostart, "engine": "tensorrt", "bundle": str(bundle_copy), "diagnostics_period_s": 0.1}
     parameters = [Parameter(name, value=value) for name, value in given.items()]
     node = CaptionNode(
         load_coverage=lambda *chosen: FakeCoverage(), context=context, parameter_overrides=parameters
     )  # fmt: skip
-    bench = Bench(context, node)
 
     def on_step() -> None:
         building.set()
-        node._worker.loading_cancelled.wait(30)
+        cancelled.wait(30)
 
     tensorrt.on_step = on_step
+    bench = Bench(context, node, Loaders([]))
     yield bench, tensorrt, building
     node.interrupt()
     bench.close(context)
@@ -479,12 +516,9 @@ def test_cleanup_cancels_the_build_of_an_engine_and_the_node_can_be_configured_a
     building_bench: tuple[Bench, Any, threading.Event], autostart: bool
 ) -> None:
     bench, tensorrt, building = building_bench
-    if autostart:
-        bench.node._autostart_timer = bench.node.create_timer(3600.0, bench.node._autostart)
-        configuring = threading.Thread(target=bench.node._autostart)
-    else:
-        configuring = threading.Thread(target=request_transition, args=[bench, Transition.TRANSITION_CONFIGURE])
-    configuring.start()
+    configuring = threading.Thread(target=request_transition, args=[bench, Transition.TRANSITION_CONFIGURE])
+    if not autostart:
+        configuring.start()
     assert building.wait(30)
     refused = request_transition(bench, Transition.TRANSITION_ACTIVATE)
     assert refused is not None
@@ -492,11 +526,12 @@ def test_cleanup_cancels_the_build_of_an_engine_and_the_node_can_be_configured_a
     cleaned_up = request_transition(bench, Transition.TRANSITION_CLEANUP)
     assert cleaned_up is not None
     assert cleaned_up.success
-    configuring.join(30)
+    if not autostart:
+        configuring.join(30)
     assert (tensorrt.builds, tensorrt.cancelled_builds) == (0, 1)
-    assert bench.node._lifecycle == "unconfigured"
+    assert bench.state() == "unconfigured"
     assert bench.node.exit_status is None, "the process goes on"
-    assert bench.node._failure == "", "who cancels it knows why it failed"
+    assert bench.status().level == DiagnosticStatus.OK, "who cancels it knows why it failed"
     tensorrt.on_step = lambda: None
     configured = request_transition(bench, Transition.TRANSITION_CONFIGURE)
     assert configured is not None
@@ -504,6 +539,7 @@ def test_cleanup_cancels_the_build_of_an_engine_and_the_node_can_be_configured_a
     assert tensorrt.builds == 2
 
 
+@pytest.mark.parametrize("autostart", [False])
 def test_shutdown_cancels_the_build_of_an_engine(building_bench: tuple[Bench, Any, threading.Event]) -> None:
     bench, tensorrt, building = building_bench
     configuring = threading.Thread(target=request_transition, args=[bench, Transition.TRANSITION_CONFIGURE])
@@ -513,32 +549,32 @@ def test_shutdown_cancels_the_build_of_an_engine(building_bench: tuple[Bench, An
     configuring.join(30)
     assert answer is not None
     assert answer.success
-    assert bench.node._lifecycle == "finalized"
+    assert bench.state() == "finalized"
     assert (tensorrt.builds, tensorrt.cancelled_builds) == (0, 1)
 
 
 def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(bench: Bench) -> None:
+    cleanup: list[Any] = []
+
     def load(*chosen: Any) -> Any:
-        bench.node._worker.cancel_loading()
+        cleanup.append(threading.Thread(target=request_transition, args=[bench, Transition.TRANSITION_CLEANUP]))
+        cleanup[0].start()
+        time.sleep(1.0)
         return FakeCaptioner(*chosen)
 
-    bench.node._load_captioner = load
-    assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
-    assert bench.node._worker.model is None
-    assert bench.node._failure == ""
+    bench.loaders.captioner = load
+    configured = request_transition(bench, Transition.TRANSITION_CONFIGURE)
+    assert configured is not None
+    assert not configured.success
+    cleanup[0].join(30)
+    status = bench.status()
+    assert (status.level, status.message) == (DiagnosticStatus.OK, "unconfigured")
+    assert {value.key: value.value for value in status.values}["model"] == ""
 
 
 def test_another_node_of_the_same_name_is_noticed(bench: Bench) -> None:
-    (alone,) = bench.node._statuses()
-    assert alone.message == "unconfigured"
+    assert bench.status().message == "unconfigured"
     namesake = Node("caption_node", context=bench.user.context)
-    bench.wait_for(
-        lambda: bench.node._statuses()[0].message.startswith("2 nodes have the name /caption_node"), "warning"
-    )
+    bench.wait_for(lambda: bench.status().message.startswith("2 nodes have the name /caption_node"), "warning")
     namesake.destroy_node()
-    bench.wait_for(lambda: bench.node._statuses()[0].message == "unconfigured", "end of the warning")
-
-
-def test_the_diagnostics_have_the_memory_of_the_process(bench: Bench) -> None:
-    values = {value.key: value.value for value in bench.node._statuses()[0].values}
-    assert 20 < float(values["resident memory (MB)"]) < 100_000
+    bench.wait_for(lambda: bench.status().message == "unconfigured", "end of the warning")

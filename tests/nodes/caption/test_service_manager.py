@@ -24,9 +24,9 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import Image
 
 from smart_caption_ros.captioning import Caption
-from smart_caption_ros.nodes.caption_node import CaptionNode
+from smart_caption_ros.nodes.caption.node import CaptionNode
+from smart_caption_ros.nodes.caption.service_manager import ServiceManager, ServiceReport
 from smart_caption_ros.nodes.demo.processes import free_domain_id
-from smart_caption_ros.nodes.service_manager import ServiceManager, ServiceReport
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 from tests.nodes.waiting import wait_for
 

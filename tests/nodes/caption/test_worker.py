@@ -6,7 +6,6 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,16 +15,19 @@ from hypothesis import strategies as st
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from rclpy.lifecycle import LifecycleNode
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import Image
 from smart_caption_ros.msg import Caption
 
-from smart_caption_ros.nodes.answer_stage import MAX_UNFINISHED
-from smart_caption_ros.nodes.answering import ImageAnswer
-from smart_caption_ros.nodes.camera_stream import CameraStream, CameraTopics, ReceivedImage
-from smart_caption_ros.nodes.caption_node_parameters import CAPTION_NODE_PARAMETERS
-from smart_caption_ros.nodes.caption_worker import CaptionWorker
-from smart_caption_ros.nodes.detection_buffer import Detections
-from smart_caption_ros.nodes.model_loading import LoadedModel
+from smart_caption_ros.captioning import DetectedObject
+from smart_caption_ros.nodes.caption.camera import MAX_UNFINISHED, Camera, CameraTopics
+from smart_caption_ros.nodes.caption.detection_buffer import Detections
+from smart_caption_ros.nodes.caption.model import Model
+from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
+from smart_caption_ros.nodes.caption.records import Answer, ReceivedImage
+from smart_caption_ros.nodes.caption.statistics import Count
+from smart_caption_ros.nodes.caption.worker import Worker
+from smart_caption_ros.nodes.parameters import Parameters
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 from tests.nodes.waiting import wait_for
 
@@ -40,10 +42,10 @@ class Recorder:
     def __init__(self) -> None:
         self.messages: list[Caption] = []
 
-    def publish(self, answer: ImageAnswer, *, text_on_change: bool) -> None:
+    def publish(self, answer: Answer) -> None:
         self.messages.append(answer.message)
 
-    def publish_overlay(self, answer: ImageAnswer, **options: Any) -> None: ...
+    def publish_overlay(self, answer: Answer) -> None: ...
 
     def wait_until_idle(self) -> None: ...
 
@@ -83,46 +85,55 @@ class Shared:
     """Two cameras and the worker that they share."""
 
     def __init__(self, node: LifecycleNode) -> None:
-        self.values: dict[str, Any] = {spec.name: spec.default for spec in CAPTION_NODE_PARAMETERS}
+        self._node = node
+        parameters = Parameters(node, CAPTION_NODE_PARAMETERS)
         self.captioner = GatedCaptioner()
+        self.worker = Worker(node, parameters)
         self.front, self.rear = (
-            CameraStream(node, name, CameraTopics(f"{name}/image", f"{name}/detections", f"{name}/caption"), ignore)
+            Camera(
+                node,
+                name,
+                CameraTopics(f"{name}/image", f"{name}/detections", f"{name}/caption"),
+                parameters,
+                self.worker.request_turn,
+            )
             for name in ("front", "rear")
         )
-        requests = CameraStream(node, "", CameraTopics("image", "detections", "robot/caption"), ignore)
         self.cameras = (self.front, self.rear)
-        self.worker = CaptionWorker(node, SimpleNamespace(values=self.values), self.cameras, requests)  # type: ignore[arg-type]
         self.recorders = {camera: Recorder() for camera in self.cameras}
         for camera, recorder in self.recorders.items():
             camera.outputs = recorder  # type: ignore[assignment]
-        self.worker.load(lambda: LoadedModel(self.captioner, FakeCoverage(), "", ()))  # type: ignore[arg-type]
+        self.worker.load(lambda: Model(self.captioner, FakeCoverage()))  # type: ignore[arg-type]
 
-    def put(self, camera: CameraStream, shade: int, stamp_s: int = 0) -> None:
+    def set(self, **values: Any) -> None:
+        self._node.set_parameters([Parameter(name, value=value) for name, value in values.items()])
+
+    def put(self, camera: Camera, shade: int, stamp_s: int = 0) -> None:
         image = Image(**image_fields(shade))
         image.header.stamp.sec = stamp_s
-        camera.statistics.count_received()
-        self.worker.put(camera, ReceivedImage(image, time.monotonic()))
+        camera.receive(image)
 
-    def texts(self, camera: CameraStream) -> list[str]:
+    def close(self) -> None:
+        self.captioner.open()
+        self.worker.close(10)
+        for camera in self.cameras:
+            camera.detections.close()
+            camera.close(10)
+
+    def texts(self, camera: Camera) -> list[str]:
         return [message.text for message in self.recorders[camera].messages]
 
     def wait_until_idle(self) -> None:
-        wait_for(lambda: all(self.is_counted(camera) for camera in self.cameras), "count of every image")
-
-    def is_counted(self, camera: CameraStream) -> bool:
-        counts = camera.statistics.summary()
-        return counts.received == sum(counts.answers.values()) + counts.dropped + counts.passed_over + counts.unchanged
-
-
-def ignore(camera: CameraStream, image: ReceivedImage) -> None: ...
+        wait_for(
+            lambda: not any(camera.statistics.summary().in_progress for camera in self.cameras), "count of every image"
+        )
 
 
 @pytest.fixture
 def shared(node: LifecycleNode) -> Iterator[Shared]:
     made = Shared(node)
     yield made
-    made.captioner.open()
-    made.worker.close()
+    made.close()
 
 
 def test_a_fast_camera_does_not_starve_a_slow_one(shared: Shared) -> None:
@@ -161,9 +172,8 @@ def test_cameras_that_always_have_an_image_alternate(shared: Shared) -> None:
 def test_a_camera_that_waits_for_its_detections_does_not_hold_up_another_one(
     shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(shared.values, "detection_wait_s", 10.0)
-    monkeypatch.setitem(shared.values, "max_age_s", 0.0)
-    monkeypatch.setattr(type(shared.front.detection_input), "has_publisher", property(lambda each: each is waiting))
+    shared.set(detection_wait_s=10.0, max_age_s=0.0)
+    monkeypatch.setattr(type(shared.front.detection_input), "has_publisher", property(lambda given: given is waiting))
     waiting = shared.front.detection_input
     shared.captioner.open()
     for number in range(1, MAX_UNFINISHED + 1):
@@ -180,16 +190,18 @@ def test_a_camera_that_waits_for_its_detections_does_not_hold_up_another_one(
 
 
 def test_on_change_a_scene_is_captioned_once_and_every_image_is_counted(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
+    shared: Shared,
 ) -> None:
-    monkeypatch.setitem(shared.values, "trigger", "change")
+    shared.set(trigger="change")
     shared.captioner.open()
     for shade in (100, 101, 99, 150, 152, 148, 66, 66, 100):  # the engine fails on 66
         shared.put(shared.front, shade)
         shared.wait_until_idle()
     assert [text for text in shared.texts(shared.front) if text] == ["shade 100", "shade 150", "shade 100"]
     summary = shared.front.statistics.summary()
-    assert (summary.unchanged, summary.answers[Caption.STATUS_ERROR]) == (4, 2), "what failed is tried again"
+    assert (summary.counts[Count.UNCHANGED], summary.answers[Caption.STATUS_ERROR]) == (4, 2), (
+        "what failed is tried again"
+    )
     shared.put(shared.rear, 100)
     shared.wait_until_idle()
     assert shared.texts(shared.rear) == ["shade 100"], "each camera has its own scene"
@@ -200,9 +212,9 @@ def test_on_change_a_scene_is_captioned_once_and_every_image_is_counted(
 
 
 def test_the_last_image_captioned_is_the_reference_so_that_slow_changes_add_up(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
+    shared: Shared,
 ) -> None:
-    monkeypatch.setitem(shared.values, "trigger", "change")
+    shared.set(trigger="change")
     shared.captioner.open()
     for shade in range(100, 131, 3):
         shared.put(shared.front, shade)
@@ -211,9 +223,9 @@ def test_the_last_image_captioned_is_the_reference_so_that_slow_changes_add_up(
 
 
 def test_images_dropped_before_an_unchanged_one_are_reported_with_the_next_caption(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
+    shared: Shared,
 ) -> None:
-    monkeypatch.setitem(shared.values, "trigger", "change")
+    shared.set(trigger="change")
     shared.put(shared.front, 100)
     wait_for(lambda: shared.captioner.begun == [100])
     for _ in range(3):
@@ -243,7 +255,7 @@ def test_every_image_is_answered_dropped_passed_over_or_unchanged(shared: Shared
         if kind == "image":
             shared.put(shared.cameras[what[0]], what[1])
         elif kind == "trigger":
-            shared.values["trigger"] = what[0]
+            shared.set(trigger=what[0])
         else:
             shared.cameras[what[0]].discard_waiting()
     shared.wait_until_idle()
@@ -254,55 +266,74 @@ def test_every_image_is_answered_dropped_passed_over_or_unchanged(shared: Shared
 def test_answers_that_wait_for_detections_do_not_keep_their_images(
     shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(shared.values, "detection_wait_s", 10.0)
-    monkeypatch.setitem(shared.values, "max_age_s", 0.0)
+    shared.set(detection_wait_s=10.0, max_age_s=0.0)
     monkeypatch.setattr(type(shared.front.detection_input), "has_publisher", True)
     shared.captioner.open()
     image = Image(**image_fields(10))
     image.header.stamp.sec = 1
     kept = weakref.ref(image.data)
-    shared.front.statistics.count_received()
-    shared.worker.put(shared.front, ReceivedImage(image, time.monotonic()))
+    shared.front.receive(image)
     del image
     wait_for(lambda: shared.captioner.begun, "work of the engine")
+    shared.put(shared.front, 20, stamp_s=2)  # the newest one is kept for ~/describe_latest
     wait_for(lambda: kept() is None, "end of the pixels")
     assert not shared.texts(shared.front)
-    shared.front.detections.clear()
+    shared.front.detections.close()
 
 
-def test_the_image_of_a_request_is_of_no_camera(shared: Shared) -> None:
+def test_the_image_of_a_request_is_captioned_whatever_its_age_and_not_published(shared: Shared) -> None:
     shared.captioner.open()
-    answer = shared.worker.describe_request(Image(**image_fields(30)))
-    assert (answer.text, answer.camera) == ("shade 30", "")
+    image = Image(**image_fields(30))
+    image.header.stamp.sec = 1
+    received = ReceivedImage(image, time.monotonic())
+    answer = shared.worker.describe(shared.front, received, any_age=True).result(20)
+    shared.front.complete(answer)
+    assert (answer.message.text, answer.message.camera) == ("shade 30", "front")
+    assert shared.worker.describe(shared.front, received, any_age=False).result(20).status == Caption.STATUS_STALE
     assert not any(shared.recorders[camera].messages for camera in shared.cameras)
+
+
+def test_the_objects_of_the_topic_guide_the_words_where_the_model_says_so(shared: Shared) -> None:
+    class Guided(GatedCaptioner):
+        def caption(self, image_bgr: Any, objects: Any = "not given") -> Any:
+            given.append(objects)
+            return super().caption(image_bgr)
+
+    given: list[Any] = []
+    captioner = Guided()
+    captioner.open()
+    shade = DetectedObject("shade", 3, 0.75, (0.0, 5.0, 40.0, 90.0))
+    shared.front.detections.add(Detections(10**9, "", (shade,)))
+    image = Image(**image_fields(30))
+    image.header.stamp.sec = 1
+    for guided in (False, True):
+        shared.worker.load(lambda: Model(captioner, None, guided_by_topic=guided))  # type: ignore[arg-type]  # noqa: B023
+        for camera in shared.cameras:
+            shared.worker.describe(camera, ReceivedImage(image, 0.0), any_age=True).result(20)
+    assert given == ["not given", "not given", (shade,), None]
 
 
 def test_a_thread_that_is_stuck_outside_of_the_work_on_an_image_is_a_problem(
     shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared.captioner.open()
-    timeout_s = 0.05
+    timeout_s = 0.2
     go_on = threading.Event()
-
-    def stuck(when_free: Any) -> bool:
-        return go_on.wait(20)
-
     assert not shared.worker.problem(timeout_s)
-    monkeypatch.setattr(shared.front.stage, "has_place", stuck)
+    monkeypatch.setattr(shared.front, "take", lambda: go_on.wait(20) and None)
     shared.put(shared.front, 1)
     wait_for(lambda: shared.worker.problem(timeout_s) == "the thread that captions is stuck")
     go_on.set()
     wait_for(lambda: not shared.worker.problem(10.0))
-    shared.wait_until_idle()
 
 
 def test_loading_that_takes_long_is_no_problem(shared: Shared) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def load() -> LoadedModel:
+    def load() -> Model:
         begun.set()
         go_on.wait(20)
-        return LoadedModel(shared.captioner, FakeCoverage(), "", ())  # type: ignore[arg-type]
+        return Model(shared.captioner, FakeCoverage())  # type: ignore[arg-type]
 
     loading = threading.Thread(target=lambda: shared.worker.load(load))
     loading.start()

@@ -23,8 +23,8 @@ from smart_caption_ros.msg import Caption
 from smart_caption_ros.srv import FindCaptions
 from std_msgs.msg import Header
 
+from smart_caption_ros import caption_messages, msg
 from smart_caption_ros.nodes.caption_log.node import CaptionLogNode
-from smart_caption_ros.nodes.messages import to_message
 from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
 from tests.nodes.fake_captioner import shade_caption
 from tests.nodes.waiting import wait_for
@@ -39,7 +39,9 @@ STAMP_S = 1_790_000_000
 
 def caption_message(shade: int, camera: str = "front") -> Caption:
     header = Header(stamp=Time(sec=STAMP_S + shade), frame_id="eye")
-    return to_message(shade_caption(shade, 64, 48), header, camera=camera, min_confidence=0.0)
+    return caption_messages.caption_message(
+        msg, shade_caption(shade, 64, 48), header, camera=camera, min_confidence=0.0
+    )
 
 
 class FakeTf:

@@ -19,12 +19,13 @@ from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption, Coverage
 from std_msgs.msg import Header, String
 
+from smart_caption_ros import caption_messages, msg
+from smart_caption_ros.caption_messages import message_without_text
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.live import CaptionStatus, EventKind, FeedError, FeedEvent, Health, LiveCaption, NounState
 from smart_caption_ros.nodes.live import RosCaptionFeed, standalone_feed
 from smart_caption_ros.nodes.live.live_messages import camera_name, live_caption
-from smart_caption_ros.nodes.messages import message_without_text, to_message
 from smart_caption_ros.viewing import encode_picture
 from tests.nodes.fake_captioner import painted, shade_caption
 
@@ -37,7 +38,9 @@ pytestmark = pytest.mark.needs_ros
 def caption_message(shade: int, camera: str = "", stamp_s: int = 0) -> Caption:
     header = Header(stamp=Time(sec=stamp_s or shade, nanosec=5), frame_id="eye")
     grounding = Grounding((GroundedNoun("shade", "shade", 0, 0, 0.9),), 1.0, 1.0, (), (), (), 0.001)
-    message = to_message(shade_caption(shade, 64, 48), header, camera=camera, min_confidence=0.0, grounding=grounding)
+    message: Caption = caption_messages.caption_message(
+        msg, shade_caption(shade, 64, 48), header, camera=camera, min_confidence=0.0, grounding=grounding
+    )
     message.timing.age_at_start_ms = 100.0
     message.timing.dropped_frames = 3
     return message
@@ -254,7 +257,9 @@ def test_the_age_of_a_caption_is_that_of_its_node_and_nouns_are_unchecked_withou
 
 
 def test_an_image_that_was_not_captioned_has_its_status() -> None:
-    stale = live_caption(message_without_text(Caption.STATUS_STALE, "too old", Header(), camera=""), "front", "/front")
+    stale = live_caption(
+        message_without_text(msg, Caption.STATUS_STALE, "too old", Header(), camera=""), "front", "/front"
+    )
     assert (stale.status, stale.status_message, stale.caption.text) == (CaptionStatus.STALE, "too old", "")
     assert (stale.stamp_ns, stale.age_s, stale.grounding) == (None, None, None)
     of_the_future = live_caption(Caption(status=99), "front", "/front")

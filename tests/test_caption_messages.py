@@ -15,15 +15,16 @@ from smart_caption_ros.msg import Caption as CaptionMessage
 from smart_caption_ros.msg import Coverage
 from std_msgs.msg import Header
 
-from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, Timing, Word
-from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
-from smart_caption_ros.nodes.messages import (
-    STATUS_NAMES,
-    from_message,
+from smart_caption_ros import msg
+from smart_caption_ros.caption_messages import (
+    CAPTION_STATUSES,
+    caption_message,
+    caption_of,
     grounding_of,
     message_without_text,
-    to_message,
 )
+from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, Timing, Word
+from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from tests.nodes.fake_captioner import NOTHING_TO_SAY, UNSURE, shade_caption
 
 pytestmark = pytest.mark.needs_ros
@@ -71,7 +72,7 @@ groundings = st.builds(
 def test_nouns_and_coverage_come_back_from_their_message(grounding: Grounding) -> None:
     caption = shade_caption(9, 64, 48)
     caption = Caption(**{**vars(caption), "objects": caption.objects * 2})
-    message = to_message(caption, HEADER, camera="", min_confidence=0.0, grounding=grounding)
+    message = caption_message(msg, caption, HEADER, camera="", min_confidence=0.0, grounding=grounding)
     back = grounding_of(message)
     assert {**vars(back), "time_s": 0} == {**vars(grounding), "time_s": 0}
     assert back.time_s == pytest.approx(grounding.time_s, abs=1e-3)
@@ -84,7 +85,7 @@ def test_nouns_and_coverage_come_back_from_their_message(grounding: Grounding) -
 def test_without_objects_the_nouns_are_there_and_the_coverage_is_not_valid() -> None:
     nouns = (GroundedNoun("dogs", "dog", 2, None, 0.0),)
     grounding = Grounding(nouns, None, 0.0, (), ("dog",), (), 0.001)
-    message = to_message(shade_caption(9, 64, 48), HEADER, camera="", min_confidence=0.0, grounding=grounding)
+    message = caption_message(msg, shade_caption(9, 64, 48), HEADER, camera="", min_confidence=0.0, grounding=grounding)
     assert (message.nouns[0].noun, message.nouns[0].object_index) == ("dogs", -1)
     assert (message.coverage.valid, message.coverage.noun_coverage, message.coverage.unsupported_nouns) == (
         False,
@@ -97,14 +98,14 @@ def test_without_objects_the_nouns_are_there_and_the_coverage_is_not_valid() -> 
 
 @given(captions)
 def test_a_caption_comes_back_from_its_message(caption: Caption) -> None:
-    message = to_message(caption, HEADER, camera="left", min_confidence=0.0)
-    back = from_message(message)
+    message = caption_message(msg, caption, HEADER, camera="left", min_confidence=0.0)
+    back = caption_of(message)
     assert {**vars(back), "timing": None} == {**vars(caption), "timing": None}
     assert vars(back.timing) == pytest.approx(vars(caption.timing), abs=1e-3)
 
 
 def test_the_header_and_the_camera_go_into_the_message() -> None:
-    message = to_message(shade_caption(9, 64, 48), HEADER, camera="left", min_confidence=0.0)
+    message = caption_message(msg, shade_caption(9, 64, 48), HEADER, camera="left", min_confidence=0.0)
     assert message.header == HEADER
     assert message.camera == "left"
     assert (message.image_width, message.image_height) == (64, 48)
@@ -112,7 +113,7 @@ def test_the_header_and_the_camera_go_into_the_message() -> None:
 
 
 def test_times_are_milliseconds_in_the_message() -> None:
-    timing = to_message(shade_caption(9, 64, 48), HEADER, camera="", min_confidence=0.0).timing
+    timing = caption_message(msg, shade_caption(9, 64, 48), HEADER, camera="", min_confidence=0.0).timing
     assert timing.preprocess_ms == pytest.approx(1.0)
     assert timing.vision_ms == pytest.approx(2.0)
     assert timing.decode_ms == pytest.approx(3.0)
@@ -133,7 +134,7 @@ def test_times_are_milliseconds_in_the_message() -> None:
 )
 def test_the_status_follows_text_and_confidence(shade: int, min_confidence: float, status: int, reason: str) -> None:
     caption = shade_caption(shade, 64, 48)
-    message = to_message(caption, HEADER, camera="", min_confidence=min_confidence)
+    message = caption_message(msg, caption, HEADER, camera="", min_confidence=min_confidence)
     assert message.status == status
     assert reason in message.status_message
     assert message.text == caption.text
@@ -141,18 +142,19 @@ def test_the_status_follows_text_and_confidence(shade: int, min_confidence: floa
 
 def test_a_confidence_that_is_not_a_number_is_low() -> None:
     caption = Caption(**{**vars(shade_caption(9, 64, 48)), "confidence": math.nan})
-    message = to_message(caption, HEADER, camera="", min_confidence=0.0)
+    message = caption_message(msg, caption, HEADER, camera="", min_confidence=0.0)
     assert message.status == CaptionMessage.STATUS_LOW_CONFIDENCE
 
 
 def test_an_message_without_text_says_why() -> None:
-    message = message_without_text(CaptionMessage.STATUS_STALE, "too old", HEADER, camera="left")
+    message = message_without_text(msg, CaptionMessage.STATUS_STALE, "too old", HEADER, camera="left")
     assert (message.header, message.camera, message.status) == (HEADER, "left", CaptionMessage.STATUS_STALE)
     assert (message.status_message, message.text, len(message.words)) == ("too old", "", 0)
     assert (message.coverage.valid, message.coverage.reason) == (False, Coverage.REASON_NOT_CAPTIONED)
     assert message.format_version == CaptionMessage.FORMAT_VERSION
 
 
-def test_every_status_has_a_name() -> None:
-    constants = [name for name in dir(CaptionMessage) if name.startswith("STATUS_")]
-    assert sorted(STATUS_NAMES) == sorted(getattr(CaptionMessage, name) for name in constants)
+def test_every_status_has_its_number() -> None:
+    constants = {name for name in dir(CaptionMessage) if name.startswith("STATUS_")}
+    named = {f"STATUS_{status.name}": number for number, status in CAPTION_STATUSES.items()}
+    assert named == {name: getattr(CaptionMessage, name) for name in constants}

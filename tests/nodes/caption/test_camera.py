@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smart_caption_ros.nodes.image_selection import RateLimit
+from smart_caption_ros.nodes.caption.camera import RateLimit
 
 
 def passed(times_s: list[float], max_rate_hz: float) -> list[float]:
