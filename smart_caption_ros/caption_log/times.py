@@ -7,8 +7,14 @@ from datetime import datetime, timedelta, timezone
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
 
-_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])[a-z]*(?:\s+ago)?", re.IGNORECASE)
+_UNITS_S = {
+    "s|secs?|seconds?": 1,
+    "m|mins?|minutes?": 60,
+    "h|hrs?|hours?": 3600,
+    "d|days?": 86_400,
+    "w|wks?|weeks?": 604_800,
+}
+_AGO = {re.compile(rf"(\d+(?:\.\d+)?)\s*(?:{names})(?:\s+ago)?"): seconds for names, seconds in _UNITS_S.items()}
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -18,12 +24,12 @@ def parse_time(text: str, now: datetime | None = None) -> int:
     Args:
         text: "2026-11-22", "2026-11-22 14:30", with a zone ("Z", "+01:00") or else in the local one; "now", "today",
             "yesterday" (their beginning); or "90s", "30 min ago", "2h", "3 days ago", "1w".
-        now: the present time, with a zone; None takes the clock's.
+        now: the present time, in the zone of times without one, or naive for local time; None takes the clock's.
 
     Raises:
         CaptionLogError: the text is something else.
     """
-    now = datetime.now().astimezone() if now is None else now
+    now = now or datetime.now()  # local time, whose offset from UTC depends on the day
     word = text.strip().lower()
     try:
         if word == "now":
@@ -31,14 +37,15 @@ def parse_time(text: str, now: datetime | None = None) -> int:
         if word in ("today", "yesterday"):
             midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
             return _nanoseconds(midnight - timedelta(days=word == "yesterday"))
-        if found := _AGO.fullmatch(word):
-            return _nanoseconds(now - timedelta(seconds=float(found[1]) * _UNITS_S[found[2]]))
+        for pattern, unit_s in _AGO.items():
+            if found := pattern.fullmatch(word):
+                return _nanoseconds(_utc(now) - timedelta(seconds=float(found[1]) * unit_s))
         # Python 3.10 does not know the Z.
         given = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text.strip()))
         return _nanoseconds(given if given.tzinfo else given.replace(tzinfo=now.tzinfo))
     except (ValueError, OverflowError) as error:
         raise CaptionLogError(
-            f"{text!r} is not a time: write 2026-11-22, 2026-11-22T14:30, today, or 2h, 30m, 3d for so long ago"
+            f"{text!r} is not a time: write 2026-11-22, 2026-11-22T14:30, today, or 2h, 30m, 3d, 1w for so long ago"
         ) from error
 
 
@@ -54,4 +61,8 @@ def local_time(time_ns: int) -> str:
 
 
 def _nanoseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+    return (_utc(moment) - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(timezone.utc)

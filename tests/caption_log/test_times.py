@@ -1,6 +1,11 @@
 """Times as a person writes them."""
 
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -23,6 +28,10 @@ NOW = datetime(2026, 11, 22, 14, 30, 0, tzinfo=ZONE)
         ("1.5 hours", "2026-11-22T11:00:00.000Z"),
         ("3 days ago", "2026-11-19T12:30:00.000Z"),
         ("1w", "2026-11-15T12:30:00.000Z"),
+        ("10 secs", "2026-11-22T12:29:50.000Z"),
+        ("1 Minute ago", "2026-11-22T12:29:00.000Z"),
+        ("2 hrs", "2026-11-22T10:30:00.000Z"),
+        ("2wks", "2026-11-08T12:30:00.000Z"),
         ("2026-11-20", "2026-11-19T22:00:00.000Z"),
         ("2026-11-20 08:15", "2026-11-20T06:15:00.000Z"),
         ("2026-11-20T08:15:01.500Z", "2026-11-20T08:15:01.500Z"),
@@ -33,7 +42,41 @@ def test_times(text: str, expected: str) -> None:
     assert iso_utc(parse_time(text, NOW)) == expected
 
 
-@pytest.mark.parametrize("text", ["", "tomorrow", "2026-13-01", "h", "-2h", "99999999999 weeks", "2h later"])
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Local time of a place where clocks change on 2026-03-29 and 2026-10-25."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("zone", [None, ZoneInfo("Europe/Berlin")])
+@pytest.mark.parametrize(
+    ("now", "text", "expected"),
+    [
+        ("2026-11-22T14:30", "2026-07-01T14:30", "2026-07-01T12:30:00.000Z"),
+        ("2026-07-01T14:30", "2026-11-22 14:30", "2026-11-22T13:30:00.000Z"),
+        ("2026-10-25T14:30", "today", "2026-10-24T22:00:00.000Z"),
+        ("2026-03-29T14:30", "today", "2026-03-28T23:00:00.000Z"),
+        ("2026-03-30T14:30", "yesterday", "2026-03-28T23:00:00.000Z"),
+        ("2026-10-25T14:30", "24 hours ago", "2026-10-24T13:30:00.000Z"),
+    ],
+)
+@pytest.mark.usefixtures("berlin")
+def test_a_local_time_has_the_offset_of_its_own_day(now: str, text: str, expected: str, zone: ZoneInfo | None) -> None:
+    moment = datetime.fromisoformat(now)
+    assert iso_utc(parse_time(text, moment.replace(tzinfo=zone))) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "tomorrow", "2026-13-01", "h", "-2h", "99999999999 weeks", "2h later"),
+        *("500ms", "2 mos", "3 months ago", "2 decades", "2 score", "1 seconde", "5 mi", "1y"),
+    ],
+)
 def test_what_is_no_time_gets_a_sentence(text: str) -> None:
     with pytest.raises(CaptionLogError, match="is not a time: write 2026-11-22"):
         parse_time(text, NOW)
