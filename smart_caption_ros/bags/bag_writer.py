@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from smart_caption_ros.bags.cameras import Camera, Thinning
 from smart_caption_ros.bags.journal import Entry, Journal
@@ -101,13 +103,17 @@ def _new_bag(path: Path, journal: Journal) -> Iterator[Any]:
     shutil.rmtree(folder, ignore_errors=True)
     try:
         plugin = rosbag2.StoragePlugin[_PLUGINS[path.suffix]]
-        # The bag says the name of its file, which is that of the folder and the suffix.
-        writer = rosbag2.Writer(folder / path.stem, version=9, storage_plugin=plugin)
+        # A name that is always the same, because the bag says it, and equal captions are to be equal files.
+        bag = folder / "captions"
+        writer = rosbag2.Writer(bag, version=9, storage_plugin=plugin)
+        if path.suffix == ".db3":  # rosbags makes the path a part of a URI
+            open_storage = writer.STORAGE_PLUGINS[plugin]
+            writer.STORAGE_PLUGINS = {plugin: lambda bag, mode: open_storage(Path(quote(os.fsencode(bag))), mode)}
         if path.suffix == ".mcap":
             writer.set_compression(rosbag2.CompressionMode.STORAGE, rosbag2.CompressionFormat.ZSTD)
         with writer:
             yield writer
-        (folder / path.stem / path.name).replace(path)
+        (bag / f"{bag.name}{path.suffix}").replace(path)
     except (OSError, rosbag2.WriterError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SourceError(

@@ -15,6 +15,9 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
+from urllib.parse import quote
+
+import yaml
 
 from smart_caption_ros.sources.source import SourceError
 
@@ -87,11 +90,11 @@ class BagStorage:
             try:
                 self._readers = [_Whole(self._storage, rosbag2, self._stack)]
             except Exception as error:  # the storage libraries raise many kinds of exceptions for a damaged file
-                reason = one_line(error)
-                self._readers = self._salvaged(rosbag2) if self._salvage else []
-                if not self._readers:
-                    raise SourceError(f"cannot read the bag {self.path}: {reason}") from error
-                self.damage = reason
+                self._readers, are_whole = self._readers_of_files(rosbag2)
+                if not are_whole:
+                    if not (self._salvage and self._readers):
+                        raise SourceError(f"cannot read the bag {self.path}: {one_line(error)}") from error
+                    self.damage = one_line(error)
             self.topics = _joined([topic for reader in self._readers for topic in reader.topics])
             self._stack = self._stack.pop_all()
         return self
@@ -118,33 +121,52 @@ class BagStorage:
     @property
     def duration_s(self) -> float:
         """Time from the first message to the last one, of all topics; 0 for a bag that was cut off."""
-        return self._readers[0].duration_s if isinstance(self._readers[0], _Whole) and not self.damage else 0.0
+        return 0.0 if self.damage else sum(reader.duration_s for reader in self._readers if isinstance(reader, _Whole))
 
     @property
     def files(self) -> list[Path]:
         """The storage files, in order."""
         return storage_files(self._storage) if self._storage.is_dir() else [self._storage]
 
-    def _salvaged(self, rosbag2: Any) -> list[_Reader]:
+    def _readers_of_files(self, rosbag2: Any) -> tuple[list[_Reader], bool]:
+        """Open the storage files one by one; return their readers, and whether all of the bag is there.
+
+        A whole file counts, and not what metadata.yaml says of it: files are renamed, and other tools write bags.
+        """
         readers: list[_Reader] = []
         for file in self.files:
             for kind in (_Whole, _CutMcap if file.suffix == ".mcap" else _CutSqlite):
                 with suppress(Exception):
                     readers.append(kind(file, rosbag2, self._stack))
                     break
-        return [reader for reader in readers if any(topic.count for topic in reader.topics)]
+        whole_files = sum(isinstance(reader, _Whole) for reader in readers)
+        readers = [reader for reader in readers if any(topic.count for topic in reader.topics)]
+        return readers, 0 < len(self.files) == whole_files >= self._files_in_metadata()
+
+    def _files_in_metadata(self) -> int:
+        """Count the storage files that metadata.yaml names; 0 where it says nothing of them."""
+        try:
+            content = yaml.safe_load((self._storage / "metadata.yaml").read_text(encoding="utf-8"))
+            return len(content["rosbag2_bagfile_information"]["relative_file_paths"])
+        except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
+            return 0
 
 
 class _Whole:
     """A bag or a file that rosbags reads."""
 
     def __init__(self, path: Path, rosbag2: Any, stack: ExitStack) -> None:
-        self._reader = stack.enter_context(rosbag2.Reader(path))
+        self._reader = rosbag2.Reader(path)
+        if path.suffix == ".mcap":
+            self._reader.storage.schemas = _Schemas()
+        elif path.suffix == ".db3":
+            self._reader.storage.path = Path(quote(os.fsencode(path)))  # rosbags makes it a part of a URI
+        stack.enter_context(self._reader)
         self.topics = _topics(self._reader.connections)
         self.duration_s: float = self._reader.duration * 1e-9
 
     def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
-        connections = [connection for connection in self._reader.connections if connection.topic in topics]
+        connections = [connection for connection in _readable(self._reader.connections) if connection.topic in topics]
         if connections:  # rosbags takes none for all
             for connection, recorded_ns, data in self._reader.messages(connections=connections):
                 yield StoredMessage(connection.topic, connection.msgtype, recorded_ns, bytes(data))
@@ -157,12 +179,13 @@ class _CutMcap:
         from rosbags.rosbag2.storage_mcap import McapReader
 
         self._reader = McapReader(_CutMcapPath(path))  # type: ignore[arg-type] # it opens the path, and no more
+        self._reader.schemas = _Schemas()
         self._reader.open()
         stack.callback(self._reader.close)
         self.topics = _topics(self._reader.connections)
 
     def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
-        connections = [connection for connection in self._reader.connections if connection.topic in topics]
+        connections = [connection for connection in _readable(self._reader.connections) if connection.topic in topics]
         for connection, recorded_ns, data in self._reader.messages_scan(connections):
             yield StoredMessage(connection.topic, connection.msgtype, recorded_ns, data)
 
@@ -253,10 +276,23 @@ class _CutSqlite:
             yield from (row for row in rows if row[0] in self._names)
 
 
+class _Schemas(dict[int, Any]):
+    """The schemas of an mcap file by id; rosbags fails at encodings that it does not know, such as jsonschema."""
+
+    def __setitem__(self, key: int, schema: Any) -> None:
+        known = schema.encoding in ("", "ros2msg", "ros2idl", "omgidl")
+        super().__setitem__(key, schema if known else schema._replace(encoding="", data=""))
+
+
+def _readable(connections: Collection[Any]) -> list[Any]:
+    """Leave out connections whose messages are not CDR but, for example, JSON."""
+    return [connection for connection in connections if connection.ext.serialization_format == "cdr"]
+
+
 def _topics(connections: Collection[Any]) -> tuple[Topic, ...]:
     return tuple(
         Topic(connection.topic, connection.msgtype, connection.msgcount, tuple(connection.ext.offered_qos_profiles))
-        for connection in connections
+        for connection in _readable(connections)
     )
 
 

@@ -96,8 +96,11 @@ def test_images_are_copied_beside_their_captions_on_demand(bag: Path, message_ca
     assert [each[1] for each in messages] == sorted(each[1] for each in messages)
 
 
-def test_a_run_that_was_interrupted_goes_on_to_the_same_bytes(bag: Path, message_captioner: MessageCaptioner) -> None:
-    whole, resumed = (bag.parent / name / "out.mcap" for name in ("whole", "resumed"))
+@pytest.mark.parametrize("suffix", [".mcap", ".db3"])
+def test_a_run_that_was_interrupted_goes_on_to_the_same_bytes_under_any_name(
+    suffix: str, bag: Path, message_captioner: MessageCaptioner
+) -> None:
+    whole, resumed = (bag.parent / name / f"{name}{suffix}" for name in ("whole", "50%25 #2?"))
     for output in (whole, resumed):
         output.parent.mkdir()
     options = BagOptions(with_images=True)
@@ -109,7 +112,7 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_bytes(bag: Path, message
     assert (report.kept, report.captioned, report.speed) == (3, 5, None)
     assert "3 of them by an earlier run" in report.sentences()[0]
     assert resumed.read_bytes() == whole.read_bytes()
-    assert [path.name for path in resumed.parent.iterdir()] == ["out.mcap"]
+    assert [path.name for path in resumed.parent.iterdir()] == [resumed.name]
 
 
 def test_other_settings_go_on_with_neither_a_journal_nor_an_output(

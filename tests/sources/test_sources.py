@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import struct
 import sys
 from pathlib import Path
 from typing import Any
@@ -324,6 +325,68 @@ def test_the_only_image_topic_of_a_bag_is_picked_and_read(bag: Path) -> None:
         np.testing.assert_array_equal(frames[1].image_bgr, picture(2))
         assert source.skipped == 1
         assert "unknown encoding 'h264'" in source.skipped_frames[0].reason
+
+
+def mcap_record(kind: int, content: bytes) -> bytes:
+    return bytes([kind]) + struct.pack("<Q", len(content)) + content
+
+
+def mcap_text(text: str) -> bytes:
+    return struct.pack("<I", len(text)) + text.encode()
+
+
+@pytest.mark.parametrize("plugin", ["MCAP"], indirect=True)
+def test_an_mcap_file_may_have_channels_of_other_encodings(bag: Path, tmp_path: Path) -> None:
+    """As tools other than rosbag2 write them: odometry and images as JSON beside those of ROS."""
+    path = next(bag.glob("*.mcap"))
+    with path.open("rb") as file:
+        records = file.read()[8:]
+    foreign = b"".join(
+        mcap_record(3, struct.pack("<H", number) + mcap_text(schema) + mcap_text("jsonschema") + mcap_text("{}"))
+        + mcap_record(
+            4, struct.pack("<HH", number, number) + mcap_text(topic) + mcap_text("json") + struct.pack("<I", 0)
+        )
+        + mcap_record(5, struct.pack("<HIQQ", number, 0, 1, 1) + b"{}")
+        for number, topic, schema in ((200, "/odom", "Odometry"), (201, "/json_image", "sensor_msgs/msg/Image"))
+    )
+    header_end = 9 + struct.unpack("<Q", records[1:9])[0]
+    # Without the index of the whole file, which would be wrong now; readers scan the records.
+    data_end = next(end for end in range(len(records)) if records[end:].startswith(mcap_record(0x0F, bytes(4))))
+    magic = b"\x89MCAP0\r\n"
+    mixed = tmp_path / "mixed.mcap"
+    footer = mcap_record(0x0F, bytes(4)) + mcap_record(2, bytes(20))
+    mixed.write_bytes(magic + records[:header_end] + foreign + records[header_end:data_end] + footer + magic)
+    source = open_source(mixed)
+    assert source.description == f"bag {mixed}, topic /camera/image_raw (3 images)"
+    assert [frame.index for frame in source] == [0, 2]
+
+
+@pytest.mark.parametrize("name", ["run 1", "run:1", "run#1", "run?1", "100%25"])
+def test_a_bag_may_have_any_name(bag: Path, tmp_path: Path, name: str) -> None:
+    (storage,) = (path for path in bag.iterdir() if path.suffix in (".mcap", ".db3"))
+    folder = tmp_path / name
+    folder.mkdir()
+    for path in (storage.rename(folder / f"{name}{storage.suffix}"), folder):
+        assert [frame.index for frame in open_source(path)] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "change", [("mcap", ""), ("sqlite3", "''"), ("relative_file_paths:", "files:"), ("bag.", "other."), ("cdr", "json")]
+)
+def test_a_whole_file_is_read_whatever_its_metadata_says(bag: Path, change: tuple[str, str]) -> None:
+    metadata = bag / "metadata.yaml"
+    metadata.write_text(metadata.read_text().replace(*change))
+    assert [frame.index for frame in open_source(bag)] == [0, 2]
+
+
+def test_a_bag_one_of_whose_files_is_missing_is_not_taken_for_a_whole_one(bag: Path) -> None:
+    metadata = bag / "metadata.yaml"
+    (storage,) = (path for path in bag.iterdir() if path.suffix in (".mcap", ".db3"))
+    metadata.write_text(
+        metadata.read_text().replace(f"- {storage.name}", f"- {storage.name}\n  - second{storage.suffix}")
+    )
+    with pytest.raises(SourceError, match="Some database files are missing"):
+        open_source(bag)
 
 
 def test_a_storage_file_is_opened_without_its_folder(bag: Path, tmp_path: Path) -> None:
