@@ -49,7 +49,7 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 
 docs: $(VENV)/.test
-	$(BIN)/python -m smart_caption_ros.nodes.parameter_documentation docs/running_on_a_robot.md
+	$(BIN)/python -m smart_caption_ros.nodes.parameter_documentation docs/nodes.md
 
 platforms:
 	.ci/platforms

@@ -2,7 +2,7 @@
 
 Each node has one table of :class:`ParameterSpec`, in a module `parameters.py` or `caption_node_parameters.py`. The
 descriptors of `ros2 param describe`, the checks of new values, the parameter files in `config/` and the tables in
-`docs/running_on_a_robot.md`, which `parameter_documentation.py` writes, follow these tables; tests compare them.
+`docs/nodes.md`, which `parameter_documentation.py` writes, follow these tables; tests compare them.
 """
 
 from __future__ import annotations
@@ -135,13 +135,13 @@ class ParameterSpec:
         return tuple(value) if isinstance(value, list) else () if value is None else value
 
     def _error_in_list(self, value: Any) -> str | None:
-        if not (isinstance(value, tuple) and all(isinstance(each, str) for each in value)):
+        if not (isinstance(value, tuple) and all(isinstance(item, str) for item in value)):
             return f"{self.name} must be {_TYPE_NAMES[tuple]}, not {shortened(repr(value))}"
-        for place, each in enumerate(value):
-            if self.pattern is not None and not re.fullmatch(self.pattern[0], each):
-                return f"{self.name} must have {self.pattern[1]} in each place, not {shortened(repr(each))}"
-            if each in value[:place]:
-                return f"{self.name} has {each!r} twice"
+        for place, item in enumerate(value):
+            if self.pattern is not None and not re.fullmatch(self.pattern[0], item):
+                return f"{self.name} must have {self.pattern[1]} in each place, not {shortened(repr(item))}"
+            if item in value[:place]:
+                return f"{self.name} has {item!r} twice"
         return None
 
 

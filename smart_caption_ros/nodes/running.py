@@ -63,7 +63,7 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
     parser = argparse.ArgumentParser(
         prog=name,
         usage="%(prog)s [--help] [--ros-args [-p NAME:=VALUE] [--params-file FILE] [-r FROM:=TO] ...]",
-        description="Run a ROS 2 node; its topics, services and parameters are in docs/running_on_a_robot.md.",
+        description="Run a ROS 2 node; its topics, services and parameters are in docs/nodes.md.",
     )
     try:
         parser.parse_args(remove_ros_args(argv)[1:])

@@ -33,7 +33,7 @@ def declared_arguments() -> dict[str, str]:
 
 
 def test_the_documentation_lists_every_argument_with_its_default() -> None:
-    page = (ROOT / "docs" / "running_on_a_robot.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "nodes.md").read_text(encoding="utf-8")
     table = page.split("| argument | default | meaning |")[1].split("\n\n")[0]
     documented = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", table, flags=re.MULTILINE))
     expected = {name: f"`{default}`" if default else "(empty)" for name, default in declared_arguments().items()}

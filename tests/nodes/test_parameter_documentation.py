@@ -13,7 +13,7 @@ from smart_caption_ros.nodes.parameters import Changes, ParameterSpec
 
 pytestmark = pytest.mark.needs_ros
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "running_on_a_robot.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "nodes.md"
 
 
 def test_the_page_has_the_present_tables() -> None:

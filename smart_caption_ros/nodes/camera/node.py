@@ -28,7 +28,7 @@ _END_TIMEOUT_S = 5.0
 
 
 class CameraNode(Node):
-    """Publishes the frames of a source; docs/running_on_a_robot.md describes its interface."""
+    """Publishes the frames of a source; docs/nodes.md describes its interface."""
 
     def __init__(self, **node_options: Any) -> None:
         """Open the source and start to publish.

@@ -58,7 +58,7 @@ _LOG_PERIOD_S = 5.0
 
 
 class CaptionNode(LifecycleNode):
-    """Subscribes to a camera and publishes captions; docs/running_on_a_robot.md describes its interface."""
+    """Subscribes to a camera and publishes captions; docs/nodes.md describes its interface."""
 
     def __init__(
         self,
