@@ -53,6 +53,14 @@ def evaluate(
             "has already (default: the checkpoint's).",
         ),
     ] = None,
+    end_penalty: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Natural logarithm that the search of the checkpoints subtracts from the logit of the end token, for "
+            "longer captions (default: the checkpoint's).",
+        ),
+    ] = None,
     image_size: Annotated[
         int | None,
         typer.Option(
@@ -215,6 +223,8 @@ def evaluate(
     for paths in [*([path] for path in checkpoint), *([checkpoint] if ensemble else [])]:
         with_torch = CheckpointCaptioner(*paths, device=choose_device(device), batch=batch_size)
         with_torch.trained.set_repeat_penalty(repeat_penalty)
+        if end_penalty is not None:
+            with_torch.trained.end_penalty = end_penalty
         with_torch.trained.set_image_size(image_size)
         source = ", ".join(map(str, paths))
         models += _caption_with_checkpoint(with_torch, source, against, constraints, minimum_constraints)
@@ -272,6 +282,7 @@ def _caption_with_checkpoint(
     """Caption the images with a checkpoint or an ensemble, with constraints once more."""
     trained, images = captioner.trained, list(references.captions)
     facts: dict[str, Any] = {"engine": "torch", "beam_size": captioner.experiment.evaluation.beam_size}
+    facts["end_penalty"] = trained.end_penalty
     if trained.backbone is not None:
         facts["image_size"] = trained.backbone.image_size
     captions = captioner.caption(images, references.read_image, data_folder())

@@ -20,6 +20,7 @@ from tests.training.evaluation.metrics.needs_java import fake_java
 from tests.training.small_coco_photographs import DEV, make_coco_photographs
 from tests.training.small_flickr8k import make_data
 from training.data.flickr8k import Flickr8k
+from training.engine.trained_captioner import TrainedCaptioner
 from training.evaluate import main
 
 SYNONYMS = "dog, puppy\ncat\nperson, man\n"
@@ -468,6 +469,19 @@ def test_captions_name_the_objects_that_a_detector_finds(
         assert {"dog", "dogs"} & set(captions["1"])
         assert {"chair", "chairs"} & set(captions["2"])
         assert constrained["constraints"]["given"] == constrained["constraints"]["satisfied"] == 2
+
+
+def test_a_penalty_of_the_end_token_makes_captions_longer(evaluate: Command, coco: Path, checkpoint: Path) -> None:
+    trained = TrainedCaptioner.load(checkpoint)
+    trained.end_penalty = -30.0  # the end at once, unless the command says otherwise
+    trained.save(checkpoint)
+    out = coco / "out.json"
+    options = ["--checkpoint", checkpoint, "--references", coco / "captions.json", "--images", coco, "--json", out]
+    words = {}
+    for arguments in ([], ["--end-penalty", "30"]):
+        (model,) = scored(evaluate(*options, *arguments), out)["models"].values()
+        words[model["end_penalty"]] = model["diversity"]["mean_words"]
+    assert words == {-30: 0, 30: 6}
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class SearchSettings:
     word, as in X-LAN's code; ``words``: the likeliest words, as in M2's code. They are found where the search goes on,
     with ``stop="never"``."""
     repeats: RepeatPenalty | None = None
-    """What the search subtracts where a beam repeats a content word; None for nothing."""
+    """Penalty of content words that a beam has already; None for none."""
     end_penalty: float = 0.0
     """Natural logarithm that is subtracted from the logit of the end token, before probabilities are normalised:
     captions become longer. Probabilities and scores contain it."""
@@ -62,18 +62,18 @@ class SearchSettings:
 
 
 class WordGuide(NamedTuple):
-    """What is known of the objects in each image, for the choice of words.
+    """Biases of words that name the objects detected in each image.
 
-    The search ranks beams by log probability + guidance. The guidance of a caption is the sum, over the groups of words
-    that it has said, of the bias of the first word that it said of the group. The probabilities of words, and the
-    scores of captions, remain those of the model.
+    The search ranks beams by log probability + the biases of their words, where a group of words (those that name one
+    class) counts once, by the first of its words in the caption. Probabilities of words and scores of captions remain
+    those of the model.
     """
 
     bias: Tensor
     """(B, V) float32, natural logarithm, added to the log probability of a word when the search chooses."""
     groups: Tensor
-    """(B, V) int32, group of each word, from 1; 0 for words without bias. Once a beam has said a word of a group, the
-    bias of all words of the group is 0 for it."""
+    """(B, V) int32, group of each word, from 1; 0 for words without bias. After a word of a group, the bias of all its
+    words is 0."""
 
 
 class Hypotheses(NamedTuple):
@@ -256,6 +256,8 @@ class _Search:
         # All beams are equal at first: all but one are excluded, otherwise the same word would be chosen k times.
         self._scores = torch.where(torch.arange(beam_size, device=device) == 0, 0.0, EXCLUDED).repeat(batch, 1)
         self.ended = torch.zeros(batch, beam_size, dtype=torch.bool, device=device)
+        # Which of the k rows of every step each beam descends from, (B, k, steps * k): backtrack and the captioner's
+        # attention to earlier words read it.
         self._own = torch.eye(beam_size, dtype=torch.bool, device=device).expand(batch, -1, -1)
         self._past = self._own[:, :, :0]
         self._groups = None if guide is None else guide.groups
@@ -313,6 +315,7 @@ class _Search:
         return selected
 
     def hypotheses(self) -> Hypotheses:
+        """Reconstruct the captions from the recorded words and parent indices."""
         words, chosen, weights = zip(*self._history, strict=True)
         attention = torch.stack(weights) if self._settings.attention else None
         ancestry = torch.cat([self._past, self._own], dim=2)

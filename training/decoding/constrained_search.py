@@ -44,8 +44,9 @@ def constrained_beam_search(
         captioner: of any family, in evaluation mode.
         visual: the images.
         constraints: up to three sets of word ids for each image; an image may have none.
-        settings: of the search; ``beam_size`` is the number of beams in each state, and ``max_words`` and
-            ``forbidden`` are as in beam search. The others are not used: the search ends when every beam has ended.
+        settings: of the search; ``beam_size`` is the number of beams in each state, and ``max_words``, ``forbidden``
+            and ``end_penalty`` are as in beam search. The others are not used: the search ends when every beam has
+            ended.
         minimum: how many of an image's constraints its captions satisfy; an image with fewer satisfies all of them.
             Where no caption of ``max_words`` words does, those that satisfy most are returned.
 
@@ -71,6 +72,7 @@ def constrained_beam_search(
     for position in range(settings.max_words):
         step = captioner.decode(last[..., None], position, past, state, encoded, attention=False)
         logits = step.logits.squeeze(2).float().masked_fill(forbidden, -torch.inf)
+        logits[..., Vocabulary.end_id] -= settings.end_penalty
         log_probabilities = logits.log_softmax(dim=-1).masked_fill(ended[..., None], -torch.inf)
         log_probabilities[..., Vocabulary.padding_id].masked_fill_(ended, 0.0)
         totals = scores[..., None] + log_probabilities

@@ -44,8 +44,8 @@ class Attributions(NamedTuple):
         if not places:
             return self
         return self._replace(
-            channels=torch.stack([self.channels[list(each)].sum(dim=0) for each in places]),
-            change=torch.stack([self.change[list(each)].sum() for each in places]),
+            channels=torch.stack([self.channels[list(pieces)].sum(dim=0) for pieces in places]),
+            change=torch.stack([self.change[list(pieces)].sum() for pieces in places]),
         )
 
     def regions(self) -> Tensor:
@@ -103,7 +103,7 @@ def attribute_words(captioner: Captioner, visual: Visual, words: Tensor) -> Attr
 
     def log_probabilities(tokens: Tensor) -> Tensor:
         """Compute the log probabilities (n, T) of all words for n versions of the tokens."""
-        several = [None if each is None else each.expand(len(tokens), *each.shape[1:]) for each in others]
+        several = [None if part is None else part.expand(len(tokens), *part.shape[1:]) for part in others]
         encoded = captioner.encode(Visual(tokens, *several))
         logits = captioner.decode_captions(said.expand(len(tokens), 1, count), encoded)[:, 0].float()
         logits = logits.index_fill(2, torch.tensor(forbidden, device=logits.device), -torch.inf)

@@ -162,7 +162,8 @@ class CheckpointCaptioner:
 
     @property
     def _settings(self) -> SearchSettings:
-        return SearchSettings(self.experiment.evaluation.beam_size, self.experiment.data.max_words)
+        beam_size, max_words = self.experiment.evaluation.beam_size, self.experiment.data.max_words
+        return SearchSettings(beam_size, max_words, end_penalty=self.trained.end_penalty)
 
     def _batches(
         self, images: Sequence[str], read_image: ImageReader | None, data: Path

@@ -83,11 +83,12 @@ def test_narrow_beams_satisfy_every_constraint(family: str) -> None:
     torch.testing.assert_close(found.log_probabilities.sum(-1), found.scores, atol=1e-4, rtol=1e-5)
 
 
-def test_without_constraints_it_is_beam_search() -> None:
+@pytest.mark.parametrize("end_penalty", [0.0, 3.0])
+def test_without_constraints_it_is_beam_search(end_penalty: float) -> None:
     captioner, visual = tiny_captioner("smart"), tiny_visual(3, 6, seed=3)
-    found = constrained_beam_search(captioner, visual, [[]] * 3, SearchSettings(4, 8))
+    found = constrained_beam_search(captioner, visual, [[]] * 3, SearchSettings(4, 8, end_penalty=end_penalty))
     with torch.inference_mode():
-        expected = beam_search(captioner, visual, SearchSettings(4, 8, stop="all"))
+        expected = beam_search(captioner, visual, SearchSettings(4, 8, stop="all", end_penalty=end_penalty))
     length = found.words.shape[2]
     assert torch.equal(found.words, expected.words[..., :length])
     torch.testing.assert_close(found.scores, expected.scores, atol=1e-4, rtol=1e-5)

@@ -23,9 +23,9 @@ def test_outputs_equal_those_of_the_released_graph(data_dir: Path) -> None:
     detector = load_yolox_nano(path)
     with torch.inference_mode():
         answers = detector.output(torch.from_numpy(pixels))
-    rows = torch.cat([each.flatten(2) for each in answers.raw], dim=2).transpose(1, 2)
+    rows = torch.cat([level.flatten(2) for level in answers.raw], dim=2).transpose(1, 2)
     np.testing.assert_allclose(rows[..., :4].numpy(), expected[..., :4], atol=1e-3)
-    scores = torch.cat([each.flatten(2) for each in answers.class_scores], dim=2).transpose(1, 2)
+    scores = torch.cat([level.flatten(2) for level in answers.class_scores], dim=2).transpose(1, 2)
     np.testing.assert_allclose(scores.numpy(), expected[..., 4:5] * expected[..., 5:], atol=1e-5)
 
 
@@ -39,7 +39,7 @@ def test_maps_cells_and_detections_have_matching_shapes() -> None:
     assert [tuple(level.shape) for level in levels] == [
         (2, width, side, side) for width, side in zip(YoloxNano.level_widths, sides, strict=True)
     ]
-    assert [tuple(each.shape) for each in raw] == [(2, 7, side, side) for side in sides]
+    assert [tuple(level.shape) for level in raw] == [(2, 7, side, side) for side in sides]
     cells = sum(side * side for side in sides)
     assert found.class_scores.shape == (2, cells, 2)
     assert found.boxes_xyxy.shape == (2, cells, 4)

@@ -5,14 +5,12 @@ differences in length. As there, a document is an image, and length is counted i
 references' n-grams and their norms are computed once; a score is then a handful of array operations for all captions
 of a batch, without text and without a loop over images.
 
-Document frequencies come from any corpus of captions. The toolkit's "CIDEr" takes them from the references that are
-scored, so its value depends on which images these are. Self-critical training takes them from the training captions;
-the same frequencies in an evaluation make scores of different splits comparable.
+The toolkit's "CIDEr" takes document frequencies from the references that are scored, so its value depends on which
+images these are. Self-critical training takes them from the training captions.
 
-The end token: pycocoevalcap scores sentences, which have none. A reward without it counts only n-grams, and a
-captioner learns to end in the middle of a phrase ("a man in a"), because the beginning of a phrase costs nothing.
-With ``end_token`` the end is a word of hypotheses and references like any other: the last n-grams of a complete
-sentence match, those of an incomplete one do not, and a caption that was cut at the maximum length has none.
+The end token: pycocoevalcap scores sentences, which have none, and a captioner that is rewarded so learns to end in the
+middle of a phrase ("a man in a"), because the beginning of a phrase costs nothing. With ``end_token`` the end is a word
+of hypotheses and references like any other; a caption that was cut at the maximum length has none.
 """
 
 from array import array
@@ -157,18 +155,16 @@ class CiderD:
         encoded = (([ids.setdefault(word, len(ids)) for word in words] for words in group) for group in references)
         return cls(encoded, end_token=end_token)
 
-    def score(self, images: np.ndarray, words: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    def score(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Score k captions for each of B images.
 
         Args:
             images: (B,) integers, indices into the references.
             words: (B, k, T) integers, T >= 1, ids up to and including the end token, then padding, as beam search
                 returns them. A caption without an end token was cut at T.
-            weights: (B, at least G), weights of the references of these images, whose mean over an image's references
-                is 1; G is the most references of an image. None: 1 each.
 
         Returns:
-            (B, k) float64 in [0, 10]; with weights, at most that times the largest weight.
+            (B, k) float64 in [0, 10].
         """
         batch, beams, width = words.shape
         stopped = (words == Vocabulary.end_id) | (words == Vocabulary.padding_id)
@@ -209,8 +205,6 @@ class CiderD:
             scale = norms[n - 1][..., None] * norm[:, None]
             similarity += np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
         similarity *= penalty * real[..., None]
-        if weights is not None:
-            similarity *= weights[:, : similarity.shape[1], None]
         return MAX_SCORE * similarity.sum(axis=1) / MAX_N / self._counts[images][:, None]
 
     def _join(self, numbers: np.ndarray, last_at: np.ndarray) -> np.ndarray:
