@@ -65,7 +65,6 @@ ROBOT_ROOMS = (
 TRAINING_ROOMS = (
     "engine",
     "objectives",
-    "detection",
     "decoding",
     "evaluation",
     "data",

@@ -68,12 +68,6 @@ class _Part(NamedTuple):
     """(T,) differences from completeness, each divided by the size of the word's change on the whole path."""
 
 
-def stretch_contrast(scores: Tensor) -> Tensor:
-    """Map the least of each row of (T, N) scores to 0 and the greatest to 1; rows of equal scores become zeros."""
-    least, greatest = scores.amin(dim=1, keepdim=True), scores.amax(dim=1, keepdim=True)
-    return (scores - least) / (greatest - least).clamp_min(torch.finfo(scores.dtype).tiny)
-
-
 def attribute_words(captioner: Captioner, visual: Visual, words: Tensor) -> Attributions:
     """Integrate the gradient of each word's log probability from tokens of zeros to the tokens of an image.
 

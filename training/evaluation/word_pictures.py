@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import cv2
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from torch import Tensor
 
 from smart_caption_ros.viewing.contact_sheet import contact_sheet
 from smart_caption_ros.viewing.text import font, label, printable, shortened, to_bgr, width_of
-from training.engine.attributions import stretch_contrast
 
 _PANEL, _PANEL_LETTERS, _COLUMNS = 260, 18, 5
 """Height of a photograph and of its word in pixels, and photographs in a row."""
@@ -91,3 +91,9 @@ def draw_shares(words: Sequence[str], shares: Sequence[float], image_bgr: NDArra
         left += width + _GAP
     border = cv2.copyMakeBorder(image_bgr, 0, height - len(image_bgr), 0, 0, cv2.BORDER_CONSTANT, value=_WHITE)
     return np.concatenate([border.astype(np.uint8), to_bgr(chart)], axis=1)
+
+
+def stretch_contrast(scores: Tensor) -> Tensor:
+    """Map the least of each row of (T, N) scores to 0 and the greatest to 1; rows of equal scores become zeros."""
+    least, greatest = scores.amin(dim=1, keepdim=True), scores.amax(dim=1, keepdim=True)
+    return (scores - least) / (greatest - least).clamp_min(torch.finfo(scores.dtype).tiny)

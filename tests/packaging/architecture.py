@@ -1,0 +1,77 @@
+"""The picture in docs/architecture.md, drawn from the imports: `python -m tests.packaging.architecture` writes it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from tests.packaging.imports import ROOT, imports_of
+
+PAGE = ROOT / "docs" / "architecture.md"
+PACKAGES = ("recipes", "simulation", "export", "training", "smart_caption_ros")
+ROOMS_DRAWN = ("training", "smart_caption_ros")
+"""Packages whose rooms are drawn; the others are one box each."""
+ROOMS_OF_ONE_MODULE = ("caption_messages",)
+PICTURE = re.compile(r"(?<=```mermaid\n).*?(?=```)", re.DOTALL)
+
+Box = tuple[str, str]
+"""Package and room; modules that are in no room are in the boxes "commands" and "base"."""
+
+
+@cache
+def box_of(package: str, name: str) -> Box | None:
+    """Return the box of a module or folder of a package; None for what is no file of it."""
+    if package not in ROOMS_DRAWN:
+        return package, package
+    path = ROOT / package / name
+    if path.is_dir() or name in ROOMS_OF_ONE_MODULE:
+        return package, name
+    if not path.with_suffix(".py").is_file():
+        return None
+    is_command = '__name__ == "__main__"' in path.with_suffix(".py").read_text(encoding="utf-8")
+    return package, "commands" if is_command else "base"
+
+
+def arrows() -> dict[Box, set[Box]]:
+    """Return the boxes that each box imports."""
+    found: dict[Box, set[Box]] = {}
+    for package in PACKAGES:
+        for file, imported in imports_of(package):
+            (_, name, *_), (other, _, inside) = Path(file).with_suffix("").parts, imported.partition(".")
+            if other in PACKAGES and inside:
+                source, target = box_of(package, name), box_of(other, inside.partition(".")[0])
+                if source and target and source != target:
+                    found.setdefault(source, set()).add(target)
+                    found.setdefault(target, set())
+    return found
+
+
+def picture() -> str:
+    """Return the picture as Mermaid's text, without arrows that follow from others: A -> C where A -> B -> C."""
+    imports = arrows()
+
+    def reached(box: Box) -> set[Box]:
+        seen: set[Box] = set()
+        left = [box]
+        while left:
+            new = imports[left.pop()] - seen
+            seen |= new
+            left += new
+        return seen
+
+    ids = {box: f"b{number}" for number, box in enumerate(sorted(imports))}
+    lines = ["flowchart TD"]
+    for package in PACKAGES:
+        boxes = [f'{ids[box]}["{box[1]}"]' for box in sorted(imports) if box[0] == package]
+        if package in ROOMS_DRAWN:
+            boxes = [f"subgraph {package}", *(f"  {box}" for box in boxes), "end"]
+        lines += boxes
+    for box, targets in sorted(imports.items()):
+        implied = set().union(*(reached(target) for target in targets))
+        lines += [f"{ids[box]} --> {ids[target]}" for target in sorted(targets - implied)]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(PICTURE.sub(picture(), PAGE.read_text(encoding="utf-8")), encoding="utf-8")

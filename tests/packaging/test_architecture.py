@@ -1,0 +1,28 @@
+"""The page on the architecture shows the rooms and the imports that there are."""
+
+import re
+
+from tests.packaging.architecture import PAGE, PICTURE, ROOMS_DRAWN, arrows, picture
+from tests.packaging.imports import ROOT
+
+
+def test_the_picture_is_that_of_the_imports() -> None:
+    """`python -m tests.packaging.architecture` draws it anew."""
+    drawn = PICTURE.search(PAGE.read_text(encoding="utf-8"))
+    assert drawn is not None
+    assert drawn[0] == picture()
+
+
+def test_every_room_has_its_line_and_every_line_its_room() -> None:
+    robot_side, training = PAGE.read_text(encoding="utf-8").split("**Training**:")
+    for package, part in zip(ROOMS_DRAWN, (training, robot_side), strict=True):
+        rooms = {name for owner, name in arrows() if owner == package}
+        assert set(re.findall(r"^- \*\*(\w+)\*\*:", part, re.MULTILINE)) == rooms
+
+
+def test_the_files_that_the_page_names_exist() -> None:
+    names = re.findall(r"`([\w/]+(?:/|\.py))`", PAGE.read_text(encoding="utf-8"))
+    assert len(names) > 10
+    assert not [
+        name for name in names if not (ROOT / name).exists() and not (ROOT / "smart_caption_ros" / name).exists()
+    ]
