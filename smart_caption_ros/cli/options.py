@@ -21,11 +21,14 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
+
+from smart_caption_ros.cli.terminal import only_json_on_stdout
 
 
 class Option:
@@ -110,9 +113,11 @@ def as_typer_function(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def called(**values: Any) -> None:
+        prints_json = bool(values.get("as_json")) or values.get("output") == Path("-")
         if group is not None:
             values["options"] = group(**{field.name: values.pop(field.name) for field in fields})
-        command(**values)
+        with only_json_on_stdout() if prints_json else nullcontext():
+            command(**values)
 
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # read by inspect.signature
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

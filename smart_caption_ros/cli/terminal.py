@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import errno
 import inspect
-import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
 from smart_caption_ros.files import write_text_atomically
+from smart_caption_ros.json_text import json_text
 from smart_caption_ros.text import visible
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 PROGRAM = "smart-caption"
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 _MAX_SENTENCE = 2000
+_STDOUT = 1  # file descriptor
+
+_json_file: TextIO | None = None  # where print_json() prints; None: sys.stdout
 
 
 @contextmanager
@@ -137,9 +141,35 @@ def printable(text: str) -> str:
     return text.encode(encoding, "replace").decode(encoding)
 
 
+@contextmanager
+def only_json_on_stdout() -> Iterator[None]:
+    """Send to stderr whatever is written to stdout meanwhile, but for :func:`print_json`.
+
+    Libraries in C and C++, such as Fast DDS, write to the file descriptor, also at the end of the process: that stays
+    with stderr.
+    """
+    global _json_file
+    stdout = sys.stdout
+    try:
+        is_real = stdout.fileno() == _STDOUT
+    except (OSError, ValueError):  # a test has replaced it
+        is_real = False
+    if is_real:
+        stdout.flush()
+        _json_file = os.fdopen(os.dup(_STDOUT), "w", encoding=stdout.encoding, errors=stdout.errors)
+        os.dup2(sys.stderr.fileno(), _STDOUT)
+    else:
+        _json_file = stdout
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _json_file = None
+
+
 def print_json(value: Any, indent: int | None = 2) -> None:
     """Print a value as JSON on stdout; on one line with `indent` None."""
-    print(json.dumps(value, indent=indent), flush=True)
+    print(json_text(value, indent=indent), file=_json_file or sys.stdout, flush=True)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -148,7 +178,7 @@ def write_json(path: Path, value: Any) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    write_text_atomically(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text_atomically(path, json_text(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def console() -> Console:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from smart_caption_ros.cli.caption_feed import FeedOptions, open_feed
 from smart_caption_ros.cli.options import Option
-from smart_caption_ros.cli.terminal import check_engine, errors_in_a_sentence, log_to_terminal, printable, report_error
+from smart_caption_ros.cli.terminal import (
+    check_engine,
+    errors_in_a_sentence,
+    log_to_terminal,
+    print_json,
+    printable,
+    report_error,
+)
+
+if TYPE_CHECKING:
+    from smart_caption_ros.live import LiveCaption
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,8 @@ def watch(*, options: WatchOptions) -> None:
         with opened as feed:
             if not as_lines:
                 raise typer.Exit(watch_feed(feed))
-            print_lines(feed, as_json=options.as_json, count=options.count, out=_print, report=report_error)
+            out = _print_json if options.as_json else _print_line
+            print_lines(feed, count=options.count, out=out, report=report_error)
 
 
 def _can_draw() -> bool:
@@ -60,8 +71,16 @@ def _can_draw() -> bool:
     return sys.stdout.isatty() and not Console().is_dumb_terminal
 
 
-def _print(line: str) -> None:
-    print(printable(line), flush=True)
+def _print_line(live: LiveCaption) -> None:
+    from smart_caption_ros.live.terminal import caption_line
+
+    print(printable(caption_line(live)), flush=True)
+
+
+def _print_json(live: LiveCaption) -> None:
+    from smart_caption_ros.live.json_record import to_json
+
+    print_json(to_json(live), indent=None)
 
 
 def _refuse_options_of_sources(options: WatchOptions) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from smart_caption_ros.caption_json import FORMAT, caption_record
 from smart_caption_ros.live.live_caption import LiveCaption
-from smart_caption_ros.sources.captioned_frames import CaptionedFrame
-from smart_caption_ros.sources.captioned_frames import to_json as described_to_json
 
 
 def to_json(live: LiveCaption) -> dict[str, Any]:
@@ -15,9 +14,8 @@ def to_json(live: LiveCaption) -> dict[str, Any]:
 
     Times are seconds with 6 decimals, but `stamp`, a string with 9; durations are milliseconds.
     """
-    described = described_to_json(CaptionedFrame("", caption=live.caption, grounding=live.grounding))
-    del described["image"]
     return {
+        "format": FORMAT,
         "camera": live.camera,
         "source": live.source,
         "name": live.name,
@@ -28,7 +26,7 @@ def to_json(live: LiveCaption) -> dict[str, Any]:
         "status_message": live.status_message,
         "age_ms": None if live.age_s is None else round(1000 * live.age_s, 3),
         "dropped": live.dropped,
-        **described,
+        **caption_record(live.caption, live.grounding),
         "looked_for_objects": live.looked_for_objects,
         "coverage_reason": live.coverage_reason,
         "pose": None if live.pose is None else asdict(live.pose),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
+from smart_caption_ros.json_text import json_text, rounded
 from smart_caption_ros.live import CameraSummary, CaptionStatus, Health, LiveCaption
 
 _UNWELL = (Health.WARNING, Health.ERROR)
@@ -47,19 +47,19 @@ def caption_json(live: LiveCaption, number: int, picture: str | None) -> dict[st
             for noun in (grounding.nouns if grounding else ())
         ],
         "objects": [
-            {"name": item.class_name, "score": _number(item.score), "box": _box(item.box_xyxy)}
+            {"name": item.class_name, "score": rounded(item.score), "box": _box(item.box_xyxy)}
             for item in caption.objects
         ],
-        "alternatives": [{"text": other.text, "score": _number(other.score)} for other in caption.alternatives],
-        "confidence": _number(caption.confidence) if captioned else None,
+        "alternatives": [{"text": other.text, "score": rounded(other.score)} for other in caption.alternatives],
+        "confidence": rounded(caption.confidence) if captioned else None,
         "coverage": {
-            "value": _number(grounding.coverage) if grounding else None,
-            "noun_support": _number(grounding.noun_support) if grounding else None,
+            "value": rounded(grounding.coverage) if grounding else None,
+            "noun_support": rounded(grounding.noun_support) if grounding else None,
             "missed_classes": list(grounding.missed_classes) if grounding else [],
             "reason": live.coverage_reason,
         },
-        "age_ms": None if live.age_s is None else _number(1e3 * live.age_s),
-        "total_ms": _number(1e3 * caption.timing.total_s) if captioned else None,
+        "age_ms": None if live.age_s is None else rounded(1e3 * live.age_s),
+        "total_ms": rounded(1e3 * caption.timing.total_s) if captioned else None,
         "model": caption.model,
     }
 
@@ -76,7 +76,7 @@ def status_json(cameras: Sequence[CameraSummary], waiting_for: Sequence[str], no
         "waiting_for": "; ".join(waiting_for),
         "cameras": {
             camera.camera: {
-                "rate_hz": _number(camera.rate_hz),
+                "rate_hz": rounded(camera.rate_hz),
                 "is_online": camera.is_online,
                 "dropped": camera.dropped,
                 "health": camera.health.value,
@@ -94,18 +94,13 @@ def event(name: str, value: Any) -> bytes:
 
 def to_json(value: Any) -> str:
     """Encode as compact JSON in ASCII."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
-
-
-def _number(value: float | None) -> float | None:
-    """A number that JSON has: null for infinity and NaN."""
-    return round(float(value), 4) if value is not None and math.isfinite(value) else None
+    return json_text(value, separators=(",", ":"))
 
 
 def _probability(log_probability: float) -> float | None:
-    return _number(math.exp(min(log_probability, 0.0)))
+    return rounded(math.exp(min(log_probability, 0.0)))
 
 
 def _box(box_xyxy: Sequence[float]) -> list[float] | None:
-    box = [_number(edge) for edge in box_xyxy]
+    box = [rounded(edge) for edge in box_xyxy]
     return None if None in box else [round(edge, 1) for edge in box if edge is not None]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.caption_json import FORMAT, caption_record
 from smart_caption_ros.captioning import Caption, Captioner, EngineError
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
@@ -118,67 +119,12 @@ def _unread(source: FrameSource, skipped: SkippedFrame) -> CaptionedFrame:
     return CaptionedFrame(address, error=f"cannot read {address}: {skipped.reason}")
 
 
-def to_json(described: CaptionedFrame) -> dict[str, Any]:
-    """Convert to JSON values: scores with 4 decimals, boxes in pixels with 1, times in milliseconds."""
-    caption = described.caption
-    if caption is None:
-        return {"image": described.address, "error": described.error}
-    timing, grounding = caption.timing, described.grounding
-    return {
-        "image": described.address,
-        "text": caption.text,
-        "words": [[word.text, _number(word.log_probability), _box(word.box_xyxy)] for word in caption.words],
-        "score": _number(caption.score),
-        "confidence": _number(caption.confidence),
-        "objects": [
-            {
-                "class_name": item.class_name,
-                "class_id": item.class_id,
-                "score": _number(item.score),
-                "box_xyxy": _box(item.box_xyxy),
-            }
-            for item in caption.objects
-        ],
-        "nouns": [
-            {
-                "noun": noun.text,
-                "lemma": noun.lemma,
-                "word_index": noun.word_index,
-                "object_index": noun.object_index,
-                "similarity": _number(noun.similarity),
-            }
-            for noun in (grounding.nouns if grounding else ())
-        ],
-        "coverage": None if grounding is None or grounding.coverage is None else _coverage(grounding),
-        "timing_ms": {
-            "preprocess": _number(1000 * timing.preprocess_s, 2),
-            "vision": _number(1000 * timing.vision_s, 2),
-            "decode": _number(1000 * timing.decode_s, 2),
-            "coverage": _number(1000 * (grounding.time_s if grounding else 0), 2),
-            "total": _number(1000 * timing.total_s, 2),
-        },
-        "model": caption.model,
-        "engine": caption.engine,
-    }
-
-
-def _coverage(grounding: Grounding) -> dict[str, Any]:
-    return {
-        "noun_coverage": _number(grounding.coverage),
-        "noun_support": _number(grounding.noun_support),
-        "missed_classes": list(grounding.missed_classes),
-        "unsupported_nouns": list(grounding.unsupported_nouns),
-        "out_of_vocabulary_nouns": list(grounding.out_of_vocabulary_nouns),
-    }
-
-
-def _number(value: float | None, digits: int = 4) -> float | None:
-    """A number that JSON has: null for infinity and NaN."""
-    return round(float(value), digits) if value is not None and math.isfinite(value) else None
-
-
-def _box(box_xyxy: Sequence[float]) -> list[float | None]:
-    return [_number(value, 1) for value in box_xyxy]
+def to_json(captioned: CaptionedFrame) -> dict[str, Any]:
+    """Convert to JSON values: the record of the caption, or an error in its place."""
+    origin = {"format": FORMAT, "image": captioned.address}
+    if captioned.caption is None:
+        return {**origin, "error": captioned.error}
+    return {**origin, **caption_record(captioned.caption, captioned.grounding)}
 
 
 class OverlayFolder:

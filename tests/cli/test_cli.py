@@ -38,6 +38,7 @@ from tests.cli_runner import cli_runner
 from tests.detection.tiny_detectors import GREEN, squares, write_yolox
 
 KEYS = [
+    "format",
     "image",
     "text",
     "words",
@@ -303,7 +304,7 @@ def test_numbers_that_json_lacks_become_null(monkeypatch: pytest.MonkeyPatch, ph
 
     monkeypatch.setattr(FakeCaptioner, "caption", caption)
     (record,) = lines(run("describe", photos / "a.png", "--json"))
-    assert (record["words"][0][1], record["score"]) == (None, None)
+    assert (record["words"][0]["log_probability"], record["score"]) == (None, None)
 
 
 def test_objects_guide_a_bundle_that_has_the_inputs_and_no_other(
@@ -325,8 +326,8 @@ def test_the_default_bundle_describes_a_photograph(tmp_path: Path) -> None:
     record = json.loads(done.stdout)
     assert list(record) == KEYS
     assert record["text"].split()
-    assert all(log_probability <= 0 for _, log_probability, _ in record["words"])
-    for _, _, (left, top, right, bottom) in record["words"]:
+    assert all(word["log_probability"] <= 0 for word in record["words"])
+    for left, top, right, bottom in (word["box_xyxy"] for word in record["words"]):
         assert 0 <= left < right <= 320
         assert 0 <= top < bottom <= 240
     assert 0 < record["confidence"] <= 1
@@ -344,7 +345,7 @@ def test_a_detector_adds_objects_nouns_and_coverage(monkeypatch: pytest.MonkeyPa
     assert list(record) == KEYS
     found = {"class_name": "dog", "class_id": 16, "score": 1.0, "box_xyxy": [320.0, 160.0, 480.0, 320.0]}
     assert found in record["objects"]
-    words = [word for word, *_ in record["words"]]
+    words = [word["text"] for word in record["words"]]
     assert record["nouns"]
     for noun in record["nouns"]:
         assert list(noun) == ["noun", "lemma", "word_index", "object_index", "similarity"]

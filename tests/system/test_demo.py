@@ -62,7 +62,7 @@ def test_the_demo_drives_through_the_household_sequences_with_their_objects(tmp_
     for record, caption, frame in zip(records, expected, frames, strict=True):
         assert record["status"] == "ok"
         assert record["score"] == pytest.approx(caption.score, abs=1e-2)
-        assert [word[0] for word in record["words"]] == [word.text for word in caption.words]
+        assert [word["text"] for word in record["words"]] == [word.text for word in caption.words]
         assert record["latency_ms"] >= record["timing_ms"]["total"] > 0
         assert float(record["stamp"]) == pytest.approx(time.time(), abs=3600)
         assert record["objects_from"] == "ground truth"

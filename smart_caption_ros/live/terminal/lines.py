@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 
 from smart_caption_ros.live.feed import CaptionFeed
-from smart_caption_ros.live.json_record import to_json
 from smart_caption_ros.live.live_caption import EventKind, FeedEvent, LiveCaption
 from smart_caption_ros.live.terminal.caption_text import caption_text, clock_time, figures_text
 from smart_caption_ros.text import visible
@@ -21,18 +19,16 @@ _QUIET = (EventKind.APPEARED, EventKind.ENDED)
 def print_lines(
     feed: CaptionFeed,
     *,
-    as_json: bool = False,
     count: int | None = None,
-    out: Callable[[str], object],
+    out: Callable[[LiveCaption], object],
     report: Callable[[str], object],
 ) -> None:
     """Print one line for each caption until the feed ends.
 
     Args:
         feed: gives the captions.
-        as_json: print each as :func:`smart_caption_ros.live.json_record.to_json` has it, instead of as text.
         count: number of captions after which to end; None for no limit.
-        out: prints a line of a caption.
+        out: prints a caption, on a line of text or of JSON.
         report: prints a sentence about what the feed waits for, or what failed.
 
     Raises:
@@ -43,7 +39,7 @@ def print_lines(
     while not feed.ended and (count is None or printed < count):
         item = feed.next(_POLL_S)
         if isinstance(item, LiveCaption):
-            out(json.dumps(to_json(item), allow_nan=False) if as_json else caption_line(item))
+            out(item)
             printed += 1
         elif isinstance(item, FeedEvent) and item.kind not in _QUIET:
             report(f"{visible(item.camera or '', 60)}: {visible(item.text, 400)}".lstrip(": "))

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from sensor_msgs.msg import Image
 
+from smart_caption_ros.caption_json import FORMAT, caption_record
 from smart_caption_ros.caption_messages import CAPTION_STATUSES, caption_of, grounding_of, stamp_ns
 from smart_caption_ros.imaging.image_messages import decode_image
 from smart_caption_ros.msg import Caption
@@ -24,7 +25,6 @@ from smart_caption_ros.nodes.demo.plan import DemoPlan
 from smart_caption_ros.nodes.demo.report import DemoReport
 from smart_caption_ros.nodes.demo.topics import CAPTION_TOPIC, IMAGE_TOPIC
 from smart_caption_ros.signals import EndSignals
-from smart_caption_ros.sources.captioned_frames import CaptionedFrame, to_json
 from smart_caption_ros.viewing import draw_overlay
 
 _GROUND_TRUTH, _DETECTOR = "ground truth", "detector"
@@ -126,7 +126,9 @@ class DemoListener:
         self._print(name, message, latency_ms)
         caption, grounding = caption_of(message), grounding_of(message)
         record = {
-            **to_json(CaptionedFrame(self._plan.address(index), caption=caption, grounding=grounding)),
+            "format": FORMAT,
+            "image": self._plan.address(index),
+            **caption_record(caption, grounding),
             "stamp": f"{stamp // 10**9}.{stamp % 10**9:09d}",
             "status": CAPTION_STATUSES[message.status].value,
             "latency_ms": round(latency_ms, 3),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.json_text import json_text
 from smart_caption_ros.viewing import ContactSheet, write_picture
 
 CAPTIONS_FILE = "captions.jsonl"
@@ -45,7 +45,7 @@ class DemoReport:
             record: content of the line.
             overlay_bgr: uint8 (H, W, 3) BGR.
         """
-        self._lines.write(json.dumps(record, allow_nan=False) + "\n")
+        self._lines.write(json_text(record) + "\n")
         self._lines.flush()
         write_picture(self._overlays / f"{index:04d}_{_file_name(name)}.png", overlay_bgr)
         self._sheet.add(index, overlay_bgr)
