@@ -24,6 +24,7 @@ from std_msgs.msg import Header
 from smart_caption_ros import msg
 from smart_caption_ros.caption_messages import caption_message, message_without_text, stamp_ns
 from smart_caption_ros.captioning import DetectedObject
+from smart_caption_ros.mailbox import Mailbox
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer, Detections
 from smart_caption_ros.nodes.caption.detection_input import DetectionInput
@@ -34,7 +35,6 @@ from smart_caption_ros.nodes.caption.evidence import (
     coverage_reason,
 )
 from smart_caption_ros.nodes.caption.image_input import ImageInput
-from smart_caption_ros.nodes.caption.mailbox import Mailbox
 from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.outputs import Outputs
 from smart_caption_ros.nodes.caption.parameters import Trigger

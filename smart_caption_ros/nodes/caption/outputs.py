@@ -22,10 +22,10 @@ from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.grounding.text_filter import TextFilter
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.imaging.pixels import shrink_image
+from smart_caption_ros.mailbox import Mailbox
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.caption.annotations import ImageAnnotations
 from smart_caption_ros.nodes.caption.detection_messages import to_vision
-from smart_caption_ros.nodes.caption.mailbox import Mailbox
 from smart_caption_ros.nodes.caption.records import Answer
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.viewing import draw_overlay, encode_picture

@@ -28,7 +28,7 @@ from smart_caption_ros.live.feed import CAPACITY
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.live.diagnostics_reader import DiagnosticsReader
 from smart_caption_ros.nodes.live.feed_images import IMAGE_TYPES, ImageHistory
-from smart_caption_ros.nodes.live.live_messages import camera_name, live_caption
+from smart_caption_ros.nodes.live.received_caption import camera_name, live_caption
 from smart_caption_ros.text import shortened
 
 CAPTION_TYPE = "smart_caption_ros/msg/Caption"

@@ -9,7 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from smart_caption_ros.live import CaptionFeed, Health
 from smart_caption_ros.nodes.caption.diagnostics import IMAGE_TOPIC
-from smart_caption_ros.nodes.live.live_messages import HEALTH
+from smart_caption_ros.nodes.live.received_caption import HEALTH
 
 _TASK = ": captions"
 

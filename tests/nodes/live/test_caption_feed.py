@@ -25,7 +25,7 @@ from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.live import CaptionStatus, EventKind, FeedError, FeedEvent, Health, LiveCaption, NounState
 from smart_caption_ros.nodes.live import RosCaptionFeed, standalone_feed
-from smart_caption_ros.nodes.live.live_messages import camera_name, live_caption
+from smart_caption_ros.nodes.live.received_caption import camera_name, live_caption
 from smart_caption_ros.viewing import encode_picture
 from tests.nodes.fake_captioner import painted, shade_caption
 

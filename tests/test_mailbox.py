@@ -7,7 +7,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smart_caption_ros.nodes.caption.mailbox import Mailbox
+from smart_caption_ros.mailbox import Mailbox
 
 
 def test_an_empty_mailbox_has_nothing_to_take() -> None:
