@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 from smart_caption_ros import captioning
@@ -142,8 +143,8 @@ def grounding_of(message: Any) -> Grounding:
             )
             for noun in message.nouns
         ),
-        coverage=coverage.noun_coverage if coverage.valid else None,
-        noun_support=coverage.noun_support if coverage.valid and message.nouns else None,
+        coverage=_finite(coverage.noun_coverage) if coverage.valid else None,
+        noun_support=_finite(coverage.noun_support) if coverage.valid and message.nouns else None,
         missed_classes=tuple(coverage.missed_classes),
         unsupported_nouns=tuple(coverage.unsupported_nouns),
         out_of_vocabulary_nouns=tuple(coverage.out_of_vocabulary_nouns),
@@ -188,3 +189,8 @@ def _box(types: MessageTypes, xyxy: tuple[float, ...]) -> Any:
 
 def _xyxy(box: Any) -> tuple[float, float, float, float]:
     return box.x1, box.y1, box.x2, box.y2
+
+
+def _finite(value: float) -> float | None:
+    """Return a number; None for NaN and infinity, which the message of a stranger may hold."""
+    return value if math.isfinite(value) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import re
 import socket
 import threading
@@ -232,6 +233,22 @@ def test_a_line_end_in_a_caption_stays_inside_its_event(server: PageServer, hub:
         while (caption := browser.next("caption"))["camera"] != "lines":
             pass
     assert caption["text"] == text
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_numbers_that_json_lacks_close_no_page(number: float) -> None:
+    hub = Hub()
+    with PageServer(hub, Access.of()) as server:
+        hub.publish(live_caption(coverage=number, age_s=number))
+        newest(server, "front")
+        with browsing(server) as browser:
+            assert browser.next("hello")["history"]["front"][0][1:] == [None, None]
+            caption = browser.next("caption")
+            assert (caption["coverage"]["value"], caption["age_ms"]) == (None, None)
+            hub.update_status({"cameras": {"front": {"rate_hz": number}}})
+            while (cameras := browser.next("status")["cameras"]) == {}:
+                pass
+            assert cameras == {"front": {"rate_hz": None}}
 
 
 def test_a_frame_is_encoded_once_for_all_and_only_if_somebody_asks(server: PageServer, hub: Hub) -> None:

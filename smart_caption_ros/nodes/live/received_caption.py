@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from smart_caption_ros.caption_messages import CAPTION_STATUSES, caption_of, grounding_of, stamp_ns
@@ -41,7 +43,7 @@ def live_caption(message: Caption, camera: str, topic: str) -> LiveCaption:
         looked_for_objects=reason not in _WITHOUT_OBJECTS,
         coverage_reason=message.coverage.reason_message,
         # 0: the image has no stamp, or the node's clock does not run.
-        age_s=age_ms / 1e3 if timing.age_at_start_ms else None,
+        age_s=age_ms / 1e3 if timing.age_at_start_ms and math.isfinite(age_ms) else None,
         dropped=int(timing.dropped_frames),
     )
 

@@ -1,6 +1,6 @@
 // Lets a screen reader read captions: only changed ones, and at most one every INTERVAL_S seconds, the newest.
 
-import { stored } from "./elements.js";
+import { setText, stored } from "./elements.js";
 
 const INTERVAL_S = 5;
 
@@ -36,7 +36,7 @@ export class Announcer {
   #say(text) {
     this.#said = text;
     this.#saidAt = performance.now();
-    this.#region.textContent = text;
+    setText(this.#region, text);
   }
 
   #set(on) {

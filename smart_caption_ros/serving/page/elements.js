@@ -1,4 +1,4 @@
-// Elements of the page. Text from outside is only ever set as textContent.
+// Elements of the page. Text from outside is only ever set as textContent, and made visible before.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -23,7 +23,19 @@ export function matchChildren(parent, items, make, update) {
 
 // Write text only where it differs: a screen reader and the browser's layout then see no change.
 export function setText(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  const shown = visible(text);
+  if (node.textContent !== shown) node.textContent = shown;
+}
+
+// Text on one line whose control characters, and marks that reverse the direction, are shown as escapes.
+export function visible(text) {
+  return text
+    .trim()
+    .replace(/\s+/gu, " ")
+    .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}]/gu, (character) => {
+      const code = character.codePointAt(0).toString(16);
+      return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
+    });
 }
 
 // A value that the browser keeps; storage may be switched off.
@@ -38,6 +50,6 @@ export function stored(key, value) {
 
 function filled(node, text, attributes) {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  if (text !== undefined) node.textContent = text;
+  if (text !== undefined) node.textContent = visible(text);
   return node;
 }

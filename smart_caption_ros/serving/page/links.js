@@ -1,6 +1,6 @@
 // The words of a caption and its objects as buttons; pointing at one, or focusing it, marks what belongs to it.
 
-import { element, matchChildren, setText } from "./elements.js";
+import { element, matchChildren, setText, visible } from "./elements.js";
 
 const COLOURS = 6;
 const UNSURE = 0.3; // a less probable word is grey
@@ -44,7 +44,7 @@ export class Links {
       node.classList.toggle("noun", noun !== undefined);
       node.classList.toggle("unsupported", noun !== undefined && noun.object === null);
       node.classList.toggle("unsure", word.probability !== null && word.probability < UNSURE);
-      node.setAttribute("aria-label", this.#describe(index));
+      node.setAttribute("aria-label", visible(this.#describe(index)));
     });
     const stop = Math.min(this.#tabStop(), caption.words.length - 1);
     this.#words.querySelectorAll("button").forEach((node, index) => (node.tabIndex = index === stop ? 0 : -1));

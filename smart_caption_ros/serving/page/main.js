@@ -35,7 +35,7 @@ const connection = new Connection(byId("connection"), {
       known.at = points.length ? known.points[points.length - 1][0] : 0;
       known.isInHistory = true; // its newest caption comes next
     }
-    byId("source").textContent = hello.description;
+    setText(byId("source"), hello.description);
     showTabs();
     drawSlowly();
   },
@@ -115,7 +115,7 @@ function drawAlternatives(alternatives) {
     return item;
   };
   matchChildren(byId("alternatives"), alternatives, make, (item, alternative) => {
-    setText(item.children[0], alternative.score.toFixed(2));
+    setText(item.children[0], alternative.score === null ? "–" : alternative.score.toFixed(2));
     setText(item.children[1], alternative.text);
   });
 }

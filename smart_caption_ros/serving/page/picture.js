@@ -1,6 +1,6 @@
 // The frame and, over it, the boxes of its objects and the region that the model looked at.
 
-import { matchChildren, svgElement } from "./elements.js";
+import { matchChildren, setText, svgElement } from "./elements.js";
 
 const LABEL_SHARE = 0.035; // of the frame's height
 
@@ -44,10 +44,11 @@ export class Picture {
     const size = Math.max(LABEL_SHARE * height, 1);
     matchChildren(this.#objects, caption.objects, makeObject, (group, object, index) => {
       const [under, rect, label] = group.children;
-      const [x1, y1, x2, y2] = object.box;
+      const box = object.box ?? [0, 0, 0, 0]; // its corners are no numbers
+      const [x1, y1, , y2] = box;
       group.dataset.colour = colours[index];
-      for (const each of [under, rect]) place(each, object.box);
-      label.textContent = object.name;
+      for (const outline of [under, rect]) place(outline, box);
+      setText(label, object.box ? object.name : "");
       place(label, [x1 + size / 4, y1 > size * 1.2 ? y1 - size / 4 : Math.min(y1 + size, y2)]);
       label.setAttribute("font-size", size);
       label.setAttribute("stroke-width", size / 6);

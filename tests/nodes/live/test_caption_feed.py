@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -23,7 +25,9 @@ from smart_caption_ros import caption_messages, msg
 from smart_caption_ros.caption_messages import message_without_text
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.imaging.image_messages import encode_image
+from smart_caption_ros.json_text import json_text
 from smart_caption_ros.live import CaptionStatus, EventKind, FeedError, FeedEvent, Health, LiveCaption, NounState
+from smart_caption_ros.live.json_record import to_json
 from smart_caption_ros.nodes.live import RosCaptionFeed, standalone_feed
 from smart_caption_ros.nodes.live.received_caption import camera_name, live_caption
 from smart_caption_ros.viewing import encode_picture
@@ -264,3 +268,17 @@ def test_an_image_that_was_not_captioned_has_its_status() -> None:
     assert (stale.stamp_ns, stale.age_s, stale.grounding) == (None, None, None)
     of_the_future = live_caption(Caption(status=99), "front", "/front")
     assert of_the_future.status is CaptionStatus.ERROR
+
+
+def test_numbers_that_are_none_are_as_if_they_had_not_been_measured() -> None:
+    message = caption_message(9)
+    for number in (math.nan, math.inf, -math.inf):
+        message.coverage.noun_coverage = message.coverage.noun_support = number
+        message.timing.age_at_start_ms = number
+        message.score = message.confidence = message.words[0].log_probability = number
+        live = live_caption(message, "front", "/front")
+        assert live.grounding is not None
+        assert (live.grounding.coverage, live.grounding.noun_support, live.age_s) == (None, None, None)
+        record = json.loads(json_text(to_json(live)))
+        assert (record["coverage"], record["age_ms"], record["score"], record["confidence"]) == (None, None, None, None)
+        assert record["words"][0]["log_probability"] is None
