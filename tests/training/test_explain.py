@@ -11,7 +11,7 @@ from tests.tiny_model import TINY_SIZES, tiny_trained
 from tests.training.region_files import WIDTH, regions, write_npz
 from training import explain
 from training.engine.trained_captioner import TrainedCaptioner
-from training.evaluation.word_pictures import draw_attributions, draw_shares
+from training.evaluation.word_pictures import draw_attributions, draw_shares, stretch_contrast
 from training.models.pma_net import PmaNet, PmaNetConfig
 from training.models.up_down import UpDown, UpDownConfig
 
@@ -121,6 +121,11 @@ def test_regions_are_as_bright_as_their_scores_and_the_greatest_is_outlined() ->
     assert panel[130, 120].tolist() == [153] * 3, "the middle"
     assert panel[130, 140].tolist() == [255] * 3, "where regions overlap, the greater score"
     assert panel[100, 130].tolist() == [0, 0, 255]
+
+
+def test_scores_are_stretched_to_the_range_from_0_to_1() -> None:
+    scores = torch.tensor([[2 / 3, 1 / 3], [-2 / 3, -1 / 3], [0.5, 0.5]])
+    assert stretch_contrast(scores).tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
 
 
 def test_scores_of_another_number_of_regions_are_refused() -> None:

@@ -16,11 +16,12 @@ from training.decoding.repeats import RepeatPenalty
 from training.engine.buffers import load_saved_tensors, released_tensors, saved_tensors
 from training.engine.untrained_words import fill_untrained_words
 from training.errors import CheckpointError
-from training.models import BACKBONES, FAMILIES
+from training.models import FAMILIES
 from training.models.captioner import Captioner, Visual
 from training.models.eight_bits import has_eight_bits, set_eight_bits
 from training.vision.backbone import IMAGE_SIZE, Backbone
-from training.vision.mobilenet_v2 import MobileNetV2
+from training.vision.grids import MobileNetV2
+from training.vision.registry import BACKBONES
 
 UNTRAINED = "untrained_words"
 """Key of the record: words of the vocabulary that no training caption had."""

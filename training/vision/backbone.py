@@ -34,7 +34,7 @@ class Backbone(nn.Module):
     """Base class of the networks that make visual tokens of frames."""
 
     kind: ClassVar[str]
-    """Name in :data:`training.models.BACKBONES`."""
+    """Name in :data:`training.vision.registry.BACKBONES`."""
     description: ClassVar[str]
     """Name for the manifest."""
     image_size: int = IMAGE_SIZE

@@ -12,13 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.vision.backbone import Backbone, ImageFeatures, pixels_of
-from training.vision.efficientnet_lite import EfficientNetLite1
+from training.vision.grids import GRIDS
 from training.vision.inverted_residuals import InvertedResiduals
-from training.vision.mobilenet_v2 import MobileNetV2
 from training.vision.yolox import STRIDES, YoloxNano, YoloxOutput
-
-GRIDS: dict[str, type[InvertedResiduals]] = {grid.kind: grid for grid in (MobileNetV2, EfficientNetLite1)}
-"""Grid backbones by name."""
 
 SCORE_SCALE = 4.0
 """Factor of the class scores in a token, which brings them nearer to the range of the grid features, 0 to 6."""

@@ -17,7 +17,7 @@ from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.engines import create_engine
 from tests.detection.tiny_detectors import BLUE, COLOURS_BGR, GREEN, write_yolox
 from training.errors import DataError
-from training.vision.mobilenet_v2 import MobileNetV2
+from training.vision.grids import MobileNetV2
 
 
 def photographs(count: int) -> list[tuple[str, bytes]]:

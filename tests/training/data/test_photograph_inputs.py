@@ -16,7 +16,7 @@ from training.configs.schema import PhaseConfig
 from training.data.flickr8k import Flickr8k
 from training.data.photograph_inputs import Photographs, visual_of_images
 from training.models.captioner import Visual
-from training.vision.mobilenet_v2 import MobileNetV2
+from training.vision.grids import MobileNetV2
 
 WHOLE = PhaseConfig("p", 4, 1e-4)
 CROPS = replace(WHOLE, crop=0.7)

@@ -17,7 +17,7 @@ from export.torch_to_onnx import to_onnx
 from export.verify import synthetic_images
 from tests.tiny_model import tiny_trained
 from training.errors import BackboneError
-from training.vision.efficientnet_lite import EfficientNetLite1
+from training.vision.grids import EfficientNetLite1
 from training.vision.released_weights import load_backbone, locate
 
 

@@ -6,9 +6,9 @@ import torch
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
 from smart_caption_ros.sources.acvr import ACVR_CLASSES
 from tests.tiny_model import tiny_trained
-from training.models import BACKBONES
 from training.vision.detection_classes import DETECTION_CLASSES
-from training.vision.efficientnet_lite import EfficientNetLite1
+from training.vision.grids import EfficientNetLite1
+from training.vision.registry import BACKBONES
 from training.vision.side_by_side import SCORE_SCALE, SideBySide
 from training.vision.yolox import STRIDES
 
