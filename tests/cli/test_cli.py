@@ -128,9 +128,10 @@ def test_a_picture_gives_one_json_object_with_every_field(captioner: FakeCaption
     (record,) = lines(result)
     assert list(record) == KEYS
     assert record == {
+        "format": 2,
         "image": str(photos / "a.png"),
         "text": "64 by 48",
-        "words": [["64", -0.25, [0.0, 0.0, 9.1, 6.9]]],
+        "words": [{"text": "64", "log_probability": -0.25, "box_xyxy": [0.0, 0.0, 9.1, 6.9]}],
         "score": -0.5,
         "confidence": 0.75,
         "objects": [{"class_name": "dog", "class_id": 16, "score": 0.875, "box_xyxy": [1.0, 2.0, 3.0, 4.0]}],
@@ -155,7 +156,7 @@ def test_what_cannot_be_read_is_reported_in_its_place_and_the_rest_is_answered(p
     assert [record.get("error", "") != "" for record in records] == [True, False, True, False, False, False]
     assert records[0]["error"] == "there is no file or folder nowhere.jpg"
     assert records[2]["error"].startswith(f"cannot read {photos / 'b.jpg'}: it is damaged")
-    assert all(list(record) == ["image", "error"] for record in (records[0], records[2]))
+    assert all(list(record) == ["format", "image", "error"] for record in (records[0], records[2]))
 
 
 @pytest.mark.usefixtures("captioner")

@@ -1,4 +1,4 @@
-"""Text on the page is made visible as on the terminal; run with Node.js, because the page's own tests need a browser."""
+"""Text on the page is made visible as on the terminal; run with Node.js: the page's own tests need a browser."""
 
 from __future__ import annotations
 
