@@ -58,12 +58,6 @@ def draw_attributions(
     return contact_sheet(panels, min(_COLUMNS, len(panels)))
 
 
-def stretch_contrast(scores: Tensor) -> Tensor:
-    """Map the least of each row of (T, N) scores to 0 and the greatest to 1; rows of equal scores become zeros."""
-    least, greatest = scores.amin(dim=1, keepdim=True), scores.amax(dim=1, keepdim=True)
-    return (scores - least) / (greatest - least).clamp_min(torch.finfo(scores.dtype).tiny)
-
-
 def _word_plate(word: str, width: int) -> NDArray[np.uint8]:
     """Draw a word on a white plate of a width."""
     text = shortened(printable(word), _PANEL_LETTERS, width - _PANEL_LETTERS)

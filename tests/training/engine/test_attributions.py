@@ -10,7 +10,6 @@ from tests.tiny_model import tiny_captioner, tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.engine.attributions import Attributions, attribute_words
 from training.errors import DataError
-from training.evaluation.word_pictures import stretch_contrast
 from training.models.captioner import Visual
 
 
