@@ -70,8 +70,11 @@ def write_bytes_atomically(path: Path, data: bytes) -> None:
 
 
 def write_text_atomically(path: Path, text: str) -> None:
-    """Write a UTF-8 file atomically; line ends are not converted."""
-    write_bytes_atomically(path, text.encode())
+    """Write a UTF-8 file atomically; line ends are not converted, and "?" stands for what has no UTF-8 form.
+
+    That is half a surrogate pair, which Python's names of files have for bytes that are not UTF-8.
+    """
+    write_bytes_atomically(path, text.encode(errors="replace"))
 
 
 def sha256_of(path: Path) -> str:

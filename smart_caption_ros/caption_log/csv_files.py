@@ -21,6 +21,7 @@ TIME, PICTURE, PICTURE_FILE = "time", "picture_base64", "picture_file"
 """Columns beside those of the database: the time for a person, and the picture in the file or beside it."""
 
 MAX_PICTURE_BYTES = 4 << 20
+_ERRORS = "surrogateescape"  # names of picture files may have bytes that are not UTF-8
 _JPEG_START = b"\xff\xd8\xff"
 _ROWS_AT_ONCE = 1000
 _POSE = ("pose_frame", "x", "y", "z", "qx", "qy", "qz", "qw")
@@ -43,7 +44,10 @@ def export_csv(rows: Iterable[LoggedCaption], path: Path, pictures: Path | None 
     if pictures is not None:
         pictures.mkdir(parents=True, exist_ok=True)
     count = 0
-    with replaced_atomically(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as stream:
+    with (
+        replaced_atomically(path) as unfinished,
+        unfinished.open("w", encoding="utf-8", errors=_ERRORS, newline="") as stream,
+    ):
         writer = csv.writer(stream)
         writer.writerow([TIME, *COLUMNS, PICTURE if pictures is None else PICTURE_FILE])
         for row in rows:
@@ -91,7 +95,7 @@ def _picture_cell(row: LoggedCaption, path: Path, pictures: Path | None) -> str:
 
 def _read(path: Path) -> Iterator[LoggedCaption]:
     csv.field_size_limit(2 * MAX_PICTURE_BYTES)
-    with path.open(encoding="utf-8", newline="") as stream:
+    with path.open(encoding="utf-8-sig", errors=_ERRORS, newline="") as stream:
         reader = csv.DictReader(stream, strict=True)
         try:
             missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]

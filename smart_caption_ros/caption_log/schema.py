@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
 
@@ -156,7 +155,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     path = path.expanduser()
     if not path.is_file():
         raise CaptionLogError(f"{path}: there is no such log; `smart-caption log record` or caption_log_node writes it")
-    address = f"file:{quote(str(path.resolve()))}?mode=ro"
+    address = f"{path.resolve().as_uri()}?mode=ro"
     with _errors_named(path):
         connection = sqlite3.connect(
             address, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
-from smart_caption_ros.caption_log.logged_caption import COLUMNS, LoggedCaption
+from smart_caption_ros.caption_log.logged_caption import COLUMNS, LoggedCaption, one_line
 from smart_caption_ros.caption_log.schema import open_to_read
 
 NEWEST, BEST = "newest", "best"
@@ -177,8 +177,8 @@ class LogReader:
         stems, beginnings = _match_expressions(query.words, side_by_side=is_best)
         conditions: list[str] = []
         values: list[object] = []
-        for column, name in (("camera", query.camera), ("robot", query.robot)):
-            if name:
+        for column, given in (("camera", query.camera), ("robot", query.robot)):
+            if name := one_line(given):  # as the log has it
                 conditions.append(f"caption.{column} = ?")
                 values.append(name)
                 if any(map(str.isalnum, name)):  # the index has no words of other names

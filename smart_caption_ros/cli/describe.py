@@ -91,7 +91,7 @@ def _describe_frames(paths: Sequence[str], options: DescribeOptions) -> None:
     sentences = pictures.finish()
     if not options.as_json:
         for sentence in sentences:
-            print(sentence)
+            print(printable(sentence))
     if not complete:
         raise typer.Exit(FAILED)
 

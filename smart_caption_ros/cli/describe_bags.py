@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from smart_caption_ros.cli.terminal import FAILED, log_to_terminal, make_progress_bar, print_json, report_error, status
+from smart_caption_ros.cli.terminal import (
+    FAILED,
+    log_to_terminal,
+    make_progress_bar,
+    print_json,
+    printable,
+    report_error,
+    status,
+)
 from smart_caption_ros.cli.workers import start_workers
 
 if TYPE_CHECKING:
@@ -48,7 +56,7 @@ def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOption
         print_json(report.to_json())
     else:
         for sentence in report.sentences():
-            print(sentence)
+            print(printable(sentence))
     _exit_with_status([report])
 
 
@@ -123,7 +131,7 @@ def _print_summary(reports: Sequence[tuple[str, BagReport | FramesReport]], fold
     images = sum(report.images for _, report in reports)
     before = sum(report.was_complete for _, report in reports)
     skipped = f", {before} of them by an earlier run" if before else ""
-    print(f"{len(reports)} files with the captions of {images} images in {folder}{skipped}")
+    print(printable(f"{len(reports)} files with the captions of {images} images in {folder}{skipped}"))
 
 
 def _exit_with_status(reports: Sequence[BagReport | FramesReport]) -> None:

@@ -62,7 +62,7 @@ def record(*, options: RecordOptions) -> None:
             recorder = Recorder(log, robot=options.robot, picture_side_px=options.picture_size, on_problem=report_error)
             opened = open_feed(options, "caption_log", map_frame=options.map_frame, robot_frame=options.robot_frame)
             with opened as feed:
-                print(f"writing {feed.description} to {log.path}; Ctrl-C ends", flush=True)
+                print(printable(f"writing {feed.description} to {log.path}; Ctrl-C ends"), flush=True)
                 record_feed(feed, recorder, lambda: signals.arrived, _print_event)
             print(
                 f"{recorder.written} captions written, {recorder.unchanged} said the same as the one before; "
@@ -139,7 +139,7 @@ def find(
         if not rows:
             print("nothing found")
         if options.html is not None:
-            print(f"{len(rows)} caption{'s' if len(rows) != 1 else ''} on {options.html}")
+            print(printable(f"{len(rows)} caption{'s' if len(rows) != 1 else ''} on {options.html}"))
 
 
 def _path(log: Path | None) -> Path:
@@ -212,7 +212,7 @@ def info(*, log: LogOption = None, as_json: JsonOption = False) -> None:
                 }
             )
             return
-        print(f"{path}: {overview.captions} captions, {size / 1e6:.1f} MB, version {VERSION}")
+        print(printable(f"{path}: {overview.captions} captions, {size / 1e6:.1f} MB, version {VERSION}"))
         if times[0] is not None and times[1] is not None:
             print(f"from {local_time(times[0])} to {local_time(times[1])}")
         for origin in overview.origins:
@@ -236,7 +236,7 @@ def export(
         check_folder_of(path)
         with LogReader(_path(log)) as reader:
             count = export_csv(reader.all_rows(), path, pictures)
-        print(f"{count} captions in {path}")
+        print(printable(f"{count} captions in {path}"))
 
 
 def import_(
@@ -253,4 +253,4 @@ def import_(
             raise FileNotFoundError(2, "No such file", str(path))
         with CaptionLog(_path(log)) as opened:
             written, present = import_csv(path, opened)
-            print(f"{written} captions written to {opened.path}, {present} were there already")
+            print(printable(f"{written} captions written to {opened.path}, {present} were there already"))

@@ -61,7 +61,7 @@ def read_class_names(path: Path) -> list[str]:
         DetectorError: the file cannot be read or is not UTF-8 text.
     """
     try:
-        return path.read_text(encoding="utf-8").rstrip().splitlines()
+        return path.read_text(encoding="utf-8-sig").rstrip().splitlines()
     except OSError as error:
         raise DetectorError(f"{path}: the class names cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -53,7 +53,7 @@ class CaptionCache:
         """Return the model's caption of the image; None if there is none."""
         try:
             row = self._database.execute(
-                "SELECT text FROM captions WHERE model = ? AND image = ?", (model, image)
+                "SELECT text FROM captions WHERE model = ? AND image = ?", (_encodable(model), _encodable(image))
             ).fetchone()
         except sqlite3.Error as error:
             raise self._failure(error) from None
@@ -62,7 +62,8 @@ class CaptionCache:
     def put(self, model: str, image: str, text: str) -> None:
         """Write a caption, replacing an earlier one."""
         try:
-            self._database.execute("INSERT OR REPLACE INTO captions VALUES (?, ?, ?)", (model, image, text))
+            values = (_encodable(model), _encodable(image), text)
+            self._database.execute("INSERT OR REPLACE INTO captions VALUES (?, ?, ?)", values)
         except sqlite3.Error as error:
             raise self._failure(error) from None
 
@@ -74,3 +75,8 @@ class CaptionCache:
         return CaptionCacheError(
             f"{self.path}: captions cannot be kept there ({reason}); remove the file, or name another one"
         )
+
+
+def _encodable(name: str) -> str:
+    """Return a name with escape sequences for bytes of file names that are not UTF-8, which SQLite refuses."""
+    return name.encode(errors="backslashreplace").decode()

@@ -16,15 +16,15 @@ from smart_caption_ros.sources.ground_truth import (
     GroundTruthFrame,
     GroundTruthObject,
 )
-from smart_caption_ros.sources.json_files import read_json
+from smart_caption_ros.sources.json_files import read_json, whole_number
 from smart_caption_ros.sources.source import SourceError
 
 
 @dataclass(frozen=True)
 class _Image:
     file_name: str
-    size: tuple[Any, Any]
-    """Width and height in the file."""
+    size: tuple[int | None, int | None]
+    """Width and height in the file, which may lack them."""
     objects: list[tuple[str, int, Box]]
     """Class, annotation id, and box."""
 
@@ -32,7 +32,8 @@ class _Image:
 class CocoInstances(GroundTruth):
     """COCO instances files. Each file is a sequence named by its stem; its frames are named and sorted by image id.
 
-    The folder may hold more images than the files list. Objects marked as a crowd count as objects.
+    The folder may hold more images than the files list. Objects marked as a crowd count as objects. Ids may be numbers,
+    numbers as text, or names.
 
     Args:
         paths: instances files; unlike ACVR's labels they are held in memory, without their polygons.
@@ -47,13 +48,14 @@ class CocoInstances(GroundTruth):
         if not images.is_dir():
             raise SourceError(f"{images}: no such folder of images")
         self._images_folder = images
-        self._sequences: dict[str, dict[int, _Image]] = {}
+        self._sequences: dict[str, dict[int | str, _Image]] = {}
         for path in paths:
             if path.stem in self._sequences:
                 raise SourceError(f"{path}: two files are called {path.stem}; rename one, results go by that name")
             self._sequences[path.stem] = _read_instances(path, self._found_at_opening)
         if not any(self._sequences.values()):
-            raise SourceError(f"{self.spec}: no images are listed")
+            issues = "; ".join(self._found_at_opening.sentences())
+            raise SourceError(f"{self.spec}: no images are listed" + (f" that can be used: {issues}" if issues else ""))
 
     @property
     def lengths(self) -> Mapping[str, int]:
@@ -73,7 +75,7 @@ class CocoInstances(GroundTruth):
             except ValueError:
                 self.issues.add(DatasetIssue.UNREADABLE_IMAGE, name)
                 continue
-            if size != image.size:
+            if any(given not in (None, side) for given, side in zip(image.size, size, strict=True)):
                 self.issues.add(DatasetIssue.IMAGE_OF_ANOTHER_SIZE, name)
                 continue
             made = (
@@ -84,7 +86,13 @@ class CocoInstances(GroundTruth):
             yield GroundTruthFrame(sequence, str(number), index, path, *size, objects)
 
 
-def _read_instances(path: Path, issues: DatasetIssues) -> dict[int, _Image]:
+def _id(value: Any) -> int | str | None:
+    """Return an id as a number where it is one in some spelling, else as its text; None for anything else."""
+    number = whole_number(value)
+    return number if number is not None or not isinstance(value, str) or not value else value
+
+
+def _read_instances(path: Path, issues: DatasetIssues) -> dict[int | str, _Image]:
     """Read the images by id, in order."""
     content = read_json(path)
     parts = [content.get(key) if isinstance(content, dict) else None for key in ("images", "annotations", "categories")]
@@ -94,21 +102,22 @@ def _read_instances(path: Path, issues: DatasetIssues) -> dict[int, _Image]:
     listed, annotations, categories = (
         [entry if isinstance(entry, dict) else {} for entry in part] for part in parts if isinstance(part, list)
     )
-    names = {category.get("id"): category.get("name") for category in categories if isinstance(category.get("id"), int)}
-    images: dict[int, _Image] = {}
+    names = {_id(category.get("id")): category.get("name") for category in categories}
+    images: dict[int | str, _Image] = {}
     for image in listed:
-        number, file_name = image.get("id"), image.get("file_name")
-        if not isinstance(number, int) or not isinstance(file_name, str) or not file_name:
-            issues.add(DatasetIssue.MALFORMED_FRAME, f"{path.stem}, image {number!r}")
-        elif number in images:
-            issues.add(DatasetIssue.REPEATED_FRAME, f"{path.stem}, image {number}")
+        image_id, file_name = _id(image.get("id")), image.get("file_name")
+        if image_id is None or not isinstance(file_name, str) or not file_name:
+            issues.add(DatasetIssue.MALFORMED_FRAME, f"{path.stem}, image {image.get('id')!r}")
+        elif image_id in images:
+            issues.add(DatasetIssue.REPEATED_FRAME, f"{path.stem}, image {image_id}")
         else:
-            images[number] = _Image(file_name, (image.get("width"), image.get("height")), [])
-    for annotation in annotations:
-        number, category, owner = (annotation.get(key) for key in ("id", "category_id", "image_id"))
-        where = f"{path.stem}, annotation {number!r}"
+            size = whole_number(image.get("width")), whole_number(image.get("height"))
+            images[image_id] = _Image(file_name, size, [])
+    for position, annotation in enumerate(annotations):
+        category, owner = _id(annotation.get("category_id")), _id(annotation.get("image_id"))
+        where = f"{path.stem}, annotation {annotation.get('id')!r}"
         box = four_numbers(annotation.get("bbox"))
-        if not (isinstance(number, int) and isinstance(category, int) and isinstance(owner, int)) or box is None:
+        if category is None or owner is None or box is None:
             issues.add(DatasetIssue.MALFORMED_OBJECT, where)
             continue
         name = names.get(category)
@@ -118,5 +127,7 @@ def _read_instances(path: Path, issues: DatasetIssues) -> dict[int, _Image]:
             issues.add(DatasetIssue.UNKNOWN_CLASS, f"{where}, category {category!r}")
         else:
             left, top, width, height = box
-            images[owner].objects.append((name, number, (left, top, left + width, top + height)))
-    return dict(sorted(images.items()))
+            number = whole_number(annotation.get("id"))
+            instance_id = position if number is None else number
+            images[owner].objects.append((name, instance_id, (left, top, left + width, top + height)))
+    return dict(sorted(images.items(), key=lambda item: (isinstance(item[0], str), item[0])))

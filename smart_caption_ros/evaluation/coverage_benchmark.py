@@ -5,7 +5,6 @@ Frames are read, captioned and scored one at a time.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from smart_caption_ros.sources.ground_truth import (
     GroundTruthObject,
     plain_number,
 )
+from smart_caption_ros.sources.json_files import read_json
 
 GALLERY_FRAMES = 6
 
@@ -284,12 +284,7 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def _read_captions(path: Path) -> dict[str, str]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CoverageError(f"{path}: the captions cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise CoverageError(f"{path}: the captions are not JSON: {error}") from None
+    content = read_json(path)
     if isinstance(content, dict):
         texts = content
     elif isinstance(content, list) and all(isinstance(entry, dict) for entry in content):

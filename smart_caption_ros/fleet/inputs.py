@@ -56,10 +56,9 @@ def _lines(list_file: Path | None) -> list[str]:
     if list_file is None:
         return []
     try:
-        lines = list_file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise SourceError(f"the list {list_file} cannot be read: {reason}") from None
+        lines = list_file.read_text(encoding="utf-8-sig", errors="surrogateescape").splitlines()
+    except OSError as error:
+        raise SourceError(f"the list {list_file} cannot be read: {error.strerror}") from None
     return [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
 
 

@@ -114,7 +114,7 @@ def read_synonyms(path: Path) -> dict[str, frozenset[str]]:
 
 def _read_lines(path: Path, content: str) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise CoverageError(f"{path}: the {content} cannot be read: {reason}") from None

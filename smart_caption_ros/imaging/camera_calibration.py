@@ -83,7 +83,7 @@ def read_calibration(path: Path) -> CameraCalibration:
     try:
         if len(content) > _MAX_FILE_BYTES:
             raise CalibrationError("it has more than 1 MiB")
-        return _parsed(yaml.safe_load(content.decode()))
+        return _parsed(yaml.safe_load(content.decode("utf-8-sig")))
     except yaml.YAMLError as error:
         problem = " ".join(str(error).split())
         raise CalibrationError(f"{path} is not a camera calibration: it is not YAML ({shortened(problem)})") from error

@@ -126,6 +126,25 @@ def _is_truncated_jpeg(raw: bytes) -> bool:
 
 
 @contextmanager
+def opencv_path(path: Path) -> Iterator[str]:
+    """Yield a path under which OpenCV and FFmpeg open a file.
+
+    It is absolute, because FFmpeg takes what is before the colon of "run:1.avi" for a protocol. OpenCV ends the process
+    at a name that is not UTF-8: such a file is opened by its descriptor.
+
+    Raises:
+        OSError: a file with such a name cannot be opened.
+    """
+    try:
+        name = str(path.absolute())
+        name.encode()
+        yield name
+    except UnicodeEncodeError:
+        with path.open("rb") as file:
+            yield f"/proc/self/fd/{file.fileno()}"
+
+
+@contextmanager
 def quiet_opencv() -> Iterator[None]:
     """Suppress OpenCV's log lines; the caller reports a failure in one sentence."""
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # AV_LOG_QUIET; read when FFmpeg is first used

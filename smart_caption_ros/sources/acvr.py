@@ -27,7 +27,7 @@ from smart_caption_ros.sources.ground_truth import (
     GroundTruthObject,
 )
 from smart_caption_ros.sources.image_folder import natural_order
-from smart_caption_ros.sources.json_files import read_json
+from smart_caption_ros.sources.json_files import read_json, whole_number
 from smart_caption_ros.sources.source import SourceError
 
 LABELS = "labels.json"
@@ -280,9 +280,10 @@ class _Mask:
 
     def box_of(self, mask_id: Any) -> Box | None:
         """Compute the box around the pixels of that value; None if there are none."""
-        if not isinstance(mask_id, int) or isinstance(mask_id, bool) or not 1 <= mask_id <= len(self._boxes):
+        number = whole_number(mask_id)
+        if number is None or not 1 <= number <= len(self._boxes):
             return None
-        found = self._boxes[mask_id - 1]
+        found = self._boxes[number - 1]
         if found is None:
             return None
         rows, columns = found

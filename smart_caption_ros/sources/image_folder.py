@@ -9,6 +9,7 @@ from pathlib import Path
 import cv2
 
 from smart_caption_ros.imaging import ImageError, read_image
+from smart_caption_ros.imaging.encoded_images import opencv_path
 from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
 
 IMAGE_SUFFIXES = (
@@ -44,7 +45,8 @@ class ImageFolder(FrameSource):
     def accepts(cls, spec: str) -> bool:
         path = Path(spec)
         if path.is_file():
-            return path.suffix.lower() in IMAGE_SUFFIXES or bool(cv2.haveImageReader(spec))
+            with opencv_path(path) as name:
+                return path.suffix.lower() in IMAGE_SUFFIXES or bool(cv2.haveImageReader(name))
         return bool(spec) and path.is_dir()
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from smart_caption_ros.imaging.encoded_images import quiet_opencv
+from smart_caption_ros.imaging.encoded_images import opencv_path, quiet_opencv
 from smart_caption_ros.sources.source import Frame, FrameSource, SourceError
 
 logger = logging.getLogger(__name__)
@@ -43,8 +43,8 @@ class Video(FrameSource):
         return self._length
 
     def _open(self) -> cv2.VideoCapture:
-        with quiet_opencv():
-            capture = cv2.VideoCapture(self.spec, cv2.CAP_FFMPEG)
+        with quiet_opencv(), opencv_path(Path(self.spec)) as path:
+            capture = cv2.VideoCapture(path, cv2.CAP_FFMPEG)
         if not capture.isOpened():
             raise SourceError(f"{self.spec} is not an image, a video or a ROS 2 bag that can be read here")
         return capture

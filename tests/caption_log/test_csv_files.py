@@ -118,13 +118,19 @@ def test_a_malformed_line_is_named_and_nothing_is_written(
         assert log.captions == 0
 
 
+def test_a_byte_order_mark_of_a_spreadsheet_is_no_part_of_the_first_column(exported: Path, tmp_path: Path) -> None:
+    exported.write_bytes(b"\xef\xbb\xbf" + exported.read_bytes())
+    with CaptionLog(tmp_path / "log.db") as log:
+        assert import_csv(exported, log) == (2, 0)
+
+
 def test_another_file_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.csv"
     with CaptionLog(tmp_path / "log.db") as log:
         for content, sentence in (
             (b"a,b\n1,2\n", "line 1: the columns id, stamp_ns"),
             (b"", "the columns id, stamp_ns"),
-            (b"\xff\xfe\x00binary", "line 0: 'utf-8' codec"),
+            (b"\xff\xfe\x00binary", "the columns id, stamp_ns|line contains NUL"),
         ):
             other.write_bytes(content)
             with pytest.raises(CaptionLogError, match=sentence):

@@ -77,6 +77,23 @@ def test_find_as_json(run: Run, log: Path) -> None:
     assert (found["text"], found["pose"]["position"], found["picture"]) == ("a red cup on a table", [1, 2, 0], None)
 
 
+def test_files_may_have_names_that_are_not_utf_8(run: Run, log: Path, tmp_path: Path) -> None:
+    other, csv, page, folder = (tmp_path / f"\udce9{name}" for name in ("a.db", "b.csv", "c.html", "d"))
+    commands = [
+        ("export", csv, "--pictures", folder, "--log", log),
+        ("import", csv, "--log", other),
+        ("find", "--log", other, "--camera", "\udce9"),
+        ("find", "cup", "--log", other, "--html", page, "--pictures", folder),
+        ("find", "--log", other, "--json", "--pictures", folder),
+        ("info", "--log", other),
+        ("info", "--log", other, "--json"),
+    ]
+    results = [run("log", *arguments) for arguments in commands]
+    assert [result.exit_code for result in results] == [0] * len(commands), results[-1].output
+    assert "a red cup on a table" in page.read_text()
+    assert len(list(folder.iterdir())) == 1
+
+
 def test_nothing_found_is_no_error(run: Run, log: Path) -> None:
     result = run("log", "find", "elephant", "--log", log)
     assert (result.exit_code, result.stdout) == (0, "nothing found\n")

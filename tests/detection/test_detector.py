@@ -222,7 +222,7 @@ def test_answers_that_do_not_go_together_are_an_engine_error(tmp_path: Path) -> 
 def test_names_beside_the_graph_go_before_those_in_it_and_are_brought_to_one_spelling(tmp_path: Path) -> None:
     path = write_boxes_scores_labels(tmp_path / "d.onnx", names="['a', 'b']")
     assert load(path).class_names == ("a", "b")
-    path.with_suffix(".txt").write_text("TV_Monitor\ntvmonitor\nDining-Table\n")
+    path.with_suffix(".txt").write_bytes(b"\xef\xbb\xbfTV_Monitor\ntvmonitor\nDining-Table\n")  # as some editors do
     assert load(path).class_names == ("tv monitor", "television", "dining table")
     assert load(path, class_names=["pottedplant"]).class_names == ("potted plant",)
 

@@ -14,6 +14,7 @@ def test_a_caption_belongs_to_its_model_and_image(tmp_path: Path) -> None:
     cache.put("a", "1.png", "a dog")
     cache.put("a", "2.png", "")
     cache.put("b", "1.png", "ein Hund ✓")
+    cache.put("b", "caf\udce9.png", "a name that is not UTF-8")
     cache.put("a", "1.png", "a cat")
     cache.close()
     cache = CaptionCache(tmp_path / "new" / "captions.sqlite")
@@ -21,6 +22,8 @@ def test_a_caption_belongs_to_its_model_and_image(tmp_path: Path) -> None:
     assert cache.get("a", "2.png") == ""
     assert cache.get("b", "1.png") == "ein Hund ✓"
     assert cache.get("b", "2.png") is None
+    assert cache.get("b", "caf\udce9.png") == "a name that is not UTF-8"
+    assert cache.get("b", "caf\udce8.png") is None
 
 
 def test_what_was_kept_survives_a_process_that_is_killed(tmp_path: Path) -> None:

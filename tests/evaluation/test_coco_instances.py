@@ -90,13 +90,30 @@ def test_what_is_amiss_is_left_out_and_counted(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("spelling", [str, float, "cvat-{}".format, int])
+def test_ids_may_be_spelt_in_any_way_and_sizes_may_be_missing(tmp_path: Path, spelling: Any) -> None:
+    instances = content()
+    for kind, keys in (("images", ["id"]), ("annotations", ["id", "image_id", "category_id"]), ("categories", ["id"])):
+        for entry in instances[kind]:
+            entry.update({key: spelling(entry[key]) for key in keys})
+    del instances["images"][0]["width"], instances["images"][0]["height"]
+    instances["images"][1]["width"] = "20"
+    data = CocoInstances([written(tmp_path, instances)], tmp_path)
+    assert [[item.class_name for item in frame.objects] for frame in data.frames()] == [["cup", "person"], []]
+    assert not data.issues
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ("{", "is not JSON"),
         ("[]", "is no list of COCO instances: it must hold images, annotations and categories"),
         ('{"images": [], "annotations": []}', "is no list of COCO instances"),
-        ('{"images": [], "annotations": [], "categories": []}', "no images are listed"),
+        ('{"images": [], "annotations": [], "categories": []}', "no images are listed$"),
+        (
+            '{"images": [{"id": 1.5, "file_name": "a.png"}], "annotations": [], "categories": []}',
+            r"no images are listed that can be used: frames whose record is malformed: 1 \(the first: .*image 1.5\)",
+        ),
     ],
 )
 def test_files_that_are_no_instances_are_refused(tmp_path: Path, text: str, sentence: str) -> None:

@@ -45,7 +45,7 @@ def test_patterns_files_and_list_files_name_inputs(runs: Path, tmp_path: Path) -
     assert names(runs / "*" / "run") == ["day_1/run", "day_2/run"]
     assert names(runs / "heap" / "*.mcap", runs / "day_1" / "run") == ["a", "run"]
     listed = tmp_path / "list.txt"
-    listed.write_text(f"# the second day\n\n{runs / 'day_2'}\n")
+    listed.write_bytes(b"\xef\xbb\xbf" + f"# the second day\n\n{runs / 'day_2'}\n".encode())  # as some editors do
     assert names(list_file=listed) == ["run"]
 
 

@@ -60,6 +60,7 @@ def written(folder: Path, text: str | bytes) -> Path:
 
 def test_what_camera_calibration_writes_is_read(tmp_path: Path) -> None:
     calibration = read_calibration(written(tmp_path, CALIBRATION))
+    assert read_calibration(written(tmp_path, b"\xef\xbb\xbf" + CALIBRATION.encode())) == calibration
     assert calibration.image_size == (640, 480)
     assert calibration.distortion_model == "plumb_bob"
     assert calibration.d == (-0.361976, 0.11051, 0.001014, 5e-05, 0.0)

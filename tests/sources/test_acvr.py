@@ -57,6 +57,17 @@ def test_boxes_come_from_the_mask_where_labels_have_none(tmp_path: Path, bits: i
     assert [each.box_xyxy for each in frame.objects] == [(10, 20, 40, 70), (60, 60, 70, 70)]
 
 
+@pytest.mark.parametrize("spelling", [str, float])
+def test_numbers_of_objects_in_the_mask_may_be_text_or_fractions_of_one(tmp_path: Path, spelling: Any) -> None:
+    labels = write_sequence(tmp_path / "000000", {0: [CHAIR]}, with_boxes=False)
+    for instance in (value for key, value in labels["000000"].items() if not key.startswith("_")):
+        instance["mask_id"] = spelling(instance["mask_id"])
+    (tmp_path / "000000" / "labels.json").write_text(json.dumps(labels))
+    (frame,), issues = frames_of(tmp_path)
+    assert [item.box_xyxy for item in frame.objects] == [(10, 20, 40, 70)]
+    assert not issues
+
+
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 29), st.integers(0, 19)), min_size=1, max_size=30), st.sampled_from([8, 16]))
 def test_the_box_of_a_mask_holds_its_pixels_and_no_more(
@@ -148,7 +159,7 @@ def test_unknown_classes_and_background_are_no_objects_and_are_counted(tmp_path:
         (lambda chair: (chair.pop("bounding_box"), chair.pop("mask_id")), 1, DatasetIssue.OBJECT_WITHOUT_PLACE),
         (lambda chair: (chair.pop("bounding_box"), chair.update(mask_id=77)), 1, DatasetIssue.OBJECT_WITHOUT_PLACE),
         (lambda chair: (chair.pop("bounding_box"), chair.update(mask_id=0)), 1, DatasetIssue.OBJECT_WITHOUT_PLACE),
-        (lambda chair: (chair.pop("bounding_box"), chair.update(mask_id="1")), 1, DatasetIssue.OBJECT_WITHOUT_PLACE),
+        (lambda chair: (chair.pop("bounding_box"), chair.update(mask_id="one")), 1, DatasetIssue.OBJECT_WITHOUT_PLACE),
     ],
 )
 def test_boxes_that_are_amiss_are_cut_or_taken_from_the_mask_or_left_out(

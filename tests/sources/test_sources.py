@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import struct
 import sys
 from pathlib import Path
@@ -163,6 +164,24 @@ def test_a_video_gives_every_frame_with_its_time_twice_over(video: Path) -> None
             np.testing.assert_allclose(frame.image_bgr.astype(int), picture(number).astype(int), atol=6)
     assert frames[3].name == "clip.avi#000003"
     assert source.address_of(frames[3]) == f"{video}#3"
+
+
+@pytest.mark.parametrize("name", ["run:1.avi", "http:clip.avi", "50%03d.avi", "a?b#c", "caf\udce9.avi"])
+def test_a_video_may_have_any_name(video: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last name is not UTF-8."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(video, name)
+    source = open_source(name)
+    assert len(list(source)) == 7
+    assert source.address_of(next(iter(source))) == f"{name}#0"
+
+
+def test_images_may_have_names_that_are_not_utf_8(tmp_path: Path) -> None:
+    data = cv2.imencode(".png", picture(1))[1].tobytes()
+    (tmp_path / "caf\udce9.png").write_bytes(data)
+    assert [frame.name for frame in open_source(tmp_path)] == ["caf\udce9.png"]
+    (tmp_path / "caf\udce9").write_bytes(data)
+    assert len(list(open_source(tmp_path / "caf\udce9"))) == 1
 
 
 def test_a_video_that_ends_early_is_read_to_there_with_a_warning(

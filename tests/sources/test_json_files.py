@@ -1,0 +1,48 @@
+"""JSON files of data sets: marks and halves of pairs that editors and tools leave, and numbers in their spellings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smart_caption_ros.sources.json_files import read_json, whole_number, without_half_pairs
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b"\xef\xbb\xbf[1]")
+    assert read_json(tmp_path / "a.json") == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'"\udc4d up"', "\ufffd up"),
+        (r'"\ud83d\ud83d\udc4d"', "\ufffd\U0001f44d"),
+        (r'"\uD83D\uDC4D"', "\U0001f44d"),
+        (r'"\ud83d"', "\ufffd"),
+        (r'"\\ud83d"', r"\ud83d"),
+        (r'"\\\ud83d\""', '\\\ufffd"'),
+    ],
+)
+def test_half_a_surrogate_pair_is_replaced(tmp_path: Path, text: str, value: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    assert read_json(tmp_path / "a.json") == value
+
+
+@given(st.text())
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    assert json.loads(without_half_pairs(json.dumps(text))) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(7, 7), (7.0, 7), ("7", 7), ("007", 7), (7.5, None), ("7.5", None), (True, None), ("x", None), ("", None),
+     (None, None), ([7], None), (float("nan"), None), (float("inf"), None), (-1, -1)],
+)  # fmt: skip
+def test_whole_numbers_in_their_spellings(value: Any, number: int | None) -> None:
+    assert whole_number(value) == number
