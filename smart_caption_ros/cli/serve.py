@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,7 +21,7 @@ from smart_caption_ros.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from smart_caption_ros.serving import Access, PageServer
+    from smart_caption_ros.serving import Access, PageServer, TlsFiles
 
 TOKEN_VARIABLE = "SMART_CAPTION_TOKEN"
 
@@ -35,6 +36,11 @@ class ServeOptions(FeedOptions):
         str | None,
         Option(help=f"Secret that browsers must show; also ${TOKEN_VARIABLE}. A random one where one is needed."),
     ] = None
+    token_file: Annotated[
+        Path | None, Option(help="File with the secret, which other users then do not see in the list of processes.")
+    ] = None
+    certificate: Annotated[Path | None, Option(help="PEM file of a certificate, for HTTPS.")] = None
+    key: Annotated[Path | None, Option(help="PEM file of its private key, if that is another one.")] = None
     allow_host: Annotated[
         list[str] | None, Option(help="Another name of this machine that browsers may use; several times for several.")
     ] = None
@@ -54,7 +60,7 @@ def serve(*, options: ServeOptions) -> None:
             access = _access(options)
             domain = os.environ.get("ROS_DOMAIN_ID", "0")
             hub = Hub(", ".join(options.source or []) or f"ROS 2 domain {domain}")
-            server = PageServer(hub, access, options.host, options.port)
+            server = PageServer(hub, access, options.host, options.port, _tls(options))
         except ServingError as error:
             report_error(str(error))
             raise typer.Exit(WRONG_USAGE) from None
@@ -69,13 +75,27 @@ def serve(*, options: ServeOptions) -> None:
 
 
 def _access(options: ServeOptions) -> Access:
-    """Decide who may see the page; raises ServingError for a token that is no good."""
+    """Decide who may see the page; raises ServingError for a token that is no good, OSError for its file."""
     from smart_caption_ros.serving import Access, is_loopback, make_token
 
+    if options.token is not None and options.token_file is not None:
+        raise typer.BadParameter("Give one of --token and --token-file.", param_hint="--token-file")
     token = options.token if options.token is not None else os.environ.get(TOKEN_VARIABLE) or None
+    if options.token_file is not None:
+        token = options.token_file.read_text(encoding="utf-8-sig", errors="replace").strip()
     if token is None and not is_loopback(options.host):
         token = make_token()
     return Access.of(token, options.allow_host or ())
+
+
+def _tls(options: ServeOptions) -> TlsFiles | None:
+    from smart_caption_ros.serving import TlsFiles
+
+    if options.certificate is None:
+        if options.key is not None:
+            raise typer.BadParameter("It needs --certificate.", param_hint="--key")
+        return None
+    return TlsFiles(options.certificate, options.key)
 
 
 def _invitation(server: PageServer, token: str | None) -> str:

@@ -7,6 +7,6 @@ any thread and gives each browser an outbox with one slot for each camera, so th
 from smart_caption_ros.serving.access import Access, is_loopback, make_token
 from smart_caption_ros.serving.errors import ServingError
 from smart_caption_ros.serving.hub import Hub
-from smart_caption_ros.serving.server import PageServer
+from smart_caption_ros.serving.server import PageServer, TlsFiles
 
-__all__ = ["Access", "Hub", "PageServer", "ServingError", "is_loopback", "make_token"]
+__all__ = ["Access", "Hub", "PageServer", "ServingError", "TlsFiles", "is_loopback", "make_token"]

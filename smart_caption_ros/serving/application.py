@@ -52,7 +52,8 @@ def make_application(hub: Hub, access: Access) -> Starlette:
             raise HTTPException(503, f"{MAX_BROWSERS} browsers are connected, which is the limit.")
         if request.method == "HEAD":
             return Response(media_type=_EVENT_STREAM)
-        return StreamingResponse(hub.events(), media_type=_EVENT_STREAM)
+        # nginx and its like would keep events back until they have a page full.
+        return StreamingResponse(hub.events(), media_type=_EVENT_STREAM, headers={"X-Accel-Buffering": "no"})
 
     async def captions(request: Request) -> Response:
         return Response(hub.captions(), media_type="application/json")
@@ -114,8 +115,8 @@ class _Gate:
             )
         if request.scope["path"] == "/" and self._access.allows_token(in_query):
             # Keep the token out of the address bar, the history and bookmarks.
-            redirect = RedirectResponse(".", 303)
-            redirect.set_cookie(cookie, quote(self._access.token), httponly=True, samesite="lax", path="/")
+            redirect, is_secure = RedirectResponse(".", 303), request.url.scheme == "https"
+            redirect.set_cookie(cookie, quote(self._access.token), secure=is_secure, httponly=True, samesite="lax")
             return redirect
         return None
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import socket
+import ssl
 import threading
+from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -16,16 +20,37 @@ from smart_caption_ros.serving.hub import Hub
 if TYPE_CHECKING:
     import uvicorn
 
-STALLED_S = 30
-"""A browser that reads nothing for so long is disconnected."""
 _SEND_BUFFER_BYTES = 128 * 1024
+_STALLED_S = 30  # until the kernel gives up on a client that acknowledges nothing
 _STOP_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """Certificate and private key of a server, PEM files; the certificate's may have both."""
+
+    certificate: Path
+    key: Path | None = None
+
+    def check(self) -> None:
+        """Check that both can be read and belong together.
+
+        Raises:
+            ServingError: they cannot be used.
+        """
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key, password="")
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError; ValueError: the key has a password
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise ServingError(f"the certificate {self.certificate} cannot be used: {reason}") from None
 
 
 class PageServer:
     """Serves the captions of a hub; a context manager that starts and stops its thread."""
 
-    def __init__(self, hub: Hub, access: Access, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, hub: Hub, access: Access, host: str = "127.0.0.1", port: int = 0, tls: TlsFiles | None = None
+    ) -> None:
         """Bind the address, so that a port that is taken is noticed before a model is loaded.
 
         Args:
@@ -33,12 +58,15 @@ class PageServer:
             access: who may see them.
             host: address or name to listen on.
             port: 0 takes a free one.
+            tls: certificate and key for HTTPS; None serves plain HTTP.
 
         Raises:
-            ServingError: the address cannot be used, or the packages of the server are not installed.
+            ServingError: the address or the certificate cannot be used, or the packages of the server are not
+                installed.
         """
         self._hub = hub
-        self._server = _make_server(hub, access)
+        self._scheme = "http" if tls is None else "https"
+        self._server = _make_server(hub, access, tls)
         self._socket = _bind(host, port)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
@@ -49,7 +77,7 @@ class PageServer:
     def url(self) -> str:
         """Address of the page on this machine, without the token."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
+        return f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
     def __enter__(self) -> PageServer:
         self._thread.start()
@@ -72,22 +100,32 @@ class PageServer:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        self._hub.attach(asyncio.get_running_loop())
+        from smart_caption_ros.serving.connections import ERROR_LIMIT, report_error
+
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(report_error)
+        for name in ("uvicorn.error", "smart_caption_ros.serving.connections"):
+            logging.getLogger(name).addFilter(ERROR_LIMIT)
+        self._hub.attach(loop)
         self._started.set()  # the socket listens already: a request that comes now waits
         await self._server.serve(sockets=[self._socket])
 
 
-def _make_server(hub: Hub, access: Access) -> uvicorn.Server:
+def _make_server(hub: Hub, access: Access, tls: TlsFiles | None) -> uvicorn.Server:
     try:
         import uvicorn
 
         from smart_caption_ros.serving.application import make_application
+        from smart_caption_ros.serving.connections import BoundedProtocol
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("anyio", "starlette", "uvicorn"):
             raise
         raise ServingError(
             f"the page needs {error.name}, which is not installed: pip install 'smart_caption_ros[serve]'"
         ) from None
+
+    if tls is not None:
+        tls.check()
 
     class Server(uvicorn.Server):
         """Ends the streams before it waits for the connections to end."""
@@ -100,11 +138,13 @@ def _make_server(hub: Hub, access: Access) -> uvicorn.Server:
         uvicorn.Config(
             make_application(hub, access),
             access_log=False,
-            http="h11",
+            http=BoundedProtocol,
             lifespan="off",
             log_config=None,
             loop="asyncio",
             server_header=False,
+            ssl_certfile=None if tls is None else tls.certificate,
+            ssl_keyfile=None if tls is None else tls.key,
             timeout_graceful_shutdown=1,
             ws="none",
         )
@@ -123,7 +163,7 @@ def _bind(host: str, port: int) -> socket.socket:
         # The connections inherit these: little waits in the kernel for a browser that does not read, and not for ever.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
-            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * STALLED_S)
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _STALLED_S)
         listening.bind(address)
         listening.listen(128)
     except OSError as error:

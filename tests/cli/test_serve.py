@@ -62,6 +62,20 @@ def test_a_token_of_the_environment_is_checked_like_one_of_the_command_line(
     assert run("serve", "--port", 0).exit_code == 2
 
 
+def test_a_token_of_a_file_is_taken_without_its_line_end_and_a_missing_file_is_named(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("\ufeffshort\n")
+    assert run("serve", "--port", 0, "--token-file", file).exit_code == 2
+    file.write_text("a-token-of-enough-characters\n")
+    result = run("serve", "--port", 0, "--token-file", file, "--source", "nowhere.jpg")
+    assert result.stderr == "smart-caption: there is no file or folder nowhere.jpg\n", "the token is good"
+    missing = run("serve", "--port", 0, "--token-file", tmp_path / "missing")
+    assert (missing.exit_code, missing.stderr.count("\n")) == (1, 1)
+    assert str(tmp_path / "missing") in missing.stderr
+    assert run("serve", "--port", 0, "--token-file", file, "--token", "another-good-token").exit_code == 2
+    assert run("serve", "--port", 0, "--key", file).exit_code == 2
+
+
 def test_wrong_options_are_reported_before_a_model_is_loaded(run: Run) -> None:
     assert run("serve", "--port", 70000).exit_code == 2
     assert run("serve", "--engine", "steam").exit_code == 2

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import math
 import re
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 
-from smart_caption_ros.live import LiveImage
-from smart_caption_ros.serving import Access, Hub, PageServer, ServingError, make_token
-from smart_caption_ros.serving.hub import KEPT_PICTURES, MAX_PICTURE_PX
-from tests.serving.captions import live_caption, picture
-
 pytest.importorskip("starlette", reason="needs the extra serve")
 pytest.importorskip("uvicorn", reason="needs the extra serve")
+
+from smart_caption_ros.live import LiveImage
+from smart_caption_ros.serving import Access, Hub, PageServer, ServingError, TlsFiles, make_token
+from smart_caption_ros.serving.connections import ErrorLimit
+from smart_caption_ros.serving.hub import KEPT_PICTURES, MAX_PICTURE_PX
+from tests.serving.captions import live_caption, picture
 
 TOKEN = make_token()
 TIMEOUT_S = 20.0
@@ -320,7 +326,7 @@ def test_a_browser_that_reads_nothing_delays_neither_the_feed_nor_another_browse
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="needs Linux")
 def test_a_browser_that_reads_nothing_for_long_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("smart_caption_ros.serving.server.STALLED_S", 1)
+    monkeypatch.setattr("smart_caption_ros.serving.server._STALLED_S", 1)
     hub = Hub()
     with PageServer(hub, Access.of()) as server, closing(socket.socket()) as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -366,6 +372,125 @@ def test_a_server_that_stops_ends_open_streams_and_frees_its_port() -> None:
     hub.publish(live_caption())  # the feed may go on for a moment
     with PageServer(Hub(), Access.of(), port=server.port) as again:
         assert get(again, "/")[0] == 200
+
+
+# --- clients that send nothing, or nonsense ------------------------------------------------------------
+
+
+def half_request(server: PageServer) -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", server.port))
+    client.sendall(b"GET / HTTP/1.1\r\nHost: local")
+    return client
+
+
+def test_half_requests_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("smart_caption_ros.serving.connections.MAX_CONNECTIONS", 20)
+    with PageServer(Hub(), Access.of()) as server, ExitStack() as stack:
+        with browsing(server) as browser:
+            browser.next("hello")
+            clients = [stack.enter_context(closing(half_request(server))) for _ in range(100)]
+            began_s = time.monotonic()
+            assert get(server, "/")[0] == 200
+            assert time.monotonic() - began_s < 5
+            browser.next("status")
+        for client in clients[:70]:
+            client.settimeout(2.0)
+            with suppress(ConnectionResetError):
+                assert client.recv(1) == b"", "the oldest gave way"
+
+
+def test_a_request_whose_header_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("smart_caption_ros.serving.connections.HEADER_TIMEOUT_S", 0.3)
+    with PageServer(Hub(), Access.of()) as server, closing(half_request(server)) as client:
+        client.settimeout(TIMEOUT_S)
+        with suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+        with browsing(server) as browser:
+            browser.next("hello")
+            time.sleep(0.5)
+            server_sees = get(server, "/captions.json")
+            assert server_sees[0] == 200, "a stream is a complete request"
+
+
+def test_a_browser_that_reads_too_slowly_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("smart_caption_ros.serving.connections.STALLED_S", 0.5)
+    hub = Hub()
+    with PageServer(hub, Access.of()) as server, closing(socket.socket()) as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", server.port))
+        slow.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_until(lambda: hub.browsers == 1)
+
+        def is_gone() -> bool:
+            hub.publish(live_caption("a cup " + "very " * 1000 + "far away"))
+            slow.recv(1)
+            time.sleep(0.02)
+            return hub.browsers == 0
+
+        wait_until(is_gone)
+
+
+def test_of_many_errors_one_is_logged_in_a_while_on_one_line_with_the_number_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("smart_caption_ros.serving.connections._LOG_PERIOD_S", 0.2)
+    logger = logging.getLogger("a server")
+    logger.addFilter(ErrorLimit())
+    for pause_s in (0.0, 0.0, 0.3, 0.0):
+        time.sleep(pause_s)
+        try:
+            raise OSError("too many open files")
+        except OSError:
+            logger.exception("cannot accept %s", "a connection")
+    assert [record.getMessage() for record in caplog.records] == [
+        "cannot accept a connection: OSError: too many open files",
+        "cannot accept a connection: OSError: too many open files (1 more since the last one)",
+    ]
+    assert "Traceback" not in caplog.text
+
+
+def test_nonsense_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with PageServer(Hub(), Access.of()) as server:
+        for _ in range(50):
+            with closing(socket.create_connection(("127.0.0.1", server.port))) as client:
+                client.sendall(b"\x16\x03\x01 no HTTP\r\n\r\n")
+                client.recv(100)
+        assert get(server, "/")[0] == 200
+    lines = [line for line in caplog.text.splitlines() if line]
+    assert len(lines) <= 3
+
+
+def test_the_stream_asks_proxies_not_to_keep_events_back(server: PageServer) -> None:
+    with browsing(server) as browser:
+        assert browser.answer.getheader("X-Accel-Buffering") == "no"
+
+
+# --- TLS -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+def test_with_a_certificate_the_page_is_served_over_https_alone(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=DNS:localhost", "-out", str(certificate), "-keyout", str(key)]
+    subprocess.run([*command, *names], check=True, capture_output=True)
+    with PageServer(Hub(), Access.of(TOKEN), tls=TlsFiles(certificate, key)) as server:
+        assert server.url == f"https://127.0.0.1:{server.port}/"
+        context = ssl.create_default_context(cafile=str(certificate))
+        with closing(http.client.HTTPSConnection("localhost", server.port, context=context)) as connection:
+            connection.request("GET", f"/?token={TOKEN}")
+            answer = connection.getresponse()
+            assert answer.status == 303
+            assert "secure" in answer.headers["set-cookie"].lower()
+        with pytest.raises((http.client.HTTPException, OSError)):
+            get(server, "/")
+
+
+def test_a_certificate_that_is_none_is_reported_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "cert.pem").write_text("no certificate")
+    for name, reason in (("cert.pem", ".+"), ("missing.pem", "No such file")):
+        with pytest.raises(ServingError, match=rf"the certificate .*{name} cannot be used: {reason}"):
+            PageServer(Hub(), Access.of(), tls=TlsFiles(tmp_path / name))
 
 
 # --- addresses -----------------------------------------------------------------------------------------

@@ -1,0 +1,103 @@
+"""Connections of browsers: how many there may be, and how long each may keep the server waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MAX_CONNECTIONS = 300
+"""A hundred streams, and what the pages load beside them."""
+HEADER_TIMEOUT_S = 10.0
+"""Time in which the header of a request has to arrive."""
+STALLED_S = 30.0
+"""Time after which a client is disconnected that does not read what waits for it."""
+_LOG_PERIOD_S = 10.0
+
+logger = logging.getLogger(__name__)
+
+
+class BoundedProtocol(H11Protocol):
+    """HTTP/1.1 of uvicorn, which bounds neither connections nor the time until a request is complete.
+
+    Where there are too many, the oldest one gives way that has sent no complete request: whoever opens connections
+    and sends nothing keeps nobody out.
+    """
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._opened_s = time.monotonic()
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._stalled_timer: asyncio.TimerHandle | None = None
+        self._watch_header()
+        open_ones = [other for other in self.connections if not other.transport.is_closing()]
+        if len(open_ones) > MAX_CONNECTIONS:
+            waiting = [other for other in open_ones if isinstance(other, BoundedProtocol) and other._is_waiting]
+            min(waiting, key=lambda other: other._opened_s).transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch_header()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stalled_timer = self.loop.call_later(STALLED_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        _cancel(self._stalled_timer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        _cancel(self._header_timer)
+        _cancel(self._stalled_timer)
+        super().connection_lost(exc)
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _watch_header(self) -> None:
+        if not self._is_waiting:
+            _cancel(self._header_timer)
+            self._header_timer = None
+        elif self._header_timer is None:
+            self._header_timer = self.loop.call_later(HEADER_TIMEOUT_S, self.transport.abort)
+
+
+class ErrorLimit(logging.Filter):
+    """Lets one record of a logger through every ten seconds, on one line: strangers cause as many as they like."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._due_s = 0.0
+        self._left_out = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if (now_s := time.monotonic()) < self._due_s:
+            self._left_out += 1
+            return False
+        error = record.exc_info[1] if record.exc_info else None
+        record.msg = f"{record.getMessage().strip()}{'' if error is None else f': {type(error).__name__}: {error}'}"
+        if self._left_out:
+            record.msg += f" ({self._left_out} more since the last one)"
+        record.args, record.exc_info, record.exc_text = None, None, None
+        self._due_s, self._left_out = now_s + _LOG_PERIOD_S, 0
+        return True
+
+
+ERROR_LIMIT = ErrorLimit()
+"""Shared by the loggers of the server and of uvicorn."""
+
+
+def report_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log an error of the event loop, such as too many open files, which asyncio would repeat with a traceback."""
+    logger.warning("the page server: %s", context.get("message"), exc_info=context.get("exception"))
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
