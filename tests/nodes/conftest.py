@@ -9,6 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from rclpy.lifecycle import LifecycleNode
+    from rclpy.node import Node
 
 
 @pytest.fixture
@@ -24,6 +25,21 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[LifecycleNode]:
     context = Context()
     rclpy.init(context=context, domain_id=free_domain_id())
     made = LifecycleNode("part", context=context)
+    yield made
+    made.destroy_node()
+    context.try_shutdown()
+
+
+@pytest.fixture
+def stranger(node: LifecycleNode) -> Iterator[Node]:
+    """Another node, as of another process: one process has one type for each topic."""
+    import rclpy
+    from rclpy.context import Context
+    from rclpy.node import Node
+
+    context = Context()
+    rclpy.init(context=context, domain_id=node.context.get_domain_id())
+    made = Node("stranger", context=context)
     yield made
     made.destroy_node()
     context.try_shutdown()

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.needs_ros
 # Detections that are on their way are waited for, and a busy machine is no error.
 PATIENT = (
     *RELIABLE_INPUT, "-p", "max_age_s:=0.0", "-p", "detection_wait_s:=10.0", "-p", "diagnostics_period_s:=0.1",
-    "-p", "qos_overrides./detections.subscription.reliability:=reliable",
+    "-p", "qos_overrides./detections.subscription.reliability:=reliable", "-p", "detection_classes:=coco",
 )  # fmt: skip
 RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 
@@ -151,6 +151,35 @@ def test_nothing_that_a_detector_sends_stops_the_captions(robot: Robot, diagnost
     assert values(reported)["detected objects left out"] == str(len(broken))
     assert values(reported)["coverage failures"] == "1"
     assert "Traceback" not in process.log.read_text()
+
+
+def test_a_detector_that_is_late_or_stops_is_reported_although_the_own_one_stands_in(
+    robot: Robot, diagnostics: list[DiagnosticArray]
+) -> None:
+    process = robot.start(
+        "tests.system.detecting_engine_node", *RELIABLE_INPUT, "-p", "max_age_s:=0.0", "-p", "coverage:=false"
+    )
+    user = User(robot)
+    ask(user, at(1))
+    seen = len(diagnostics)
+    robot.wait_for(lambda: len(diagnostics) > seen + 1, "diagnostics")
+    assert diagnostics[-1].status[0].level == DiagnosticStatus.OK, "no detector was ever there"
+    publisher = robot.publisher(DetectedObjectArray, "/detections", RELIABLE)
+    for second in (2, 3):
+        publisher.publish(DetectedObjectArray(header=at(second, 300_000_000), objects=[detected("cup")]))
+        robot.spin_for(0.2)
+        assert [item.class_name for item in ask(user, at(second + 1)).objects] == ["wall"]
+    warning = "objects of the node's own detector instead: the nearest detections are 0.700 s away"
+    robot.wait_for(
+        lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.WARN and warning in s.message, "warning"
+    )
+    assert "a caption goes out with objects of the node's own detector" in process.log.read_text()
+    robot.node.destroy_publisher(publisher)
+    robot.spin_for(1.0)
+    ask(user, at(60))
+    robot.wait_for(
+        lambda: (s := latest(diagnostics)) and "the nearest detections are 56.700 s away" in s.message, "warning"
+    )
 
 
 def test_an_own_detector_finds_the_objects_in_the_node(

@@ -48,7 +48,7 @@ class CameraOutputs:
         self._reliable = reliable
         self._warned_of_size = False
         self.topic: str = node.resolve_topic_name(topic)
-        self._image = self.publisher(Image, self.topic)
+        self._image = self.publisher(Image, topic)  # as it was given: rclpy remaps every name that it gets
         self._compressed = self.publisher(CompressedImage, f"{self.topic}/compressed")
         # By the convention of image_transport, /camera/image_raw has its calibration on /camera/camera_info.
         self._info = self.publisher(CameraInfo, f"{self.topic.rpartition('/')[0]}/{CAMERA_INFO}")

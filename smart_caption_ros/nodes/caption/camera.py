@@ -111,6 +111,7 @@ class Camera:
         self._unfinished = 0
         self._lacks_turn = False
         self._due_s: float | None = None
+        self._expects_detections = False
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="evidence")
 
     @property
@@ -167,6 +168,7 @@ class Camera:
         """Forget the images and texts so far: the next image is captioned and its text published."""
         self.latest = self.reference = None
         self._dropped = 0
+        self._expects_detections = False
         if self.outputs is not None:
             self.outputs.forget_text()
 
@@ -204,11 +206,10 @@ class Camera:
         self.statistics.count(Count.LOST, images)
 
     def _receive_detections(self, detections: Detections, left_out: int) -> None:
-        self.statistics.count(Count.DETECTIONS)
-        self.statistics.count(Count.OBJECTS_LEFT_OUT, left_out)
-        if detections.stamp_ns:
-            self.detections.add(detections)
-        else:
+        self._expects_detections = True
+        replaces = bool(detections.stamp_ns) and self.detections.add(detections)
+        self.statistics.count_detections(left_out, replaces=replaces)
+        if not detections.stamp_ns:
             self._node.get_logger().warning(
                 f"detections without a stamp on {self.detection_input.topic} belong to no image: the detector has to "
                 "copy the header of its image",
@@ -274,13 +275,15 @@ class Camera:
         )
         logger, evidence, message = self._node.get_logger(), answer.evidence, answer.message
         if evidence is not None:
-            expected = self.detection_input.has_publisher
+            # Also after the publisher has gone: a detector that has stopped is reported.
+            expected = self._expects_detections or self.detection_input.has_publisher
             self.statistics.count_evidence(evidence, detections_expected=expected)
             if evidence.coverage_error:
                 logger.error(evidence.coverage_error, throttle_duration_sec=_LOG_PERIOD_S)
-            elif expected and evidence.origin is ObjectOrigin.NONE:
+            elif expected and evidence.missing_reason:
+                objects = "no objects" if evidence.origin is ObjectOrigin.NONE else "objects of the node's own detector"
                 logger.warning(
-                    f"a caption goes out without objects: {evidence.missing_reason}",
+                    f"a caption goes out with {objects}: {evidence.missing_reason}",
                     throttle_duration_sec=_LOG_PERIOD_S,
                 )
         if message.status == Caption.STATUS_ERROR:

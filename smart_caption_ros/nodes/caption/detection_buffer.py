@@ -36,11 +36,23 @@ class DetectionBuffer:
         self._changed = threading.Condition()
         self._is_open = True
 
-    def add(self, detections: Detections) -> None:
-        """Add a message; a full buffer discards the oldest one."""
+    def add(self, detections: Detections) -> bool:
+        """Add a message; a full buffer discards the oldest one.
+
+        Returns:
+            Whether there was a message of the same stamp and frame, which is not used any more.
+        """
         with self._changed:
+            image = (detections.stamp_ns, detections.frame_id)
+            replaces = any((other.stamp_ns, other.frame_id) == image for other in self._latest)
             self._latest.append(detections)
             self._changed.notify_all()
+            return replaces
+
+    def frame_ids(self) -> list[str]:
+        """Return the coordinate frames of the messages, sorted; empty where no message has arrived."""
+        with self._changed:
+            return sorted({detections.frame_id for detections in self._latest})
 
     def open(self) -> None:
         """Let :meth:`nearest` wait again."""

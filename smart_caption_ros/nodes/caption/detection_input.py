@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 
@@ -17,12 +18,16 @@ from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.detection.candidates import MAX_OBJECTS
 from smart_caption_ros.msg import DetectedObjectArray
 from smart_caption_ros.nodes.caption.detection_buffer import Detections
-from smart_caption_ros.nodes.caption.detection_messages import objects_of_array, objects_of_vision
+from smart_caption_ros.nodes.caption.detection_messages import class_names_of, objects_of_array, objects_of_vision
 
 try:
     from vision_msgs.msg import Detection2DArray
 except ImportError:  # not part of the ROS 2 core; DetectedObjectArray takes its place
     Detection2DArray = None
+try:
+    from vision_msgs.msg import LabelInfo
+except ImportError:  # nor has vision_msgs of Humble this message
+    LabelInfo = None
 
 AUTO = "auto"
 OWN_TYPE = "smart_caption_ros/DetectedObjectArray"
@@ -30,11 +35,15 @@ VISION_TYPE = "vision_msgs/Detection2DArray"
 DETECTION_TYPES = (AUTO, VISION_TYPE, OWN_TYPE)
 MAX_READ = 10_000
 """Objects of a message that are read; the others are left out, so that no message keeps the node busy for long."""
-_INSTALL = "install ros-jazzy-vision-msgs"
+LABEL_TOPIC = "label_info"
+"""Name beside the detections topic on which the names of its class ids may be published."""
+_INSTALL = "install ros-$ROS_DISTRO-vision-msgs"
+_UNNAMED_PERIOD_S = 5.0
+_LOG_PERIOD_S = 5.0
 
 
 class DetectionInput:
-    """Subscribes to the detections topic with the type that is published there."""
+    """Subscribes to the detections topic with the type that is published there, and to the names of its class ids."""
 
     def __init__(self, node: Node, topic: str, on_detections: Callable[[Detections, int], None]) -> None:
         """Create the input without a subscription.
@@ -45,11 +54,16 @@ class DetectionInput:
             on_detections: called with each message and the number of its elements that are not usable as objects.
         """
         self._node = node
+        self._name = topic  # as it was given: rclpy remaps every name that it gets
+        self._label_name = f"{topic.rpartition('/')[0]}/{LABEL_TOPIC}".lstrip("/")
         self.topic: str = node.resolve_topic_name(topic)
         self._on_detections = on_detections
         self._subscription: Subscription | None = None
+        self._label_subscription: Subscription | None = None
         self._type = VISION_TYPE if Detection2DArray is not None else OWN_TYPE
-        self._class_names: Sequence[str] = ()
+        self._class_names: Mapping[int, str] = {}
+        self._unnamed: set[int] = set()
+        self._unnamed_at_s = 0.0
 
     @property
     def type(self) -> str:
@@ -61,21 +75,38 @@ class DetectionInput:
         """Whether this input is subscribed and the topic has a publisher."""
         return self._subscription is not None and self._node.count_publishers(self.topic) > 0
 
-    def open(self, chosen_type: str, class_names: Sequence[str]) -> None:
+    @property
+    def problem(self) -> str:
+        """Why detections cannot be used; empty where no reason is known."""
+        if self._subscription is None:
+            return ""
+        if self._unnamed and time.monotonic() - self._unnamed_at_s < _UNNAMED_PERIOD_S:
+            return self._unnamed_ids()
+        others = sorted(self._published_types() - {self._type})
+        if not others:
+            return ""
+        problem = f"{self.topic} has messages of the type {', '.join(others)}, which are not read"
+        if VISION_TYPE in others and Detection2DArray is None:
+            return f"{problem}: {_INSTALL}"
+        if {OWN_TYPE, VISION_TYPE} & set(others):
+            return f"{problem}: one type is read, see detection_type"
+        return f"{problem}: detections are {VISION_TYPE} or {OWN_TYPE}"
+
+    def open(self, chosen_type: str, class_names: Mapping[int, str]) -> None:
         """Subscribe, or subscribe again where the type of the topic has changed.
 
         Args:
             chosen_type: one of :data:`DETECTION_TYPES`. "auto" is the type that is published; without a publisher,
                 vision_msgs' type where that package is installed.
-            class_names: names of the numeric class ids.
+            class_names: names of the numeric class ids; empty where the topic of labels gives them, or nobody does.
         """
-        self._class_names = class_names
         wanted = self._wanted_type(chosen_type)
         if self._subscription is not None:
             if wanted == self._type:
                 return
             self.close()
         self._type = wanted
+        self._class_names = class_names
         readers = {
             VISION_TYPE: (Detection2DArray, objects_of_vision, "detections"),
             OWN_TYPE: (DetectedObjectArray, objects_of_array, "objects"),
@@ -83,40 +114,74 @@ class DetectionInput:
         message_class, read, field = readers[wanted]
         self._subscription = self._node.create_subscription(
             message_class,
-            self.topic,
+            self._name,
             lambda message: self._deliver(message, read, len(getattr(message, field))),
             QoSProfile(depth=10, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
             # A group of its own, because an event that arrives during the destruction blocks its group for ever.
             callback_group=MutuallyExclusiveCallbackGroup(),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
+        if LabelInfo is not None and not class_names:
+            self._label_subscription = self._node.create_subscription(
+                LabelInfo,
+                self._label_name,
+                self._read_labels,
+                QoSProfile(
+                    depth=1,
+                    history=HistoryPolicy.KEEP_LAST,
+                    reliability=ReliabilityPolicy.RELIABLE,
+                    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+                ),
+                callback_group=MutuallyExclusiveCallbackGroup(),
+            )
 
     def close(self) -> None:
         """Unsubscribe."""
-        if self._subscription is not None:
-            self._node.destroy_subscription(self._subscription)
-            self._subscription = None
+        self._unnamed.clear()
+        for subscription in (self._subscription, self._label_subscription):
+            if subscription is not None:
+                self._node.destroy_subscription(subscription)
+        self._subscription = self._label_subscription = None
+
+    def _published_types(self) -> set[str]:
+        """Return the types that are published on the topic, without the part "/msg"."""
+        publishers = self._node.get_publishers_info_by_topic(self._name)
+        return {publisher.topic_type.replace("/msg/", "/") for publisher in publishers}
 
     def _wanted_type(self, chosen: str) -> str:
         if chosen != AUTO:
             return chosen
-        published = {info.topic_type for info in self._node.get_publishers_info_by_topic(self.topic)}
-        offered = [name for name in (VISION_TYPE, OWN_TYPE) if name.replace("/", "/msg/") in published]
-        if Detection2DArray is None and VISION_TYPE in offered:
-            offered.remove(VISION_TYPE)
-            self._node.get_logger().warning(
-                f"{self.topic} has detections as {VISION_TYPE}, which cannot be read: {_INSTALL}", once=True
-            )
-        return offered[0] if offered else self._type  # no publisher now: the last type is the likeliest
+        published = self._published_types()
+        readable = (VISION_TYPE, OWN_TYPE) if Detection2DArray is not None else (OWN_TYPE,)
+        if self._subscription is not None and self._type in published:
+            return self._type
+        # Without a publisher, the last type is the likeliest.
+        return next((name for name in readable if name in published), self._type)
+
+    def _read_labels(self, label_info: Any) -> None:
+        self._class_names = class_names_of(label_info)
+        self._unnamed.clear()
 
     def _deliver(
-        self, message: Any, read: Callable[[Any, Sequence[str]], Iterable[DetectedObject | None]], number: int
+        self, message: Any, read: Callable[[Any, Mapping[int, str]], Iterable[DetectedObject | None]], number: int
     ) -> None:
         if self._subscription is None:  # closed while this message was on its way
             return
-        usable = sorted(filter(None, islice(read(message, self._class_names), MAX_READ)), key=lambda item: -item.score)
+        found = [item for item in islice(read(message, self._class_names), MAX_READ) if item is not None]
+        usable = sorted((item for item in found if item.class_name), key=lambda item: -item.score)
+        if len(usable) < len(found):
+            self._unnamed = {item.class_id for item in found if not item.class_name}
+            self._unnamed_at_s = time.monotonic()
+            self._node.get_logger().warning(self._unnamed_ids(), throttle_duration_sec=_LOG_PERIOD_S)
         detections = Detections(stamp_ns(message.header), message.header.frame_id, tuple(usable[:MAX_OBJECTS]))
         self._on_detections(detections, number - len(usable))
+
+    def _unnamed_ids(self) -> str:
+        ids = ", ".join(map(str, sorted(self._unnamed)[:5]))
+        return (
+            f"detections on {self.topic} have class ids without a name ({ids}), and are left out: name the classes in "
+            f"detection_classes, or publish vision_msgs/LabelInfo on {self._node.resolve_topic_name(self._label_name)}"
+        )
 
 
 def check_type_is_installed(chosen_type: str) -> None:

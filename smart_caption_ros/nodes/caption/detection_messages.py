@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from std_msgs.msg import Header
@@ -16,10 +16,10 @@ from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.detection.class_names import NO_OBJECTS, normalise
 from smart_caption_ros.msg import DetectedObjectArray
-from smart_caption_ros.text import shortened
+from smart_caption_ros.text import visible
 
 
-def objects_of_array(message: DetectedObjectArray, class_names: Sequence[str]) -> Iterable[DetectedObject | None]:
+def objects_of_array(message: DetectedObjectArray, class_names: Mapping[int, str]) -> Iterable[DetectedObject | None]:
     """Convert a smart_caption_ros/DetectedObjectArray.
 
     Args:
@@ -27,14 +27,15 @@ def objects_of_array(message: DetectedObjectArray, class_names: Sequence[str]) -
         class_names: names of the numeric class ids.
 
     Yields:
-        One object per element; None for an element without a known class, a finite score or an area.
+        One object per element; its class name is empty where its class id has no name. None for an element without a
+        class, a finite score or an area.
     """
     for item in message.objects:
         box = item.box
         yield _object(item.class_name, item.class_id, item.score, (box.x1, box.y1, box.x2, box.y2), class_names)
 
 
-def objects_of_vision(message: Any, class_names: Sequence[str]) -> Iterable[DetectedObject | None]:
+def objects_of_vision(message: Any, class_names: Mapping[int, str]) -> Iterable[DetectedObject | None]:
     """Convert a vision_msgs/Detection2DArray; the hypothesis with the highest score gives the class.
 
     Args:
@@ -42,7 +43,8 @@ def objects_of_vision(message: Any, class_names: Sequence[str]) -> Iterable[Dete
         class_names: names of the numeric class ids.
 
     Yields:
-        One object per detection; None for a detection without a known class, a finite score or an area.
+        One object per detection; its class name is empty where its class id has no name. None for a detection without a
+        class, a finite score or an area.
     """
     for detection in message.detections:
         hypotheses = [result.hypothesis for result in detection.results if math.isfinite(result.hypothesis.score)]
@@ -85,19 +87,26 @@ def _upright_box(bbox: Any) -> Box:
     return x - width / 2, y - height / 2, x + width / 2, y + height / 2
 
 
+def class_names_of(label_info: Any) -> dict[int, str]:
+    """Return the names of numeric class ids that a vision_msgs/LabelInfo gives."""
+    return {int(label.class_id): normalise(visible(label.class_name)) for label in label_info.class_map}
+
+
 def _object(
-    class_name: str, class_id: int, score: float, box_xyxy: Box, class_names: Sequence[str]
+    class_name: str, class_id: int, score: float, box_xyxy: Box, class_names: Mapping[int, str]
 ) -> DetectedObject | None:
-    """Build an object; None where the class is unknown, the score or the box is not finite, or the area is empty."""
-    name = normalise(shortened(class_name))
-    if re.fullmatch(r"\d{1,9}", name, re.ASCII):
-        name, class_id = "", int(name)
-    if name:
-        if class_id < 0 and name in class_names:
-            class_id = class_names.index(name)
-    elif 0 <= class_id < len(class_names):
-        name = class_names[class_id]
+    """Build an object; None where it has no class, score or box are not finite, or the area is empty."""
+    written = class_name.strip()
+    if re.fullmatch(r"[+-]?\d{1,9}", written, re.ASCII):
+        written, class_id = "", int(written)
+    if written:
+        name = normalise(visible(written))
+        if class_id < 0:
+            class_id = next((number for number, known in class_names.items() if known == name), -1)
+    else:
+        name = class_names.get(class_id, "")
+    has_class = name not in NO_OBJECTS if name or written else class_id >= 0
     left, top, right, bottom = box_xyxy
-    if name in NO_OBJECTS or not all(map(math.isfinite, (score, *box_xyxy))) or right <= left or bottom <= top:
+    if not has_class or not all(map(math.isfinite, (score, *box_xyxy))) or right <= left or bottom <= top:
         return None
     return DetectedObject(name, class_id, min(max(float(score), 0.0), 1.0), box_xyxy)

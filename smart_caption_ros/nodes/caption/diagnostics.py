@@ -12,7 +12,7 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from smart_caption_ros.caption_messages import CAPTION_STATUSES
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.caption.evidence import ObjectOrigin
-from smart_caption_ros.nodes.caption.statistics import Count, Summary
+from smart_caption_ros.nodes.caption.statistics import WINDOW_S, Count, Summary
 
 IMAGE_TOPIC = "image topic"
 """Key of the value that names the topic of a camera's images."""
@@ -70,6 +70,8 @@ class CameraState:
         image_timeout_s: time without an image after which the level is ERROR.
         topic: full name of the image topic.
         awaited: the topic or topics on which an image may arrive.
+        image_problem: why images cannot arrive there; empty where no reason is known.
+        detection_problem: why detections cannot be used; empty where no reason is known.
         objects_from: the detector or the detections topic; empty while unconfigured.
         summary: counts since the start, and what happened in the last seconds.
     """
@@ -78,6 +80,8 @@ class CameraState:
     image_timeout_s: float
     topic: str
     awaited: str
+    image_problem: str
+    detection_problem: str
     objects_from: str
     summary: Summary
 
@@ -193,7 +197,8 @@ def _camera_conditions(node: NodeState, camera: CameraState) -> Iterator[tuple[b
         return
     summary = camera.summary
     if summary.since_image_s > camera.image_timeout_s:
-        yield DiagnosticStatus.ERROR, f"no image on {camera.awaited} for {summary.since_image_s:.1f} s"
+        reason = f": {camera.image_problem}" if camera.image_problem else ""
+        yield DiagnosticStatus.ERROR, f"no image on {camera.awaited} for {summary.since_image_s:.1f} s{reason}"
     recent = Counter(answer.status for answer in summary.recent)
     if failed := recent[Caption.STATUS_ERROR]:
         reason = f"{failed} of the last {len(summary.recent)} images could not be captioned: {summary.last_error}"
@@ -201,17 +206,31 @@ def _camera_conditions(node: NodeState, camera: CameraState) -> Iterator[tuple[b
     if stale := recent[Caption.STATUS_STALE]:
         reason = next(a.reason for a in reversed(summary.recent) if a.status == Caption.STATUS_STALE)
         yield DiagnosticStatus.WARN, f"{stale} of the last {len(summary.recent)} images were too old: {reason}"
-    if warning := _evidence_warning(summary):
+    if warning := _evidence_warning(camera):
         yield DiagnosticStatus.WARN, warning
 
 
-def _evidence_warning(summary: Summary) -> str:
+def _evidence_warning(camera: CameraState) -> str:
     """Return what is wrong with objects and coverage, which does not stop the captions; empty where nothing is."""
+    summary = camera.summary
     count = len(summary.recent_evidence)
     if errors := [evidence.coverage_error for evidence in summary.recent_evidence if evidence.coverage_error]:
         return f"{len(errors)} of the last {count} captions have no coverage: {errors[-1]}"
-    if missing := [evidence.missing_reason for evidence in summary.recent_evidence if evidence.missing_reason]:
-        return f"{len(missing)} of the last {count} captions have no objects: {missing[-1]}"
+    if camera.detection_problem:
+        return camera.detection_problem
+    if missing := [evidence for evidence in summary.recent_evidence if evidence.missing_reason]:
+        have = "no objects"
+        if missing[-1].origin is not ObjectOrigin.NONE:
+            have = "no detections, and objects of the node's own detector instead"
+        return (
+            f"{len(missing)} of the last {count} captions have {have}: {missing[-1].missing_reason}; "
+            f"{len(summary.recent_detections)} detections arrived in the last {WINDOW_S:g} s"
+        )
+    if replaced := sum(summary.recent_detections):
+        return (
+            f"{replaced} detections of the last {WINDOW_S:g} s replaced others with the same stamp and frame: let one "
+            "detector publish for a camera"
+        )
     return ""
 
 

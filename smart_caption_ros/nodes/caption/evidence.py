@@ -17,6 +17,9 @@ from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
 from smart_caption_ros.msg import Coverage
 from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer
 from smart_caption_ros.nodes.caption.model import Model
+from smart_caption_ros.text import visible
+
+_OTHER_CLOCK_S = 3600.0  # no detector is that late
 
 
 class ObjectOrigin(enum.Enum):
@@ -66,12 +69,19 @@ class TopicDetections:
             return 0.0, "the image has no stamp"
         nearest = self.buffer.nearest(stamp, header.frame_id, until_s=self.until_s)
         if nearest is None:
-            return 0.0, "there are no detections of this camera"
+            frames = ", ".join(visible(frame) for frame in self.buffer.frame_ids())
+            if not frames:
+                return 0.0, "no detections have arrived"
+            return 0.0, (
+                f"there are no detections of this camera: they are of the frame {frames}, and the image is of "
+                f"{visible(header.frame_id)}"
+            )
         distance_s = abs(nearest.stamp_ns - stamp) / 1e9
         if distance_s > self.slop_s:
-            return distance_s, (
-                f"the nearest detections are {distance_s:.3f} s away, and detection_slop_s is {self.slop_s:g}"
-            )
+            reason = f"the nearest detections are {distance_s:.3f} s away, and detection_slop_s is {self.slop_s:g}"
+            if distance_s > _OTHER_CLOCK_S:
+                reason += ": the clocks of detector and camera differ"
+            return distance_s, reason
         return distance_s, nearest.objects
 
 
@@ -83,7 +93,7 @@ class Evidence:
         caption: the caption with its objects.
         origin: where the objects come from.
         grounding: nouns and coverage; None where coverage is off or failed.
-        missing_reason: why no detections belong to the image; empty where some do, or where none were needed.
+        missing_reason: why no detections of the topic belong to the image; empty where some do, or where it is unused.
         coverage_error: why coverage failed; empty where it did not.
         detections_late: whether the detections of the image may still be on their way.
         waited_s: time waited for detections.
@@ -114,7 +124,7 @@ def collect_evidence(caption: Caption, header: Header, model: Model, topic: Topi
         if from_topic.origin is not ObjectOrigin.NONE or not has_detector:
             evidence = from_topic
         else:
-            evidence = replace(evidence, waited_s=from_topic.waited_s)
+            evidence = replace(evidence, missing_reason=from_topic.missing_reason, waited_s=from_topic.waited_s)
     if model.coverage is None:
         return evidence
     try:

@@ -13,13 +13,15 @@ from collections.abc import Callable
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import HistoryPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import CompressedImage, Image
 
 from smart_caption_ros.nodes.caption.records import ImageMessage
 from smart_caption_ros.nodes.ros_versions import SubscriptionEventCallbacks, with_publication_number
+
+_TYPES = {Image: "sensor_msgs/msg/Image", CompressedImage: "sensor_msgs/msg/CompressedImage"}
 
 
 class ImageInput:
@@ -38,6 +40,7 @@ class ImageInput:
                 Humble and some middlewares do not number the messages; then it is not called.
         """
         self._node = node
+        self._name = topic  # as it was given: rclpy remaps every name that it gets
         self._raw_topic: str = node.resolve_topic_name(topic)
         self._on_image = on_image
         self._on_lost = on_lost
@@ -61,6 +64,25 @@ class ImageInput:
             return " or ".join(topics)
         return self.topic
 
+    @property
+    def problem(self) -> str:
+        """Why no image can arrive although the topic has publishers; empty where no reason is known."""
+        subscription = self._subscription
+        if subscription is None:
+            return ""
+        is_raw = self._message_class is Image
+        publishers = self._node.get_publishers_info_by_topic(self._name if is_raw else self._compressed_topic)
+        if not publishers:
+            return ""
+        wanted = [publisher for publisher in publishers if publisher.topic_type == _TYPES[self._message_class]]
+        if not wanted:
+            types = ", ".join(sorted({publisher.topic_type for publisher in publishers}))
+            return f"{subscription.topic_name} has messages of the type {types}"
+        checks = [qos_check_compatible(publisher.qos_profile, subscription.qos_profile) for publisher in wanted]
+        if all(compatibility == QoSCompatibility.ERROR for compatibility, _ in checks):
+            return f"its quality of service does not match that of the subscription: {checks[0][1]}"
+        return ""
+
     def open(self, transport: str) -> None:
         """Subscribe, or subscribe again where `transport` now selects the other topic.
 
@@ -76,7 +98,7 @@ class ImageInput:
         self._message_class, self._last_number = wanted, None
         self._subscription = self._node.create_subscription(
             wanted,
-            self._raw_topic if wanted is Image else self._compressed_topic,
+            self._name if wanted is Image else self._compressed_topic,
             with_publication_number(self._receive),
             # Best effort matches every publisher; depth 1 because an image behind the newest one is out of date.
             QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
@@ -100,10 +122,10 @@ class ImageInput:
     def _wanted_class(self, transport: str) -> type[Image | CompressedImage]:
         if transport != "auto":
             return CompressedImage if transport == "compressed" else Image
-        if self._node.count_publishers(self._raw_topic):
-            return Image
-        if self._node.count_publishers(self._compressed_topic):
-            return CompressedImage
+        for message_class, name in ((Image, self._name), (CompressedImage, self._compressed_topic)):
+            publishers = self._node.get_publishers_info_by_topic(name)
+            if any(publisher.topic_type == _TYPES[message_class] for publisher in publishers):
+                return message_class
         return self._message_class  # no publisher now: the last topic is the likeliest
 
     def _receive(self, message: ImageMessage, number: int | None) -> None:

@@ -17,7 +17,7 @@ from smart_caption_ros.grounding import CoverageOptions, NounCoverage, guide_wor
 from smart_caption_ros.grounding.objects_guide import AUTO as AUTO_GUIDE
 from smart_caption_ros.nodes.allocator import release_freed_memory
 from smart_caption_ros.nodes.caption.detection_input import check_type_is_installed
-from smart_caption_ros.nodes.caption.parameters import ObjectSource, object_source, uses_topic
+from smart_caption_ros.nodes.caption.parameters import COCO, ObjectSource, object_source, uses_topic
 
 LoadCaptioner = Callable[[Path | None, str, int | None, Path | None, float | None], Captioner]
 """Loads a captioner from a bundle, an engine, a number of threads, a detector and its minimum score, as
@@ -35,7 +35,7 @@ class Model:
         captioner: the captioner with its detector.
         coverage: noun coverage; None where it is off or could not be loaded.
         coverage_problem: why coverage could not be loaded; empty where it could, or is off.
-        detection_classes: names of the numeric class ids on the detections topic.
+        detection_classes: names of the numeric class ids on the detections topic, by id; empty where none are given.
         uses_topic: whether objects are taken from the detections topic.
         guided_by_topic: whether those objects guide the words of captions.
         coverage_lock: held while coverage is used, which is not thread-safe.
@@ -44,7 +44,7 @@ class Model:
     captioner: Captioner
     coverage: NounCoverage | None
     coverage_problem: str = ""
-    detection_classes: Sequence[str] = ()
+    detection_classes: Mapping[int, str] = field(default_factory=dict)
     uses_topic: bool = True
     guided_by_topic: bool = False
     coverage_lock: threading.Lock = field(default_factory=threading.Lock)
@@ -62,8 +62,10 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
         Exception: something cannot be loaded; engines raise exceptions of any type.
     """
     check_type_is_installed(values["detection_type"])
-    detection_classes: Sequence[str] = COCO_CLASSES
-    if values["detection_classes"]:
+    detection_classes: Sequence[str] = ()
+    if values["detection_classes"] == COCO:
+        detection_classes = COCO_CLASSES
+    elif values["detection_classes"]:
         listed = read_class_names(Path(values["detection_classes"]).expanduser())
         detection_classes = [normalise(name) for name in listed]
     source = object_source(values)
@@ -85,7 +87,7 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
         captioner,
         coverage,
         problem,
-        detection_classes,
+        dict(enumerate(detection_classes)),
         uses_topic=uses_topic(values),
         guided_by_topic=guide not in (AUTO_GUIDE, GuideMode.OFF.value),
     )

@@ -405,6 +405,8 @@ class CaptionNode(LifecycleNode):
             image_timeout_s=self._values["image_timeout_s"],
             topic=camera.image_input.topic,
             awaited=camera.image_input.awaited,
+            image_problem=camera.image_input.problem,
+            detection_problem=camera.detection_input.problem,
             objects_from=camera.object_sources(model) if model is not None else "",
             summary=camera.statistics.summary(),
         )

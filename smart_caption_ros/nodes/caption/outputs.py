@@ -59,7 +59,8 @@ class Outputs:
         self._drawing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="overlay")
         self.topic: str = node.resolve_topic_name(topic)
         # All are reliable: RViz asks for it by default, and subscribers that ask for best effort match as well.
-        self._caption = self._publisher(Caption, self.topic, depth=10)
+        # The name as it was given: rclpy remaps every name that it gets.
+        self._caption = self._publisher(Caption, topic, depth=10)
         self._text = self._publisher(String, f"{self.topic}/text", depth=10)
         self._overlay = self._publisher(Image, f"{self.topic}/image", depth=1)
         self._overlay_jpeg = self._publisher(CompressedImage, f"{self.topic}/image/compressed", depth=1)

@@ -11,6 +11,9 @@ from smart_caption_ros.imaging.encoded_images import HIGHEST_MAX_PIXELS, MAX_PIX
 from smart_caption_ros.nodes.caption.detection_input import AUTO, DETECTION_TYPES
 from smart_caption_ros.nodes.parameters import ALLOW_FILE_CHANGES, Changes, ParameterSpec
 
+COCO = "coco"
+"""Value of `detection_classes` that stands for the 80 classes of COCO."""
+
 
 class Trigger(enum.Enum):
     """The values of the parameter `trigger`: which of the images that arrive are captioned."""
@@ -139,8 +142,9 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "detection_classes",
         "",
-        "File with one class name per line, for numeric class ids on the detections topic; empty uses the 80 classes "
-        "of COCO.",
+        "Names of the numeric class ids on the detections topic: a file with one name a line, or coco for its 80 "
+        "classes; empty takes them from vision_msgs/LabelInfo on label_info beside the topic, and leaves objects "
+        "without a name out.",
         Changes.WHILE_UNCONFIGURED,
         names_file=True,
     ),

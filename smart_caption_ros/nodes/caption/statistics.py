@@ -32,6 +32,7 @@ class Count(enum.Enum):
     LOST = "images lost on the way"
     """Missing in the numbers of the publisher: they did not reach this node."""
     DETECTIONS = "detections received"
+    DETECTIONS_REPLACED = "detections replaced by others of their image"
     OBJECTS_LEFT_OUT = "detected objects left out"
     COVERAGE_FAILURES = "coverage failures"
 
@@ -52,7 +53,7 @@ class RecentEvidence:
 
     origin: ObjectOrigin
     missing_reason: str
-    """Why no detections belong to the image although the topic has a publisher; else empty."""
+    """Why no detections of the topic belong to the image although some are expected; else empty."""
     coverage_error: str
     coverage: float | None
     coverage_s: float
@@ -70,6 +71,8 @@ class Summary:
     answered_hz: float
     recent: tuple[RecentAnswer, ...]
     recent_evidence: tuple[RecentEvidence, ...]
+    recent_detections: tuple[bool, ...]
+    """For each message on the detections topic, whether it replaced another one of the same image."""
     ages_s: tuple[float, ...]
     """Latencies of the answers of the last :data:`AGE_WINDOW_S`."""
     since_image_s: float
@@ -99,6 +102,7 @@ class Statistics:
         self._arrivals: TimeWindow[None] = TimeWindow(WINDOW_S)
         self._recent: TimeWindow[RecentAnswer] = TimeWindow(WINDOW_S)
         self._recent_evidence: TimeWindow[RecentEvidence] = TimeWindow(WINDOW_S)
+        self._recent_detections: TimeWindow[bool] = TimeWindow(WINDOW_S)
         self._ages_s: TimeWindow[float] = TimeWindow(AGE_WINDOW_S)
         self._last_error = ""
         self._waiting_since_s = self._started_s = clock()
@@ -107,11 +111,17 @@ class Statistics:
         """Restart the time windows and the wait for an image; totals are kept. Called at activation."""
         with self._lock:
             self._waiting_since_s = self._started_s = self._clock()
-            for window in (self._arrivals, self._recent, self._recent_evidence, self._ages_s):
+            for window in (
+                self._arrivals,
+                self._recent,
+                self._recent_evidence,
+                self._recent_detections,
+                self._ages_s,
+            ):
                 window.clear()
 
     def count(self, what: Count, number: int = 1) -> None:
-        """Add to a count other than that of the images received."""
+        """Add to a count of images that has no other method."""
         with self._lock:
             self._counts[what] += number
 
@@ -138,12 +148,25 @@ class Statistics:
             self._recent.add(self._clock(), RecentAnswer(status, reason, latency_s, work_s))
             self._ages_s.add(self._clock(), latency_s)
 
+    def count_detections(self, left_out: int, *, replaces: bool) -> None:
+        """Count a message of the detections topic.
+
+        Args:
+            left_out: number of its elements that are not usable as objects.
+            replaces: whether it replaced another one of the same image.
+        """
+        with self._lock:
+            self._counts[Count.DETECTIONS] += 1
+            self._counts[Count.DETECTIONS_REPLACED] += replaces
+            self._counts[Count.OBJECTS_LEFT_OUT] += left_out
+            self._recent_detections.add(self._clock(), replaces)
+
     def count_evidence(self, evidence: Evidence, *, detections_expected: bool) -> None:
         """Count the evidence of a caption.
 
         Args:
             evidence: the evidence.
-            detections_expected: whether the detections topic has a publisher, so that missing detections are reported.
+            detections_expected: whether missing detections are reported.
         """
         grounding = evidence.grounding
         with self._lock:
@@ -174,6 +197,7 @@ class Statistics:
                 answered_hz=len(recent) / window_s,
                 recent=recent,
                 recent_evidence=self._recent_evidence.items(now),
+                recent_detections=self._recent_detections.items(now),
                 ages_s=self._ages_s.items(now),
                 since_image_s=now - self._waiting_since_s,
                 last_error=self._last_error,

@@ -84,3 +84,11 @@ def test_nobody_waits_while_the_buffer_is_closed() -> None:
     late = Detections(5, "", ())
     threading.Timer(0.1, buffer.add, [late]).start()
     assert buffer.nearest(5, "", until_s=time.monotonic() + 60) is late
+
+
+def test_a_message_of_the_same_stamp_and_frame_replaces_another_one() -> None:
+    buffer = buffer_of((5, "left"))
+    assert not buffer.add(Detections(5, "right", ()))
+    assert not buffer.add(Detections(6, "left", ()))
+    assert buffer.add(Detections(5, "left", ()))
+    assert buffer.frame_ids() == ["left", "right"]

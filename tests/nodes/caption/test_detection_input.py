@@ -13,6 +13,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
+from std_msgs.msg import String
 
 from smart_caption_ros.nodes.caption import detection_input
 from smart_caption_ros.nodes.caption.detection_buffer import Detections
@@ -23,13 +24,14 @@ from smart_caption_ros.nodes.caption.detection_input import (
     check_type_is_installed,
 )
 from smart_caption_ros.nodes.demo.processes import free_domain_id
+from tests.nodes.waiting import wait_for
 
 pytestmark = pytest.mark.needs_ros
 
 
 def test_a_type_that_is_not_installed_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detection_input, "Detection2DArray", None)
-    with pytest.raises(ValueError, match="install ros-jazzy-vision-msgs, or publish smart_caption_ros/Detected"):
+    with pytest.raises(ValueError, match=r"install ros-\$ROS_DISTRO-vision-msgs, or publish smart_caption"):
         check_type_is_installed(VISION_TYPE)
 
 
@@ -42,7 +44,7 @@ def test_a_message_with_too_many_objects_is_read_in_part(monkeypatch: pytest.Mon
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
     reader = DetectionInput(node, "detections", lambda detections, left_out: received.append((detections, left_out)))
-    reader.open(OWN_TYPE, ())
+    reader.open(OWN_TYPE, {})
     publisher = node.create_publisher(DetectedObjectArray, "detections", 1)
     box = BoundingBox(x2=1.0, y2=1.0)
     publisher.publish(DetectedObjectArray(objects=[DetectedObject(class_name="cup", score=0.5, box=box)] * 5))
@@ -52,3 +54,59 @@ def test_a_message_with_too_many_objects_is_read_in_part(monkeypatch: pytest.Mon
     context.try_shutdown()
     ((detections, left_out),) = received
     assert (len(detections.objects), left_out) == (3, 2)
+
+
+@pytest.fixture
+def executor(node: Node) -> SingleThreadedExecutor:
+    made = SingleThreadedExecutor(context=node.context)
+    made.add_node(node)
+    return made
+
+
+def test_class_ids_without_names_are_left_out_and_reported(node: Node, executor: SingleThreadedExecutor) -> None:
+    received: list[tuple[Detections, int]] = []
+    reader = DetectionInput(node, "eye/detections", lambda *given: received.append(given))
+    publisher = node.create_publisher(DetectedObjectArray, "eye/detections", 1)
+    box = BoundingBox(x2=1.0, y2=1.0)
+    objects = [DetectedObject(class_name=name, score=0.5, box=box) for name in ("2", "0", "cup")]
+    for names, kept, problem in (
+        ({}, ["cup"], "have class ids without a name (0, 2), and are left out: name the classes in detection_classes"),
+        ({0: "door", 2: "lamp"}, ["lamp", "door", "cup"], ""),
+    ):
+        reader.open(OWN_TYPE, names)
+        wait_for(publisher.get_subscription_count)
+        publisher.publish(DetectedObjectArray(objects=objects))
+        wait_for(lambda: executor.spin_once(timeout_sec=0.1) or received)
+        detections, left_out = received.pop()
+        assert [item.class_name for item in detections.objects] == kept
+        assert left_out == 3 - len(kept)
+        assert problem in reader.problem
+        assert bool(reader.problem) == bool(problem)
+        reader.close()
+
+
+def test_messages_of_other_types_on_the_topic_are_reported(node: Node, stranger: Node) -> None:
+    reader = DetectionInput(node, "detections", lambda *given: None)
+    assert not reader.problem
+    reader.open("auto", {})
+    assert not reader.problem
+    stranger.create_publisher(String, "detections", 1)
+    wait_for(lambda: reader.problem.startswith("/detections has messages of the type std_msgs/String, which are not"))
+    node.create_publisher(DetectedObjectArray, "detections", 1)
+    wait_for(lambda: reader.has_publisher)
+    reader.open("auto", {})
+    assert reader.type == OWN_TYPE
+    assert "std_msgs/String" in reader.problem
+
+
+def test_the_name_of_the_topic_is_remapped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = Context()
+    remappings = ["--ros-args", "-r", "detections:=/a", "-r", "/a:=/b"]
+    rclpy.init(args=remappings, context=context, domain_id=free_domain_id())
+    node = Node("remapped", context=context)
+    reader = DetectionInput(node, "detections", lambda *given: None)
+    reader.open(OWN_TYPE, {})
+    assert reader.topic == "/a"
+    wait_for(lambda: (node.count_subscribers("/a"), node.count_subscribers("/b")) == (1, 0))
+    context.try_shutdown()

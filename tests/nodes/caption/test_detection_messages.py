@@ -17,17 +17,23 @@ from std_msgs.msg import Header
 
 from smart_caption_ros import captioning
 from smart_caption_ros.detection.class_names import COCO_CLASSES
-from smart_caption_ros.nodes.caption.detection_messages import objects_of_array, objects_of_vision, to_vision
+from smart_caption_ros.nodes.caption.detection_messages import (
+    class_names_of,
+    objects_of_array,
+    objects_of_vision,
+    to_vision,
+)
 
 pytestmark = pytest.mark.needs_ros
 
+NAMES = dict(enumerate(COCO_CLASSES))
 BOX = (10.0, 20.0, 30.0, 60.0)
 
 
 def own(name: str = "", number: int = -1, score: float = 0.5, box: tuple[float, ...] = BOX) -> Any:
     x1, y1, x2, y2 = box
     each = DetectedObject(class_name=name, class_id=number, score=score, box=BoundingBox(x1=x1, y1=y1, x2=x2, y2=y2))
-    (found,) = objects_of_array(DetectedObjectArray(objects=[each]), COCO_CLASSES)
+    (found,) = objects_of_array(DetectedObjectArray(objects=[each]), NAMES)
     return found
 
 
@@ -52,7 +58,7 @@ def vision(*hypotheses: tuple[str, float], box: tuple[float, ...] = BOX, theta: 
         result = hypothesis()
         result.hypothesis.class_id, result.hypothesis.score = class_id, score
         results.append(result)
-    (found,) = objects_of_vision(Detection2DArray(detections=[Detection2D(results=results, bbox=bounds)]), COCO_CLASSES)
+    (found,) = objects_of_vision(Detection2DArray(detections=[Detection2D(results=results, bbox=bounds)]), NAMES)
     return found
 
 
@@ -74,15 +80,31 @@ def test_classes_are_names_or_numbers(read: Any, written: str, name: str, number
 
 
 @pytest.mark.parametrize("read", [own, lambda name: vision((name, 0.5))], ids=["own", "vision"])
-@pytest.mark.parametrize("written", ["", "  ", "80", "background", "N/A", "999999999", "none"])
-def test_unknown_classes_are_no_objects(read: Any, written: str) -> None:
+@pytest.mark.parametrize("written", ["", "  ", "-1", "-7", "background", "N/A", "none"])
+def test_what_stands_for_no_class_is_no_object(read: Any, written: str) -> None:
     assert read(written) is None
+
+
+@pytest.mark.parametrize("read", [own, lambda name: vision((name, 0.5))], ids=["own", "vision"])
+@pytest.mark.parametrize("number", [80, 999_999_999])
+def test_an_object_whose_class_id_has_no_name_has_none(read: Any, number: int) -> None:
+    assert read(str(number)) == captioning.DetectedObject("", number, 0.5, BOX)
+
+
+def test_control_characters_in_a_class_name_are_escaped() -> None:
+    assert own("cup\x1b]0;title\x07").class_name == r"cup\x1b]0;title\x07"
+    assert own("dining\ntable").class_name == "dining table"
+
+
+def test_labels_name_class_ids() -> None:
+    labels = [SimpleNamespace(class_id=3, class_name="Tea_Pot"), SimpleNamespace(class_id=900, class_name="cup\x1b")]
+    assert class_names_of(SimpleNamespace(class_map=labels)) == {3: "tea pot", 900: r"cup\x1b"}
 
 
 def test_our_own_array_may_give_the_number_beside_the_name_or_instead_of_it() -> None:
     assert own("", 16) == captioning.DetectedObject("dog", 16, 0.5, BOX)
     assert own("hound", 3) == captioning.DetectedObject("hound", 3, 0.5, BOX)
-    assert own("", 80) is None
+    assert own("", 80).class_name == ""
 
 
 def test_the_likeliest_hypothesis_counts() -> None:
@@ -125,7 +147,7 @@ def test_objects_come_back_from_a_vision_message_with_the_header_of_their_image(
     cup = captioning.DetectedObject("cup", 41, 0.25, (0.0, 0.5, 3.0, 2.0))
     header = Header(frame_id="left_eye")
     message = to_vision([dog, cup], header, vision_module())
-    assert list(objects_of_vision(message, COCO_CLASSES)) == [dog, cup]
+    assert list(objects_of_vision(message, NAMES)) == [dog, cup]
     assert (message.header, message.detections[1].header) == (header, header)
     assert message.detections[0].bbox.center.position.x == 20.0
     assert not to_vision([], header, vision_module()).detections

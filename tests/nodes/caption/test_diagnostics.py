@@ -75,12 +75,14 @@ def count_evidence(
     statistics.count_evidence(evidence, detections_expected=True)
 
 
-def camera(statistics: Statistics, name: str = "left") -> CameraState:
+def camera(statistics: Statistics, name: str = "left", problem: str = "", detection_problem: str = "") -> CameraState:
     return CameraState(
         name=name,
         image_timeout_s=3.0,
         topic="/image",
         awaited="/image or /image/compressed",
+        image_problem=problem,
+        detection_problem=detection_problem,
         objects_from="/detections",
         summary=statistics.summary(),
     )
@@ -101,11 +103,10 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         statistics.count_received()
     for _ in range(2):
         statistics.count(Count.DROPPED)
-        statistics.count(Count.DETECTIONS)
+        statistics.count_detections(left_out=2, replaces=True)
     statistics.count(Count.PASSED_OVER)
     statistics.count(Count.UNCHANGED)
     statistics.count(Count.LOST, 4)
-    statistics.count(Count.OBJECTS_LEFT_OUT, 5)
     for status in (Caption.STATUS_OK, Caption.STATUS_OK, Caption.STATUS_LOW_CONFIDENCE, Caption.STATUS_STALE):
         count_answer(statistics, status)
     count_answer(statistics, Caption.STATUS_ERROR, "broken")
@@ -147,7 +148,8 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         "last error": "broken",
         "objects from": "/detections",
         "detections received": "2",
-        "detected objects left out": "5",
+        "detections replaced by others of their image": "2",
+        "detected objects left out": "4",
         "captions with objects of the own detector": "0",
         "captions with detections of their stamp": "1",
         "captions with detections nearby": "2",
@@ -317,10 +319,44 @@ def test_detections_that_do_not_fit_are_a_warning_with_the_reason_until_the_wind
     count_evidence(statistics, ObjectOrigin.NONE, missing_reason="the nearest detections are 2.000 s away")
     level, message, _ = report(statistics)
     assert level == DiagnosticStatus.WARN
-    assert message == "1 of the last 2 captions have no objects: the nearest detections are 2.000 s away"
+    assert (
+        message == "1 of the last 2 captions have no objects: the nearest detections are 2.000 s away; "
+        "0 detections arrived in the last 5 s"
+    )
     clock.now_s += WINDOW_S + 0.1
     statistics.count_received()
     assert report(statistics)[0] == DiagnosticStatus.OK
+
+
+def test_a_detector_that_the_own_one_stands_in_for_is_a_warning(statistics: Statistics) -> None:
+    statistics.count_received()
+    for _ in range(3):
+        statistics.count_detections(left_out=0, replaces=False)
+    count_evidence(statistics, ObjectOrigin.DETECTOR, missing_reason="the nearest detections are 0.700 s away")
+    assert report(statistics)[:2] == (
+        DiagnosticStatus.WARN,
+        "1 of the last 1 captions have no detections, and objects of the node's own detector instead: the nearest "
+        "detections are 0.700 s away; 3 detections arrived in the last 5 s",
+    )
+
+
+def test_two_detectors_of_one_image_are_a_warning(statistics: Statistics) -> None:
+    statistics.count_received()
+    statistics.count_detections(left_out=0, replaces=True)
+    count_evidence(statistics, ObjectOrigin.SAME_STAMP, coverage=1.0)
+    level, message, _ = report(statistics)
+    assert level == DiagnosticStatus.WARN
+    assert message.startswith("1 detections of the last 5 s replaced others with the same stamp and frame")
+
+
+def test_what_keeps_images_and_detections_away_is_said(statistics: Statistics, clock: Clock) -> None:
+    statistics.count_received()
+    (status,) = diagnostic_statuses(STATE, [camera(statistics, detection_problem="/detections has another type")])
+    assert (status.level, status.message) == (DiagnosticStatus.WARN, "/detections has another type")
+    clock.now_s += 4
+    (status,) = diagnostic_statuses(STATE, [camera(statistics, problem="/image has messages of another type")])
+    assert status.level == DiagnosticStatus.ERROR
+    assert status.message.endswith("for 4.0 s: /image has messages of another type")
 
 
 def test_captions_without_detections_are_no_fault_where_nobody_publishes_any(statistics: Statistics) -> None:

@@ -95,7 +95,15 @@ def test_without_slop_only_the_same_stamp_counts() -> None:
 
 def test_another_camera_has_no_part_in_it() -> None:
     evidence = collect(caption(), header(5 * SECOND, "other eye"), topic(5 * SECOND))
-    assert evidence.missing_reason == "there are no detections of this camera"
+    assert evidence.missing_reason == (
+        "there are no detections of this camera: they are of the frame eye, and the image is of other eye"
+    )
+
+
+def test_detections_of_another_clock_say_so() -> None:
+    evidence = collect(caption(), header(10**6 * SECOND), topic(5 * SECOND))
+    assert evidence.missing_reason.endswith("detection_slop_s is 0.1: the clocks of detector and camera differ")
+    assert collect(caption(), header(SECOND), topic()).missing_reason == "no detections have arrived"
 
 
 def test_an_own_detector_without_the_topic_finds_the_objects() -> None:
@@ -110,7 +118,7 @@ def test_beside_the_topic_the_own_detector_stands_in_for_what_it_lacks(stamp_ns:
     evidence = collect(caption((own,)), header(stamp_ns), topic(5 * SECOND), has_detector=True)
     assert [each.class_name for each in evidence.caption.objects] == ["shade" if stamp_ns == 5 * SECOND else "wall"]
     assert evidence.origin is (ObjectOrigin.SAME_STAMP if stamp_ns == 5 * SECOND else ObjectOrigin.DETECTOR)
-    assert not evidence.missing_reason
+    assert bool(evidence.missing_reason) == (stamp_ns != 5 * SECOND), "that it stands in is reported"
 
 
 @pytest.mark.parametrize(

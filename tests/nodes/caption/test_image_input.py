@@ -8,12 +8,16 @@ import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
+import rclpy
+from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage, Image
+from std_msgs.msg import String
 
 from smart_caption_ros.nodes.caption.image_input import ImageInput
+from smart_caption_ros.nodes.demo.processes import free_domain_id
 from tests.nodes.fake_captioner import image_fields
 from tests.nodes.waiting import wait_for
 
@@ -63,3 +67,44 @@ def test_after_the_last_publisher_both_topics_are_awaited(node: Node) -> None:
     given.open("raw")
     assert given.awaited == "/image"
     given.close()
+
+
+def test_why_no_image_arrives_is_known(node: Node, stranger: Node) -> None:
+    given = ImageInput(node, "image", lambda image: None, lambda lost: None)
+    given.open("auto")
+    assert not given.problem
+    stranger.create_publisher(String, "image", 1)
+    wait_for(lambda: given.problem == "/image has messages of the type std_msgs/msg/String")
+    node.create_publisher(CompressedImage, "image/compressed", 1)
+    wait_for(lambda: node.count_publishers("image/compressed"))
+    given.open("auto")
+    assert given.topic == "/image/compressed", "whatever else is on the other topic"
+    assert not given.problem
+    given.close()
+
+
+def test_names_are_remapped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = Context()
+    rclpy.init(args=["--ros-args", "-r", "image:=/a", "-r", "/a:=/b"], context=context, domain_id=free_domain_id())
+    node = Node("remapped", context=context)
+    given = ImageInput(node, "image", lambda image: None, lambda lost: None)
+    for transport, topic in (("raw", "/a"), ("compressed", "/a/compressed")):
+        given.open(transport)
+        assert given.topic == topic
+        wait_for(lambda: node.count_subscribers(topic) == 1)  # noqa: B023 -- asked at once
+    assert not node.count_subscribers("/b")
+    context.try_shutdown()
+
+
+def test_a_quality_of_service_that_does_not_match_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = Context()
+    reliable = ["--ros-args", "-p", "qos_overrides./image.subscription.reliability:=reliable"]
+    rclpy.init(args=reliable, context=context, domain_id=free_domain_id())
+    node = Node("reliable", context=context)
+    given = ImageInput(node, "image", lambda image: None, lambda lost: None)
+    given.open("raw")
+    node.create_publisher(Image, "image", QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT))
+    wait_for(lambda: "its quality of service does not match that of the subscription" in given.problem)
+    context.try_shutdown()
