@@ -124,13 +124,6 @@ def test_the_figures_of_a_small_root_worked_out_by_hand(
     assert content["skipped"] == {}
 
 
-def test_the_documentation_has_every_key_of_the_json(root: Path, captions: Path, vectors: Path) -> None:
-    content = figures("acvr", root, "--captions", captions, "--word-vectors", vectors)
-    page = (Path(__file__).resolve().parents[2] / "docs" / "coverage.md").read_text()
-    for part in (content, *content["sequences"].values(), *content["classes"].values(), *content["near_misses"]):
-        assert not [key for key in part if f'"{key}"' not in page]
-
-
 def test_the_table_shows_sequences_all_and_what_was_missed(root: Path, captions: Path, vectors: Path) -> None:
     result = run("acvr", root, "--captions", captions, "--word-vectors", vectors)
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
@@ -425,46 +418,6 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tiny_bundle: Path, tmp_path:
     assert f"tiny: {kept} captions were kept from an earlier run" in resumed.stderr
     run(*command[1:], "--json", tmp_path / "whole.json", "--keep", tmp_path / "other.sqlite")
     assert json.loads((tmp_path / "resumed.json").read_text()) == json.loads((tmp_path / "whole.json").read_text())
-
-
-# --- size ----------------------------------------------------------------------------------------------
-
-GROWTH = """
-import json, resource, sys
-from pathlib import Path
-from smart_caption_ros.evaluation import coverage_benchmark
-from smart_caption_ros.grounding import NounCoverage
-from smart_caption_ros.sources.acvr import AcvrSequences
-
-data = AcvrSequences(Path(sys.argv[1]))
-captions = coverage_benchmark.GivenCaptions(Path(sys.argv[2]))
-peaks = []
-def progress():
-    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-outcome = coverage_benchmark.run(data, captions, NounCoverage.load(), 1, progress)
-print(json.dumps({"frames": outcome.report.overall.scored_frames, "growth_mb": peaks[-1] - peaks[1000]}))
-"""
-
-
-@pytest.mark.long
-def test_twenty_one_thousand_frames_need_no_more_memory_than_one_thousand(tmp_path: Path) -> None:
-    write_sequence(tmp_path / "one", {0: []}, (8, 8))
-    captions = {}
-    for sequence in range(4):
-        folder = tmp_path / "root" / f"{sequence:06d}"
-        folder.mkdir(parents=True)
-        labels = {}
-        for number in range(5250):
-            os.link(tmp_path / "one" / "rgb_000000.png", folder / f"{number}.png")
-            chair = {"class": "chair", "mask_id": 1, "bounding_box": [0, 0, number % 8, 7]}
-            labels[f"{number:06d}"] = {"_metadata": {}, "000001": chair}
-            captions[f"{sequence}/{number}"] = f"a dog and {number % 3} chairs"
-        (folder / "labels.json").write_text(json.dumps(labels))
-    (tmp_path / "captions.json").write_text(json.dumps(captions))
-    command = [sys.executable, "-c", GROWTH, str(tmp_path / "root"), str(tmp_path / "captions.json")]
-    measured = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    assert measured["frames"] == 21_000
-    assert measured["growth_mb"] < 10
 
 
 def test_a_cache_that_cannot_be_written_costs_the_cache_and_not_the_run(
