@@ -73,7 +73,7 @@ class CaptionPool:
 
 def noun_finder() -> NounFinder:
     """Load the noun finder of the package with the compound names of places and supported nouns."""
-    return NounFinder.load(compounds=_COMPOUNDS)
+    return NounFinder.load(class_names=_COMPOUNDS)
 
 
 def _score(caption: CheckableCaption, evidence: Evidence) -> float:

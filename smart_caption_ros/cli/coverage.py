@@ -36,19 +36,21 @@ def score(
 ) -> None:
     """Score a caption against the classes of objects, and print which noun was assigned to which class."""
     with errors_in_a_sentence():
+        from smart_caption_ros.detection.class_names import COCO_CLASSES
         from smart_caption_ros.grounding import CoverageOptions, NounCoverage
 
+        names = [name.strip() for name in classes.split(",") if name.strip()]
         coverage = NounCoverage.load(
             options.pipeline,
             options.word_vectors,
             synonyms=options.synonyms,
+            class_list=(*COCO_CLASSES, *names),
             options=CoverageOptions(
                 minimum_similarity=options.minimum_similarity,
                 synonyms=options.synonyms is not None,
                 class_counts=options.class_counts,
             ),
         )
-        names = [name.strip() for name in classes.split(",") if name.strip()]
         result = coverage.score(caption, names)
         if options.as_json:
             print_json(result.to_json())

@@ -7,23 +7,16 @@ from pathlib import Path
 
 from smart_caption_ros.detection.errors import DetectorError
 
-# Spellings of the same name, not synonyms: joined words, abbreviations, British and American English.
+# Other spellings of the same name, not synonyms: abbreviations, British and American English. Names that are written
+# apart or joined (diningtable, snow board) need no entry.
 SPELLINGS = {
     "aeroplane": "airplane",
-    "cellphone": "cell phone",
-    "diningtable": "dining table",
     "hair dryer": "hair drier",
-    "hairdryer": "hair drier",
-    "hotdog": "hot dog",
     "motorbike": "motorcycle",
-    "pottedplant": "potted plant",
     "racquet": "racket",
-    "surf board": "surfboard",
-    "teddybear": "teddy bear",
     "tennis racquet": "tennis racket",
     "tv": "television",
-    "tvmonitor": "television",
-    "wineglass": "wine glass",
+    "tv monitor": "television",
 }
 
 COCO_CLASSES = (
@@ -42,16 +35,20 @@ COCO_CLASSES = (
 NO_OBJECTS = frozenset({"", "n/a", "none", "bg", "background"})
 """Normalised names that stand for no object in lists of classes."""
 
+_JOINED = {name.replace(" ", ""): name for name in COCO_CLASSES} | {
+    way.replace(" ", ""): name for way, name in SPELLINGS.items()
+}
 _MAX_LISTED = 10_000
 
 
 def normalise(name: str) -> str:
     """Normalise a class name: lower case, spaces for hyphens and underscores, one spelling.
 
-    ``Dining_Table`` becomes ``dining table``, ``tvmonitor`` becomes ``television``.
+    ``Dining_Table`` and ``diningtable`` become ``dining table``, ``snow board`` ``snowboard``, ``tvmonitor``
+    ``television``.
     """
     plain = " ".join(name.lower().replace("_", " ").replace("-", " ").split())
-    return SPELLINGS.get(plain, plain)
+    return _JOINED.get(plain.replace(" ", ""), plain)
 
 
 def read_class_names(path: Path) -> list[str]:

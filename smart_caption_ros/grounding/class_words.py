@@ -1,17 +1,14 @@
-"""The words of a class: the table `data/class_words.txt`, spellings of several words, and lists of synonyms."""
+"""The words of a class: the table `data/class_words.txt`, and lists of synonyms."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from smart_caption_ros.detection.class_names import COCO_CLASSES, SPELLINGS, normalise
+from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.grounding.errors import CoverageError
 
-COMPOUND_CLASSES = tuple(name for name in COCO_CLASSES if " " in name)
-"""The classes of COCO, which include those of ACVR, whose names have several words."""
 _OTHER, _NEVER = "other", "never"
 
 
@@ -82,14 +79,6 @@ class ClassWords:
         if word in self.classes_of and class_name in self.classes:
             return class_name in self.classes_of[word]
         return None
-
-
-def spellings_of(names: Iterable[str]) -> dict[str, str]:
-    """Map every spelling of several words to its normalised name."""
-    wanted = set(names)
-    ways = {name: name for name in wanted}
-    ways.update({way: name for way, name in SPELLINGS.items() if name in wanted})
-    return {way: name for way, name in ways.items() if " " in way}
 
 
 def read_synonyms(path: Path) -> dict[str, frozenset[str]]:

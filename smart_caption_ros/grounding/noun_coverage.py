@@ -10,9 +10,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.detection.class_names import normalise
+from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
 from smart_caption_ros.grounding.assignment import CoverageOptions, CoverageResult, evaluate
-from smart_caption_ros.grounding.class_words import COMPOUND_CLASSES, ClassWords, read_synonyms
+from smart_caption_ros.grounding.class_words import ClassWords, read_synonyms
 from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.nouns import Noun, NounFinder
 from smart_caption_ros.grounding.word_vectors import WordVectors
@@ -53,7 +53,7 @@ class NounCoverage:
         word_vectors: str | os.PathLike[str] | None = None,
         *,
         synonyms: str | os.PathLike[str] | None = None,
-        class_list: Iterable[str] = COMPOUND_CLASSES,
+        class_list: Iterable[str] = COCO_CLASSES,
         options: CoverageOptions | None = None,
     ) -> NounCoverage:
         """Load the tagger, the word vectors and the synonyms.
@@ -62,7 +62,7 @@ class NounCoverage:
             pipeline: name or folder of a spaCy pipeline; the one that ships by default.
             word_vectors: a GloVe text file or a table; the table that ships by default.
             synonyms: a list as published with CHAIR, for ``options.synonyms``.
-            class_list: class names; a name of several words counts as one noun. COCO's by default.
+            class_list: names of the classes that captions may name, see :meth:`NounFinder.load`; COCO's by default.
             options: how to score; the SMArT paper's measure by default.
 
         Raises:

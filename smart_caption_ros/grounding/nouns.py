@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from smart_caption_ros.detection.class_names import normalise
-from smart_caption_ros.grounding.class_words import COMPOUND_CLASSES, spellings_of
+from smart_caption_ros.detection.class_names import COCO_CLASSES, SPELLINGS, normalise
 from smart_caption_ros.grounding.errors import CoverageError
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Token
 
 _NOUN_TAGS = ("NOUN", "PROPN")
+_HYPHENS = ("-", "\u2010", "\u2011")
 
 
 @contextmanager
@@ -62,22 +62,25 @@ class Noun:
 class NounFinder:
     """Finds nouns; made by :meth:`load`. It is not thread-safe."""
 
-    def __init__(self, nlp: Language, compounds: Iterable[str] = COMPOUND_CLASSES) -> None:
+    def __init__(self, nlp: Language, class_names: Iterable[str] = COCO_CLASSES) -> None:
         self._nlp = nlp
-        ways = spellings_of(normalise(name) for name in compounds)
-        self._compounds = {tuple(way.split()): name for way, name in ways.items()}
-        self._longest = max((len(way) for way in self._compounds), default=1)
+        names = {normalise(name) for name in class_names} - {""}
+        ways = {name: name for name in names} | {way: name for way, name in SPELLINGS.items() if name in names}
+        self._names = {way.replace(" ", ""): name for way, name in ways.items()}
+        """Names of classes by their spellings without spaces."""
+        self._longest = max((len(way.split()) for way in ways), default=0) + 1  # also "snow board" for snowboard
 
     @classmethod
     def load(
-        cls, pipeline: str | os.PathLike[str] | None = None, compounds: Iterable[str] = COMPOUND_CLASSES
+        cls, pipeline: str | os.PathLike[str] | None = None, class_names: Iterable[str] = COCO_CLASSES
     ) -> NounFinder:
         """Load a spaCy pipeline.
 
         Args:
             pipeline: name of an installed pipeline (``en_core_web_sm``) or its folder; the one in the package by
                 default.
-            compounds: class names; a name of several words counts as one noun.
+            class_names: a name counts as one noun in all its spellings (hot dog, hot-dog, hotdog); a name that the
+                tagger takes for an adjective (an orange) counts where it stands for an object.
 
         Raises:
             CoverageError: spaCy or the pipeline is missing, or the pipeline tags no nouns.
@@ -101,7 +104,7 @@ class NounFinder:
             raise CoverageError(
                 f"the spaCy pipeline {str(chosen)!r} finds no nouns: it needs a tagger and a lemmatiser"
             )
-        return cls(nlp, compounds)
+        return cls(nlp, class_names)
 
     @property
     def name(self) -> str:
@@ -119,10 +122,11 @@ class NounFinder:
         found: list[Noun] = []
         i = 0
         while i < len(tokens):
-            length, name = self._compound_at(keys, i)
+            length, name = self._class_at(keys, i)
+            is_noun = tokens[i].pos_ in _NOUN_TAGS or (keys[i] in self._names and _is_head(tokens, i))
             if length:
                 found.append(_noun(caption, tokens[i], tokens[i + length - 1], name))
-            elif tokens[i].pos_ in _NOUN_TAGS and any(character.isalpha() for character in keys[i]):
+            elif is_noun and any(character.isalpha() for character in keys[i]):
                 found.append(_noun(caption, tokens[i], tokens[i], normalise(keys[i])))
             i += length or 1
         return tuple(found)
@@ -139,12 +143,53 @@ class NounFinder:
                 doc = component(doc)
         return [normalise(token.lemma_ or token.text) for token in doc]
 
-    def _compound_at(self, keys: list[str], i: int) -> tuple[int, str]:
-        for length in range(min(self._longest, len(keys) - i), 1, -1):
-            name = self._compounds.get(tuple(keys[i : i + length]))
-            if name is not None:
-                return length, name
-        return 0, ""
+    def _class_at(self, keys: list[str], i: int) -> tuple[int, str]:
+        """Find the class that tokens from the i-th on spell: several of them, or one for a class of several words.
+
+        Returns:
+            The number of tokens, hyphens included, and the name; 0 where there is none.
+        """
+        found, spelt, words = (0, ""), "", 0
+        for end in range(i, len(keys)):
+            if keys[end] in _HYPHENS and spelt:
+                continue
+            spelt, words = spelt + keys[end], words + 1
+            if words > self._longest:
+                break
+            name = self._names.get(spelt) or self._names.get(_singular(spelt), "")
+            if name and (words > 1 or " " in name):
+                found = end - i + 1, name
+        return found
+
+
+def _singular(word: str) -> str:
+    """Return the singular of a regular plural, for words that the lemmatiser does not know (wineglasses)."""
+    for ending in ("es", "s", "e"):  # "e": the lemmatiser makes "wineglasse" of "wineglasses"
+        if len(word) > len(ending) + 2 and word.endswith(ending) and not word.endswith("ss"):
+            return word[: -len(ending)]
+    return word
+
+
+def _is_head(tokens: list[Token], i: int) -> bool:
+    """Return whether a word that is tagged as an adjective stands for an object: "an orange", not "an orange shirt"."""
+    if tokens[i].pos_ not in ("ADJ", "VERB"):
+        return False
+    before = i - 1
+    while before >= 0 and (tokens[before].pos_ in ("ADJ", "ADV", "NUM") or tokens[before].lower_.endswith("ed")):
+        before -= 1
+    determined = i > 0 and any(token.pos_ == "NUM" for token in tokens[before + 1 : i])
+    if before >= 0 and not determined:
+        determined = tokens[before].pos_ in ("DET", "PRON") or tokens[before].lower_ in ("of", "his", "her", "its")
+    if not determined and before >= 0:
+        return False
+    after = i + 1
+    separated = False
+    while after < len(tokens) and (
+        tokens[after].pos_ in ("ADJ", "CCONJ", "PUNCT") or tokens[after].lower_.endswith("ed")
+    ):
+        separated = tokens[after].pos_ in ("CCONJ", "PUNCT") and tokens[after].text not in _HYPHENS
+        after += 1
+    return separated or after == len(tokens) or tokens[after].pos_ not in _NOUN_TAGS
 
 
 def _key(token: Token) -> str:

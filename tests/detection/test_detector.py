@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from smart_caption_ros.captioning import DetectedObject, Detector, DetectorError, EngineError
 from smart_caption_ros.detection.candidates import MAX_OBJECTS
-from smart_caption_ros.detection.class_names import COCO_CLASSES, parse_class_names
+from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise, parse_class_names
 from smart_caption_ros.detection.layouts import letterbox, letterbox_scale
 from tests.detection.test_boxes import plain_iou
 from tests.detection.tiny_detectors import (
@@ -223,8 +223,23 @@ def test_names_beside_the_graph_go_before_those_in_it_and_are_brought_to_one_spe
     path = write_boxes_scores_labels(tmp_path / "d.onnx", names="['a', 'b']")
     assert load(path).class_names == ("a", "b")
     path.with_suffix(".txt").write_bytes(b"\xef\xbb\xbfTV_Monitor\ntvmonitor\nDining-Table\n")  # as some editors do
-    assert load(path).class_names == ("tv monitor", "television", "dining table")
+    assert load(path).class_names == ("television", "television", "dining table")
     assert load(path, class_names=["pottedplant"]).class_names == ("potted plant",)
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("trafficlight", "traffic light"),
+        ("Snow_Board", "snowboard"),
+        ("hot-dog", "hot dog"),
+        ("cellphone", "cell phone"),
+        ("hairdryer", "hair drier"),
+        ("coffee-table", "coffee table"),
+    ],
+)
+def test_a_class_has_one_name_however_it_is_joined(written: str, name: str) -> None:
+    assert normalise(written) == name
 
 
 @pytest.mark.parametrize(

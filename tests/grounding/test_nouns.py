@@ -24,7 +24,7 @@ def annotated_captions() -> list[tuple[str, set[int]]]:
 
 
 def f1_of_nouns(captions: list[tuple[str, set[int]]]) -> float:
-    finder = NounFinder.load(compounds=())
+    finder = NounFinder.load(class_names=())
     hits = found = wanted = 0
     for caption, marked in captions:
         nouns = {noun.word_index for noun in finder.nouns(caption)}
@@ -80,12 +80,79 @@ def test_compounds_of_the_class_list_are_one_noun(finder: NounFinder, caption: s
 
 def test_the_class_list_says_what_is_a_compound() -> None:
     caption = "a wine glass on a coffee table"
-    assert [n.lemma for n in NounFinder.load(compounds=()).nouns(caption)] == ["wine", "glass", "coffee", "table"]
-    assert [n.lemma for n in NounFinder.load(compounds=["coffee_table"]).nouns(caption)] == [
+    assert [n.lemma for n in NounFinder.load(class_names=()).nouns(caption)] == ["wine", "glass", "coffee", "table"]
+    assert [n.lemma for n in NounFinder.load(class_names=["coffee_table"]).nouns(caption)] == [
         "wine",
         "glass",
         "coffee table",
     ]
+
+
+@pytest.mark.parametrize(
+    ("caption", "lemmas"),
+    [
+        ("a hot-dog next to a teddy-bear", ["hot dog", "teddy bear"]),
+        ("a hotdog and two teddybears", ["hot dog", "teddy bear"]),
+        ("wineglasses on a diningtable", ["wine glass", "dining table"]),
+        ("people with wine-glasses", ["person", "wine glass"]),
+        ("two snow boards and a snow-board", ["snowboard", "snowboard"]),
+        ("a tooth brush, a key board and some back packs", ["toothbrush", "keyboard", "backpack"]),
+        ("three trafficlights, fire-hydrants and a stop-sign", ["traffic light", "fire hydrant", "stop sign"]),
+    ],
+)
+def test_class_names_are_one_noun_however_they_are_joined(finder: NounFinder, caption: str, lemmas: list[str]) -> None:
+    nouns = finder.nouns(caption)
+    assert [noun.lemma for noun in nouns] == lemmas
+    assert all(caption[noun.start : noun.end] == noun.text for noun in nouns)
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "an orange on a plate",
+        "a person eating an orange",
+        "an orange",
+        "an orange next to a banana",
+        "a plate with an orange, a banana and a cup",
+        "an orange and an apple",
+        "an orange and banana on a table",
+        "an orange cut in half",
+        "an orange sits on a table",
+        "a sliced orange",
+        "a slice of orange",
+        "oranges in a bowl",
+        "orange on a plate",
+        "the ripe orange is on the counter",
+    ],
+)
+def test_a_class_that_is_also_a_colour_is_found_where_it_stands_for_the_object(
+    finder: NounFinder, caption: str
+) -> None:
+    assert "orange" in [noun.lemma for noun in finder.nouns(caption)]
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "a man in an orange shirt",
+        "an orange and white cat",
+        "an orange, yellow and blue kite",
+        "the cat is orange",
+        "a woman dressed in orange",
+        "a wall painted orange",
+        "an orange colored vase",
+        "an orange-red car",
+        "a large orange fluffy cat",
+        "two orange cats",
+    ],
+)
+def test_a_colour_is_no_object(finder: NounFinder, caption: str) -> None:
+    assert "orange" not in [noun.lemma for noun in finder.nouns(caption)]
+
+
+def test_other_colours_count_where_they_are_classes() -> None:
+    finder = NounFinder.load(class_names=["gold", "turquoise"])
+    assert [noun.lemma for noun in finder.nouns("a turquoise on a gold ring")] == ["turquoise", "ring"]
 
 
 def test_capitals_make_no_difference(finder: NounFinder) -> None:
