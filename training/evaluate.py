@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,13 +15,14 @@ from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.grounding import guide_words
 from smart_caption_ros.grounding.objects_guide import AUTO, GUIDE_CHOICES, STRENGTH
 from training.command_line import DeviceOption, JsonOption, run_command
-from training.data.coco import read_results, write_results
+from training.data.coco import read_objects, read_results, write_results
 from training.decoding.constraints import MOST_CONSTRAINTS
 from training.engine.checkpoint_captions import BATCH, CheckpointCaptioner
 from training.engine.distributed import DeviceError, choose_device
 from training.errors import BackboneError, CheckpointError, DataError
 from training.evaluation.comparison import PERSON, Comparison, ModelCaptions, caption_references, human_captions
-from training.evaluation.references import References, chair_data_of_instances, chair_data_of_objects
+from training.evaluation.metrics.scoring import ChairData
+from training.evaluation.references import References
 from training.evaluation.similar_images import photograph_features
 from training.paths import data_folder
 
@@ -206,11 +208,9 @@ def evaluate(
     against = against.with_domains(domains) if domains else against
     against = against.with_frequencies_of(document_frequencies) if document_frequencies else against
     synonyms = chair_synonyms or data_folder() / "lexicon" / "chair_synonyms.txt"
-    chair_data = None
-    if instances:
-        chair_data = chair_data_of_instances(instances, synonyms)
-    elif against.objects is not None:
-        chair_data = chair_data_of_objects(against.objects, synonyms, against.name)
+    objects = read_objects(instances) if instances else against.objects
+    source = ", ".join(map(str, instances)) or against.name
+    chair_data = None if objects is None else ChairData.load(objects, synonyms, source)
     person = [(PERSON, human_captions(against, seed))] if human else []
     features = None
     if against.has_captions and against.read_image:
@@ -226,8 +226,7 @@ def evaluate(
         if end_penalty is not None:
             with_torch.trained.end_penalty = end_penalty
         with_torch.trained.set_image_size(image_size)
-        source = ", ".join(map(str, paths))
-        models += _caption_with_checkpoint(with_torch, source, against, constraints, minimum_constraints)
+        models += _caption_with_checkpoint(with_torch, paths, against, constraints, minimum_constraints)
     models += person
     named = _with_unique_names(models)
     if write_captions:
@@ -274,13 +273,13 @@ def _references(
 
 def _caption_with_checkpoint(
     captioner: CheckpointCaptioner,
-    source: str,
+    paths: Sequence[Path],
     references: References,
     constraints: Path | None,
     minimum_constraints: int,
 ) -> list[tuple[str, ModelCaptions]]:
     """Caption the images with a checkpoint or an ensemble, with constraints once more."""
-    trained, images = captioner.trained, list(references.captions)
+    trained, images, source = captioner.trained, list(references.captions), ", ".join(map(str, paths))
     facts: dict[str, Any] = {"engine": "torch", "beam_size": captioner.experiment.evaluation.beam_size}
     facts["end_penalty"] = trained.end_penalty
     if trained.backbone is not None:

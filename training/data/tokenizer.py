@@ -12,7 +12,8 @@ from spacy.language import Language
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 
-_HAS_WORD_CHARACTER = re.compile(r"[a-z0-9]")
+_HAS_WORD_CHARACTER = re.compile(r"[^\W_]")
+"""A letter or digit of any script."""
 
 
 @cache
@@ -53,7 +54,7 @@ class VocabularyRule:
 
 RULES = {
     # Supplement of M2; the paper of SMArT builds on it.
-    "m2": VocabularyRule(tokenize, 5, f"1, spaCy {spacy.__version__}"),
+    "m2": VocabularyRule(tokenize, 5, f"2, spaCy {spacy.__version__}"),
     "x_lan": VocabularyRule(split_at_spaces, 6, "1"),  # X-LAN, Sec. 4.1
 }
 

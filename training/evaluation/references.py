@@ -9,15 +9,13 @@ import numpy as np
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES, ImageFolder, natural_order
 from training.data.caption_dataset import CaptionDataset
-from training.data.coco import read_captions, read_image_files, read_objects
+from training.data.coco import read_captions, read_image_files
 from training.data.coco_photographs import CocoPhotographs
 from training.data.flickr8k import Flickr8k
 from training.data.json_files import read_json
 from training.data.karpathy import Karpathy
 from training.data.photographs import PhotographArchive, read_photograph
 from training.errors import DataError
-from training.evaluation.metrics.chair import Synonyms
-from training.evaluation.metrics.scoring import ChairData
 
 ImageReader = Callable[[str], np.ndarray]
 """Reads the image of an id, (H, W, 3) uint8 BGR; raises DataError."""
@@ -243,33 +241,3 @@ def _image_reader(images: Path | None, files: Mapping[str, str]) -> ImageReader 
         return archive.read(files[image]) if archive else read_photograph(images / files[image], image)
 
     return read_image
-
-
-def chair_data_of_instances(instances: Sequence[Path], synonyms: Path) -> ChairData:
-    """Read the objects of the images and the synonyms of their classes, for CHAIR.
-
-    Args:
-        instances: files of instance annotations of COCO.
-        synonyms: file with the list of synonyms, see :meth:`Synonyms.load`.
-
-    Raises:
-        DataError: a file is missing or malformed, or the list lacks a class.
-    """
-    return chair_data_of_objects(read_objects(instances), synonyms, ", ".join(map(str, instances)))
-
-
-def chair_data_of_objects(objects: Mapping[str, Iterable[str]], synonyms: Path, source: str) -> ChairData:
-    """Read the synonyms of the classes of objects, for CHAIR.
-
-    Args:
-        objects: for each image the class names of its objects.
-        synonyms: file with the list of synonyms, see :meth:`Synonyms.load`.
-        source: name of the data set or files that the objects are from.
-
-    Raises:
-        DataError: the list is missing or malformed, or lacks a class.
-    """
-    known = Synonyms.load(synonyms)
-    if unknown := {name for names in objects.values() for name in names} - known.class_of.keys():
-        raise DataError(f"the synonym list lacks the classes {', '.join(sorted(unknown))} of {source}")
-    return ChairData(objects, known, source)

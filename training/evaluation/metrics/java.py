@@ -11,6 +11,9 @@ from training.evaluation.metrics.metric import MetricError
 
 HOW_TO_GET_JAVA = "install a Java runtime, e.g. `apt install default-jre-headless`, or set JAVA_HOME"
 
+_STACK_TRACE = ("\tat ", "\t... ")
+"""Beginnings of the lines of a stack trace, below the line that says what failed."""
+
 
 def find_java() -> str | None:
     """Find the ``java`` command, in ``JAVA_HOME`` if that is set, else on the ``PATH``; None if there is none."""
@@ -56,6 +59,7 @@ def run_java(program: str, arguments: Sequence[str], folder: Path, lines: Sequen
             input="".join(f"{line}\n" for line in lines).encode(),
             capture_output=True,
             cwd=folder,
+            env={**os.environ, "LC_ALL": "C.UTF-8"},  # else Java does not find folders with letters beyond ASCII
             timeout=limit_s,
             check=False,
         )
@@ -64,6 +68,7 @@ def run_java(program: str, arguments: Sequence[str], folder: Path, lines: Sequen
     except OSError as error:
         raise MetricError(f"{java} cannot be run: {error.strerror}") from None
     if done.returncode:
-        complaint = done.stderr.decode(errors="replace").strip().splitlines()
-        raise MetricError(f"{program} failed: {complaint[-1] if complaint else f'status {done.returncode}'}")
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        complaints = [line for line in lines if not line.startswith(_STACK_TRACE)]
+        raise MetricError(f"{program} failed: {complaints[-1] if complaints else f'status {done.returncode}'}")
     return done.stdout.decode().split("\n")[:-1]

@@ -41,7 +41,8 @@ def meteor(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
         ]
     answers = run_java(
         "METEOR",
-        ["-Xmx2G", "-jar", "meteor-1.5.jar", "-", "-", "-stdio", "-l", "en", "-norm"],
+        # METEOR does not find its paraphrases by itself where the path has a space or a letter beyond ASCII.
+        ["-Xmx2G", "-jar", "meteor-1.5.jar", "-", "-", "-stdio", "-l", "en", "-norm", "-a", "data/paraphrase-en.gz"],
         toolkit_folder("meteor"),
         questions,
         LIMIT_S + LIMIT_PER_CAPTION_S * len(questions),

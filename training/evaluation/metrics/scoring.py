@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from training.data.tokenizer import tokenize
+from training.errors import DataError
 from training.evaluation.metrics.chair import Synonyms, chair
 from training.evaluation.metrics.cider_btw import cider_btw
 from training.evaluation.metrics.cider_d import TextCiderD
@@ -31,7 +33,19 @@ class ChairData:
     """Image id to the class names of its annotated instances."""
     synonyms: Synonyms
     source: str = "the instances"
-    """Files of the instances, for error messages."""
+    """Data set or files of the instances, for error messages."""
+
+    @classmethod
+    def load(cls, objects: Mapping[str, Iterable[str]], synonyms: Path, source: str) -> "ChairData":
+        """Read the synonyms of the classes of objects; arguments as the fields, the synonyms by :meth:`Synonyms.load`.
+
+        Raises:
+            DataError: the list is missing or malformed, or lacks a class.
+        """
+        known = Synonyms.load(synonyms)
+        if unknown := {name for names in objects.values() for name in names} - known.class_of.keys():
+            raise DataError(f"the synonym list lacks the classes {', '.join(sorted(unknown))} of {source}")
+        return cls(objects, known, source)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,15 @@ def test_the_error_of_a_failing_program_is_quoted(tmp_path: Path, monkeypatch: p
         run_java("SPICE", [], tmp_path, [], 20)
 
 
+def test_the_reason_of_a_failure_is_quoted_and_not_its_stack_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = "Exception in thread main: file not found\\n\\tat Meteor.main(Unknown Source)\\n\\t... 3 more"
+    fake_java(tmp_path, f"printf '{trace}\\n' >&2; exit 1", monkeypatch)
+    with pytest.raises(MetricError, match=r"METEOR failed: Exception in thread main: file not found$"):
+        run_java("METEOR", [], tmp_path, [], 20)
+
+
 def test_large_input_and_output_do_not_block_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(tmp_path, "exec cat", monkeypatch)
     lines = [f"line {number} of many" for number in range(50_000)]

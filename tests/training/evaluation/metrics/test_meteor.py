@@ -1,5 +1,6 @@
 """METEOR against the toolkit's class, and failures of its process."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,20 @@ def test_captions_with_separators_line_ends_or_no_words_are_scored(
 ) -> None:
     for metric in toolkit_and_ours[1]:
         assert metric.per_image[-len(ODD) :].tolist() == pytest.approx([1, 0, 0])
+
+
+@needs_java
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["mün chen%20", "метеор"])
+def test_the_toolkit_may_be_in_a_folder_of_any_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / name / "data").mkdir(parents=True)
+    toolkit = module.toolkit_folder("meteor")
+    shutil.copy(toolkit / "meteor-1.5.jar", tmp_path / name)
+    (tmp_path / name / "data" / "paraphrase-en.gz").symlink_to(toolkit / "data" / "paraphrase-en.gz")
+    monkeypatch.setattr(module, "toolkit_folder", lambda part: tmp_path / name)
+    monkeypatch.setenv("LC_ALL", "C")
+    (metric,) = meteor([(ONE, REFERENCES)])
+    assert metric.per_image[0] == 1
 
 
 def test_a_hanging_process_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
