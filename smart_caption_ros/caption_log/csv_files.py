@@ -22,7 +22,7 @@ TIME, PICTURE, PICTURE_FILE = "time", "picture_base64", "picture_file"
 
 MAX_PICTURE_BYTES = 4 << 20
 _ERRORS = "surrogateescape"  # names of picture files may have bytes that are not UTF-8
-_JPEG_START = b"\xff\xd8\xff"
+_JPEG_START, _JPEG_END = b"\xff\xd8\xff", b"\xff\xd9"
 _ROWS_AT_ONCE = 1000
 _POSE = ("pose_frame", "x", "y", "z", "qx", "qy", "qz", "qw")
 
@@ -56,10 +56,15 @@ def export_csv(rows: Iterable[LoggedCaption], path: Path, pictures: Path | None 
     return count
 
 
-def import_csv(path: Path, log: CaptionLog) -> tuple[int, int]:
+def import_csv(path: Path, log_path: Path, pictures: Path | None = None) -> tuple[int, int]:
     """Write the rows of a CSV file of :func:`export_csv` into a log.
 
-    A row that the log has already is left out. All rows are checked before the first one is written.
+    A row that the log has already is left out. All rows are checked before the log is opened, or created.
+
+    Args:
+        path: the file.
+        log_path: the log.
+        pictures: folder of the pictures, if it is not below that of the file.
 
     Returns:
         The number of rows written, and of those left out.
@@ -69,13 +74,14 @@ def import_csv(path: Path, log: CaptionLog) -> tuple[int, int]:
             are.
         OSError: a file cannot be read.
     """
-    for _ in _read(path):
+    for _ in _read(path, pictures):
         pass
     written = present = 0
-    rows = _read(path)
-    while chunk := list(itertools.islice(rows, _ROWS_AT_ONCE)):
-        more, again = log.add(chunk)
-        written, present = written + more, present + again
+    rows = _read(path, pictures)
+    with CaptionLog(log_path) as log:
+        while chunk := list(itertools.islice(rows, _ROWS_AT_ONCE)):
+            more, again = log.add(chunk)
+            written, present = written + more, present + again
     return written, present
 
 
@@ -93,7 +99,7 @@ def _picture_cell(row: LoggedCaption, path: Path, pictures: Path | None) -> str:
     return os.path.relpath(file, path.parent)
 
 
-def _read(path: Path) -> Iterator[LoggedCaption]:
+def _read(path: Path, pictures: Path | None) -> Iterator[LoggedCaption]:
     csv.field_size_limit(2 * MAX_PICTURE_BYTES)
     with path.open(encoding="utf-8-sig", errors=_ERRORS, newline="") as stream:
         reader = csv.DictReader(stream, strict=True)
@@ -102,18 +108,18 @@ def _read(path: Path) -> Iterator[LoggedCaption]:
             if missing:
                 raise ValueError(f"the columns {', '.join(missing)} are missing; it is no export of a caption log")
             for record in reader:
-                yield _row(record, path.parent)
+                yield _row(record, path.parent, pictures or path.parent)
         except (ValueError, csv.Error) as error:  # UnicodeDecodeError is a ValueError
             raise CaptionLogError(f"{path}, line {reader.line_num}: {shortened(str(error))}") from error
 
 
-def _row(record: dict[str, str], folder: Path) -> LoggedCaption:
+def _row(record: dict[str, str], folder: Path, pictures: Path) -> LoggedCaption:
     """Translate a line; raises ValueError for a malformed one."""
     if None in record or None in record.values():
         raise ValueError("the line has another number of columns than the first one")
     has_pose = any(record[name] for name in _POSE)
     values = [_value(name, record[name], has_pose) for name in COLUMNS]
-    return LoggedCaption.from_values(values, _picture(record, folder))
+    return LoggedCaption.from_values(values, _picture(record, folder, pictures))
 
 
 def _value(column: str, cell: str, has_pose: bool) -> str | int | float | None:
@@ -133,7 +139,14 @@ def _integer(name: str, cell: str) -> int:
     return value
 
 
-def _picture(record: dict[str, str], folder: Path) -> bytes | None:
+def _picture(record: dict[str, str], folder: Path, pictures: Path) -> bytes | None:
+    """Return the picture of a line.
+
+    Args:
+        record: the line.
+        folder: the one to which the names of picture files are relative.
+        pictures: a further one in which they may be. The file may be from anybody, and must not name others.
+    """
     if cell := record.get(PICTURE):
         try:
             data = base64.b64decode(cell, validate=True)
@@ -142,12 +155,18 @@ def _picture(record: dict[str, str], folder: Path) -> bytes | None:
         source = PICTURE
     elif cell := record.get(PICTURE_FILE):
         source = cell
-        file = folder / cell
+        file = (folder / cell).resolve()
+        if not any(file.is_relative_to(allowed.resolve()) for allowed in (folder, pictures)):
+            raise ValueError(
+                f"{cell} is not in the folder of the file: name the folder of the pictures with --pictures"
+            )
+        if file.exists() and not file.is_file():
+            raise ValueError(f"{cell} is not a file")
         if file.is_file() and file.stat().st_size > MAX_PICTURE_BYTES:
             raise ValueError(f"{cell} is larger than {MAX_PICTURE_BYTES} bytes")
         data = file.read_bytes()
     else:
         return None
-    if not data.startswith(_JPEG_START):
-        raise ValueError(f"{source} is not a JPEG picture")
+    if not (data.startswith(_JPEG_START) and data.endswith(_JPEG_END)):
+        raise ValueError(f"{source} is not a whole JPEG picture")
     return data

@@ -17,6 +17,8 @@ from smart_caption_ros.live import CaptionFeed, CaptionStatus, FeedEvent, LiveCa
 from smart_caption_ros.viewing import encode_picture
 
 PICTURE_SIDE_PX, JPEG_QUALITY = 320, 75
+QUIET_S = 10.0
+"""Time after which a meaning is written again though another one was written meanwhile."""
 _LOGGED = (CaptionStatus.OK, CaptionStatus.LOW_CONFIDENCE)
 _SUPPORTED = {NounState.SUPPORTED: True, NounState.UNSUPPORTED: False, NounState.UNCHECKED: None}
 _WAIT_S = 0.5
@@ -29,7 +31,9 @@ class Recorder:
 
     Attributes:
         written: number of captions written.
-        unchanged: number of those left out because they say the same as the one before.
+        unchanged: number of those left out because they say the same as the last one written, or as one that was
+            written less than :data:`QUIET_S` before.
+        without_caption: number of images without a caption: nothing was found in them, or an error occurred.
         failed: number of those that could not be written.
         problem: why the last one could not be written; empty where it was.
         captions: number of rows in the log.
@@ -60,17 +64,18 @@ class Recorder:
         self._on_problem = on_problem
         self._filters: dict[str, TextFilter] = {}
         self._lost_since = 0
-        self.written = self.unchanged = self.failed = 0
+        self.written = self.unchanged = self.without_caption = self.failed = 0
         self.problem = ""
         self.captions, self.used_bytes = log.captions, log.used_bytes
 
     def take(self, live: LiveCaption) -> bool:
         """Write a caption if it has a text with a new meaning; return whether it was written."""
         if live.status not in _LOGGED or not live.caption.text:
+            self.without_caption += 1
             return False
         lemmas = [noun.lemma for noun in live.grounding.nouns] if live.grounding is not None else []
-        texts = self._filters.setdefault(live.camera, TextFilter())
-        if not texts.is_new(live.caption.text, lemmas):
+        texts = self._filters.setdefault(live.camera, TextFilter(QUIET_S))
+        if not texts.is_new(live.caption.text, lemmas, live.received_s):
             self.unchanged += 1
             return False
         if not self._try(lambda: self._log.append(self._row_of(live))):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,12 @@ def line_of(row: LoggedCaption) -> str:
     return f"{local_time(row.time_ns)}  {row.camera} of {row.robot}{where}"
 
 
+def objects_of(row: LoggedCaption) -> str:
+    """Return the classes of the detected objects for a person: "wine glass, 2 chair"."""
+    counts = Counter(item.class_name for item in row.objects)
+    return ", ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items())
+
+
 def write_picture_of(row: LoggedCaption, folder: Path) -> Path | None:
     """Write the picture of a row as `<id>.jpg` into a folder, and return its path; None where there is none.
 
@@ -84,7 +91,7 @@ def log_page(title: str, source: str, rows: Sequence[LoggedCaption]) -> str:
     pictures = ["" if row.picture is None else base64.b64encode(row.picture).decode("ascii") for row in rows]
     return render_page(
         _TEMPLATE,
-        {"iso": iso_utc, "local": local_time, "place": place_of},
+        {"iso": iso_utc, "local": local_time, "place": place_of, "objects": objects_of},
         title=title,
         source=source,
         entries=list(zip(rows, pictures, strict=True)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -71,13 +71,13 @@ class CaptionLog:
     @property
     def captions(self) -> int:
         """Number of rows."""
-        return int(self._one("SELECT coalesce(sum(captions), 0) FROM origin"))
+        return self._one("SELECT coalesce(sum(captions), 0) FROM origin")
 
     @property
     def used_bytes(self) -> int:
         """Bytes of the file that are in use; those of deleted rows are used again."""
         pages = self._one("PRAGMA page_count") - self._one("PRAGMA freelist_count")
-        return int(pages * self._one("PRAGMA page_size"))
+        return pages * self._one("PRAGMA page_size")
 
     def append(self, row: LoggedCaption) -> int:
         """Write a row, whole or not at all, and delete old ones where a bound is passed.
@@ -92,7 +92,8 @@ class CaptionLog:
         row = row.bounded()
         with self._transaction():
             number = self._insert(row, row.time_ms)
-        self.prune()
+        with suppress(CaptionLogError):  # the row is written; the next call tries again, and so does `prune`
+            self.prune()
         return number
 
     def add(self, rows: Iterable[LoggedCaption]) -> tuple[int, int]:
@@ -127,11 +128,11 @@ class CaptionLog:
             CaptionLogError: the file cannot be written.
         """
         for _ in range(_BATCHES_AN_APPEND):
-            ids = self._outside_bounds()
+            with self._transaction():
+                ids = self._outside_bounds()
+                self._connection.executemany("DELETE FROM caption WHERE id = ?", ids)
             if not ids:
                 return True
-            with self._transaction():
-                self._connection.executemany("DELETE FROM caption WHERE id = ?", ids)
         return False
 
     def _outside_bounds(self) -> list[tuple[int]]:
@@ -163,12 +164,12 @@ class CaptionLog:
         return bool(there == (*row.values(), row.picture))
 
     def _one(self, query: str) -> int:
-        value: int = self._connection.execute(query).fetchone()[0]
-        return value
+        with self._errors_named("read"):
+            return int(self._connection.execute(query).fetchone()[0])
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        try:
+        with self._errors_named("written"):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -177,9 +178,14 @@ class CaptionLog:
                 if self._connection.in_transaction:  # SQLite itself rolls back where the disk is full
                     self._connection.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def _errors_named(self, action: str) -> Iterator[None]:
+        try:
+            yield
         except sqlite3.Error as error:
             reason = "another process has been writing for 5 s" if "locked" in str(error) else str(error)
-            raise CaptionLogError(f"the caption log {self.path} cannot be written: {reason}") from error
+            raise CaptionLogError(f"the caption log {self.path} cannot be {action}: {reason}") from error
 
 
 def _search_terms(row: LoggedCaption) -> str:

@@ -24,6 +24,7 @@ from smart_caption_ros.cli.terminal import (
 
 if TYPE_CHECKING:
     from smart_caption_ros.caption_log import LoggedCaption, Near, Query
+    from smart_caption_ros.caption_log.recording import Recorder
     from smart_caption_ros.live import FeedEvent
 
 LogOption = Annotated[
@@ -64,12 +65,20 @@ def record(*, options: RecordOptions) -> None:
             with opened as feed:
                 print(printable(f"writing {feed.description} to {log.path}; Ctrl-C ends"), flush=True)
                 record_feed(feed, recorder, lambda: signals.arrived, _print_event)
-            print(
-                f"{recorder.written} captions written, {recorder.unchanged} said the same as the one before; "
-                f"{recorder.captions} in the log"
-            )
+            print(_summary(recorder))
             if recorder.failed:
                 raise typer.Exit(FAILED)
+
+
+def _summary(recorder: Recorder) -> str:
+    counts = [
+        f"{recorder.unchanged} said the same as one shortly before",
+        f"{recorder.without_caption} image{'s' if recorder.without_caption != 1 else ''} had none",
+    ]
+    if recorder.failed:
+        counts.append(f"{recorder.failed} could not be written")
+    written = f"{recorder.written} caption{'s' if recorder.written != 1 else ''} written"
+    return f"{written}; {', '.join(counts)}; {recorder.captions} in the log"
 
 
 def _print_event(event: FeedEvent) -> None:
@@ -125,6 +134,10 @@ def find(
         from smart_caption_ros.files import write_text_atomically
 
         check_folder_of(options.html, "--html")
+        # The command takes what looks like an option for a word, because words may begin with a dash.
+        for word in words or ():
+            if word.startswith("--"):
+                raise typer.BadParameter(f"No such option: {word}", param_hint="[WORDS]")
         query = _query(" ".join(words or ()), options)
         with LogReader(_path(options.log)) as reader:
             rows = reader.find(query, with_pictures=bool(options.html or options.pictures))
@@ -179,13 +192,17 @@ def _near(text: str, options: FindOptions) -> Near:
 def _print_row(row: LoggedCaption, picture: Path | None) -> None:
     from rich.text import Text
 
-    from smart_caption_ros.caption_log.results import line_of
+    from smart_caption_ros.caption_log.results import line_of, objects_of
 
+    lines = [line_of(row)]
+    if row.objects:
+        lines.append(f"objects: {objects_of(row)}")
+    if picture is not None:
+        lines.append(str(picture))
     terminal = console()
     terminal.print(Text(printable(row.text), style="bold"), soft_wrap=True)
-    terminal.print(Text(f"  {printable(line_of(row))}", style="dim"), soft_wrap=True)
-    if picture is not None:
-        terminal.print(Text(f"  {printable(str(picture))}", style="dim"), soft_wrap=True)
+    for line in lines:
+        terminal.print(Text(f"  {printable(line)}", style="dim"), soft_wrap=True)
 
 
 def info(*, log: LogOption = None, as_json: JsonOption = False) -> None:
@@ -243,14 +260,16 @@ def import_(
     path: Annotated[Path, Argument(metavar="FILE.csv", help="File of `log export`.")],
     *,
     log: LogOption = None,
+    pictures: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Folder of the pictures, if it is not below that of the file.")
+    ] = None,
 ) -> None:
     """Add the captions of a CSV file to the log; those that it has already are left out."""
     with errors_in_a_sentence():
-        from smart_caption_ros.caption_log import CaptionLog
         from smart_caption_ros.caption_log.csv_files import import_csv
 
         if not path.is_file():
             raise FileNotFoundError(2, "No such file", str(path))
-        with CaptionLog(_path(log)) as opened:
-            written, present = import_csv(path, opened)
-            print(printable(f"{written} captions written to {opened.path}, {present} were there already"))
+        log_path = _path(log).expanduser()
+        written, present = import_csv(path, log_path, pictures)
+        print(printable(f"{written} captions written to {log_path}, {present} were there already"))

@@ -85,15 +85,18 @@ def make_app(**settings: Any) -> typer.Typer:
     return typer.Typer(**{name: value for name, value in settings.items() if name in known})
 
 
-def add_command(app: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
+def add_command(
+    app: typer.Typer, command: Callable[..., None], name: str | None = None, **context_settings: Any
+) -> None:
     """Add a function to an application as a command.
 
     Args:
         app: the application.
         command: a function as the module's docstring describes.
         name: name of the command; that of the function by default.
+        context_settings: settings of click's context, such as `ignore_unknown_options`.
     """
-    app.command(name)(as_typer_function(command))
+    app.command(name, context_settings=context_settings)(as_typer_function(command))
 
 
 def as_typer_function(command: Callable[..., None]) -> Callable[..., None]:

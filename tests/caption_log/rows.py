@@ -5,7 +5,7 @@ from typing import Any
 from smart_caption_ros.caption_log import LoggedCaption, LoggedNoun, LoggedObject, LoggedPose
 
 START_NS = 1_790_000_000_000_000_000
-JPEG = b"\xff\xd8\xff\xe0 picture"
+JPEG = b"\xff\xd8\xff\xe0 picture \xff\xd9"
 
 
 def row(text: str = "a red cup on a table", at_s: float = 0.0, **fields: Any) -> LoggedCaption:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +22,7 @@ from smart_caption_ros.caption_log import (
     LogReader,
 )
 from smart_caption_ros.caption_log.csv_files import export_csv, import_csv
-from tests.caption_log.rows import full_row, row
+from tests.caption_log.rows import JPEG, full_row, row
 
 TEXTS = st.text(max_size=30)
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
@@ -44,7 +45,7 @@ ROWS = st.builds(
     nouns=st.lists(st.builds(LoggedNoun, TEXTS, st.none() | st.booleans()), max_size=3).map(tuple),
     coverage=st.none() | NUMBERS,
     pose=st.none() | st.builds(LoggedPose, TEXTS, st.tuples(*[COORDINATES] * 3), st.tuples(*[COORDINATES] * 4)),
-    picture=st.none() | st.binary(max_size=40).map(lambda data: b"\xff\xd8\xff" + data),
+    picture=st.none() | st.binary(max_size=40).map(lambda data: b"\xff\xd8\xff" + data + b"\xff\xd9"),
 )
 
 
@@ -64,8 +65,8 @@ def test_export_and_import_give_the_same_rows(rows: list[LoggedCaption], in_a_fo
         assert len(before) <= len(rows)
         export_csv(before, folder / "log.csv", folder / "pictures" if in_a_folder else None)
         with CaptionLog(folder / "two.db") as log:
-            assert import_csv(folder / "log.csv", log) == (len(before), 0)
-            assert import_csv(folder / "log.csv", log) == (0, len(before))
+            assert import_csv(folder / "log.csv", log.path) == (len(before), 0)
+            assert import_csv(folder / "log.csv", log.path) == (0, len(before))
         assert rows_of(folder / "two.db") == before
 
 
@@ -94,6 +95,48 @@ def changed(path: Path, column: str, value: str) -> None:
         writer.writerows(lines)
 
 
+@pytest.fixture
+def exported_in_one_file(tmp_path: Path) -> Path:
+    export_csv(
+        [replace(full_row(), id=1), replace(full_row(), id=2, picture=JPEG[:4] + bytes(300) + JPEG[4:])],
+        tmp_path / "log.csv",
+    )
+    return tmp_path / "log.csv"
+
+
+@pytest.mark.parametrize("missing", [1, 2, 3, 4, 5, 40, 200, 399])
+def test_of_a_file_that_was_cut_off_no_half_picture_is_imported(
+    exported_in_one_file: Path, tmp_path: Path, missing: int
+) -> None:
+    content = exported_in_one_file.read_bytes().rstrip()
+    exported_in_one_file.write_bytes(content[:-missing])
+    with CaptionLog(tmp_path / "log.db") as log:
+        with pytest.raises(CaptionLogError, match=r"line 3: picture_base64 is not (base64|a whole JPEG)"):
+            import_csv(exported_in_one_file, log.path)
+        assert log.captions == 0
+
+
+@pytest.mark.parametrize("name", ["{secret}", "pictures/../../secret/1.jpg", "link.jpg", "pipe.jpg", "pictures"])
+def test_only_pictures_beside_the_file_are_imported(exported: Path, tmp_path: Path, name: str) -> None:
+    """Whoever sends a file of captions must not make the log read other files of the machine, or wait for a pipe."""
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    exported = exported.rename(folder / "log.csv")
+    (tmp_path / "pictures").rename(folder / "pictures")
+    secret = tmp_path / "secret" / "1.jpg"
+    secret.parent.mkdir()
+    secret.write_bytes(JPEG)
+    (folder / "link.jpg").symlink_to(secret)
+    os.mkfifo(folder / "pipe.jpg")
+    changed(exported, "picture_file", name.format(secret=secret))
+    with CaptionLog(tmp_path / "log.db") as log:
+        with pytest.raises(CaptionLogError, match=r"line 3: .* (is not in the folder|is not a file)"):
+            import_csv(exported, log.path)
+        assert log.captions == 0
+        if "secret" in name:
+            assert import_csv(exported, log.path, pictures=secret.parent) == (2, 0)
+
+
 @pytest.mark.parametrize(
     ("column", "value", "sentence"),
     [
@@ -105,7 +148,7 @@ def changed(path: Path, column: str, value: str) -> None:
         ("nouns", '[["cup", "yes"]]', "not a list of nouns"),
         ("nouns", "[[3, true]]", "not a name: 3"),
         ("x", "", "could not convert string to float"),
-        ("picture_file", "log.csv", "log.csv is not a JPEG picture"),
+        ("picture_file", "log.csv", "log.csv is not a whole JPEG picture"),
     ],
 )
 def test_a_malformed_line_is_named_and_nothing_is_written(
@@ -114,14 +157,14 @@ def test_a_malformed_line_is_named_and_nothing_is_written(
     changed(exported, column, value)
     with CaptionLog(tmp_path / "log.db") as log:
         with pytest.raises(CaptionLogError, match=sentence):
-            import_csv(exported, log)
+            import_csv(exported, log.path)
         assert log.captions == 0
 
 
 def test_a_byte_order_mark_of_a_spreadsheet_is_no_part_of_the_first_column(exported: Path, tmp_path: Path) -> None:
     exported.write_bytes(b"\xef\xbb\xbf" + exported.read_bytes())
     with CaptionLog(tmp_path / "log.db") as log:
-        assert import_csv(exported, log) == (2, 0)
+        assert import_csv(exported, log.path) == (2, 0)
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
@@ -134,7 +177,7 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         ):
             other.write_bytes(content)
             with pytest.raises(CaptionLogError, match=sentence):
-                import_csv(other, log)
+                import_csv(other, log.path)
 
 
 def test_a_line_that_was_cut_off_is_refused(exported: Path, tmp_path: Path) -> None:
@@ -146,4 +189,4 @@ def test_a_line_that_was_cut_off_is_refused(exported: Path, tmp_path: Path) -> N
             CaptionLogError, match=r"line \d: (unexpected end of data|the line has another number of columns)"
         ),
     ):
-        import_csv(exported, log)
+        import_csv(exported, log.path)

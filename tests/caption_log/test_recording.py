@@ -88,7 +88,7 @@ def test_only_a_new_meaning_of_each_camera_is_written(log: CaptionLog) -> None:
         live("the red cup", "cup"),
         live("a cup", "cup", camera="rear"),
         live("a dog", "dog"),
-        live("a cup", "cup"),
+        live("a cup", "cup", received_s=START_NS / 1e9 + 60),
         live("", status=CaptionStatus.NOTHING_FOUND),
         live("a horse", "horse", status=CaptionStatus.ERROR),
         live("a cat", "cat", status=CaptionStatus.LOW_CONFIDENCE),
@@ -103,6 +103,29 @@ def test_only_a_new_meaning_of_each_camera_is_written(log: CaptionLog) -> None:
         ("front", "a cat"),
     ]
     assert (recorder.written, recorder.unchanged, recorder.captions) == (5, 1, 5)
+
+
+def test_a_caption_that_flickers_is_written_once_and_again_after_a_while(log: CaptionLog) -> None:
+    recorder = Recorder(log)
+
+    def take(text: str, at_s: float) -> bool:
+        return recorder.take(live(f"a {text}", text, received_s=START_NS / 1e9 + at_s, stamp_ns=0))
+
+    written = [at_s for at_s in np.arange(0.0, 10.0, 0.25) if take("cup" if at_s % 0.5 else "dog", at_s)]
+    assert written == [0.0, 0.25]
+    assert recorder.unchanged == 38
+    assert take("horse", 9.8)
+    assert not take("cup", 9.9)
+    assert take("cup", 10.5), "what stays is written in the end"
+    assert take("dog", 11.0)
+
+
+def test_images_without_a_caption_are_counted(log: CaptionLog) -> None:
+    recorder = Recorder(log)
+    recorder.take(live("a cup", "cup"))
+    recorder.take(live("", status=CaptionStatus.NOTHING_FOUND))
+    recorder.take(live("a horse", "horse", status=CaptionStatus.ERROR))
+    assert (recorder.written, recorder.unchanged, recorder.without_caption) == (1, 0, 2)
 
 
 def test_a_broken_image_does_not_cost_the_caption(log: CaptionLog) -> None:

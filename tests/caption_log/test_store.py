@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import resource
 import sqlite3
 import threading
@@ -24,6 +25,7 @@ from smart_caption_ros.caption_log import (
     Query,
     schema,
 )
+from smart_caption_ros.caption_log.recording import Recorder
 from smart_caption_ros.caption_log.store import MIN_BYTES
 from tests.caption_log.rows import START_NS, at, full_row, row
 
@@ -177,6 +179,48 @@ def test_a_writer_that_never_lets_go_is_named(path: Path, monkeypatch: pytest.Mo
             log.append(row())
         other.close()
         log.append(row())
+
+
+def test_old_rows_that_cannot_be_deleted_do_not_cost_the_new_one(path: Path) -> None:
+    with CaptionLog(path) as log:
+        log.add(row(f"old {second}", at_s=second - 10**8) for second in range(3))
+    with CaptionLog(path, Bounds(max_age_s=3600.0)) as log:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("CREATE TRIGGER no_deletion BEFORE DELETE ON caption BEGIN SELECT RAISE(ABORT, 'no'); END")
+        assert log.append(row("new")) == START_NS // 10**6
+        with pytest.raises(CaptionLogError, match="cannot be written: no"):
+            log.prune()
+        other.execute("DROP TRIGGER no_deletion")
+        other.close()
+        assert log.prune()
+    assert [each.text for each in rows_of(path)] == ["new"]
+
+
+def test_a_damaged_log_is_named_whatever_is_done_with_it(path: Path) -> None:
+    with CaptionLog(path) as log:
+        log.add(row(f"caption {second}", at_s=second, picture=bytes(3000)) for second in range(200))
+    content = bytearray(path.read_bytes())
+    content[4096:] = os.urandom(len(content) - 4096)  # the first page has the header and the names of the tables
+    path.write_bytes(content)
+    uses: tuple[Any, ...] = (
+        lambda log: log.captions,
+        lambda log: log.append(row()),
+        lambda log: log.add([row()]),
+        lambda log: log.prune(),
+        lambda log: Recorder(log),
+    )
+    for use in uses:
+        with pytest.raises(CaptionLogError, match=r"captions\.db .*database disk image is malformed"):
+            with CaptionLog(path, Bounds(max_age_s=1.0)) as log:
+                use(log)
+    for read in (
+        lambda reader: reader.overview(),
+        lambda reader: reader.find(Query("cup")),
+        lambda reader: list(reader.all_rows()),
+    ):
+        with pytest.raises(CaptionLogError, match=r"captions\.db .*database disk image is malformed"):
+            with LogReader(path) as reader:
+                read(reader)
 
 
 def test_a_file_that_is_no_database_is_refused(path: Path) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from typer.testing import Result
 
-from smart_caption_ros.caption_log import CaptionLog
-from smart_caption_ros.live import EventKind, FeedEvent
+from smart_caption_ros.caption_log import CaptionLog, LoggedObject
+from smart_caption_ros.live import CaptionStatus, EventKind, FeedEvent
 from tests.caption_log.rows import at, row
 from tests.caption_log.test_recording import live
 
@@ -94,6 +94,30 @@ def test_files_may_have_names_that_are_not_utf_8(run: Run, log: Path, tmp_path: 
     assert len(list(folder.iterdir())) == 1
 
 
+def test_objects_that_the_text_does_not_name_are_shown(run: Run, log: Path, tmp_path: Path) -> None:
+    page = tmp_path / "found.html"
+    with CaptionLog(log) as opened:
+        objects = [LoggedObject(name, 0.5, (0.0, 0.0, 1.0, 1.0)) for name in ("wine glass", "chair", "chair")]
+        opened.append(row("a room", at_s=7200, objects=tuple(objects)))
+    result = run("log", "find", "wine", "--log", log, "--html", page)
+    assert result.stdout.splitlines()[:3:2] == ["a room", "  objects: wine glass, 2 chair"]
+    assert "wine glass, 2 chair" in page.read_text()
+
+
+def test_a_word_with_a_dash_is_a_word_and_a_misspelt_option_is_none(run: Run, log: Path) -> None:
+    assert "a red cup on a table" in run("log", "find", "-cup", "--log", log).stdout
+    result = run("log", "find", "cup", "--sinse", "2h", "--log", log)
+    assert result.exit_code == 2
+    assert "No such option: --sinse" in result.stderr
+
+
+def test_a_failed_import_leaves_no_database(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    result = run("log", "import", tmp_path / "a.csv", "--log", tmp_path / "new" / "log.db")
+    assert result.exit_code == 1
+    assert not (tmp_path / "new").exists()
+
+
 def test_nothing_found_is_no_error(run: Run, log: Path) -> None:
     result = run("log", "find", "elephant", "--log", log)
     assert (result.exit_code, result.stdout) == (0, "nothing found\n")
@@ -120,11 +144,14 @@ def test_a_source_is_recorded(run: Run, tmp_path: Path, monkeypatch: pytest.Monk
     feed = CaptionFeed()
     feed.add(live("a cup", "cup"))
     feed.add(live("the cup", "cup"))
+    feed.add(live("", status=CaptionStatus.NOTHING_FOUND))
     feed.close()
     monkeypatch.setattr(command, "open_feed", lambda *arguments, **settings: feed)
     result = run("log", "record", "--source", "x.png", "--log", tmp_path / "new" / "captions.db", "--robot", "r2")
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[-1] == ("1 captions written, 1 said the same as the one before; 1 in the log")
+    assert result.stdout.splitlines()[-1] == (
+        "1 caption written; 1 said the same as one shortly before, 1 image had none; 1 in the log"
+    )
     assert "front of r2" in run("log", "info", "--log", tmp_path / "new" / "captions.db").stdout
 
 

@@ -23,6 +23,24 @@ def test_without_nouns_the_words_are_compared() -> None:
     assert [texts.is_new(text, ()) for text in ("a dog", "a dog", "the dog")] == [True, False, True]
 
 
+def test_what_was_new_a_short_time_ago_is_not_new_again() -> None:
+    texts = TextFilter(quiet_s=10.0)
+    times = [
+        (0.0, "a"),
+        (1.0, "b"),
+        (2.0, "a"),
+        (9.0, "c"),
+        (9.5, "a"),
+        (10.5, "a"),
+        (11.5, "b"),
+        (5.0, "b"),
+        (4.0, "a"),
+    ]
+    assert [texts.is_new(text, [text], time_s) for time_s, text in times] == [
+        *(True, True, False, True, False, True, True, False, True)
+    ]
+
+
 def test_what_is_forgotten_is_new_again() -> None:
     texts = TextFilter()
     assert texts.is_new("a dog", ["dog"])
