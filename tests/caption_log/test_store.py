@@ -209,18 +209,18 @@ def test_a_damaged_log_is_named_whatever_is_done_with_it(path: Path) -> None:
         lambda log: log.prune(),
         lambda log: Recorder(log),
     )
+    sentence = r"captions\.db .*database disk image is malformed"
     for use in uses:
-        with pytest.raises(CaptionLogError, match=r"captions\.db .*database disk image is malformed"):
-            with CaptionLog(path, Bounds(max_age_s=1.0)) as log:
-                use(log)
-    for read in (
+        with pytest.raises(CaptionLogError, match=sentence), CaptionLog(path, Bounds(max_age_s=1.0)) as log:
+            use(log)
+    reads: tuple[Any, ...] = (
         lambda reader: reader.overview(),
         lambda reader: reader.find(Query("cup")),
         lambda reader: list(reader.all_rows()),
-    ):
-        with pytest.raises(CaptionLogError, match=r"captions\.db .*database disk image is malformed"):
-            with LogReader(path) as reader:
-                read(reader)
+    )
+    for read in reads:
+        with pytest.raises(CaptionLogError, match=sentence), LogReader(path) as reader:
+            read(reader)
 
 
 def test_a_file_that_is_no_database_is_refused(path: Path) -> None:

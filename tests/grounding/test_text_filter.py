@@ -25,20 +25,11 @@ def test_without_nouns_the_words_are_compared() -> None:
 
 def test_what_was_new_a_short_time_ago_is_not_new_again() -> None:
     texts = TextFilter(quiet_s=10.0)
-    times = [
-        (0.0, "a"),
-        (1.0, "b"),
-        (2.0, "a"),
-        (9.0, "c"),
-        (9.5, "a"),
-        (10.5, "a"),
-        (11.5, "b"),
-        (5.0, "b"),
-        (4.0, "a"),
+    steps = [
+        *((0.0, "a", True), (1.0, "b", True), (2.0, "a", False), (9.0, "c", True), (9.5, "a", False)),
+        *((10.5, "a", True), (11.5, "b", True), (5.0, "b", False), (4.0, "a", True)),
     ]
-    assert [texts.is_new(text, [text], time_s) for time_s, text in times] == [
-        *(True, True, False, True, False, True, True, False, True)
-    ]
+    assert [texts.is_new(text, [text], time_s) for time_s, text, _ in steps] == [is_new for *_, is_new in steps]
 
 
 def test_what_is_forgotten_is_new_again() -> None:
