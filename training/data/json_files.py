@@ -1,4 +1,7 @@
-"""Read JSON and JSON Lines files."""
+"""Read JSON and JSON Lines files.
+
+Half a surrogate pair, which no UTF-8 can hold, becomes a question mark.
+"""
 
 import json
 from pathlib import Path
@@ -14,7 +17,7 @@ def read_json(path: Path) -> Any:
         DataError: the file is missing, unreadable or not JSON.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return _parse(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except OSError as error:
@@ -30,7 +33,7 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
         DataError: the file is missing or unreadable, or a line holds no JSON object; names the line.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -40,10 +43,17 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
+            entry = _parse(line)
         except ValueError as error:
             raise DataError(f"{path}, line {number}: not JSON ({error})") from None
         if not isinstance(entry, dict):
             raise DataError(f"{path}, line {number}: expected an object, {{...}}")
         entries.append(entry)
     return entries
+
+
+def _parse(text: str) -> Any:
+    document = json.loads(text)
+    if "\\ud" in text or "\\uD" in text:  # a surrogate, whole pairs included
+        return json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
+    return document
