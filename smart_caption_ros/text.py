@@ -20,18 +20,20 @@ def shortened(text: str, limit: int = MAX_FOREIGN_TEXT) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def visible(text: str, limit: int = MAX_FOREIGN_TEXT) -> str:
-    """Return a text of one line, at most ``limit`` characters long, in which control characters are escaped.
-
-    White space becomes single spaces. Control, format, private and unassigned characters become `\\x1b`, `\\u202e`.
-    """
+def escaped(text: str) -> str:
+    """Return a text whose control, format, private and unassigned characters are escapes: `\\x1b`, `\\u202e`."""
     shown = []
     combining = 0
-    # Cut before the escapes as well, so that a text of many megabytes takes no time.
-    for character in " ".join(text[: 4 * limit].split()):
+    for character in text:
         combining = combining + 1 if unicodedata.combining(character) else 0
         if unicodedata.category(character) in _INVISIBLE:
             shown.append(character.encode("unicode_escape").decode())
         elif combining <= _MAX_COMBINING:
             shown.append(character)
-    return shortened("".join(shown), limit)
+    return "".join(shown)
+
+
+def visible(text: str, limit: int = MAX_FOREIGN_TEXT) -> str:
+    """Return a text of one line, at most ``limit`` characters long, with single spaces, and escaped."""
+    # Cut before the escapes as well, so that a text of many megabytes takes no time.
+    return shortened(escaped(" ".join(text[: 4 * limit].split())), limit)

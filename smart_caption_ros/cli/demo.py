@@ -33,5 +33,5 @@ def demo(
         with needs_ros("the demo"):
             from smart_caption_ros.nodes.demo.demo import run_demo
             from smart_caption_ros.nodes.demo.plan import DEFAULT_SOURCE, DemoOptions
-        options = DemoOptions(source or DEFAULT_SOURCE, output, rate, timeout, max_frames, every)
+        options = DemoOptions(DEFAULT_SOURCE if source is None else source, output, rate, timeout, max_frames, every)
         raise typer.Exit(run_demo(options))

@@ -16,7 +16,7 @@ import typer
 
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.json_text import json_text
-from smart_caption_ros.text import visible
+from smart_caption_ros.text import escaped, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -136,9 +136,9 @@ def check_folder_of(path: Path | None, option: str | None = None) -> None:
 
 
 def printable(text: str) -> str:
-    """Replace characters that the terminal cannot encode, such as undecodable bytes of a file name."""
+    """Escape control characters, line ends and undecodable bytes of file names; replace what the terminal lacks."""
     encoding = sys.stdout.encoding or "utf-8"
-    return text.encode(encoding, "replace").decode(encoding)
+    return escaped(text).encode(encoding, "replace").decode(encoding)
 
 
 @contextmanager

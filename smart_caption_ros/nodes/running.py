@@ -25,9 +25,11 @@ from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_f
 from smart_caption_ros.nodes.allocator import keep_freed_memory
 from smart_caption_ros.nodes.rclpy_private import wait_for_callbacks
 from smart_caption_ros.signals import EndSignals
+from smart_caption_ros.text import visible
 
 _POLL_S = 0.05  # longest delay until a signal is handled
 _CALLBACK_TIMEOUT_S = 3.0
+_MAX_SENTENCE = 2000
 
 
 class RunnableNode(Protocol):
@@ -71,7 +73,7 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
     except SystemExit as end:
         return int(end.code or 0)
     except RuntimeError as error:  # the ROS arguments are malformed
-        print(f"{name}: {error}", file=sys.stderr)
+        print(f"{name}: {visible(str(error), _MAX_SENTENCE)}", file=sys.stderr)
         return 1
 
 
@@ -87,7 +89,7 @@ def _run(name: str, make_node: Callable[[], RunnableNode], argv: list[str]) -> i
             rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
             node = make_node()
         except (RuntimeError, ValueError) as error:  # rclpy's errors are RuntimeErrors
-            print(f"{name}: {error}", file=sys.stderr)
+            print(f"{name}: {visible(str(error), _MAX_SENTENCE)}", file=sys.stderr)
             rclpy.try_shutdown()
             return 1
         assert isinstance(node, Node)

@@ -103,3 +103,19 @@ def test_a_wrong_domain_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatc
     result = run("watch")
     assert result.exit_code == 1
     assert "ROS 2 does not start" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["describe", "watch --count 1 --source", "describe --json", "watch --json --source"]
+)
+def test_control_characters_of_a_file_name_do_not_reach_the_terminal(
+    run: Run, tmp_path: Path, tiny_bundle: Path, command: str
+) -> None:
+    picture = tmp_path / "a\x1b]0;owned\x07\x1b[31mred\nline\u202e.png"
+    picture.write_bytes(cv2.imencode(".png", blobs(1, 48, 64))[1].tobytes())
+    result = run(*command.split(), picture, "--bundle", tiny_bundle)
+    assert result.exit_code == 0
+    output = result.stdout + result.stderr
+    assert "owned" in output
+    assert not set(output) & set("\x1b\x07\u202e")
+    assert "red\nline" not in output

@@ -19,10 +19,12 @@ from smart_caption_ros.nodes.camera.outputs import CameraOutputs, calibration_pa
 from smart_caption_ros.nodes.camera.parameters import CAMERA_NODE_PARAMETERS
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
+from smart_caption_ros.text import visible
 
 IMAGE_TOPIC = "image"
 DETECTIONS_TOPIC = "detections"
 
+_MAX_SENTENCE = 1000
 _POLL_S = 0.02
 _END_TIMEOUT_S = 5.0
 
@@ -48,14 +50,15 @@ class CameraNode(Node):
             url = values["camera_info_url"]
             calibration = read_calibration(calibration_path(url)) if url else None
         except (SourceError, CalibrationError) as error:
-            raise ValueError(str(error)) from error
+            raise ValueError(visible(str(error), _MAX_SENTENCE)) from error
+        self._description = visible(self._source.description, _MAX_SENTENCE)
         self._reliable: bool = values["reliable"]
         self._outputs = CameraOutputs(self, IMAGE_TOPIC, calibration, reliable=self._reliable)
         self._detections: Publisher | None = None
         if values["publish_objects"]:
             if not self._source.knows_objects:
                 raise ValueError(
-                    f"publish_objects is on, but nothing is known of the objects in {self._source.description}: "
+                    f"publish_objects is on, but nothing is known of the objects in {self._description}: "
                     "sequences in ACVR's layout have them"
                 )
             self._detections = self._outputs.publisher(DetectedObjectArray, DETECTIONS_TOPIC)
@@ -79,10 +82,10 @@ class CameraNode(Node):
             published = self._play(self._source)
             if not self._stop.is_set():
                 self._wait_for_delivery()
-                self.get_logger().info(f"published {published} images of {self._source.description}")
+                self.get_logger().info(f"published {published} images of {self._description}")
             self.exit_status = 0
         except Exception as error:
-            self.get_logger().error(str(error))
+            self.get_logger().error(visible(str(error), _MAX_SENTENCE))
             self.exit_status = 1
 
     def _play(self, source: FrameSource) -> int:
@@ -91,7 +94,7 @@ class CameraNode(Node):
         limit = values["max_frames"] or sys.maxsize
         published = 0
         due_s = time.monotonic()
-        self.get_logger().info(f"publishing {source.description} on {self._outputs.topic} at {values['rate_hz']:g} Hz")
+        self.get_logger().info(f"publishing {self._description} on {self._outputs.topic} at {values['rate_hz']:g} Hz")
         live = source.known_length is None
         while True:
             for frame in source.every(values["every"]):

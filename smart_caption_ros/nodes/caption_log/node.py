@@ -21,7 +21,9 @@ from smart_caption_ros.nodes.live import RosCaptionFeed
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
 from smart_caption_ros.srv import FindCaptions
+from smart_caption_ros.text import visible
 
+_MAX_SENTENCE = 1000
 _END_TIMEOUT_S = 10.0
 _BYTES_PER_MB, _S_PER_DAY = 10**6, 86_400.0
 
@@ -102,7 +104,7 @@ class CaptionLogNode(Node):
     def _report(self, event: FeedEvent) -> None:
         log = self.get_logger().warning if event.kind is EventKind.ERROR else self.get_logger().info
         if event.kind is not EventKind.DIAGNOSTICS:
-            log(event.text)
+            log(visible(event.text, _MAX_SENTENCE))
 
     def _find(self, request: FindCaptions.Request, response: FindCaptions.Response) -> FindCaptions.Response:
         values = self._settings.values
@@ -132,7 +134,7 @@ class CaptionLogNode(Node):
             "unchanged": str(recorder.unchanged),
             "not written": str(recorder.failed),
             "lost before they were written": str(sum(camera.lost for camera in cameras)),
-            "cameras": ", ".join(camera.camera for camera in online),
+            "cameras": ", ".join(visible(camera.camera) for camera in online),
             "last error": self._failure or recorder.problem,
         }
         return [

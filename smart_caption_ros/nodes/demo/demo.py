@@ -24,6 +24,9 @@ from smart_caption_ros.nodes.demo.report import CAPTIONS_FILE, OVERLAY_FOLDER, S
 from smart_caption_ros.nodes.demo.topics import DETECTIONS_TOPIC, camera_node_arguments, caption_node_arguments
 from smart_caption_ros.signals import EndSignals
 from smart_caption_ros.sources import SourceError
+from smart_caption_ros.text import visible
+
+_MAX_LINE = 1000
 
 
 def run_demo(options: DemoOptions) -> int:
@@ -40,7 +43,8 @@ def run_demo(options: DemoOptions) -> int:
             stack.enter_context(environment(_variables(logs)))
             _run(options, console, logs, signals)
     except (DemoError, SourceError, OSError) as error:
-        errors.print(f"[red]demo:[/red] {escape(str(error))}")
+        lines = [escape(visible(line, _MAX_LINE)) for line in str(error).splitlines()]
+        errors.print("\n".join([f"[red]demo:[/red] {lines[0]}", *lines[1:]]))
         return 1
     except KeyboardInterrupt:
         errors.print("interrupted")
@@ -60,7 +64,7 @@ def _run(options: DemoOptions, console: Console, logs: Path, signals: EndSignals
     end_s = time.monotonic() + options.timeout_s
     plan = plan_demo(options.source, options.max_frames, options.every, signals.raise_if_arrived)
     for note in plan.notes:
-        console.print(note)
+        console.print(escape(visible(note, _MAX_LINE)))
     needed_s = plan.known_frames / options.rate_hz
     if needed_s > options.timeout_s:
         raise DemoError(
@@ -98,7 +102,8 @@ def _run(options: DemoOptions, console: Console, logs: Path, signals: EndSignals
 
 
 def _announce(console: Console, plan: DemoPlan, rate_hz: float) -> None:
-    console.print(f"{plan.description}, at {rate_hz:g} Hz over ROS 2 domain {os.environ['ROS_DOMAIN_ID']}")
+    description = escape(visible(plan.description, _MAX_LINE))
+    console.print(f"{description}, at {rate_hz:g} Hz over ROS 2 domain {os.environ['ROS_DOMAIN_ID']}")
     console.print(
         f"objects: the sequences' ground truth, published on {DETECTIONS_TOPIC} with the stamps of the frames"
         if plan.knows_objects

@@ -25,6 +25,7 @@ from smart_caption_ros.nodes.demo.plan import DemoPlan
 from smart_caption_ros.nodes.demo.report import DemoReport
 from smart_caption_ros.nodes.demo.topics import CAPTION_TOPIC, IMAGE_TOPIC
 from smart_caption_ros.signals import EndSignals
+from smart_caption_ros.text import visible
 from smart_caption_ros.viewing import draw_overlay
 
 _GROUND_TRUTH, _DETECTOR = "ground truth", "detector"
@@ -138,11 +139,11 @@ class DemoListener:
 
     def _print(self, name: str, message: Caption, latency_ms: float) -> None:
         if message.text:
-            outcome = f"[bold]{escape(message.text)}[/bold]"
+            outcome = f"[bold]{escape(visible(message.text, 1000))}[/bold]"
         else:
-            outcome = f"[red]{CAPTION_STATUSES[message.status].value}: {escape(message.status_message)}[/red]"
+            outcome = f"[red]{CAPTION_STATUSES[message.status].value}: {escape(visible(message.status_message))}[/red]"
         coverage = f"coverage {message.coverage.noun_coverage:.2f}   " if message.coverage.valid else ""
         self._console.print(
-            f"{escape(name):<16} {outcome}   [dim]score {message.score:.2f}   "
+            f"{escape(visible(name)):<16} {outcome}   [dim]score {message.score:.2f}   "
             f"confidence {message.confidence:.2f}   {coverage}latency {latency_ms:.0f} ms[/dim]"
         )

@@ -132,22 +132,6 @@ def test_marks_are_there_without_colours() -> None:
     assert "the dog's red cup" in caption_line(unchecked)
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a  cup\n\ton", "a cup on"),
-        ("\x1b[31mred", "\\x1b[31mred"),
-        ("caf\u00e9 \u4e2d", "caf\u00e9 \u4e2d"),
-        ("\u202etxt.exe", "\\u202etxt.exe"),
-        ("a" + "\u0301" * 50, "a\u0301\u0301"),
-        ("x" * 300, "x" * 197 + "..."),
-        ("\ud800", "\\ud800"),
-    ],
-)
-def test_text_is_visible_and_bounded(text: str, shown: str) -> None:
-    assert visible(text) == shown
-
-
 def test_texts_of_a_stranger_are_bounded() -> None:
     assert len(visible("\x1b" * 10**6)) == 200
     live = caption("x" * 10**6)
