@@ -88,12 +88,12 @@ def features(
     return _print_report(report, paths, output, "images" if published else "photographs")
 
 
-def _print_report(report: StoreReport, paths: list[Path], output: Path, things: str) -> int:
+def _print_report(report: StoreReport, paths: list[Path], output: Path, kind: str) -> int:
     """Print what is in the store and what was left out, and return the exit status."""
     for reason in report.broken:
         print(f"left out: {reason}", file=sys.stderr)
     given = ", ".join(map(str, paths))
-    print(f"{report.stored} {things} of {given} are in {output}, {len(report.broken)} could not be read")
+    print(f"{report.stored} {kind} of {given} are in {output}, {len(report.broken)} could not be read")
     return 1 if report.broken else 0
 
 

@@ -56,7 +56,18 @@ def human_captions(references: References, seed: int) -> ModelCaptions:
     Raises:
         DataError: an image has fewer than two captions.
     """
-    drawn, others = references.draw_one_caption(seed)
+    drawn: dict[str, str] = {}
+    others: dict[str, list[str]] = {}
+    random = np.random.default_rng(seed)
+    for image, captions in references.captions.items():
+        if len(captions) < 2:
+            raise DataError(
+                f"image {image} of {references.name} has {len(captions)} human captions; "
+                "judging one against the others takes two"
+            )
+        place = int(random.integers(len(captions)))
+        drawn[image] = captions[place]
+        others[image] = [*captions[:place], *captions[place + 1 :]]
     source = f"one caption of each image of {references.name}, drawn by seed {seed}, against the others"
     return ModelCaptions(source, drawn, others)
 

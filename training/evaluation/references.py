@@ -195,29 +195,6 @@ class References:
             raise DataError(f"{path}: no image of {self.name} in it")
         return replace(self, domains=domains)
 
-    def draw_one_caption(self, seed: int) -> tuple[dict[str, str], dict[str, list[str]]]:
-        """Draw a human caption of each image, to judge it against the others.
-
-        Returns:
-            The drawn caption and the others, by image id.
-
-        Raises:
-            DataError: an image has fewer than two captions.
-        """
-        drawn: dict[str, str] = {}
-        others: dict[str, list[str]] = {}
-        random = np.random.default_rng(seed)
-        for image, captions in self.captions.items():
-            if len(captions) < 2:
-                raise DataError(
-                    f"image {image} of {self.name} has {len(captions)} human captions; "
-                    "judging one against the others takes two"
-                )
-            place = int(random.integers(len(captions)))
-            drawn[image] = captions[place]
-            others[image] = [*captions[:place], *captions[place + 1 :]]
-        return drawn, others
-
     def _not_empty(self, path: Path) -> "References":
         if not self.captions:
             raise DataError(f"{path}: no caption in {self.name}")
