@@ -86,7 +86,7 @@ def measured_phases(path: Path, precision: str | None, compiled: bool) -> list[M
                 "compile": compiled or experiment.compile,
             }
             if not phase.trains_backbone and (phase.crop == 1 or experiment.features):
-                changes |= {"backbone": "", "beside": [], "yolox": "", "features": FeaturesConfig(store=STORE)}
+                changes |= {"backbone": "", "more_backbones": [], "yolox": "", "features": FeaturesConfig(store=STORE)}
             phases[kind] = MeasuredPhase(kind, replace(experiment, **changes))
     return list(phases.values())
 
@@ -94,7 +94,7 @@ def measured_phases(path: Path, precision: str | None, compiled: bool) -> list[M
 def missing_networks(experiment: ExperimentConfig) -> str:
     """Say which networks of a phase on photographs do not exist here; empty if all do."""
     folder = data_folder()
-    names = [(name, "backbones") for name in (experiment.backbone, *experiment.beside)]
+    names = [(name, "backbones") for name in (experiment.backbone, *experiment.more_backbones)]
     try:
         paths = [locate(name, folder / kind) for name, kind in [*names, (experiment.yolox, "detectors")] if name]
     except BackboneError as error:

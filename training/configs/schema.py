@@ -349,10 +349,10 @@ class ExperimentConfig:
     """File under ``backbones/`` of the data folder, ``efficientnet_lite1``, or, with a slash, a bundle's folder or the
     ``best.safetensors`` of a run, below the checkout or absolute: see
     :func:`training.vision.released_weights.locate`."""
-    beside: list[Str] = field(default_factory=list)
+    more_backbones: list[Str] = field(default_factory=list)
     """Further backbones side by side with ``backbone``; the captioner gets the tokens of all."""
     yolox: Str = ""
-    """A YOLOX-nano beside the backbone, whose features and class scores are part of the visual tokens:
+    """A YOLOX-nano side by side with the backbone, whose features and class scores are part of the visual tokens:
     ``yolox_nano.onnx``, the released file under ``detectors/`` of the data folder, or, with a slash, such a file below
     the checkout or absolute."""
     image_size: Int = 224
@@ -396,8 +396,8 @@ class ExperimentConfig:
             for index, phase in enumerate(self.phases):
                 if phase.trains_backbone:
                     raise ValueError(f"phases[{index}]: backbone_learning_rate: features have no backbone")
-            if self.yolox or self.beside:
-                raise ValueError(f"{'yolox' if self.yolox else 'beside'}: features have no backbone")
+            if self.yolox or self.more_backbones:
+                raise ValueError(f"{'yolox' if self.yolox else 'more_backbones'}: features have no backbone")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)

@@ -40,21 +40,21 @@ def open_visual_inputs(
     if config.features:
         features, facts = open_stored_features(config.features, data)
         return StoredFeatures(features, splits, facts, FAMILIES[config.family])
-    paths = [locate(name, data / "backbones") for name in (config.backbone, *config.beside)]
+    paths = [locate(name, data / "backbones") for name in (config.backbone, *config.more_backbones)]
     trained_on = [entry for path in paths for entry in _backbone_provenance(path)]
-    facts = {"backbone": " + ".join([config.backbone, *config.beside]), "backbone_trained_on": trained_on}
+    facts = {"backbone": " + ".join([config.backbone, *config.more_backbones]), "backbone_trained_on": trained_on}
     networks = [load_backbone(path) for path in paths]
 
     def photographs(backbone: Backbone) -> Photographs:
         backbone.set_image_size(config.image_size)
         return Photographs(dataset, splits, backbone, facts, cache, seed=config.seed, precision=config.precision)
 
-    if not config.beside and not config.yolox:
+    if not config.more_backbones and not config.yolox:
         return photographs(networks[0])
     grids = [network for network in networks if isinstance(network, InvertedResiduals)]
     if len(grids) < len(networks):
         several = next(path for path, network in zip(paths, networks, strict=True) if network not in grids)
-        raise ConfigError(f"{several} has several networks; leave out beside and yolox, or name other weights")
+        raise ConfigError(f"{several} has several networks; leave out more_backbones and yolox, or name other weights")
     detector = None
     if config.yolox:
         yolox = load_yolox_nano(locate(config.yolox, data / "detectors"))

@@ -47,8 +47,8 @@ def average_captioners(models: Mapping[str, TrainedCaptioner]) -> TrainedCaption
                 )
     average = copy.deepcopy(first)
     average.record = _record([*models.values()])
-    modules = [_learning(model) for model in models.values()]
-    for target, *sources in zip(_learning(average), *modules, strict=True):
+    modules = [_trained_modules(model) for model in models.values()]
+    for target, *sources in zip(_trained_modules(average), *modules, strict=True):
         states = [source.state_dict() for source in sources]
         # Buffers with a policy change in training, and correspond to each other only if it says so.
         own = declared_buffers(target).keys() - averaged_buffers(target).keys()
@@ -57,7 +57,7 @@ def average_captioners(models: Mapping[str, TrainedCaptioner]) -> TrainedCaption
     return average
 
 
-def _learning(model: TrainedCaptioner) -> list[nn.Module]:
+def _trained_modules(model: TrainedCaptioner) -> list[nn.Module]:
     """List the modules that learn from captions; the detector is not among them."""
     return [model.captioner] if model.backbone is None else [model.captioner, model.backbone.trainable]
 
@@ -73,11 +73,13 @@ def _record(models: Sequence[TrainedCaptioner]) -> dict[str, Any]:
     records = [model.record for model in models]
     record = {key: value for key, value in records[0].items() if key != "dev"}
     record["averaged"] = [
-        {"name": each["name"], "seed": each["experiment"].get("seed"), "dev": each.get("dev")} for each in records
+        {"name": own["name"], "seed": own["experiment"].get("seed"), "dev": own.get("dev")} for own in records
     ]
     if "backbone_trained_on" in record:
         others = [
-            each for model in models[1:] for each in (model.caption_provenance, model.record["backbone_trained_on"])
+            entries
+            for model in models[1:]
+            for entries in (model.caption_provenance, model.record["backbone_trained_on"])
         ]
         record["backbone_trained_on"] = merge_provenance(record["backbone_trained_on"], *others)
     return record

@@ -65,9 +65,9 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     # The captions of each image once: an image of a mixture may be repeated.
     places = {image: place for place, image in enumerate(dict.fromkeys(chain.from_iterable(images.values())))}
     words = load_or_tokenize(cache, dataset.captions, list(places), config.data.vocabulary)
-    first = TrainedCaptioner.load(CHECKOUT / config.start_from) if config.start_from else None
+    initial = TrainedCaptioner.load(CHECKOUT / config.start_from) if config.start_from else None
     train_words = words.select([places[image] for image in images["train"]])
-    vocabulary, pairs = _vocabulary(config.data, train_words, first)
+    vocabulary, pairs = _vocabulary(config.data, train_words, initial)
     train_words = train_words if pairs is None else pairs.split(train_words)
     max_words = config.data.max_words
     captions = TrainingCaptions(
@@ -78,25 +78,27 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
         caption_weights(dataset, images["train"]),
     )
     inputs = open_visual_inputs(config, data, dataset, images, cache)
-    captioner = _build_captioner(config, _model_options(config, first), vocabulary, inputs.token_width)
+    captioner = _build_captioner(config, _model_options(config, initial), vocabulary, inputs.token_width)
     record = {"name": config.name, **inputs.facts, "experiment": asdict(config)}
     if pairs is not None:
         record[MERGES] = pairs.merges
     if config.word_vectors:
         record["word_vectors"] = _set_word_vectors(captioner, vocabulary, data / config.word_vectors)
     if pairs is None and (untrained := untrained_words(vocabulary, train_words.word_counts())):
-        trained_before = () if first is None else set(first.vocabulary.words) - set(first.record.get(UNTRAINED, []))
+        trained_before = (
+            () if initial is None else set(initial.vocabulary.words) - set(initial.record.get(UNTRAINED, []))
+        )
         record[UNTRAINED] = [word for word in untrained if word not in trained_before]
     penalties = config.evaluation.repeat_penalty, config.evaluation.end_penalty
     trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record, *penalties)
-    if first is not None:
-        _start_from(first, trained, config.start_from)
+    if initial is not None:
+        _start_from(initial, trained, config.start_from)
     references = {image: [" ".join(caption) for caption in words[places[image]]] for image in images["dev"]}
     return CaptionerSetup(images, references, dataset.groups(images["train"]), captions, inputs, trained)
 
 
 def _vocabulary(
-    config: DataConfig, captions: TokenizedCaptions, first: TrainedCaptioner | None
+    config: DataConfig, captions: TokenizedCaptions, initial: TrainedCaptioner | None
 ) -> tuple[Vocabulary, BytePairs | None]:
     """Return the vocabulary, and how words become pieces, if so.
 
@@ -106,29 +108,29 @@ def _vocabulary(
     Raises:
         ConfigError: the vocabulary to extend has pieces of words.
     """
-    if first is not None and not config.extend_vocabulary:
-        pieces = bool(first.vocabulary.continuation)
-        return first.vocabulary, BytePairs(first.vocabulary, first.record[MERGES]) if pieces else None
+    if initial is not None and not config.extend_vocabulary:
+        pieces = bool(initial.vocabulary.continuation)
+        return initial.vocabulary, BytePairs(initial.vocabulary, initial.record[MERGES]) if pieces else None
     if config.tokenizer == "bpe":
         pairs = BytePairs.learn(captions.word_counts(), config.vocabulary_size)
         return pairs.vocabulary, pairs
     minimum_count = config.minimum_count or RULES[config.vocabulary].minimum_count
     required = words_of_detector() if config.required_words == DETECTOR else ()
     vocabulary = build_vocabulary(captions.word_counts(), minimum_count, required)
-    if first is None:
+    if initial is None:
         return vocabulary, None
-    if first.vocabulary.continuation:
+    if initial.vocabulary.continuation:
         raise ConfigError("extend_vocabulary: the vocabulary of start_from has pieces of words, which make every word")
-    known = set(first.vocabulary.words)
-    return Vocabulary((*first.vocabulary.words, *(word for word in vocabulary.words if word not in known))), None
+    known = set(initial.vocabulary.words)
+    return Vocabulary((*initial.vocabulary.words, *(word for word in vocabulary.words if word not in known))), None
 
 
-def _model_options(config: ExperimentConfig, first: TrainedCaptioner | None) -> dict[str, Any]:
+def _model_options(config: ExperimentConfig, initial: TrainedCaptioner | None) -> dict[str, Any]:
     """Return the hyper-parameters of the experiment; if it has none, those of the model that it starts from."""
-    if config.model or first is None or first.family != config.family:
+    if config.model or initial is None or initial.family != config.family:
         return config.model
     by_data = ("vocabulary_size", "token_width")
-    return {name: value for name, value in asdict(first.captioner.config).items() if name not in by_data}
+    return {name: value for name, value in asdict(initial.captioner.config).items() if name not in by_data}
 
 
 def _build_captioner(
@@ -170,7 +172,7 @@ def _set_word_vectors(captioner: Captioner, vocabulary: Vocabulary, path: Path) 
     return {"file": path.name, "words": len(vocabulary), "learnt": learnt}
 
 
-def _start_from(first: TrainedCaptioner, trained: TrainedCaptioner, path: str) -> None:
+def _start_from(initial: TrainedCaptioner, trained: TrainedCaptioner, path: str) -> None:
     """Copy the weights of a finished run, except those of its detector: the experiment names its own.
 
     Options without weights, such as ``dropout``, may differ.
@@ -178,19 +180,19 @@ def _start_from(first: TrainedCaptioner, trained: TrainedCaptioner, path: str) -
     Raises:
         ConfigError: the run has another family, size or backbone.
     """
-    if first.family != trained.family:
-        raise ConfigError(f"start_from: {path} is a captioner of the family {first.family}, not {trained.family}")
-    weights = _with_new_words(first.captioner.state_dict(), len(first.vocabulary), len(trained.vocabulary))
+    if initial.family != trained.family:
+        raise ConfigError(f"start_from: {path} is a captioner of the family {initial.family}, not {trained.family}")
+    weights = _with_new_words(initial.captioner.state_dict(), len(initial.vocabulary), len(trained.vocabulary))
     _check_shapes(weights, trained.captioner.state_dict(), path)
-    if first.backbone_options != trained.backbone_options:
+    if initial.backbone_options != trained.backbone_options:
         raise ConfigError(
-            f"start_from: {path} has its visual tokens from something else (backbone, beside, yolox, features)"
+            f"start_from: {path} has its visual tokens from something else (backbone, more_backbones, yolox, features)"
         )
     trained.captioner.load_state_dict(weights)
-    if first.backbone is not None and trained.backbone is not None:
-        trained.backbone.trainable.load_state_dict(first.backbone.trainable.state_dict())
+    if initial.backbone is not None and trained.backbone is not None:
+        trained.backbone.trainable.load_state_dict(initial.backbone.trainable.state_dict())
         trained.record["backbone_trained_on"] = merge_provenance(
-            trained.record["backbone_trained_on"], first.caption_provenance, first.record["backbone_trained_on"]
+            trained.record["backbone_trained_on"], initial.caption_provenance, initial.record["backbone_trained_on"]
         )
 
 
@@ -212,9 +214,9 @@ def _with_new_words(weights: Mapping[str, Tensor], known: int, words: int) -> di
     }
 
 
-def _check_shapes(first: Mapping[str, Tensor], captioner: Mapping[str, Tensor], path: str) -> None:
+def _check_shapes(initial: Mapping[str, Tensor], captioner: Mapping[str, Tensor], path: str) -> None:
     """Refuse weights of another size, naming the first tensor that differs."""
-    found = {name: tuple(tensor.shape) for name, tensor in first.items()}
+    found = {name: tuple(tensor.shape) for name, tensor in initial.items()}
     wanted = {name: tuple(tensor.shape) for name, tensor in captioner.items()}
     for name in {**wanted, **found}:
         if found.get(name) != wanted.get(name):

@@ -93,7 +93,7 @@ class DevEvaluation:
         with processes.fail_in_all(), torch.inference_mode(), processes.autocast():
             statistics = self._references.statistics(self._captions(trained, inputs, max_words, own))
         parts = processes.gather((own, statistics))
-        places, rows = (np.concatenate(each) for each in zip(*parts, strict=True))
+        places, rows = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         rows = rows[np.argsort(places)]  # the order of summation, too, is the same for any number of processes
         scores = _scores(rows)
         if subset is None:

@@ -17,8 +17,8 @@ from typing import Any, NoReturn, TypeVar
 
 import torch
 
-# Functions of this module have the connected group as a default argument if they are first imported after it exists, as
-# DistributedDataParallel does: it would then never be closed.
+# Imported before the process group exists: these functions bind the current group as a default argument, and it could
+# then never be closed.
 import torch.distributed.nn.functional
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
@@ -225,7 +225,7 @@ class Processes:
             for tensor in tensors:
                 distributed.broadcast(tensor, src=0)
 
-    def first_process_first(self, function: Callable[[], object]) -> None:
+    def run_in_turns(self, function: Callable[[], object]) -> None:
         """Call ``function`` in the first process, then in the first of every machine, then in the others.
 
         For functions that write a file which the other processes then find.

@@ -72,7 +72,7 @@ class RunReport:
         tqdm.write(text)
 
     def begin_epoch(self) -> None:
-        """Name the epoch beside the progress bar."""
+        """Show the name of the epoch in the progress bar."""
         phase = self._plan.phases[self._progress.phase]
         self._bar.set_description(f"{phase.name} {self._progress.epoch + 1}/{phase.epochs}")
 

@@ -71,7 +71,7 @@ class Trainer:
         with self.processes.fail_in_all():
             self._check_processes()
             self.captioning = Captioning(config, data, cache, self.processes)
-        self.processes.first_process_first(self.captioning.prepare)
+        self.processes.run_in_turns(self.captioning.prepare)
         self.plan = Plan(config.phases, len(self.captioning.images["train"]))
         self.progress = Progress()
         self._saved_epochs = set(saved_epochs)
@@ -152,7 +152,7 @@ class Trainer:
     def _run_phase(self, tensors: dict[str, Tensor]) -> None:
         """Train a phase, or the rest of it after a checkpoint with these tensors."""
         progress, phase = self.progress, self.config.phases[self.progress.phase]
-        self.processes.first_process_first(lambda: self.captioning.begin_phase(progress.phase))
+        self.processes.run_in_turns(lambda: self.captioning.begin_phase(progress.phase))
         trained = self.captioning.modules_to_train(progress.phase)
         optimizer = _optimizer(phase, trained)
         if saved := under_prefix("optimizer", tensors):

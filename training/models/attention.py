@@ -49,10 +49,12 @@ class MultiHeadAttention(nn.Module):
     """Scaled dot-product attention with H heads, optionally with memory slots (SMArT, Eq. 1-4 and 7-8; M2, Eq. 3).
 
     Memory slots are learned keys and values appended to the projected ones; they do not depend on the input.
-    As in M2's published code the stored parameters are scaled by sqrt(d_h) (keys) and sqrt(M) (values), and are
-    drawn from N(0, 1/d_h) and N(0, 1/M), so that the slots start with unit variance.
+    As in M2's published code the stored parameters are multiplied by sqrt(d_h) (keys) and sqrt(M) (values). They are
+    drawn with the standard deviations 1 / sqrt(d_h) and 1 / sqrt(M), so that the slots start with unit variance; the
+    published code draws them with 1 / d_h and 1 / M.
 
-    In place of B, all tensors may have several leading axes that broadcast, e.g. (B, L) for the levels of an encoder.
+    Without memory slots, all tensors may have several leading axes that broadcast in place of B, e.g. (B, L) for the
+    levels of an encoder.
     """
 
     def __init__(
@@ -114,7 +116,7 @@ class MultiHeadAttention(nn.Module):
             queries = queries.expand(*leading, *queries.shape[-3:])
             if mask is not None:
                 mask = mask.expand(*leading, *mask.shape[-3:]).flatten(0, -4)
-            queries, keys, values = (each.flatten(0, -4) for each in (queries, keys, values))
+            queries, keys, values = (x.flatten(0, -4) for x in (queries, keys, values))
             mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
             mixed = mixed.unflatten(0, leading)
         return self._merge_heads(mixed, x)

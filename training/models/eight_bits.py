@@ -70,8 +70,8 @@ def eight_bit_weights(weight: Tensor) -> Tensor:
 def eight_bit_inputs(x: Tensor) -> Tensor:
     """Round inputs (B, ..., d) of B images to the 8-bit values of each image; float32."""
     x = x.float()
-    each = x.detach().flatten(1)
-    low, high = each.amin(dim=1).clamp_max(0), each.amax(dim=1).clamp_min(0)
+    values = x.detach().flatten(1)
+    low, high = values.amin(dim=1).clamp_max(0), values.amax(dim=1).clamp_min(0)
     scale = ((high - low) / _INPUT_STEPS).clamp_min(torch.finfo(torch.float32).tiny)
     zero_point = (-low / scale).round().clamp(0, _INPUT_STEPS).to(torch.int32)
     rounded: Tensor = torch.fake_quantize_per_channel_affine(x, scale, zero_point, 0, 0, _INPUT_STEPS)

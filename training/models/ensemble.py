@@ -108,7 +108,7 @@ class Ensemble(Captioner):
 
     def initial_state(self, encoded: tuple[Encoded, ...], sequences: int) -> tuple[State, ...]:
         return tuple(
-            member.initial_state(each, sequences) for member, each in zip(self.captioners(), encoded, strict=True)
+            member.initial_state(image, sequences) for member, image in zip(self.captioners(), encoded, strict=True)
         )
 
     def decode(
@@ -122,19 +122,19 @@ class Ensemble(Captioner):
         attention: bool = True,
     ) -> Step:
         steps = [
-            member.decode(words, position, past, before, each, attention=attention)
-            for member, before, each in zip(self.captioners(), state, encoded, strict=True)
+            member.decode(words, position, past, before, image, attention=attention)
+            for member, before, image in zip(self.captioners(), state, encoded, strict=True)
         ]
         weights = [step.attention for step in steps if step.attention is not None]
         return Step(
             _mean_probabilities([step.logits for step in steps]),
-            torch.stack([each.float() for each in weights]).mean(dim=0) if len(weights) == len(steps) else None,
+            torch.stack([attended.float() for attended in weights]).mean(dim=0) if len(weights) == len(steps) else None,
             tuple(step.state for step in steps),
         )
 
     def decode_tree(self, tree: PrefixTree, encoded: tuple[Encoded, ...]) -> Tensor:
         return _mean_probabilities(
-            [member.decode_tree(tree, each) for member, each in zip(self.captioners(), encoded, strict=True)]
+            [member.decode_tree(tree, image) for member, image in zip(self.captioners(), encoded, strict=True)]
         )
 
     def on_step(self, context: HookContext) -> None:
@@ -161,5 +161,5 @@ def _describe(family: str, captioner: Captioner) -> MemberConfig:
 
 def _mean_probabilities(logits: Sequence[Tensor]) -> Tensor:
     """Compute the logarithm of the mean of the probabilities, in the type of the first logits."""
-    logs = torch.stack([each.float().log_softmax(dim=-1) for each in logits])
+    logs = torch.stack([own.float().log_softmax(dim=-1) for own in logits])
     return (logs.logsumexp(dim=0) - math.log(len(logits))).to(logits[0].dtype)

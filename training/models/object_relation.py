@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from training.models.attention import ImageCache, WordCache, converted_for_products
+from training.models.attention import ImageCache, MultiHeadAttention, WordCache, converted_for_products
 from training.models.captioner import Visual
-from training.models.layers import DecoderLayer, Dropout, EncoderLayer
+from training.models.layers import AddNorm, DecoderLayer, Dropout, FeedForward
 from training.models.transformer import Transformer, TransformerConfig
 
 GEOMETRY_WIDTH = 64
@@ -69,18 +69,22 @@ _SMALLEST = 1e-3
 """Smallest displacement, in sizes of the box, and smallest size, in fractions of the image."""
 
 
-class RelationEncoderLayer(EncoderLayer):
+class RelationEncoderLayer(nn.Module):
     """Pre-norm self-attention whose scores have the log of a geometric weight added (Eq. 6 and 8), feed-forward."""
 
     def __init__(
         self, d_model: int, heads: int, d_ff: int, dropout: float, *, attention_on_attention: bool = False
     ) -> None:
-        super().__init__(d_model, heads, d_ff, 0, dropout, attention_on_attention=attention_on_attention)
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, heads, attention_on_attention=attention_on_attention)
+        self.attention_norm = AddNorm(d_model, dropout)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.feed_forward_norm = AddNorm(d_model, dropout)
         self.geometry = nn.Linear(GEOMETRY_WIDTH, heads)
         nn.init.xavier_uniform_(self.geometry.weight)
 
-    def relate(self, x: Tensor, mask: Tensor | None, geometry: Tensor) -> Tensor:
-        """Compute the next level.
+    def forward(self, x: Tensor, mask: Tensor | None, geometry: Tensor) -> Tensor:
+        """Compute the next level, (B, N, d).
 
         Args:
             x: (B, N, d).
@@ -161,8 +165,7 @@ class ObjectRelation(Transformer):
         x = self.token_dropout(torch.relu(self.token_projection(visual.tokens)))
         levels = []
         for layer in self.encoder:
-            assert isinstance(layer, RelationEncoderLayer)
-            x = layer.relate(x, visual.mask, geometry)
+            x = layer(x, visual.mask, geometry)
             levels.append(x)
         return [*levels[:-1], self.encoder_norm(x)]
 

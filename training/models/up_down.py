@@ -118,7 +118,7 @@ class UpDown(Captioner):
             outputs.append(hidden_2.unflatten(0, (-1, group)))
             weights_of_words.append(weights)
         logits = self.word_projection(self.dropout(torch.stack(outputs, dim=2)))  # Eq. 7
-        after = (Rows(each.unflatten(0, (-1, group))) for each in (hidden_1, cell_1, hidden_2, cell_2))
+        after = (Rows(vector.unflatten(0, (-1, group))) for vector in (hidden_1, cell_1, hidden_2, cell_2))
         return Step(logits, torch.stack(weights_of_words, dim=2), UpDownState(*after))
 
     def _attend(self, hidden: Tensor, encoded: EncodedTokens) -> Tensor:

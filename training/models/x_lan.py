@@ -125,7 +125,7 @@ class XLan(Captioner):
         whole, regions = self.encode_regions(visual)
         # Contiguous, because every word multiplies them.
         embedded = [[x.contiguous() for x in block.project_keys_values(regions)] for block in _blocks(self.decoder)]
-        keys, values = ([each[index] for each in embedded] for index in range(2))
+        keys, values = ([pair[index] for pair in embedded] for index in range(2))
         return EncodedRegions(whole, keys, values, None if visual.mask is None else visual.mask[:, None, None])
 
     def initial_state(self, encoded: EncodedRegions, sequences: int) -> XLanState:

@@ -88,7 +88,10 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
         ({"compile": "yes"}, "compile: expected bool"),
         (phase(patience=-1), r"phases\[0\]: patience must not be negative"),
         ({"backbone": "", "features": {"store": "s"}, "yolox": "y.onnx"}, "yolox: features have no backbone"),
-        ({"backbone": "", "features": {"store": "s"}, "beside": ["a.onnx"]}, "beside: features have no backbone"),
+        (
+            {"backbone": "", "features": {"store": "s"}, "more_backbones": ["a.onnx"]},
+            "more_backbones: features have no backbone",
+        ),
         (phase(from_best=True), r"phases\[0\]: from_best: no phase comes before it"),
         ({"task": "detection"}, "unknown key 'task'"),
         ({"family": "lstm2000"}, "family must be one of smart.*, not 'lstm2000'"),

@@ -8,7 +8,6 @@ import onnx
 import pytest
 import torch
 from torch import Tensor, distributed, multiprocessing, nn
-from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 from export.loop_form import loop_form
@@ -39,6 +38,7 @@ from training.models.captioner import (
     reorder_rows,
 )
 from training.objectives.objective import TrainingCaptions
+from training.objectives.rewards import make_rewards
 from training.objectives.self_critical import SelfCritical, self_critical_loss
 
 MAX_WORDS = 10
@@ -375,18 +375,15 @@ def gradients(captioner: nn.Module, loss: Tensor) -> dict[str, Tensor]:
     return {name: gradient for name, gradient in found.items() if gradient is not None}
 
 
-def test_captions_are_learned(captioner: Captioner) -> None:
-    logits = padded_logits(captioner, tiny_visual(8, 6, seed=0), (words := tiny_captions(8, 2, seed=0))[..., :-1])
-    loss = functional.cross_entropy(logits.flatten(0, -2), words[..., 1:].flatten(), ignore_index=PADDING_ID)
-    assert loss.item() < 1.5  # of ln 30 = 3.4
-
-
 def test_every_parameter_learns_and_the_gradient_is_finite(captioner: Captioner) -> None:
     padded = tiny_visual(3, 6, seed=11, ragged=True), tiny_captions(3, 2, seed=11)
     found = gradients(captioner, caption_loss(captioner, *padded))
     assert found.keys() == dict(captioner.named_parameters()).keys()
     assert all(gradient.isfinite().all() for gradient in found.values())
-    assert any(gradient.any() for gradient in found.values())
+    sizes = {name: gradient.abs().max().item() for name, gradient in found.items()}
+    still = [name for name, size in sizes.items() if size < 1e-6 * max(sizes.values())]
+    # The softmax over the keys cancels what is added to the scores of all of them.
+    assert [name for name in still if not name.endswith(("key.bias", "spatial.bias"))] == []
 
 
 def test_the_gradient_of_a_self_critical_step_is_that_of_teacher_forcing(captioner: Captioner) -> None:
@@ -395,7 +392,7 @@ def test_the_gradient_of_a_self_critical_step_is_that_of_teacher_forcing(caption
     corpus = [[[words[w] for w in random.integers(4, 30, 5)] for _ in range(3)] for _ in range(4)]
     phase = PhaseConfig("scst", 1, 1e-5, objective="self_critical", beam_size=BEAMS)
     captions = TrainingCaptions(TokenizedCaptions.from_words(corpus), Vocabulary(words), MAX_WORDS, MAX_WORDS)
-    objective = SelfCritical(captions, phase)
+    objective = SelfCritical(captions, phase, make_rewards(captions, phase))
     visual, images = tiny_visual(4, 6, seed=12, ragged=True), np.arange(4)
     outcome = objective(captioner, visual, images)
     found = gradients(captioner, outcome.loss)
