@@ -5,7 +5,8 @@ memory in again.
 
 glibc maps a large block of memory at its allocation and returns it to the kernel when it is freed. A training step
 frees gigabytes of intermediate results, and the next one allocates the same sizes: every page is zeroed by the kernel
-and mapped again, which takes longer than many of the operations that fill it.
+and mapped again. A step of cross-entropy (SMArT, d = 512, 20 images of 49 tokens, 5 captions each, float32, one thread)
+takes 1.34 s of processor time with freed memory kept and 1.46 to 1.74 s without.
 """
 
 import ctypes

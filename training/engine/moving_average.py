@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from training.engine.buffers import averaged_buffers, load_saved_tensors, released_tensors
 
@@ -27,7 +28,7 @@ class WeightAverage:
             decay: share of the average that a step keeps, in [0, 1); the average covers about ``1 / (1 - decay)``
                 steps.
         """
-        self._module, self._weight = module, 1 - decay
+        self._module, self._include = module, get_ema_multi_avg_fn(decay)
         self._average = copy.deepcopy(module)
         self._parameters = [*self._average.parameters()], [*module.parameters()]
         averaged = averaged_buffers(self._average)
@@ -48,9 +49,9 @@ class WeightAverage:
         """Include the module's present state in the average."""
         averages, values = self._parameters
         more_averages, more_values = self._buffers(self._averaged_names)
-        torch._foreach_lerp_([*averages, *more_averages], [*values, *more_values], self._weight)
-        if self._copied_names:
-            torch._foreach_copy_(*self._buffers(self._copied_names))
+        self._include([*averages, *more_averages], [*values, *more_values], None)
+        for copied, value in zip(*self._buffers(self._copied_names), strict=True):
+            copied.copy_(value)
 
     def _buffers(self, names: list[str]) -> tuple[list[Tensor], list[Tensor]]:
         """Return buffers of the average and of the module; a hook may have assigned another tensor to a name."""

@@ -48,6 +48,9 @@ def rows_from(table: Tensor, position: Tensor | int, count: int) -> Tensor:
 class Dropout(nn.Module):
     """Dropout; on a CPU it draws its numbers about fifteen times as fast as ``nn.Dropout``.
 
+    A step of cross-entropy (SMArT, d = 512, 20 images, 5 captions each, float32, one thread) takes 1.34 s of processor
+    time with it and 1.53 s with ``nn.Dropout``.
+
     There 16 random bits decide about an element, so the probability is rounded to a multiple of 1/65536. Their
     generator is seeded by torch's, so that ``torch.manual_seed`` determines them.
     """
