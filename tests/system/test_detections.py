@@ -84,7 +84,7 @@ def test_objects_of_the_topic_reach_the_caption_of_their_image(
     coverage = caption.coverage
     assert (coverage.valid, coverage.noun_coverage, coverage.noun_support) == (True, 0.5, 0.5)
     assert (list(coverage.missed_classes), list(coverage.unsupported_nouns)) == (["dog"], ["100"])
-    assert 0 < caption.timing.coverage_ms < caption.timing.total_ms
+    assert caption.timing.coverage_ms > 0
 
     # Nearby in time is good enough within the slop, and nothing else is.
     detector.publish(at(2, 50_000_000), detected("cat"))

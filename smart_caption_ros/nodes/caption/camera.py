@@ -106,6 +106,7 @@ class Camera:
         self._request_turn = request_turn
         self._mailbox: Mailbox[ReceivedImage] = Mailbox()
         self._rate = RateLimit()
+        self._last_stamp_ns = 0
         self._dropped = 0
         self._lock = threading.Lock()
         self._unfinished = 0
@@ -167,7 +168,7 @@ class Camera:
     def forget(self) -> None:
         """Forget the images and texts so far: the next image is captioned and its text published."""
         self.latest = self.reference = None
-        self._dropped = 0
+        self._dropped = self._last_stamp_ns = 0
         self._expects_detections = False
         if self.outputs is not None:
             self.outputs.forget_text()
@@ -185,6 +186,10 @@ class Camera:
     def receive(self, message: ImageMessage) -> None:
         """Put an image into the mailbox, in the place of the one that waits there, unless it is passed over."""
         self.statistics.count_received()
+        stamp = stamp_ns(message.header)
+        if stamp and stamp < self._last_stamp_ns:  # a bag or a simulation begins anew
+            self.detections.clear()
+        self._last_stamp_ns = stamp or self._last_stamp_ns
         self.latest = image = ReceivedImage(message, time.monotonic())
         values = self._parameters.values
         if (
@@ -294,9 +299,8 @@ class Camera:
     def _topic_detections(self, since_s: float) -> TopicDetections:
         """Return the detections topic with the wait for the detections of an image that was captioned at a time."""
         values = self._parameters.values
-        waits = values["detection_wait_s"] and self.detection_input.has_publisher
-        until_s = since_s + values["detection_wait_s"] if waits else 0.0
-        return TopicDetections(self.detections, values["detection_slop_s"], until_s)
+        wait_s = values["detection_wait_s"] if self.detection_input.has_publisher else 0.0
+        return TopicDetections(self.detections, values["detection_slop_s"], since_s, wait_s)
 
     def _complete_and_publish(self, answer: Answer) -> None:
         self._due_s = max(time.monotonic(), answer.captioned_s + self._parameters.values["detection_wait_s"])
@@ -370,7 +374,7 @@ def complete_answer(
     timing = answer.message.timing
     timing.age_at_start_ms = (answer.age_s or 0.0) * 1000
     timing.preprocess_ms += answer.decoding_s * 1000
-    timing.total_ms = (clock() - answer.started_s) * 1000
+    timing.total_ms = ((answer.captioned_s or clock()) - answer.started_s) * 1000
 
 
 class RateLimit:

@@ -54,6 +54,11 @@ class DetectionBuffer:
         with self._changed:
             return sorted({detections.frame_id for detections in self._latest})
 
+    def clear(self) -> None:
+        """Discard all messages: they are of the time before the clock jumped back."""
+        with self._changed:
+            self._latest.clear()
+
     def open(self) -> None:
         """Let :meth:`nearest` wait again."""
         self._is_open = True

@@ -38,12 +38,14 @@ class TopicDetections:
     Attributes:
         buffer: the latest messages.
         slop_s: maximum time between the image and detections with another stamp.
-        until_s: time.monotonic() until which to wait for the detections of the image; 0 does not wait.
+        since_s: time.monotonic() from which the wait for the detections of the image counts.
+        wait_s: maximum time to wait for them.
     """
 
     buffer: DetectionBuffer
     slop_s: float
-    until_s: float = 0.0
+    since_s: float = 0.0
+    wait_s: float = 0.0
 
     def objects(self, header: Header) -> tuple[DetectedObject, ...] | None:
         """Return the objects in the image with this header; None where no detections belong to it."""
@@ -52,9 +54,8 @@ class TopicDetections:
 
     def evidence(self, caption: Caption, header: Header) -> Evidence:
         """Return the caption with the objects in its image, or without and the reason."""
-        started_s = time.monotonic()
         distance_s, objects = self._find(header)
-        waited_s = time.monotonic() - started_s if self.until_s else 0.0
+        waited_s = time.monotonic() - self.since_s if self.wait_s else 0.0
         if isinstance(objects, str):
             late = bool(stamp_ns(header)) and self.buffer.are_behind(stamp_ns(header), header.frame_id)
             return Evidence(caption, ObjectOrigin.NONE, missing_reason=objects, detections_late=late, waited_s=waited_s)
@@ -67,7 +68,7 @@ class TopicDetections:
         stamp = stamp_ns(header)
         if not stamp:
             return 0.0, "the image has no stamp"
-        nearest = self.buffer.nearest(stamp, header.frame_id, until_s=self.until_s)
+        nearest = self.buffer.nearest(stamp, header.frame_id, until_s=self.since_s + self.wait_s)
         if nearest is None:
             frames = ", ".join(visible(frame) for frame in self.buffer.frame_ids())
             if not frames:
@@ -96,7 +97,7 @@ class Evidence:
         missing_reason: why no detections of the topic belong to the image; empty where some do, or where it is unused.
         coverage_error: why coverage failed; empty where it did not.
         detections_late: whether the detections of the image may still be on their way.
-        waited_s: time waited for detections.
+        waited_s: time from the finished caption to its detections, or to the end of the wait; 0 without a wait.
     """
 
     caption: Caption

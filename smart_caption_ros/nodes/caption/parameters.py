@@ -201,8 +201,8 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "max_age_s",
         1.0,
-        "Maximum age of an image, and how far its stamp may lie in the future [s]: others get STATUS_STALE and no "
-        "text; 0 accepts any age.",
+        "Maximum age of an image [s]: older ones get STATUS_STALE, and those whose stamp lies that far in the future "
+        "STATUS_ERROR, without text; 0 accepts any age.",
         Changes.ANY_TIME,
         minimum=0.0,
         maximum=3600.0,

@@ -37,7 +37,8 @@ class Answer:
         received_s: when the image arrived, time.monotonic().
         started_s: when the work on it began, by the same clock.
         age_s: age of the image at that time, negative for a stamp in the future; None where it is unknown.
-        captioned_s: when its caption was there, by the same clock; the wait for detections counts from then.
+        captioned_s: when its caption was there, by the same clock, from which the wait for detections counts; 0 where
+            it was not captioned.
         decoding_s: time to decode the message.
         model: what captioned it; None while the node is unconfigured.
         image_bgr: the decoded image, uint8 (H, W, 3); None where it was not decoded, or is not needed any more.

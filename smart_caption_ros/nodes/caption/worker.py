@@ -243,8 +243,14 @@ def caption_image(
     if model is None:
         answer.reason = "no engine is loaded: configure the node first"
         return answer
-    if max_age_s and age_s is not None and abs(age_s) > max_age_s:
+    if max_age_s and age_s is not None and age_s > max_age_s:
         answer.status, answer.reason = Caption.STATUS_STALE, _stale_reason(age_s, max_age_s)
+        return answer
+    if max_age_s and age_s is not None and age_s < -max_age_s:
+        answer.reason = (
+            f"the stamp of the image is {-age_s:.3f} s in the future, and max_age_s is {max_age_s:g}: the clocks of "
+            "camera and node differ"
+        )
         return answer
     try:
         if isinstance(image.message, CompressedImage):
@@ -269,11 +275,6 @@ def caption_image(
 
 
 def _stale_reason(age_s: float, max_age_s: float) -> str:
-    if age_s < 0:
-        return (
-            f"the stamp of the image is {-age_s:.3f} s in the future, and max_age_s is {max_age_s:g}: the clocks of "
-            "camera and node differ"
-        )
     reason = f"the image is {age_s:.3f} s old, and max_age_s is {max_age_s:g}"
     if age_s > _RECORDING_AGE_S:  # no driver is that late: the clocks differ, or this is a recording
         reason += "; for a recording play its clock and set use_sim_time, or set max_age_s to 0"

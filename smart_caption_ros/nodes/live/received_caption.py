@@ -42,8 +42,8 @@ def live_caption(message: Caption, camera: str, topic: str) -> LiveCaption:
         grounding=None if reason in _WITHOUT_NOUNS else grounding_of(message),
         looked_for_objects=reason not in _WITHOUT_OBJECTS,
         coverage_reason=message.coverage.reason_message,
-        # 0: the image has no stamp, or the node's clock does not run.
-        age_s=age_ms / 1e3 if timing.age_at_start_ms and math.isfinite(age_ms) else None,
+        # Not above 0: the image has no stamp or one of the future, or the node's clock does not run.
+        age_s=age_ms / 1e3 if timing.age_at_start_ms > 0 and math.isfinite(age_ms) else None,
         dropped=int(timing.dropped_frames),
     )
 

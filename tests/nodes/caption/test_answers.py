@@ -29,6 +29,7 @@ from smart_caption_ros.nodes.caption.evidence import TopicDetections
 from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.records import Answer, ImageMessage, ReceivedImage
 from smart_caption_ros.nodes.caption.worker import caption_image
+from smart_caption_ros.nodes.live.received_caption import live_caption
 from tests.nodes.fake_captioner import (
     BREAKS_COVERAGE,
     BREAKS_THE_ENGINE,
@@ -106,10 +107,10 @@ def test_a_caption_goes_out_even_if_its_coverage_fails() -> None:
     assert answered.evidence.coverage_error == "coverage failed: RuntimeError: the dictionary is on fire"
 
 
-def test_times_count_the_decoding_of_the_message_and_all_of_the_work() -> None:
+def test_times_count_the_decoding_of_the_message_and_the_work_up_to_the_caption() -> None:
     answered = answer(FakeCaptioner(), image(), age_s=None, clock=ticking(0.5))
     timing = answered.message.timing
-    assert timing.total_ms == pytest.approx(1500)
+    assert timing.total_ms == pytest.approx(1000), "from the start of the work to the caption, without coverage"
     assert timing.preprocess_ms == pytest.approx(1 + 500), "the engine's own, and half a second for the message"
     assert timing.age_at_start_ms == 0
 
@@ -135,9 +136,11 @@ def test_young_unstamped_and_unlimited_images_are_not_stale(age_s: float | None,
     assert answer(FakeCaptioner(), image(), max_age_s=max_age_s, age_s=age_s).message.status == Caption.STATUS_OK
 
 
-def test_an_image_from_the_future_is_stale_and_says_that_the_clocks_differ() -> None:
-    message = answer(FakeCaptioner(), image(), age_s=-5.0).message
-    assert message.status == Caption.STATUS_STALE
+def test_an_image_from_the_future_is_an_error_that_says_that_the_clocks_differ() -> None:
+    captioner = FakeCaptioner()
+    message = answer(captioner, image(), age_s=-5.0).message
+    assert not captioner.shades
+    assert message.status == Caption.STATUS_ERROR
     assert message.status_message == (
         "the stamp of the image is 5.000 s in the future, and max_age_s is 1: the clocks of camera and node differ"
     )
@@ -286,3 +289,24 @@ def test_no_image_message_whatever_is_left_without_an_answer(**fields: Any) -> N
     assert message.status in (Caption.STATUS_OK, Caption.STATUS_NOTHING_FOUND, Caption.STATUS_ERROR)
     assert bool(message.text) == (message.status == Caption.STATUS_OK)
     assert bool(message.status_message) == (message.status != Caption.STATUS_OK)
+
+
+def test_the_wait_for_detections_and_coverage_are_no_part_of_the_total() -> None:
+    class SlowCoverage(FakeCoverage):
+        def score(self, *given: Any) -> Any:
+            time.sleep(0.2)
+            return super().score(*given)
+
+    model = Model(FakeCaptioner(), SlowCoverage())  # type: ignore[arg-type]
+    started_s = time.monotonic()
+    answered = caption_image(model, ReceivedImage(image(), started_s), age_s=0.5, max_pixels=MAX_PIXELS)
+    topic = TopicDetections(DetectionBuffer(), slop_s=0.0, since_s=answered.captioned_s, wait_s=0.3)
+    complete_answer(answered, topic, camera="", min_confidence=0.0)
+    elapsed_ms = (time.monotonic() - started_s) * 1000
+    timing = answered.message.timing
+    assert timing.total_ms < 150
+    assert timing.detection_wait_ms == pytest.approx(300, abs=100)
+    assert timing.coverage_ms == pytest.approx(200, abs=100)
+    steps_ms = timing.total_ms + timing.detection_wait_ms + timing.coverage_ms
+    assert steps_ms == pytest.approx(elapsed_ms, abs=50), "together they are the time to the answer"
+    assert live_caption(answered.message, "", "").age_s == pytest.approx(0.5 + elapsed_ms / 1000, abs=0.05)

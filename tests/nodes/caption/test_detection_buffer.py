@@ -86,6 +86,14 @@ def test_nobody_waits_while_the_buffer_is_closed() -> None:
     assert buffer.nearest(5, "", until_s=time.monotonic() + 60) is late
 
 
+def test_a_cleared_buffer_is_waited_for() -> None:
+    buffer = buffer_of((4, ""), (9, ""))
+    buffer.clear()
+    late = Detections(5, "", ())
+    threading.Timer(0.1, buffer.add, [late]).start()
+    assert buffer.nearest(5, "", until_s=time.monotonic() + 60) is late
+
+
 def test_a_message_of_the_same_stamp_and_frame_replaces_another_one() -> None:
     buffer = buffer_of((5, "left"))
     assert not buffer.add(Detections(5, "right", ()))

@@ -39,11 +39,11 @@ def header(stamp_ns: int, frame_id: str = "eye") -> Header:
     return Header(stamp=Time(sec=stamp_ns // SECOND, nanosec=stamp_ns % SECOND), frame_id=frame_id)
 
 
-def topic(*stamps_ns: int, slop_s: float = 0.1, until_s: float = 0.0) -> TopicDetections:
+def topic(*stamps_ns: int, slop_s: float = 0.1, wait_s: float = 0.0) -> TopicDetections:
     buffer = DetectionBuffer()
     for stamp_ns in stamps_ns:
         buffer.add(Detections(stamp_ns, "eye", (SHADE,)))
-    return TopicDetections(buffer, slop_s, until_s)
+    return TopicDetections(buffer, slop_s, time.monotonic(), wait_s)
 
 
 def collect(
@@ -170,7 +170,7 @@ def test_the_reason_says_why_coverage_was_not_measured(
 
 def test_the_time_waited_for_detections_is_measured() -> None:
     assert collect(caption(), header(6 * SECOND), topic(5 * SECOND)).waited_s == 0
-    waiting = topic(5 * SECOND, until_s=time.monotonic() + 0.1)
+    waiting = topic(5 * SECOND, wait_s=0.1)
     assert 0.05 <= collect(caption(), header(6 * SECOND), waiting).waited_s < 30
 
 

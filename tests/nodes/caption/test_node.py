@@ -34,7 +34,6 @@ from std_msgs.msg import Header, String
 from visualization_msgs.msg import ImageMarker
 
 from smart_caption_ros.captioning import BundleError
-from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.nodes.caption import outputs
 from smart_caption_ros.nodes.caption.node import CaptionNode
@@ -255,7 +254,7 @@ def test_coverage_that_is_switched_off_is_not_loaded(bench: Bench) -> None:
     assert bench.node.trigger_cleanup() == TransitionCallbackReturn.SUCCESS
     bench.node.set_parameters([Parameter("coverage", value=True), Parameter("synonyms", value="s.txt")])
     assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
-    assert chosen == [("", "", "s.txt", COCO_CLASSES)]
+    assert chosen == [("", "", "s.txt", ())]
 
 
 def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -281,6 +281,27 @@ def test_answers_that_wait_for_detections_do_not_keep_their_images(
     shared.front.detections.close()
 
 
+def test_after_a_jump_of_the_clock_the_detections_of_the_future_are_forgotten(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a bag that is played again: its first images wait for the detections of the second time."""
+    shared.set(detection_wait_s=10.0, max_age_s=0.0)
+    monkeypatch.setattr(type(shared.front.detection_input), "has_publisher", True)
+    shared.captioner.open()
+    for second in range(1, 6):
+        shared.front.detections.add(Detections(second * 10**9, "", ()))
+        shared.put(shared.front, 10, stamp_s=second)
+        shared.wait_until_idle()
+    shared.put(shared.front, 20, stamp_s=1)
+    time.sleep(0.3)
+    assert len(shared.texts(shared.front)) == 5, "it waits"
+    cup = DetectedObject("cup", -1, 0.5, (0.0, 0.0, 9.0, 9.0))
+    shared.front.detections.add(Detections(10**9, "", (cup,)))
+    shared.wait_until_idle()
+    message = shared.recorders[shared.front].messages[-1]
+    assert (message.text, [item.class_name for item in message.objects]) == ("shade 20", ["cup"])
+
+
 def test_the_image_of_a_request_is_captioned_whatever_its_age_and_not_published(shared: Shared) -> None:
     shared.captioner.open()
     image = Image(**image_fields(30))
