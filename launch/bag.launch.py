@@ -26,11 +26,12 @@ from launch_ros.actions import Node
 
 from smart_caption_ros.nodes.launching import fail_with_the_process, number
 from smart_caption_ros.sources import SourceError
-from smart_caption_ros.sources.bag import Bag
+from smart_caption_ros.sources.bag import DECODERS, Bag, choose_image_topic
 
 PACKAGE = "smart_caption_ros"
 SHARE = Path(get_package_share_directory(PACKAGE))
-ROSBAG2 = ("ros2bag", "rosbag2_transport")
+ROSBAG2 = ("ros2bag", "rosbag2_transport", "rosbag2_py")
+STORAGE_IDS = {".mcap": "mcap", ".db3": "sqlite3"}  # of a file without its folder
 COMPRESSED = "/compressed"
 END_TIMEOUT_S = "15"
 
@@ -72,36 +73,64 @@ def actions(context: LaunchContext) -> list[GroupAction]:
         raise ValueError("output needs ros2 bag record, a part of rosbag2; or: smart-caption describe BAG -o FILE.mcap")
     if output is not None and output.exists():
         raise ValueError(f"output: {output} exists already")
+    bag = Path(value["bag"]).expanduser()
+    if not bag.exists():
+        raise ValueError(f"bag: there is no file or folder {bag}")
     try:
-        bag = Bag(str(Path(value["bag"]).expanduser()), topic=value["topic"] or None)
-    except (SourceError, FileNotFoundError) as error:
+        if has_rosbag2:
+            topic = topic_with_rosbag2(bag, value["topic"] or None)
+            player: ExecuteProcess | Node = rosbag2_player(bag, topic, rate)
+        else:
+            recording = Bag(str(bag), topic=value["topic"] or None)
+            topic = recording.topic
+            player = camera_node(recording, rate)
+    except SourceError as error:
         raise ValueError(f"bag: {error}") from None
-    image_topic = bag.topic.removesuffix(COMPRESSED)
+    image_topic = topic.removesuffix(COMPRESSED)
     caption = IncludeLaunchDescription(
         PythonLaunchDescriptionSource(str(SHARE / "launch" / "caption.launch.py")),
         launch_arguments={
             "image_topic": image_topic,
-            "transport": "compressed" if bag.topic.endswith(COMPRESSED) and has_rosbag2 else "raw",
+            "transport": "compressed" if topic.endswith(COMPRESSED) and has_rosbag2 else "raw",
             **({"use_sim_time": "true"} if has_rosbag2 else {}),
         }.items(),
     )
-    player = rosbag2_player(bag, rate) if has_rosbag2 else camera_node(bag, image_topic, rate)
     recorder = [record(output)] if output is not None else []
     return [GroupAction([*recorder, caption, player])]
 
 
-def rosbag2_player(bag: Bag, rate: float) -> ExecuteProcess:
+def topic_with_rosbag2(bag: Path, topic: str | None) -> str:
+    """Find the image topic with rosbag2, which needs no package of PyPI.
+
+    Raises:
+        SourceError: the bag cannot be read, or has no such topic; one sentence.
+    """
+    from rosbag2_py import Info
+
+    try:
+        metadata = Info().read_metadata(str(bag), STORAGE_IDS.get(bag.suffix, ""))
+    except RuntimeError as error:
+        raise SourceError(f"{bag} cannot be read: {' '.join(str(error).split())}") from None
+    counts = {
+        found.topic_metadata.name: found.message_count
+        for found in metadata.topics_with_message_count
+        if found.topic_metadata.type in DECODERS
+    }
+    return choose_image_topic(str(bag), counts, topic)
+
+
+def rosbag2_player(bag: Path, topic: str, rate: float) -> ExecuteProcess:
     """Play the topic with rosbag2, and the clock of the recording."""
     return ExecuteProcess(
         # The path first: --topics takes every argument up to the next option.
-        cmd=["ros2", "bag", "play", bag.spec, "--clock", "--rate", f"{rate:g}", "--topics", bag.topic],
+        cmd=["ros2", "bag", "play", str(bag), "--clock", "--rate", f"{rate:g}", "--topics", topic],
         output="screen",
         sigterm_timeout=END_TIMEOUT_S,
         on_exit=end_with_the_player,
     )
 
 
-def camera_node(bag: Bag, image_topic: str, rate: float) -> Node:
+def camera_node(bag: Bag, rate: float) -> Node:
     """Play the topic with the camera node, at the mean rate of the recording."""
     return Node(
         package=PACKAGE,
@@ -111,7 +140,7 @@ def camera_node(bag: Bag, image_topic: str, rate: float) -> Node:
             {"source": bag.spec, "bag_topic": bag.topic, "rate_hz": bag.mean_rate_hz * rate, "loop": False},
             {"wait_for_subscribers": 1, "wait_timeout_s": 120.0},
         ],
-        remappings=[("image", image_topic)],
+        remappings=[("image", bag.topic.removesuffix(COMPRESSED))],
         output="screen",
         sigterm_timeout=END_TIMEOUT_S,
         on_exit=end_with_the_player,

@@ -14,7 +14,7 @@ from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from smart_caption_ros.nodes.launching import parameter_file
+from smart_caption_ros.nodes.launching import boolean, fail_with_the_process, parameter_file
 
 PACKAGE = "smart_caption_ros"
 CONFIG = Path(get_package_share_directory(PACKAGE), "config")
@@ -38,8 +38,12 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         "respawn",
         default_value="true",
-        choices=["true", "false"],
         description="Start the node again whenever it ends.",
+    ),
+    DeclareLaunchArgument(
+        "required",
+        default_value="false",
+        description="End the launch with status 1 when the node fails, unless it starts again.",
     ),
 )
 
@@ -51,6 +55,7 @@ def caption_log_node(context: LaunchContext) -> list[Node]:
         ValueError: the parameter file is missing; one sentence, which launch prints.
     """
     value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
+    respawn, required = (boolean(name, value[name]) for name in ("respawn", "required"))
     return [
         Node(
             package=PACKAGE,
@@ -62,8 +67,9 @@ def caption_log_node(context: LaunchContext) -> list[Node]:
                 *([{"path": value["path"]}] if value["path"] else []),
             ],
             output="screen",
-            respawn=value["respawn"] == "true",
+            respawn=respawn,
             respawn_delay=2.0,
+            on_exit=fail_with_the_process if required and not respawn else None,
         )
     ]
 

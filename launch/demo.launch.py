@@ -15,7 +15,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from smart_caption_ros.nodes.launching import fail_with_the_process, number
+from smart_caption_ros.nodes.launching import boolean, fail_with_the_process, number
 
 PACKAGE = "smart_caption_ros"
 END_TIMEOUT_S = "15"  # a webcam's driver may be slow to close
@@ -36,13 +36,11 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         "loop",
         default_value="true",
-        choices=["true", "false"],
         description="Restart the source at its end; false ends the camera node there, and the caption node goes on.",
     ),
     DeclareLaunchArgument(
         "rviz",
         default_value="false",
-        choices=["true", "false"],
         description="Show the images with their captions in RViz.",
     ),
 )
@@ -54,20 +52,19 @@ def camera_node(context: LaunchContext) -> list[Node]:
     Raises:
         ValueError: an argument has an invalid value; one sentence, which launch prints.
     """
+    value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
+    loop = boolean("loop", value["loop"])
+    # A dictionary with a string stays a string: the index of a webcam must not become a number.
+    settings = {"source": value["source"], "rate_hz": number("rate_hz", value["rate_hz"], above=0.0), "loop": loop}
+    # Nothing of a source that ends is lost while the caption node loads its model.
+    waiting = {"wait_for_subscribers": 1, "wait_timeout_s": 120.0}
     return [
         Node(
             package=PACKAGE,
             executable="camera_node",
             name="camera_node",
             namespace=context.launch_configurations.get("namespace", ""),
-            parameters=[
-                {
-                    # A dictionary with a string stays a string: the index of a webcam must not become a number.
-                    "source": LaunchConfiguration("source").perform(context),
-                    "rate_hz": number("rate_hz", LaunchConfiguration("rate_hz").perform(context)),
-                    "loop": LaunchConfiguration("loop").perform(context) == "true",
-                }
-            ],
+            parameters=[settings] if loop else [settings, waiting],
             output="screen",
             sigterm_timeout=END_TIMEOUT_S,
             on_exit=fail_with_the_process,

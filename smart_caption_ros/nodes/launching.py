@@ -23,6 +23,17 @@ def number(argument: str, value: str, *, above: float = -math.inf) -> float:
     return converted
 
 
+def boolean(argument: str, value: str) -> bool:
+    """Convert the value of an argument, true or false in any case.
+
+    Raises:
+        ValueError: it is neither; one sentence.
+    """
+    if value.lower() not in ("true", "false"):
+        raise ValueError(f"{argument} must be true or false, not {value!r}")
+    return value.lower() == "true"
+
+
 def parameter_file(argument: str, value: str) -> str:
     """Return the path of a parameter file; launch would warn and start the node without a missing one.
 

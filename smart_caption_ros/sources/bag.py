@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Bag(FrameSource):
                 if image_topic.message_type in DECODERS:
                     counts[image_topic.name] = counts.get(image_topic.name, 0) + image_topic.count
             duration_s = storage.duration_s
-        self._topic = self._choose(counts, topic)
+        self._topic = choose_image_topic(spec, counts, topic)
         self._length = counts[self._topic]
         self.mean_rate_hz = (self._length - 1) / duration_s if self._length > 1 and duration_s else 1.0
         """Images per second of the recording; 1 for a single image."""
@@ -58,22 +58,6 @@ class Bag(FrameSource):
     @property
     def known_length(self) -> int:
         return self._length
-
-    def _choose(self, counts: dict[str, int], topic: str | None) -> str:
-        if not counts:
-            raise SourceError(f"the bag {self.spec} has no topic of type Image or CompressedImage")
-        there = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
-        if topic is not None:
-            name = topic if topic.startswith("/") else f"/{topic}"
-            if name not in counts:
-                raise SourceError(f"the bag {self.spec} has no image topic {topic}; it has {there}")
-            return name
-        filled = [name for name, count in counts.items() if count]
-        if not filled:
-            raise SourceError(f"the image topics of the bag {self.spec} hold no messages: {there}")
-        if len(filled) > 1:
-            raise SourceError(f"the bag {self.spec} has several image topics; name one as the topic: {there}")
-        return filled[0]
 
     def _frames(self) -> Iterator[Frame]:
         from rosbags.typesys import Stores, get_typestore
@@ -98,3 +82,30 @@ class Bag(FrameSource):
                 stamp = message.header.stamp
                 stamp_s = stamp.sec + stamp.nanosec * 1e-9 or stored.recorded_ns * 1e-9
                 yield Frame(image_bgr, frame_name, index, stamp_s)
+
+
+def choose_image_topic(spec: str, counts: Mapping[str, int], topic: str | None) -> str:
+    """Return the image topic of a bag that is meant.
+
+    Args:
+        spec: the bag, for a person.
+        counts: number of images on each of its image topics.
+        topic: name of the topic; None for the only one with images.
+
+    Raises:
+        SourceError: there is no such topic, or there are several.
+    """
+    if not counts:
+        raise SourceError(f"the bag {spec} has no topic of type Image or CompressedImage")
+    there = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
+    if topic is not None:
+        name = topic if topic.startswith("/") else f"/{topic}"
+        if name not in counts:
+            raise SourceError(f"the bag {spec} has no image topic {topic}; it has {there}")
+        return name
+    filled = [name for name, count in counts.items() if count]
+    if not filled:
+        raise SourceError(f"the image topics of the bag {spec} hold no messages: {there}")
+    if len(filled) > 1:
+        raise SourceError(f"the bag {spec} has several image topics; name one as the topic: {there}")
+    return filled[0]

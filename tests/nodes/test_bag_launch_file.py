@@ -32,6 +32,25 @@ class StandIn:
         return value
 
 
+def rosbag2_of(topics: dict[str, int] | Exception) -> ModuleType:
+    """What bag.launch.py uses of rosbag2_py, with the number of images on each topic, and an error instead."""
+
+    def read_metadata(path: str, storage_id: str) -> SimpleNamespace:
+        if isinstance(topics, Exception):
+            raise topics
+        images = [(name, "sensor_msgs/msg/CompressedImage", count) for name, count in topics.items()]
+        return SimpleNamespace(
+            topics_with_message_count=[
+                SimpleNamespace(topic_metadata=SimpleNamespace(name=name, type=kind), message_count=count)
+                for name, kind, count in [*images, ("/tf", "tf2_msgs/msg/TFMessage", 900)]
+            ]
+        )
+
+    module = ModuleType("rosbag2_py")
+    module.Info = lambda: SimpleNamespace(read_metadata=read_metadata)  # type: ignore[attr-defined]
+    return module
+
+
 class NotFoundError(Exception):
     """Stands for PackageNotFoundError."""
 
@@ -66,8 +85,11 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     for package in ("ament_index_python", "launch.events", "launch_ros"):
         monkeypatch.setitem(sys.modules, package, ModuleType(package))
 
-    def create(*, rosbag2: bool = False, **given: str) -> tuple[dict[str, Any], list[Any]]:
-        packages.update({"ros2bag", "rosbag2_transport"} if rosbag2 else ())
+    def create(
+        *, rosbag2: bool = False, topics: dict[str, int] | Exception | None = None, **given: str
+    ) -> tuple[dict[str, Any], list[Any]]:
+        packages.update({"ros2bag", "rosbag2_transport", "rosbag2_py"} if rosbag2 else ())
+        monkeypatch.setitem(sys.modules, "rosbag2_py", rosbag2_of(topics or {"/front/image_raw/compressed": 2}))
         file = runpy.run_path(str(ROOT / "launch" / "bag.launch.py"))
         defaults = {argument.name: argument.default_value for argument in file["ARGUMENTS"]}
         (group,) = file["actions"](SimpleNamespace(launch_configurations={**defaults, **given}))
@@ -103,6 +125,20 @@ def test_with_rosbag2_it_plays_with_the_clock_of_the_recording_and_records(
     assert recorder.cmd[:5] == ["ros2", "bag", "record", "--output", str(tmp_path / "out")]
 
 
+def test_with_rosbag2_the_topic_is_found_without_rosbags(
+    launch: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rosbags", None)
+    _, (_, player) = launch(rosbag2=True, bag=str(tmp_path), topics={"/front/image_raw": 7, "/rear/image_raw": 0})
+    assert player.cmd[-1] == "/front/image_raw"
+    with pytest.raises(
+        ValueError, match=r"^bag: the bag .* has several image topics; name one as the topic: /a .3., /b"
+    ):
+        launch(rosbag2=True, bag=str(tmp_path), topics={"/a": 3, "/b": 4})
+    with pytest.raises(ValueError, match=r"^bag: .* cannot be read: no storage id$"):
+        launch(rosbag2=True, bag=str(tmp_path), topics=RuntimeError("no\nstorage id"))
+
+
 def test_the_launch_ends_with_the_bag_and_fails_with_the_player(launch: Callable[..., Any], tmp_path: Path) -> None:
     file, _ = launch(bag=str(write_bag(tmp_path / "run", {"/image": image}, count=1)))
     (end,) = file["end_with_the_player"](SimpleNamespace(returncode=0, process_name="player"), None)
@@ -116,7 +152,7 @@ def test_the_launch_ends_with_the_bag_and_fails_with_the_player(launch: Callable
     [
         ({"rate": "0"}, "rate must be a number above 0, not '0'"),
         ({"rate": "fast"}, "rate must be a number above 0, not 'fast'"),
-        ({"bag": "/no/such/bag"}, "bag: .*/no/such/bag"),
+        ({"bag": "/no/such/bag"}, "bag: there is no file or folder /no/such/bag$"),
         ({"topic": "/rear"}, "bag: .*has no image topic /rear; it has /image"),
         ({"output": "out"}, "output needs ros2 bag record"),
     ],

@@ -152,8 +152,19 @@ def test_the_demo_starts_a_camera_in_the_namespace_of_the_captions(launch: Calla
     camera = launch("demo", source="0", rate_hz="10", namespace="left")
     assert camera.parameters == [{"source": "0", "rate_hz": 10.0, "loop": True}]
     assert camera.namespace == "left"
-    with pytest.raises(ValueError, match=r"^rate_hz must be a number, not 'fast'$"):
+    with pytest.raises(ValueError, match=r"^rate_hz must be a number above 0, not 'fast'$"):
         launch("demo", rate_hz="fast")
+    with pytest.raises(ValueError, match=r"^loop must be true or false, not 'perhaps'$"):
+        launch("demo", loop="perhaps")
+
+
+def test_a_demo_that_ends_with_its_source_waits_for_the_caption_node_before_the_first_image(
+    launch: Callable[..., Any],
+) -> None:
+    assert launch("demo", loop="False").parameters == [
+        {"source": "sample:household", "rate_hz": 2.0, "loop": False},
+        {"wait_for_subscribers": 1, "wait_timeout_s": 120.0},
+    ]
 
 
 def test_the_demo_shows_the_overlay_in_rviz() -> None:
@@ -237,3 +248,13 @@ def test_the_log_is_started_with_its_file(launch: Callable[..., Any]) -> None:
     assert launch("caption_log", path="/data/c.db").parameters[1:] == [{"path": "/data/c.db"}]
     with pytest.raises(ValueError, match="there is no file /missing"):
         launch("caption_log", params_file="/missing")
+
+
+def test_a_log_node_that_fails_ends_the_launch_with_an_error_where_it_is_required(launch: Callable[..., Any]) -> None:
+    assert launch("caption_log").on_exit is None, "it starts again"
+    assert launch("caption_log", respawn="false").on_exit is None, "nor does it end a robot's launch"
+    on_exit = launch("caption_log", respawn="False", required="True").on_exit
+    with pytest.raises(RuntimeError, match="caption_log_node ended with status 1"):
+        on_exit(SimpleNamespace(returncode=1, process_name="caption_log_node"), None)
+    with pytest.raises(ValueError, match=r"^respawn must be true or false, not 'never'$"):
+        launch("caption_log", respawn="never")
