@@ -6,17 +6,16 @@ import re
 from functools import cache
 from pathlib import Path
 
-from tests.packaging.imports import ROOT, imports_of
+from tests.packaging.imports import ROOT, imports_of, imports_of_file
 
 PAGE = ROOT / "docs" / "architecture.md"
 PACKAGES = ("recipes", "simulation", "export", "training", "smart_caption_ros")
 ROOMS_DRAWN = ("training", "smart_caption_ros")
 """Packages whose rooms are drawn; the others are one box each."""
-ROOMS_OF_ONE_MODULE = ("caption_messages",)
 PICTURE = re.compile(r"(?<=```mermaid\n).*?(?=```)", re.DOTALL)
 
 Box = tuple[str, str]
-"""Package and room; modules that are in no room are in the boxes "commands" and "base"."""
+"""Package and room. A module in no room is in the box "commands", in "base" if it imports no room, or in its own."""
 
 
 @cache
@@ -25,12 +24,15 @@ def box_of(package: str, name: str) -> Box | None:
     if package not in ROOMS_DRAWN:
         return package, package
     path = ROOT / package / name
-    if path.is_dir() or name in ROOMS_OF_ONE_MODULE:
+    if path.is_dir():
         return package, name
-    if not path.with_suffix(".py").is_file():
+    module = path.with_suffix(".py")
+    if not module.is_file():
         return None
-    is_command = '__name__ == "__main__"' in path.with_suffix(".py").read_text(encoding="utf-8")
-    return package, "commands" if is_command else "base"
+    if '__name__ == "__main__"' in module.read_text(encoding="utf-8"):
+        return package, "commands"
+    imported = {name.split(".")[1] for name in imports_of_file(module) if name.startswith(f"{package}.")}
+    return package, name if any((ROOT / package / room).is_dir() for room in imported) else "base"
 
 
 def arrows() -> dict[Box, set[Box]]:
