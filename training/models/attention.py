@@ -51,7 +51,7 @@ class MultiHeadAttention(nn.Module):
     Memory slots are learned keys and values appended to the projected ones; they do not depend on the input.
     As in M2's published code the stored parameters are multiplied by sqrt(d_h) (keys) and sqrt(M) (values). They are
     drawn with the standard deviations 1 / sqrt(d_h) and 1 / sqrt(M), so that the slots start with unit variance; the
-    published code draws them with 1 / d_h and 1 / M.
+    published code overwrites what it draws by a Xavier initialisation.
 
     Without memory slots, all tensors may have several leading axes that broadcast in place of B, e.g. (B, L) for the
     levels of an encoder.

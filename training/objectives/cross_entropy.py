@@ -9,8 +9,7 @@ from training.configs.schema import PhaseConfig
 from training.data.captions import EncodedCaptions
 from training.data.prefix_trees import CaptionTrees, NextWords, count_prefixes, prefix_trees
 from training.models.captioner import PADDING_ID, Captioner, HookContext, Visual
-from training.objectives.log_probabilities import log_probabilities
-from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
+from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions, log_probabilities
 from training.objectives.scheduled_sampling import decode_with_samples, next_words_of_captions, sampling_probability
 
 _COUNTED_AT_A_TIME = 500

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -96,3 +97,15 @@ class Objective(Protocol):
         Images with similar costs share a batch, and a batch is divided evenly among processes.
         """
         ...
+
+
+def log_probabilities(logits: Tensor) -> Tensor:
+    """Compute the log probabilities of all words after each prefix.
+
+    Args:
+        logits: (B, Q, V).
+
+    Returns:
+        (B * Q, V), at least float32.
+    """
+    return logits.flatten(0, 1).log_softmax(dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))

@@ -30,8 +30,7 @@ from training.data.prefix_trees import prefix_trees
 from training.decoding.beam_search import SearchSettings, excluded_words, search_captions
 from training.models.captioner import Captioner, HookContext, Visual
 from training.models.eight_bits import rounded_once
-from training.objectives.log_probabilities import log_probabilities
-from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions
+from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions, log_probabilities
 from training.objectives.rewards import Reward
 
 
