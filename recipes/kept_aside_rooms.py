@@ -17,8 +17,8 @@ from typing import Annotated, Any
 import typer
 
 from recipes.rooms.photographs import NYU, Photograph, RoomsData, decode_photograph
-from recipes.rooms.phrases import frequent_words
 from recipes.rooms.questions import extract_facts
+from recipes.rooms.words import frequent_words
 from smart_caption_ros.files import write_bytes_atomically, write_text_atomically
 from training.command_line import DataFolderOption, run_command
 from training.data.held_out import kept_aside_rooms

@@ -35,11 +35,11 @@ def with_few_uses(images: Iterable[CaptionedImage], max_uses: int) -> list[Capti
     """Drop sentences that ``max_uses`` images before have, compared by their words, and images without any left."""
     uses: Counter[tuple[str, ...]] = Counter()
     kept = []
-    for each in images:
-        sentences = [sentence for sentence in each.sentences if uses[tuple(tokenize(sentence))] < max_uses]
+    for image in images:
+        sentences = [sentence for sentence in image.sentences if uses[tuple(tokenize(sentence))] < max_uses]
         uses.update({tuple(tokenize(sentence)) for sentence in sentences})
         if sentences:
-            kept.append(CaptionedImage(each.image, sentences, each.indoor, each.objects))
+            kept.append(CaptionedImage(image.image, sentences, image.indoor, image.objects))
     return kept
 
 
@@ -47,10 +47,10 @@ def write_captions(folder: Path, images: Iterable[CaptionedImage]) -> None:
     """Write ``captions.jsonl``, all of it in the train part."""
     lines = [
         json.dumps(
-            {"image": each.image, "part": "train", "indoor": each.indoor, "sentences": list(each.sentences),
-             "objects": list(each.objects)}
+            {"image": image.image, "part": "train", "indoor": image.indoor, "sentences": list(image.sentences),
+             "objects": list(image.objects)}
         )
-        for each in images
+        for image in images
     ]  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     write_text_atomically(folder / CAPTIONS, "".join(f"{line}\n" for line in lines))

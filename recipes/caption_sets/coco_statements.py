@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from recipes.caption_sets.fluency import Fluency
-from recipes.phrases import NUMERALS
-from recipes.rooms.phrases import COLOURS, PICTURE_OF, plain, without_repetitions
+from recipes.rooms.words import COLOURS, NUMERALS, PICTURE_OF, plain, without_repetitions
 from training.data.inflection import is_plural, with_indefinite_article
 from training.data.tokenizer import tokenize
 

@@ -24,7 +24,7 @@ from recipes.caption_sets.described_rooms import captions_of_rooms
 from recipes.caption_sets.fluency import Fluency
 from recipes.caption_sets.labelled_photographs import captions_of_labelled
 from recipes.rooms.photographs import NYU, RoomsData
-from recipes.rooms.phrases import frequent_words
+from recipes.rooms.words import frequent_words
 from training.data.coco_photographs import IMAGES
 from training.data.tokenizer import tokenize
 from training.errors import DataError
@@ -49,7 +49,7 @@ class Report:
         for column in table.columns[1:]:
             column.justify = "right"
         for name, images in self.sets.items():
-            captions = Counter(sentence for each in images for sentence in each.sentences)
+            captions = Counter(sentence for image in images for sentence in image.sentences)
             words = {word for caption in captions for word in tokenize(caption)}
             commonest = max(captions.values(), default=0)
             row = (len(images), captions.total(), len(captions), len(words), commonest)
@@ -82,7 +82,7 @@ def make_caption_sets(data: Path, output: Path, max_uses: int = MAX_USES) -> Rep
         if not images:
             raise DataError(f"{data}: no photograph of {name} gets a caption")
     link_archive(output / LABELLED, data / LABELLED / IMAGES)
-    captioned = {each.image for each in described}
+    captioned = {image.image for image in described}
     chosen = [photograph for photograph in nyu if photograph.file in captioned]
     write_archive(output / ROOMS, ((photograph.file, encoded) for photograph, encoded in rooms.encoded(chosen)))
     write_captions(output / LABELLED, labelled)

@@ -16,10 +16,8 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
-from recipes.phrases import NUMERALS
-from recipes.rooms.phrases import without_repetitions
-from recipes.rooms.pool_captions import variants
-from recipes.rooms.word_lists import words_in
+from recipes.rooms.retrieval import variants
+from recipes.rooms.words import NUMERALS, without_repetitions, words_in
 from training.data.inflection import singular
 from training.data.tokenizer import tokenize
 from training.evaluation.metrics.chair import REPLACED, Synonyms

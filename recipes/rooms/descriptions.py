@@ -4,9 +4,16 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from recipes.phrases import NUMERALS
-from recipes.rooms.phrases import PICTURE_OF, all_known, plain, with_article, without_repetitions, word_count
-from recipes.rooms.word_lists import words_in
+from recipes.rooms.words import (
+    NUMERALS,
+    PICTURE_OF,
+    all_known,
+    plain,
+    with_article,
+    without_repetitions,
+    word_count,
+    words_in,
+)
 from training.data.inflection import is_plural
 
 MIN_WORDS, MAX_WORDS = 5, 18

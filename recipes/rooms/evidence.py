@@ -4,16 +4,24 @@ A class that one teacher finds is accepted in the rooms where such things are us
 teachers must find it, or the score must be high.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
 
+from recipes.image_content import FoundObject, ImageContent
 from recipes.rooms.places import ROOMS, is_indoors_by_name
-from recipes.rooms.supported_nouns import CLASSES_OF
-from recipes.teachers.image_content import FoundObject, ImageContent
+from recipes.rooms.words import read_table
 from smart_caption_ros.detection.boxes import box_areas, box_iou
+
+CLASSES_OF: dict[str, tuple[str, ...]] = {
+    noun: tuple(name.replace("_", " ") for name in re.split(r"[ ,]+", classes.strip()) if name)
+    for noun, classes in read_table("supported_nouns.txt").items()
+}
+"""Noun, in the singular, to the names of its classes; names of the detector's begin with @."""
+
 
 POSSIBLE = 0.25
 """Minimum detector score of an object that makes a count uncertain."""
@@ -100,7 +108,9 @@ def collect_evidence(scene: str, content: ImageContent, named: Iterable[str] = (
     by_people = frozenset(named)
     indoors = _is_indoors(scene, shares)
     objects = _without_duplicates(content.objects)
-    objects_of = {noun: [each for each in objects if each.name in _detector_classes(noun)] for noun in CLASSES_OF}
+    objects_of = {
+        noun: [detected for detected in objects if detected.name in _detector_classes(noun)] for noun in CLASSES_OF
+    }
     agreed = {
         noun
         for noun in CLASSES_OF
@@ -112,7 +122,7 @@ def collect_evidence(scene: str, content: ImageContent, named: Iterable[str] = (
     colours: dict[str, set[str]] = {}
     for noun, found in objects_of.items():
         share, score, minimum = _share(shares, noun), _best_score(found), _minimum_share(noun)
-        likely = [each for each in found if each.score >= LIKELY]
+        likely = [detected for detected in found if detected.score >= LIKELY]
         usual = noun not in _USUAL_ROOMS or bool(_USUAL_ROOMS[noun] & set(rooms))
         if share >= minimum and (usual or score >= POSSIBLE or (not _detector_classes(noun) and share >= 3 * minimum)):
             nouns[noun] = share
@@ -120,11 +130,11 @@ def collect_evidence(scene: str, content: ImageContent, named: Iterable[str] = (
             if score >= LIKELY or share >= factor * minimum:
                 certain.add(noun)
         if score >= (LIKELY if usual else CERTAIN):
-            nouns[noun] = max(nouns.get(noun, 0), sum(_area(each) for each in likely))
+            nouns[noun] = max(nouns.get(noun, 0), sum(_area(detected) for detected in likely))
             if score >= (CERTAIN if usual and indoors else CERTAIN_ELSEWHERE):
                 certain.add(noun)
         areas = [area.colour for area in content.areas if area.name in CLASSES_OF[noun] and area.share >= minimum]
-        colours[noun] = {*areas, *(each.colour for each in likely)} - {""}
+        colours[noun] = {*areas, *(detected.colour for detected in likely)} - {""}
     for noun in by_people:
         nouns[noun] = max(nouns.get(noun, 0), LARGE_SHARE)
     return Evidence(
@@ -133,7 +143,10 @@ def collect_evidence(scene: str, content: ImageContent, named: Iterable[str] = (
         nouns,
         frozenset(certain),
         {
-            noun: (sum(each.score >= CERTAIN for each in found), sum(each.score >= POSSIBLE for each in found))
+            noun: (
+                sum(detected.score >= CERTAIN for detected in found),
+                sum(detected.score >= POSSIBLE for detected in found),
+            )
             for noun, found in objects_of.items()
             if _detector_classes(noun)
         },
@@ -178,17 +191,17 @@ def _minimum_share(noun: str) -> float:
 def _without_duplicates(objects: Sequence[FoundObject]) -> list[FoundObject]:
     """Drop objects whose box is that of an object of another class with a higher score."""
     ranked = sorted(objects, key=lambda found: -found.score)
-    boxes = np.array([each.box for each in ranked])
+    boxes = np.array([detected.box for detected in ranked])
     same_box = box_iou(boxes, boxes) >= SAME_OBJECT_IOU
     kept: list[int] = []
-    for place, each in enumerate(ranked):
-        if all(each.name == ranked[other].name or not same_box[place, other] for other in kept):
+    for place, detected in enumerate(ranked):
+        if all(detected.name == ranked[other].name or not same_box[place, other] for other in kept):
             kept.append(place)
     return [ranked[place] for place in kept]
 
 
 def _best_score(objects: Sequence[FoundObject]) -> float:
-    return max((each.score for each in objects), default=0.0)
+    return max((detected.score for detected in objects), default=0.0)
 
 
 def _area(found: FoundObject) -> float:

@@ -1,8 +1,6 @@
 """The photographs to caption, with the texts that people wrote about them, and the captions of other photographs."""
 
-import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from smart_caption_ros.imaging import ImageError, decode_image_bytes
 from training.data.coco import read_captions
 from training.data.held_out import excluded_photographs
 from training.data.json_files import read_json_lines
+from training.data.photographs import PhotographArchive
 from training.errors import DataError
 
 NYU, SCENES, COCO = "nyu_rooms", "scenes", "coco_val2017_captions"
@@ -93,28 +92,16 @@ class RoomsData:
         Raises:
             DataError: a file is missing.
         """
-        with ExitStack() as stack:
-            archives: dict[str, zipfile.ZipFile] = {}
-            for photograph in wanted:
-                yield photograph, self._read(photograph, archives, stack)
-
-    def _read(self, photograph: Photograph, archives: dict[str, zipfile.ZipFile], stack: ExitStack) -> bytes:
-        folder = self.folder / photograph.origin
-        if photograph.origin == COCO:
-            path = folder / "images" / photograph.file
+        archives = {origin: PhotographArchive(self.folder / origin / "images.zip") for origin in (NYU, SCENES)}
+        for photograph in wanted:
+            if photograph.origin != COCO:
+                yield photograph, archives[photograph.origin].read_encoded(photograph.file)
+                continue
+            path = self.folder / COCO / "images" / photograph.file
             try:
-                return path.read_bytes()
+                yield photograph, path.read_bytes()
             except OSError as error:
                 raise DataError(f"{path} cannot be read: {error.strerror}") from None
-        path = folder / "images.zip"
-        try:
-            if photograph.origin not in archives:
-                archives[photograph.origin] = stack.enter_context(zipfile.ZipFile(path))
-            return archives[photograph.origin].read(photograph.file)
-        except KeyError:
-            raise DataError(f"{path}: {photograph.file} is not in it") from None
-        except (OSError, zipfile.BadZipFile) as error:
-            raise DataError(f"{path} cannot be read: {error}") from None
 
 
 def decode_photograph(photograph: Photograph, encoded: bytes) -> NDArray[np.uint8]:

@@ -1,6 +1,11 @@
 """Names of places: the words of captions for a scene's name, and whether the scene is inside a building."""
 
-from recipes.rooms.word_lists import words_in
+import csv
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from recipes.rooms.words import words_in
 
 # Name of a scene to the words for the place, best first.
 ROOMS: dict[str, tuple[str, ...]] = {
@@ -76,3 +81,25 @@ def is_indoors_by_name(scene: str) -> bool | None:
     if words & _INDOOR_WORDS:
         return True
     return False if words & _OUTDOOR_WORDS else None
+
+
+_SCENES = Path(__file__).parent / "nyu_scenes.csv"
+
+
+@cache
+def rooms_by_number() -> Mapping[int, str]:
+    """Read the room that each photograph of ``nyu_rooms`` shows, by its number; empty where the kind is unclear.
+
+    The data has no names of rooms: one person named them by eye (``nyu_scenes.csv``).
+    """
+    with _SCENES.open(encoding="utf-8", newline="") as stream:
+        return {
+            number: row["room"]
+            for row in csv.DictReader(stream)
+            for number in range(int(row["first"]), int(row["last"]) + 1)
+        }
+
+
+def number_of(file: str) -> int:
+    """Return the number of a photograph of ``nyu_rooms``: 3 for ``image3.jpg``."""
+    return int(Path(file).stem.removeprefix("image"))

@@ -1,14 +1,43 @@
-"""Facts about a photograph from questions about it and their answers (DAQUAR)."""
+"""Facts about a photograph from questions about it and their answers (DAQUAR), and captions from these facts."""
 
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from recipes.phrases import NUMERALS
-from recipes.rooms.phrases import COLOURS, with_article
-from recipes.rooms.thing_names import name_of
+from recipes.rooms.words import (
+    COLOURS,
+    NUMERALS,
+    all_known,
+    join_phrases,
+    read_table,
+    with_article,
+    without_repetitions,
+    word_count,
+    words_in,
+)
 from training.data.inflection import plural, singular
+
+_MAX_NAME_WORDS = 4
+_RENAMED = read_table("thing_names.txt")
+"""An annotator's name for a thing to the word that captions use; empty for things that captions do not mention."""
+
+
+def name_of(thing: str, known: Collection[str]) -> str:
+    """Translate an annotator's name for a thing to the words of captions.
+
+    Args:
+        thing: the name as written.
+        known: words that captions may use; a misspelt word is not among them.
+
+    Returns:
+        The name; empty for things that captions do not mention and for unknown words.
+    """
+    words = " ".join(thing.lower().replace("_", " ").split())
+    words = _RENAMED.get(words, _RENAMED.get(singular(words) if words else "", words))
+    fits = words and len(words.split()) <= _MAX_NAME_WORDS and all_known(words, known)
+    return words if fits and not words.isdigit() and words not in COLOURS else ""
+
 
 ROOM_SURFACES = frozenset({"wall", "floor", "ceiling"})
 # Patterns of positions in questions, and the prepositions that captions use for them.
@@ -133,3 +162,73 @@ def _place(words: str, known: Collection[str]) -> str:
         return ""
     named = name_of(words, known)
     return with_article(named) if named else ""
+
+
+MIN_WORDS, MAX_WORDS = 5, 16
+_MAX_CAPTIONS, _MAX_RELATIONS = 4, 3
+_LONG_RELATION = 9
+"""Number of words from which on the sentence of a relation does not name the room."""
+_LARGE = words_in(
+    """
+    bed couch table desk dresser cabinet refrigerator stove oven toilet bathtub sink television bookshelf window
+    door chair shelves wardrobe fireplace piano counter curtain blinds mirror dishwasher
+    """
+)
+"""Things that captions mention first, in this order."""
+_SURFACES = frozenset({"table", "desk", "cabinet", "counter", "nightstand", "shelf", "dresser", "stand", "stool"})
+
+
+def statements(facts: Facts, rooms: Sequence[str]) -> list[str]:
+    """Write captions from facts, the most informative first.
+
+    Args:
+        facts: facts about one photograph.
+        rooms: names for the place, best first.
+    """
+    room = with_article(rooms[0]) if rooms else "a room"
+    things = [_described(noun, facts) for noun in _large_things(facts)]
+    found = []
+    if len(things) >= 2:
+        found.append(f"{room} with {join_phrases(things[:3])}")
+    related = sorted((_sentence(relation) for relation in facts.relations), key=_interest, reverse=True)
+    related = [sentence for sentence in related if sentence]
+    found += [
+        f"{sentence} in {room}" if word_count(sentence) < _LONG_RELATION else sentence
+        for sentence in related[:_MAX_RELATIONS]
+    ]
+    if len(things) >= 5:
+        found.append(f"{room} with {join_phrases(things[3:6])}")
+    fitting = [text for text in found if MIN_WORDS <= word_count(text) <= MAX_WORDS]
+    return without_repetitions(fitting, overlap=0.7)[:_MAX_CAPTIONS]
+
+
+def _described(noun: str, facts: Facts) -> str:
+    number = facts.counts.get(noun, 1)
+    colour = facts.colours.get(noun)
+    # A question about a colour is about one thing, so the colour is left out where there are several.
+    return counted(f"{colour} {noun}" if colour and number == 1 else noun, number)
+
+
+def _large_things(facts: Facts) -> list[str]:
+    nouns = list(dict.fromkeys((*facts.nouns, *facts.counts, *facts.colours)))
+    return sorted((noun for noun in nouns if noun in _LARGE), key=_LARGE.index)
+
+
+def _sentence(relation: Relation) -> str:
+    """Write a relation; empty where the sentence would be trivial, such as ``a lamp in a room``."""
+    things, preposition, place = relation
+    place_noun = without_article(place)
+    if any(without_article(thing) in place_noun for thing in things):
+        return ""
+    if preposition == "under" and len(things) == 1 and without_article(things[0]) in _SURFACES:
+        return f"{place} on {things[0]}"
+    if preposition == "next to" and place_noun in ROOM_SURFACES:
+        return ""
+    if preposition == "in" and place_noun == "room":
+        return ""
+    return f"{join_phrases(things)} {preposition} {place}"
+
+
+def _interest(sentence: str) -> tuple[int, int]:
+    """Rank a sentence: number of large things, number of words."""
+    return sum(word in _LARGE for word in map(singular, sentence.split())), word_count(sentence)

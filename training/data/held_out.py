@@ -1,8 +1,7 @@
 """Photographs that no model may learn from, by the tables in ``held_out/``.
 
-``kept_aside_rooms.txt`` lists the rooms that are kept aside for measuring
-(:mod:`recipes.rooms.kept_aside` chose them), ``near_duplicates.csv`` the photographs that show the same as a
-photograph of a dev, test or benchmark set (``python -m recipes.near_duplicates`` found them).
+``kept_aside_rooms.txt`` lists the rooms that are kept aside for measuring, ``near_duplicates.csv`` the photographs that
+show the same as a photograph of a dev, test or benchmark set (``python -m recipes.near_duplicates`` found them).
 """
 
 import csv

@@ -10,9 +10,8 @@ import pytest
 import spacy
 
 from recipes.lexicon import noun_tagger, word_vector_table
-from recipes.lexicon.caption_labels import label_caption, unambiguous_words
 from recipes.lexicon.noun_tagger import to_example
-from recipes.lexicon.tagged_corpora import read_brown, read_conll
+from recipes.lexicon.tagged_sentences import label_caption, read_brown, read_conll, unambiguous_words
 from smart_caption_ros.grounding import NounCoverage, WordVectors
 
 

@@ -1,7 +1,7 @@
 """Contents of imaginary rooms, as the teacher networks would find them, and known words."""
 
+from recipes.image_content import FoundObject, ImageContent, SegmentedArea
 from recipes.rooms.evidence import collect_evidence
-from recipes.teachers.image_content import FoundObject, ImageContent, SegmentedArea
 from training.data.tokenizer import tokenize
 
 KNOWN = frozenset(

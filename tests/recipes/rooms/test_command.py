@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from recipes.image_content import ContentTeacher
 from recipes.rooms.__main__ import main
-from recipes.rooms.sheet import draw_pairs, write_sheets
-from recipes.rooms.sheet import main as sheet_main
-from recipes.teachers.image_content import ContentTeacher
 from tests.recipes.rooms.small_rooms import WITHHELD, make_rooms
 from training.configs.schema import DataConfig
 from training.data.coco_dataset import CocoDataset, CocoOptions
@@ -196,23 +194,3 @@ def test_a_missing_data_folder_is_refused_with_the_variable_to_set(
 ) -> None:
     assert run(monkeypatch, tmp_path / "nowhere", tmp_path / "out") == 1
     assert "SMART_CAPTION_DATA" in capsys.readouterr().err
-
-
-def test_sheets_show_pairs_and_keep_their_list(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    output = tmp_path / "out"
-    run(monkeypatch, data, output)
-    pairs = draw_pairs(output, 3, seed=1)
-    assert pairs == draw_pairs(output, 3, seed=1)
-    sheets = write_sheets(output, tmp_path / "sheets", pairs)
-    assert [sheet.is_file() for sheet in sheets] == [True]
-    listed = json.loads((tmp_path / "sheets" / "pairs.json").read_text())
-    assert [entry["sentence"] for entry in listed] == [pair.sentence for pair in pairs]
-    assert {pair.source for pair in draw_pairs(output, 100, 1, "questions")} == {"questions"}
-
-
-def test_sheets_of_a_folder_without_captions_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["sheet", str(tmp_path), "-o", str(tmp_path / "sheets")])
-    assert sheet_main() == 1
-    assert "captions_train.json" in capsys.readouterr().err

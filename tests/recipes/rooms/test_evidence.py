@@ -1,9 +1,12 @@
-"""Evidence from the teachers' contents and from people's words."""
+"""Evidence from teachers and people, and the nouns that it supports."""
+
+from pathlib import Path
 
 import pytest
 
-from recipes.rooms.evidence import collect_evidence
-from recipes.teachers.image_content import ImageContent
+from recipes.image_content import ImageContent, read_area_names
+from recipes.rooms.evidence import CLASSES_OF, collect_evidence
+from smart_caption_ros.detection.class_names import COCO_CLASSES
 from tests.recipes.rooms.contents import LEFT, RIGHT, areas, objects
 
 
@@ -39,3 +42,11 @@ def test_a_room_without_a_name_is_named_by_its_typical_things() -> None:
     assert collect_evidence("", ImageContent((), ()), ["bed"]).rooms[0] == "bedroom"
     assert collect_evidence("", ImageContent((), ()), ["bed", "toilet"]).rooms[0] == "room"
     assert collect_evidence("", ImageContent((), ()), ["chair"]).rooms[0] == "room"
+
+
+@pytest.mark.needs_data
+def test_all_classes_of_the_table_are_classes_of_the_teachers(data_dir: Path) -> None:
+    of_segmenter = set(read_area_names(data_dir / "detectors" / "ade20k_classes.txt"))
+    named = {name for classes in CLASSES_OF.values() for name in classes}
+    assert {name for name in named if not name.startswith("@")} <= of_segmenter
+    assert {name[1:] for name in named if name.startswith("@")} <= set(COCO_CLASSES)

@@ -1,5 +1,6 @@
 """Contents of an image by two networks: YOLOX finds objects (COCO's classes), DeepLab areas (ADE20K's classes)."""
 
+import colorsys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from recipes.teachers.colours import colour_name
 from smart_caption_ros.captioning import Detector
 from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.detection.errors import DetectorError
@@ -16,6 +16,31 @@ from smart_caption_ros.engines import create_engine
 from smart_caption_ros.engines.errors import EngineError
 from smart_caption_ros.files import sha256_of
 from training.errors import DataError
+
+# Hue in degrees below which a saturated colour has the name; empty between two names.
+_HUES = ((12, "red"), (46, ""), (66, "yellow"), (80, ""), (165, "green"), (190, ""), (255, "blue"))
+
+
+def colour_name(pixels_bgr: NDArray[np.uint8]) -> str:
+    """Name the median colour of pixels (N, 3) uint8; empty where it lies between names or N is 0."""
+    if not len(pixels_bgr):
+        return ""
+    blue, green, red = np.median(pixels_bgr, axis=0) / 255
+    hue, saturation, value = colorsys.rgb_to_hsv(float(red), float(green), float(blue))
+    degrees = hue * 360
+    if value < 0.22:
+        return "black"
+    if saturation < 0.16:
+        return "white" if value > 0.62 else "gray" if 0.3 < value < 0.55 else ""
+    if 12 <= degrees < 45 and saturation > 0.3 and value < 0.72:
+        return "brown"
+    if saturation < 0.45 or value < 0.25:
+        return ""
+    for limit, name in _HUES:
+        if degrees < limit:
+            return name
+    return "red" if degrees > 348 else ""
+
 
 DETECTOR, SEGMENTER, CLASSES = "yolox_nano.onnx", "deeplabv3_mnv2_ade20k_uint8.onnx", "ade20k_classes.txt"
 MINIMUM_SCORE = 0.15
@@ -148,5 +173,5 @@ def content_from_json(record: Any) -> ImageContent:
     Raises:
         KeyError, TypeError: the record is malformed.
     """
-    objects = tuple(FoundObject(**{**each, "box": tuple(each["box"])}) for each in record["objects"])
-    return ImageContent(objects, tuple(SegmentedArea(**each) for each in record["areas"]))
+    objects = tuple(FoundObject(**{**entry, "box": tuple(entry["box"])}) for entry in record["objects"])
+    return ImageContent(objects, tuple(SegmentedArea(**entry) for entry in record["areas"]))

@@ -1,12 +1,34 @@
-"""Words and phrases of captions: articles, cleaning, known words, and dropping of repetitions."""
+"""Words and phrases of captions: numerals, articles, cleaning, known words, and dropping of repetitions."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
-from recipes.rooms.word_lists import words_in
 from training.data.inflection import is_plural, with_indefinite_article
 from training.data.tokenizer import tokenize
+
+
+def read_table(name: str) -> dict[str, str]:
+    """Read a table beside this module: lines of a name, a colon and a value; lines with ``#`` are comments."""
+    lines = (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+    entries = (line.partition(":") for line in lines if not line.startswith("#"))
+    return {key: value.strip() for key, _, value in entries}
+
+
+def words_in(text: str) -> list[str]:
+    """Split a text at white space."""
+    return text.split()
+
+
+NUMERALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+"""Words for the numbers from 0."""
+
+
+def join_phrases(phrases: Sequence[str]) -> str:
+    """Join phrases to a list: ``a``, ``a and b``, ``a, b and c``."""
+    return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
+
 
 COLOURS = frozenset(
     words_in(

@@ -1,11 +1,26 @@
-"""Contents that the teacher networks find in a photograph of the data."""
+"""Contents of images and names of colours."""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from recipes.image_content import ContentTeacher, colour_name, read_area_names
 from recipes.rooms.photographs import RoomsData, decode_photograph
-from recipes.teachers.image_content import ContentTeacher, read_area_names
+
+
+@pytest.mark.parametrize(
+    ("bgr", "name"),
+    [
+        ((5, 5, 5), "black"),
+        ((230, 230, 230), "white"),
+        ((30, 30, 200), "red"),
+        ((200, 60, 20), "blue"),
+        ((30, 70, 110), "brown"),
+    ],
+)
+def test_the_median_colour_is_named(bgr: tuple[int, int, int], name: str) -> None:
+    assert colour_name(np.full((9, 3), bgr, np.uint8)) == name
 
 
 @pytest.mark.needs_data

@@ -1,9 +1,8 @@
-"""Captions from questions and their answers."""
+"""Facts of questions and answers, and captions from them."""
 
 import pytest
 
-from recipes.rooms.questions import extract_facts
-from recipes.rooms.statements import statements
+from recipes.rooms.questions import extract_facts, statements
 from tests.recipes.rooms.contents import KNOWN
 
 
