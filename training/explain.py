@@ -15,10 +15,9 @@ from tqdm import tqdm
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.files import replaced_atomically
 from training.command_line import DataFolderOption, run_command
-from training.data.feature_inputs import visual_of_features
 from training.data.photographs import read_photograph
-from training.data.region_batches import open_batches
 from training.data.regions import RegionFeatures
+from training.data.stored_features import open_batches, visual_of_features
 from training.engine.attributions import TOLERANCE, attribute_words
 from training.engine.checkpoint_captions import CheckpointCaptioner
 from training.errors import CheckpointError, DataError

@@ -11,8 +11,7 @@ from smart_caption_ros.captioning import BundleError, EngineError
 from smart_caption_ros.detection.errors import DetectorError
 from training.command_line import ThreadsOption, run_command
 from training.configs.schema import FeaturesConfig
-from training.data.feature_conversion import convert_features
-from training.data.feature_extraction import FeatureExtractor, Ids, fill_store, find_photographs
+from training.data.feature_extraction import FeatureExtractor, Ids, convert_features, fill_store, find_photographs
 from training.data.feature_store_writer import SHARD_IMAGES, StoreReport
 from training.errors import DataError
 

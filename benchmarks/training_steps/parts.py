@@ -19,7 +19,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     ),
     "visual tokens": (
         "training.data.photograph_inputs:Photographs.visual",
-        "training.data.feature_inputs:StoredFeatures.visual",
+        "training.data.stored_features:StoredFeatures.visual",
         "training.visual_inputs:Photographs.tokens",
         "training.visual_inputs:StoredFeatures.tokens",
     ),

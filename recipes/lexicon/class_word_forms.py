@@ -3,8 +3,8 @@
     python -m recipes.lexicon.class_word_forms
 
 The words are those of the table of class words, in both numbers, that occur in the captions of ``caption_texts`` and in
-COCO's 2017 validation captions, and the words of the class names themselves. :mod:`training.data.required_words` reads
-the list.
+COCO's 2017 validation captions, and the words of the class names themselves.
+:mod:`training.data.vocabulary_words` reads the list.
 """
 
 import sys
@@ -19,8 +19,8 @@ from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.grounding import ClassWords
 from training.command_line import run_command
 from training.data.inflection import singular
-from training.data.required_words import PATH
 from training.data.tokenizer import tokenize
+from training.data.vocabulary_words import PATH
 from training.errors import DataError
 from training.paths import data_folder
 from training.vision.detection_classes import DETECTION_CLASSES

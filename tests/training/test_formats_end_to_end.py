@@ -15,8 +15,8 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL
 from tests.training.small_coco import FORMATS, features_config, make_coco, write_coco_config
 from tests.training.small_flickr8k import save_backbone
 from training import evaluate, features
+from training.data.coco import Karpathy
 from training.data.feature_extraction import VISION_GRAPH_TOKENS
-from training.data.karpathy import Karpathy
 from training.engine.captioning import Captioning
 from training.engine.checkpoint_captions import CheckpointCaptioner
 from training.engine.dev_evaluation import DevScores

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, UNKNOWN, Vocabulary
-from training.data.tokenized_captions import TokenizedCaptions
+from training.data.captions import TokenizedCaptions
 from training.errors import DataError
 
 CONTINUATION = "##"

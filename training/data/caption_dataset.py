@@ -1,6 +1,7 @@
 """The interface of every data set of captions."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -29,7 +30,7 @@ class CaptionDataset(Protocol):
 
     def groups(self, images: Sequence[str]) -> list[list[str]]:
         """Return the images without repetitions, grouped by source, so that each source has its own feature cache."""
-        ...
+        return [list(dict.fromkeys(images))]
 
     def check_photographs(self, images: Iterable[str]) -> None:
         """Check that the photographs exist.
@@ -45,4 +46,24 @@ class CaptionDataset(Protocol):
         Raises:
             DataError: an image is missing or broken; names the file and the reason.
         """
+        ...
+
+
+class DatasetOptions(Protocol):
+    """Options of a data set in an experiment file: a dataclass whose constructor raises ValueError for wrong ones."""
+
+    def open(self, data: Path) -> CaptionDataset:
+        """Open the data set.
+
+        Args:
+            data: folder that contains the paths of the options.
+
+        Raises:
+            DataError: the data is missing or malformed.
+        """
+        ...
+
+    @property
+    def provenance(self) -> list[dict[str, str]]:
+        """Name and terms of the data, for the manifests of models."""
         ...

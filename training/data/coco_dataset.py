@@ -8,8 +8,7 @@ import numpy as np
 
 from smart_caption_ros.imaging import resize_image
 from training.data.caption_dataset import SPLITS
-from training.data.coco import read_captions
-from training.data.karpathy import Karpathy
+from training.data.coco import Karpathy, read_captions
 from training.data.photographs import read_photograph
 from training.errors import DataError
 from training.vision.backbone import IMAGE_SIZE
@@ -49,10 +48,12 @@ class CocoOptions:
         if bool(self.name) != bool(self.terms):
             raise ValueError("give name and terms together, those of photographs and captions that are not COCO's")
 
+    def open(self, data: Path) -> "CocoDataset":
+        return CocoDataset.open(data, self)
+
     @property
-    def provenance(self) -> dict[str, str]:
-        """Name and terms, for the manifests of models."""
-        return {"name": self.name, "terms": self.terms} if self.name else PROVENANCE
+    def provenance(self) -> list[dict[str, str]]:
+        return [{"name": self.name, "terms": self.terms} if self.name else PROVENANCE]
 
 
 @dataclass(frozen=True)
@@ -114,15 +115,9 @@ class CocoDataset:
         return list(images)
 
     def groups(self, images: Sequence[str]) -> list[list[str]]:
-        """Return all images as one group, without repetitions."""
         return [list(dict.fromkeys(images))]
 
     def check_photographs(self, images: Iterable[str]) -> None:
-        """Check that the photographs exist.
-
-        Raises:
-            DataError: photographs are missing; says how many and names one.
-        """
         if missing := [image for image in images if not self.paths[image].is_file()]:
             raise DataError(
                 f"{self.paths[missing[0]]}, image {missing[0]}: no such file; photographs of {len(missing)} images are "
@@ -130,9 +125,4 @@ class CocoDataset:
             )
 
     def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
-        """Read photographs and resize them as the robot resizes frames, (len(names), size, size, 3) uint8 BGR.
-
-        Raises:
-            DataError: a photograph is missing or broken; names the file, the image id and the reason.
-        """
         return np.stack([resize_image(read_photograph(self.paths[name], name), (size, size)) for name in names])

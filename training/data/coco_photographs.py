@@ -5,19 +5,16 @@
 and answers) and ``objects`` (those of COCO's 80 classes that people or labels say are there). Other keys are not read.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from training.data.held_out import excluded_photographs
 from training.data.json_files import read_json_lines
-from training.data.photographs import PhotographArchive
+from training.data.photographs import ArchivedPhotographs, PhotographArchive
 from training.errors import DataError
-from training.vision.backbone import IMAGE_SIZE
 
 CAPTIONS, IMAGES, PHOTOGRAPH_SIZE = "captions.jsonl", "images_256.zip", 256
 """Files of the data set, and the side in pixels of its photographs."""
@@ -45,7 +42,7 @@ class DescribedPhotograph:
 
 
 @dataclass(frozen=True)
-class CocoPhotographs:
+class CocoPhotographs(ArchivedPhotographs):
     """The data set in ``root`` (``images_256.zip``, ``captions.jsonl``); image ids are file names."""
 
     root: Path
@@ -91,29 +88,25 @@ class CocoPhotographs:
             raise DataError(f"{self.root}: no captions in split {name!r}; coco_photographs has {', '.join(PARTS)}")
         return images
 
-    def groups(self, images: Sequence[str]) -> list[list[str]]:
-        """Return all images as one group, without repetitions."""
-        return [list(dict.fromkeys(images))]
-
-    def check_photographs(self, images: Iterable[str]) -> None:
-        """Check that the photographs exist.
-
-        Raises:
-            DataError: photographs are missing; says how many and names one.
-        """
-        self._archive.check(images)
-
-    def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
-        """Read photographs, (len(names), size, size, 3) uint8 BGR; they are resized.
-
-        Raises:
-            DataError: a photograph is missing or broken; names the archive and the photograph.
-        """
-        return self._archive.read_all(names, size)
-
     @cached_property
-    def _archive(self) -> PhotographArchive:
+    def archive(self) -> PhotographArchive:
+        """The photographs."""
         return PhotographArchive(self.root / IMAGES)
+
+
+@dataclass(frozen=True)
+class CocoPhotographsOptions:
+    """Path of ``coco_photographs``."""
+
+    folder: str = "coco_photographs"
+    """Below the data folder, or absolute."""
+
+    def open(self, data: Path) -> CocoPhotographs:
+        return CocoPhotographs(data / self.folder)
+
+    @property
+    def provenance(self) -> list[dict[str, str]]:
+        return [PROVENANCE]
 
 
 def _texts(where: str, entry: dict[str, Any], key: str) -> tuple[str, ...]:

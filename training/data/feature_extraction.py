@@ -1,8 +1,14 @@
-"""Extraction of features of photographs by the vision graph of a bundle, into a feature store."""
+"""Features for a feature store: of photographs by the vision graph of a bundle, or converted from published files.
+
+Features of photographs are the tokens of the graph or their means inside a detector's boxes. Unlike bottom-up
+attention, the boxes come from any ONNX detector; the first token covers the whole photograph, so that an image without
+objects has one.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -13,14 +19,48 @@ from tqdm import tqdm
 from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from smart_caption_ros.captioning.vision import Vision
+from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.engines import create_engine
 from smart_caption_ros.files import sha256_of
 from training.data.feature_store_writer import SHARD_IMAGES, StoreReport, StoreWriter
+from training.data.loading import load_ahead, loading_threads
 from training.data.photographs import read_photograph
-from training.data.region_features import MAX_REGIONS
-from training.data.region_tokens import pool_regions
+from training.data.regions import MAX_REGIONS, Regions
+from training.data.stored_features import open_features
 from training.errors import DataError
+
+
+def pool_regions(
+    tokens: np.ndarray, grid: tuple[int, int], boxes_xyxy: Sequence[Box], width: int, height: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Average the grid tokens of each region, weighted by the area of the cell that the region covers.
+
+    Args:
+        tokens: (rows * columns, d) float, row by row.
+        grid: rows and columns of the grid.
+        boxes_xyxy: boxes of the regions in pixels, inside the photograph and not empty.
+        width: of the photograph, pixels.
+        height: of the photograph, pixels.
+
+    Returns:
+        (1 + n, d) float32 tokens, that of the whole photograph first, and (1 + n, 4) float32 boxes in pixels.
+    """
+    rows, columns = grid
+    boxes = np.array([(0, 0, width, height), *boxes_xyxy], np.float32)
+    across = _covered(boxes[:, 0] * columns / width, boxes[:, 2] * columns / width, columns)
+    down = _covered(boxes[:, 1] * rows / height, boxes[:, 3] * rows / height, rows)
+    shares = (down[:, :, None] * across[:, None, :]).reshape(len(boxes), -1)
+    shares /= shares.sum(axis=1, keepdims=True)
+    return (shares @ tokens).astype(np.float32), boxes
+
+
+def _covered(start: np.ndarray, stop: np.ndarray, cells: int) -> np.ndarray:
+    """Compute the covered length of each of ``cells`` unit intervals, (n, cells), for n spans."""
+    edges = np.arange(cells)
+    overlap = np.minimum(stop[:, None], edges + 1) - np.maximum(start[:, None], edges)
+    return np.clip(overlap, 0.0, 1.0)
+
 
 VISION_GRAPH_TOKENS = "vision graph"
 """Value of ``made_by`` in the source of a store whose features are the tokens of a bundle."""
@@ -181,3 +221,69 @@ def _try_to_read(path: Path, image: str) -> np.ndarray | str:
         return read_photograph(path, image)
     except DataError as error:
         return str(error)
+
+
+PUBLISHED_FEATURES = "published features"
+"""Value of ``made_by`` in the source of a store whose features were converted from another format."""
+_MOST_BROKEN = 20
+"""So many broken images before the first intact one, and the files are not what the caller says they are."""
+
+
+def convert_features(
+    kind: str, paths: Sequence[Path], store: Path, width: int, max_regions: int, save_every: int = SHARD_IMAGES
+) -> StoreReport:
+    """Add the images of feature files that a store does not contain; images that cannot be read are skipped.
+
+    Args:
+        kind: format of the files, a key of :data:`training.data.stored_features.FEATURE_KINDS`.
+        paths: one file or folder, or several that hold different images.
+        store: folder of the store; an existing store is continued.
+        width: width of a feature.
+        max_regions: how many regions of an image are kept, in file order.
+        save_every: images in a shard. If the process is killed, those that are not yet written are lost.
+
+    Raises:
+        DataError: a file is missing, of another format or without images, the first images are all malformed, or the
+            store contains features of another source.
+    """
+    features = open_features(kind, paths, width, max_regions)
+    source = {
+        "made_by": PUBLISHED_FEATURES,
+        "format": kind,
+        "files": [path.name for path in paths],
+        "max_regions": max_regions,
+    }
+
+    def read(image: str) -> Regions | str:
+        try:
+            return features.read(image)
+        except DataError as error:
+            return str(error)
+
+    if not (images := features.images()):
+        raise DataError(f"{', '.join(map(str, paths))}: no features in it")
+    broken: list[str] = []
+    with StoreWriter(store, source, width, save_every) as writer:
+        todo = [image for image in images if image not in writer]
+        progress = tqdm(todo, desc="features", unit="image", initial=len(images) - len(todo), total=len(images))
+        with closing(load_ahead(read, todo, loading_threads(1))) as read_ahead:
+            for tried, (image, regions) in enumerate(zip(progress, read_ahead, strict=True), 1):
+                reason = regions if isinstance(regions, str) else _add(writer, image, regions)
+                if reason is not None:
+                    broken.append(reason)
+                if len(broken) == tried == _MOST_BROKEN:
+                    raise DataError(f"the first {_MOST_BROKEN} images cannot be read: {broken[0]}")
+    return StoreReport(len(images) - len(broken), broken)
+
+
+def _add(writer: StoreWriter, image: str, regions: Regions) -> str | None:
+    """Add an image, or return the reason why its features cannot be stored."""
+    width, height = regions.image_size or (None, None)
+    boxes = regions.boxes_xyxy
+    if boxes is not None and regions.image_size is not None:
+        boxes = boxes * np.array(regions.image_size * 2, np.float32)
+    try:
+        writer.add(image, regions.features, boxes, width, height)
+    except DataError as error:
+        return str(error)
+    return None

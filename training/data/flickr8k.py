@@ -2,18 +2,14 @@
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from training.data.caption_dataset import SPLITS
 from training.data.held_out import excluded_photographs
-from training.data.photographs import PhotographArchive
+from training.data.photographs import ArchivedPhotographs, PhotographArchive
 from training.errors import DataError
-from training.vision.backbone import IMAGE_SIZE
 
 PROVENANCE = {
     "name": "Flickr8k, official training split without near duplicates of dev and test: 5,991 photographs, "
@@ -23,7 +19,7 @@ PROVENANCE = {
 
 
 @dataclass(frozen=True)
-class Flickr8k:
+class Flickr8k(ArchivedPhotographs):
     """The data set in ``root`` (``images_224.zip``, ``captions.csv``, ``train.txt``, ``dev.txt``, ``test.txt``)."""
 
     root: Path
@@ -69,26 +65,22 @@ class Flickr8k:
                 captions[row[0]].append(text)
         return dict(captions)
 
-    def groups(self, images: Sequence[str]) -> list[list[str]]:
-        """Return all images as one group, without repetitions."""
-        return [list(dict.fromkeys(images))]
-
-    def check_photographs(self, images: Iterable[str]) -> None:
-        """Check that the photographs exist.
-
-        Raises:
-            DataError: photographs are missing; says how many and names one.
-        """
-        self._archive.check(images)
-
-    def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
-        """Read photographs, (len(names), size, size, 3) uint8 BGR; those of 224 x 224 are resized.
-
-        Raises:
-            DataError: a photograph is missing or broken; names the archive and the photograph.
-        """
-        return self._archive.read_all(names, size)
-
     @cached_property
-    def _archive(self) -> PhotographArchive:
+    def archive(self) -> PhotographArchive:
+        """The photographs."""
         return PhotographArchive(self.root / "images_224.zip")
+
+
+@dataclass(frozen=True)
+class Flickr8kOptions:
+    """Path of Flickr8k."""
+
+    folder: str = "flickr8k"
+    """Below the data folder, or absolute."""
+
+    def open(self, data: Path) -> Flickr8k:
+        return Flickr8k(data / self.folder)
+
+    @property
+    def provenance(self) -> list[dict[str, str]]:
+        return [PROVENANCE]

@@ -28,7 +28,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(CaptionDataset):
     """A data set of several sources; image ids are ``<source>/<id in the source>``."""
 
     sources: Mapping[str, Source]

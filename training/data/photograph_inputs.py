@@ -17,8 +17,8 @@ from torch import Tensor
 from smart_caption_ros.captioning.vision import grid_boxes
 from training.configs.schema import PhaseConfig
 from training.data.caption_dataset import CaptionDataset
-from training.data.epoch_views import EpochViews
-from training.data.grid_features import GridFeatures, digest_of_samples, features_of_photographs, fingerprint
+from training.data.feature_cache import GridFeatures, digest_of_samples, features_of_photographs, fingerprint
+from training.data.views import EpochViews
 from training.models.captioner import Visual
 from training.vision.backbone import Backbone
 

@@ -5,12 +5,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image, resize_image
+from training.data.caption_dataset import CaptionDataset
 from training.errors import DataError
+from training.vision.backbone import IMAGE_SIZE
 
 
 def read_photograph(path: Path, image: str) -> NDArray[np.uint8]:
@@ -27,6 +30,21 @@ def read_photograph(path: Path, image: str) -> NDArray[np.uint8]:
         return read_image(path)
     except ImageError as error:
         raise DataError(f"{path}, image {image}: {error}") from None
+
+
+class ArchivedPhotographs(CaptionDataset, Protocol):
+    """A data set whose photographs are in a zip, by file name."""
+
+    @property
+    def archive(self) -> "PhotographArchive":
+        """The photographs."""
+        ...
+
+    def check_photographs(self, images: Iterable[str]) -> None:
+        self.archive.check(images)
+
+    def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
+        return self.archive.read_all(names, size)
 
 
 @dataclass(frozen=True)

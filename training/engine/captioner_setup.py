@@ -12,14 +12,14 @@ from torch import Tensor
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.byte_pairs import BytePairs
-from training.data.datasets import merge_provenance, open_dataset
+from training.data.captions import TokenizedCaptions, load_or_tokenize
+from training.data.datasets import open_dataset
 from training.data.mixture import caption_weights
-from training.data.required_words import DETECTOR, words_of_detector
-from training.data.tokenized_captions import TokenizedCaptions, load_or_tokenize
+from training.data.provenance import merge_provenance
 from training.data.tokenizer import RULES, build_vocabulary
 from training.data.visual_batches import VisualInputs
 from training.data.visual_inputs import open_visual_inputs
-from training.data.word_vectors import read_vectors
+from training.data.vocabulary_words import DETECTOR, read_vectors, words_of_detector
 from training.engine.trained_captioner import MERGES, UNTRAINED, TrainedCaptioner
 from training.engine.untrained_words import untrained_words
 from training.errors import ConfigError

@@ -12,11 +12,9 @@ from tqdm import tqdm
 from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.imaging import resize_image
 from training.configs.schema import ExperimentConfig
-from training.data.feature_formats import check_images
-from training.data.feature_inputs import open_stored_features, visual_of_features
 from training.data.photograph_inputs import visual_of_images
-from training.data.region_batches import open_batches
 from training.data.regions import RegionFeatures
+from training.data.stored_features import check_images, open_batches, open_stored_features, visual_of_features
 from training.decoding.beam_search import SearchSettings
 from training.decoding.constrained_search import constrained_beam_search
 from training.decoding.constraints import Constraints, constraints_of_file, constraints_of_objects

@@ -69,7 +69,7 @@ def _check_names(config: ExperimentConfig, where: str) -> None:
     _check_name(config.data.dataset, DATASETS, where, "data: dataset")
     _check_name(config.data.vocabulary, RULES, where, "data: vocabulary")
     # Data sets define their options as plain dataclasses; the checks of experiment files are added here.
-    options = dataclass(DATASETS[config.data.dataset].options, frozen=True, config=FORBID_UNKNOWN_KEYS)
+    options = dataclass(DATASETS[config.data.dataset], frozen=True, config=FORBID_UNKNOWN_KEYS)
     build_config(options, config.data.options, f"{where}: data: options")
     _check_name(config.family, FAMILIES, where, "family")
     _check_model_keys(config, where)

@@ -9,8 +9,8 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
-from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.photograph_inputs import visual_of_images
+from training.data.provenance import merge_provenance, provenance_of_record
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.decoding.repeats import RepeatPenalty
 from training.engine.buffers import load_saved_tensors, released_tensors, saved_tensors

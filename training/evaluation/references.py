@@ -9,11 +9,10 @@ import numpy as np
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES, ImageFolder, natural_order
 from training.data.caption_dataset import CaptionDataset
-from training.data.coco import read_captions, read_image_files
+from training.data.coco import Karpathy, read_captions, read_image_files
 from training.data.coco_photographs import CocoPhotographs
 from training.data.flickr8k import Flickr8k
 from training.data.json_files import read_json
-from training.data.karpathy import Karpathy
 from training.data.photographs import PhotographArchive, read_photograph
 from training.errors import DataError
 

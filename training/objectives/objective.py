@@ -10,7 +10,7 @@ from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import PhaseConfig
-from training.data.tokenized_captions import TokenizedCaptions
+from training.data.captions import TokenizedCaptions
 from training.models.captioner import Captioner, HookContext, Visual
 
 MAX_LOSS_FACTOR = 5.0

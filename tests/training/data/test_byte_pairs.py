@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.data.byte_pairs import BytePairs
-from training.data.tokenized_captions import TokenizedCaptions
+from training.data.captions import TokenizedCaptions
 from training.errors import DataError
 
 COUNTS = {"dog": 90, "dogs": 40, "skateboard": 30, "boards": 20, "man's": 4, "a": 99, "café": 1}

@@ -15,7 +15,8 @@ from smart_caption_ros.imaging import resize_image
 from tests.training.small_coco import SPLITS, make_coco
 from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
-from training.data.datasets import open_dataset, provenance
+from training.data.datasets import open_dataset
+from training.data.provenance import provenance
 from training.errors import DataError
 
 

@@ -1,7 +1,9 @@
-"""The feature store returns the features that were added, and refuses damaged files."""
+"""The feature store: what is written, read and refused."""
 
 import json
+import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,52 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.training.peak_memory import peak_growth_mb
-from training.data.feature_store import FeatureStore
+from training.data.feature_store import FeatureStore, MappedArray, MappedMemory
 from training.data.feature_store_writer import StoreWriter
 from training.errors import DataError
+
+MAPPED_ROWS, MAPPED_WIDTH = 1000, 2048
+
+
+@pytest.fixture
+def mapped(tmp_path: Path) -> MappedArray:
+    rows = np.arange(MAPPED_ROWS * MAPPED_WIDTH, dtype=np.int32).reshape(MAPPED_ROWS, MAPPED_WIDTH)
+    np.save(tmp_path / "rows.npy", rows)
+    return MappedArray(tmp_path / "rows.npy", (MAPPED_ROWS, MAPPED_WIDTH), np.int32)
+
+
+def resident_kb(array: np.ndarray) -> int:
+    """Read how much of the memory map that contains an array is counted as memory of this process."""
+    address = array.__array_interface__["data"][0]
+    maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text(), flags=re.MULTILINE)
+    for entry in filter(None, maps):
+        start, end = (int(number, 16) for number in entry.split(None, 1)[0].split("-"))
+        if start <= address < end:
+            return int(re.findall(r"^Rss:\s+(\d+) kB", entry, re.MULTILINE)[0])
+    raise AssertionError("the array is in no memory map")
+
+
+def test_pages_are_unmapped_when_the_limit_is_reached(mapped: MappedArray) -> None:
+    memory = MappedMemory([mapped], limit=mapped.array.nbytes)
+    total = int(mapped.array.sum(dtype=np.int64))
+    memory.count(mapped.array.nbytes // 2)
+    assert resident_kb(mapped.array) * 1024 >= mapped.array.nbytes
+    memory.count(mapped.array.nbytes // 2)
+    assert resident_kb(mapped.array) == 0
+    assert int(mapped.array.sum(dtype=np.int64)) == total
+
+
+def test_threads_read_the_same_rows_while_pages_are_unmapped(mapped: MappedArray) -> None:
+    memory = MappedMemory([mapped], limit=1)  # after every read
+
+    def read(row: int) -> bool:
+        copied = mapped.array[row].copy()
+        memory.count(copied.nbytes)
+        return bool((copied == np.arange(row * MAPPED_WIDTH, (row + 1) * MAPPED_WIDTH)).all())
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(read, range(MAPPED_ROWS)))
+
 
 WIDTH = 3
 SOURCE = {"made_by": "a test"}

@@ -17,8 +17,9 @@ from tests.training.small_flickr8k import SIZES, make_data, write_config
 from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
 from training.data.coco_dataset import CocoDataset
-from training.data.datasets import open_dataset, provenance
+from training.data.datasets import open_dataset
 from training.data.mixture import Mixture, Source, caption_weights
+from training.data.provenance import provenance
 from training.engine import trainer as trainer_module
 from training.engine.experiment import load_run
 from training.engine.trainer import Trainer

@@ -20,8 +20,8 @@ from tests.plain_beam_search import FORBIDDEN, plain_beam_search
 from tests.tiny_graphs import BEAMS, Traced, tiny_traced
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_visual
 from training.configs.schema import PhaseConfig
+from training.data.captions import TokenizedCaptions
 from training.data.prefix_trees import prefix_trees
-from training.data.tokenized_captions import TokenizedCaptions
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.engine.buffers import saved_tensors
 from training.engine.trained_captioner import TrainedCaptioner

@@ -10,8 +10,7 @@ from torch.nn import functional
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_visual
 from training.configs.schema import PhaseConfig
-from training.data.captions import EncodedCaptions
-from training.data.tokenized_captions import TokenizedCaptions
+from training.data.captions import EncodedCaptions, TokenizedCaptions
 from training.models.captioner import PADDING_ID, Visual
 from training.objectives.cross_entropy import CrossEntropy
 from training.objectives.objective import TrainingCaptions

@@ -14,7 +14,7 @@ from torch import Tensor
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_visual
 from training.configs.schema import PhaseConfig
-from training.data.tokenized_captions import TokenizedCaptions
+from training.data.captions import TokenizedCaptions
 from training.engine.distributed import Processes, choose_device
 from training.models import FAMILIES
 from training.models.captioner import Captioner, Visual

@@ -4,7 +4,7 @@ import numpy as np
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.configs.schema import PhaseConfig
-from training.data.tokenized_captions import TokenizedCaptions
+from training.data.captions import TokenizedCaptions
 from training.evaluation.metrics.cider_d import CiderD
 from training.objectives.objective import TrainingCaptions
 from training.objectives.rewards import make_rewards

@@ -10,7 +10,7 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_captions, tiny_visual
 from training.configs.parsing import build_config
 from training.configs.schema import PhaseConfig, ScheduledSamplingConfig
-from training.data.tokenized_captions import TokenizedCaptions
+from training.data.captions import TokenizedCaptions
 from training.errors import ConfigError
 from training.models.captioner import Captioner, HookContext, Step
 from training.objectives.cross_entropy import CrossEntropy

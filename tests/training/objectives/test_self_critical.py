@@ -11,7 +11,7 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.plain_beam_search import plain_beam_search
 from tests.tiny_model import padded_logits, tiny_smart
 from training.configs.schema import PhaseConfig
-from training.data.tokenized_captions import TokenizedCaptions
+from training.data.captions import TokenizedCaptions
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.evaluation.metrics.cider_d import CiderD
 from training.models.captioner import Visual

@@ -1,4 +1,6 @@
-"""Batches of regions: boxes and sizes belong to their images, and padding has no effect."""
+"""Batches of stored features and the inputs of an experiment."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +11,8 @@ from hypothesis import strategies as st
 from tests.tiny_model import padded_logits, tiny_smart
 from training.data.feature_store import FeatureStore
 from training.data.feature_store_writer import StoreWriter
-from training.data.region_batches import open_batches, pad_regions
 from training.data.regions import Regions
+from training.data.stored_features import StoredFeatures, open_batches, pad_regions
 from training.data.visual_batches import VisualBatch
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.errors import DataError
@@ -172,3 +174,59 @@ def test_features_of_another_width_than_the_captioners_are_refused_with_both_wid
     message = r"stored features are 24 wide, but the visual tokens of this Smart are 40 wide"
     with pytest.raises(DataError, match=message):
         open_batches(features, ["5"], tiny_smart(token_width=40))  # type: ignore[arg-type]
+
+
+TOKEN_WIDTH = 3
+SPLITS = {"train": ["0", "1", "2"], "dev": ["3", "4"]}
+
+
+class FamilyWithBoxes(Captioner):
+    needs_boxes = True
+
+
+@pytest.fixture
+def small_store(tmp_path: Path) -> FeatureStore:
+    """Five images; image 4 has no boxes."""
+    random = np.random.default_rng(0)
+    with StoreWriter(tmp_path / "small_store", {}, TOKEN_WIDTH) as writer:
+        for image in range(5):
+            tokens, boxes = random.normal(size=(image + 1, TOKEN_WIDTH)), random.uniform(size=(image + 1, 4))
+            writer.add(f"{image}", tokens, None if image == 4 else boxes, 1, 1)
+    return FeatureStore(tmp_path / "small_store")
+
+
+def test_batches_are_images_of_their_split_and_the_captioner_gets_float32(small_store: FeatureStore) -> None:
+    inputs = StoredFeatures(small_store, SPLITS, {})
+    for batch, images in (
+        (inputs.training_batch(np.array([2, 0])), ["2", "0"]),
+        (inputs.dev_batch(np.array([0])), ["3"]),
+        (inputs.dev_batch(np.array([1])), ["4"]),
+    ):
+        visual = inputs.visual(batch)
+        assert visual.tokens.dtype == torch.float32
+        for tokens, image in zip(visual.tokens, images, strict=True):
+            features = small_store.read(image).features
+            np.testing.assert_array_equal(tokens[: len(features)], features)
+
+
+@pytest.mark.parametrize("splits", [{"train": ["9", "0"]}, {"train": ["0"], "dev": ["1", "9"]}])
+def test_images_without_features_are_refused_before_training(
+    small_store: FeatureStore, splits: dict[str, list[str]]
+) -> None:
+    with pytest.raises(DataError, match=f"features: {list(splits)[-1]}: no features of 1 images, for example image 9"):
+        StoredFeatures(small_store, splits, {})
+
+
+def test_an_image_without_what_the_family_needs_is_refused_before_training(small_store: FeatureStore) -> None:
+    with pytest.raises(DataError, match=r"image 4 have no boxes.*FamilyWithBoxes needs boxes"):
+        StoredFeatures(small_store, SPLITS, {}, FamilyWithBoxes)
+
+
+def test_pooled_features_are_the_mean_of_an_images_regions(small_store: FeatureStore) -> None:
+    inputs = StoredFeatures(small_store, SPLITS, {})
+    pooled = inputs.pooled(np.array([2, 0]))
+    expected = [small_store.read(image).features.astype(np.float32).mean(axis=0) for image in ("2", "0")]
+    np.testing.assert_allclose(pooled, expected, rtol=1e-5)
+    assert inputs.pooled_key() == StoredFeatures(small_store, SPLITS, {}).pooled_key()
+    others = {**SPLITS, "train": ["0", "1", "3"]}
+    assert inputs.pooled_key() != StoredFeatures(small_store, others, {}).pooled_key()

@@ -1,4 +1,8 @@
-"""Pretrained word vectors of the words of a vocabulary, from a GloVe text file."""
+"""Words that a vocabulary must have, and pretrained vectors of its words from a GloVe text file.
+
+`objects_guide` (docs/objects.md) can raise a class's words only where the vocabulary has them, however rare they are in
+captions.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +15,20 @@ from torch import Tensor
 from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.grounding.word_vectors import read_glove
 from training.errors import DataError
+from training.vision.detection_classes import DETECTION_CLASSES
+
+PATH = Path(__file__).resolve().parent / "class_word_forms.txt"
+"""Made by :mod:`recipes.lexicon.class_word_forms`."""
+
+DETECTOR = "detector"
+"""Value of ``required_words`` in an experiment: the words of :data:`DETECTION_CLASSES`."""
+
+
+def words_of_detector() -> frozenset[str]:
+    """Return the words that people use for the classes of a captioner's detector."""
+    lines = [line for line in PATH.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    words = dict(line.split(": ") for line in lines)
+    return frozenset(word for name in DETECTION_CLASSES for word in words[name].split())
 
 
 class VocabularyVectors(NamedTuple):

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from tests.training.peak_memory import peak_growth_mb
 from tests.training.region_files import SIZE, WIDTH, Arrays, fractions, regions, write_hdf5, write_npz, write_tsv
-from training.data.feature_formats import check_images, open_features
-from training.data.region_features import MAX_REGIONS
-from training.data.regions import RegionFeatures
+from training.data.regions import MAX_REGIONS, RegionFeatures
+from training.data.stored_features import check_images, open_features
 from training.errors import DataError
 
 Writer = Callable[[Path, dict[str, Arrays]], Path]
@@ -210,4 +209,4 @@ def test_reading_a_large_hdf5_file_takes_the_memory_of_the_rows_that_are_read(tm
     with h5py.File(path, "w") as file:
         file.create_dataset("7_features", shape=(2_000_000, 2048), dtype=np.float32, chunks=(10, 2048))  # 16 GB
     code = f"open_features('hdf5', [Path({str(path)!r})], 2048, 50).read('7')"
-    assert peak_growth_mb(code, "from training.data.feature_formats import open_features") < 200
+    assert peak_growth_mb(code, "from training.data.stored_features import open_features") < 200

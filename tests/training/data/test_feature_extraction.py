@@ -1,16 +1,51 @@
-"""Published features become a store with the same regions, boxes and image sizes."""
+"""Tokens of regions and conversion of published features."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.training.region_files import SIZE, WIDTH, Arrays, fractions, regions, write_hdf5, write_npz, write_tsv
-from training.data.feature_conversion import convert_features
-from training.data.feature_formats import open_features
+from training.data.feature_extraction import convert_features, pool_regions
 from training.data.feature_store import FeatureStore
-from training.data.region_features import MAX_REGIONS
+from training.data.regions import MAX_REGIONS
+from training.data.stored_features import open_features
 from training.errors import DataError
+
+GRID, WIDTH_PX, HEIGHT_PX = (3, 4), 80, 60
+CELLS = np.arange(12, dtype=np.float32)[:, None]
+"""Each token is the number of its cell; cells are 20 pixels wide and high."""
+
+
+def pooled(*boxes: tuple[float, float, float, float]) -> list[float]:
+    tokens, _ = pool_regions(CELLS, GRID, boxes, WIDTH_PX, HEIGHT_PX)
+    return [round(float(token), 4) for token in tokens[:, 0]]
+
+
+def test_the_first_token_is_the_mean_of_the_photograph_and_is_there_without_regions() -> None:
+    tokens, boxes = pool_regions(CELLS, GRID, [], WIDTH_PX, HEIGHT_PX)
+    assert tokens.tolist() == [[5.5]]
+    assert boxes.tolist() == [[0, 0, WIDTH_PX, HEIGHT_PX]]
+
+
+def test_cells_are_weighted_by_the_area_that_the_region_covers() -> None:
+    assert pooled((20, 20, 40, 40), (0, 0, 40, 20), (10, 0, 25, 20))[1:] == [5, 0.5, round(0.25 / 0.75, 4)]
+    assert pooled((65, 50, 66, 51))[1:] == [11]  # smaller than a cell
+
+
+@given(st.floats(0, 78), st.floats(0, 58), st.floats(0.5, 80), st.floats(0.5, 60))
+def test_a_pooled_token_is_the_mean_over_points_of_the_region(
+    left: float, top: float, width: float, height: float
+) -> None:
+    box = (left, top, min(WIDTH_PX, left + width), min(HEIGHT_PX, top + height))
+    fine = 40  # samples along each side of the box
+    xs = np.linspace(box[0], box[2], fine, endpoint=False) + (box[2] - box[0]) / (2 * fine)
+    ys = np.linspace(box[1], box[3], fine, endpoint=False) + (box[3] - box[1]) / (2 * fine)
+    cells = (ys // 20).astype(int)[:, None] * 4 + (xs // 20).astype(int)[None]
+    assert abs(pooled(box)[1] - cells.mean()) < 0.3
+
 
 WRITERS = {"hdf5": write_hdf5, "tsv": write_tsv, "npz": write_npz}
 every_format = pytest.mark.parametrize("kind", sorted(WRITERS))

@@ -1,0 +1,15 @@
+"""The experiment file of the next default bundle."""
+
+from pathlib import Path
+
+from training.configs.schema import RecipeConfig
+from training.engine.experiment import load_experiment
+from training.engine.recipe import Recipe
+from training.paths import CHECKOUT
+
+
+def test_training_accepts_the_recipe_of_the_next_bundle(tmp_path: Path) -> None:
+    config = load_experiment(CHECKOUT / "recipes" / "next_bundle.yaml")
+    assert isinstance(config, RecipeConfig)
+    runs = Recipe(config, tmp_path, "next_bundle").runs
+    assert [run.name for run in runs] == ["captions", "rewarded-1", "rewarded-2"]
