@@ -60,4 +60,12 @@ def test_the_vocabulary_holds_exactly_the_words_seen_often_enough(spoken: list[s
 def test_m2s_words_are_those_of_spacy_on_the_whole_caption(pieces: list[str], separator: str) -> None:
     caption = separator.join(pieces)
     tokens = [token.text.strip() for token in SPACY(caption.lower())]
-    assert tokenize(caption) == [token for token in tokens if re.search("[a-z0-9]", token)]
+    assert tokenize(caption) == [token for token in tokens if re.search(r"[^\W_]", token)]
+
+
+@pytest.mark.parametrize(
+    ("caption", "words"),
+    [("Кошка сидит.", ["кошка", "сидит"]), ("un café, à côté", ["un", "café", "à", "côté"]), ("两只猫", ["两只猫"])],
+)
+def test_words_of_any_script_are_kept(caption: str, words: list[str]) -> None:
+    assert tokenize(caption) == words
