@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import time
 from typing import Any
 
@@ -34,7 +35,7 @@ class BoundedProtocol(H11Protocol):
         self._stalled_timer: asyncio.TimerHandle | None = None
         self._watch_header()
         open_ones = [other for other in self.connections if not other.transport.is_closing()]
-        if len(open_ones) > MAX_CONNECTIONS:
+        if len(open_ones) > _max_connections():
             waiting = [other for other in open_ones if isinstance(other, BoundedProtocol) and other._is_waiting]
             min(waiting, key=lambda other: other._opened_s).transport.abort()
 
@@ -96,6 +97,12 @@ ERROR_LIMIT = ErrorLimit()
 def report_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log an error of the event loop, such as too many open files, which asyncio would repeat with a traceback."""
     logger.warning("the page server: %s", context.get("message"), exc_info=context.get("exception"))
+
+
+def _max_connections() -> int:
+    """Half of the files that the process may open are left for the rest of it."""
+    may_open, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_CONNECTIONS if may_open == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, may_open // 2)
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:
