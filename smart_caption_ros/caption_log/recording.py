@@ -34,7 +34,8 @@ class Recorder:
         unchanged: number of those left out because they say the same as the last one written, or as one that was
             written less than :data:`QUIET_S` before.
         without_caption: number of images without a caption: nothing was found in them, or an error occurred.
-        failed: number of those that could not be written.
+        dropped: number of images that newer ones replaced before they were captioned.
+        failed: number of captions that could not be written.
         problem: why the last one could not be written; empty where it was.
         captions: number of rows in the log.
         used_bytes: bytes of the log that are in use.
@@ -64,12 +65,13 @@ class Recorder:
         self._on_problem = on_problem
         self._filters: dict[str, TextFilter] = {}
         self._lost_since = 0
-        self.written = self.unchanged = self.without_caption = self.failed = 0
+        self.written = self.unchanged = self.without_caption = self.dropped = self.failed = 0
         self.problem = ""
         self.captions, self.used_bytes = log.captions, log.used_bytes
 
     def take(self, live: LiveCaption) -> bool:
         """Write a caption if it has a text with a new meaning; return whether it was written."""
+        self.dropped += live.dropped
         if live.status not in _LOGGED or not live.caption.text:
             self.without_caption += 1
             return False

@@ -59,9 +59,10 @@ def record(*, options: RecordOptions) -> None:
         check_engine(options.engine)
         log_to_terminal()
         bounds = Bounds(max_bytes=round(options.max_size * 1e6), max_age_s=options.max_age * 86_400)
+        # Before the log is created: a source may not be there.
+        opened = open_feed(options, "caption_log", map_frame=options.map_frame, robot_frame=options.robot_frame)
         with CaptionLog(_path(options.log), bounds) as log, EndSignals() as signals:
             recorder = Recorder(log, robot=options.robot, picture_side_px=options.picture_size, on_problem=report_error)
-            opened = open_feed(options, "caption_log", map_frame=options.map_frame, robot_frame=options.robot_frame)
             with opened as feed:
                 print(printable(f"writing {feed.description} to {log.path}; Ctrl-C ends"), flush=True)
                 record_feed(feed, recorder, lambda: signals.arrived, _print_event)
@@ -75,6 +76,8 @@ def _summary(recorder: Recorder) -> str:
         f"{recorder.unchanged} said the same as one shortly before",
         f"{recorder.without_caption} image{'s' if recorder.without_caption != 1 else ''} had none",
     ]
+    if recorder.dropped:
+        counts.append(f"{recorder.dropped} images were dropped for newer ones")
     if recorder.failed:
         counts.append(f"{recorder.failed} could not be written")
     written = f"{recorder.written} caption{'s' if recorder.written != 1 else ''} written"

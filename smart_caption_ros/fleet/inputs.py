@@ -10,7 +10,7 @@ from pathlib import Path
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.acvr import LABELS
 from smart_caption_ros.sources.bag_storage import is_bag, storage_files
-from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
+from smart_caption_ros.sources.image_folder import is_image_file
 
 
 @dataclass(frozen=True)
@@ -108,4 +108,4 @@ def _is_heap_of_files(folder: Path) -> bool:
 
 
 def _has_images(folder: Path) -> bool:
-    return any(entry.suffix.lower() in IMAGE_SUFFIXES for entry in folder.iterdir())
+    return any(map(is_image_file, folder.iterdir()))

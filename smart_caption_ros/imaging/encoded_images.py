@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
+import re
+import struct
+import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageOps, TiffImagePlugin
 
 from smart_caption_ros.imaging.errors import ImageError
 from smart_caption_ros.imaging.pixels import scaled_to_8_bits
 
-# The log level is set by functions of cv2 in OpenCV 4.5 and 4.6 (Ubuntu), and of a submodule in later versions.
-_opencv_log: Any = getattr(cv2.utils, "logging", cv2)
-_OPENCV_SILENT = 0
+logger = logging.getLogger(__name__)
+
 _EXIF_ORIENTATION = 0x0112  # PIL.ExifTags.Base.Orientation, since Pillow 9.4
 _PNG_STAYS_UNROTATED = tuple(map(int, cv2.__version__.split(".")[:2])) < (4, 6)  # OpenCV reads no EXIF in PNG files
 
@@ -29,6 +33,9 @@ MAX_PIXELS = 50_000_000
 HIGHEST_MAX_PIXELS = 178_000_000
 """Highest limit that callers may choose: Pillow refuses to open larger images."""
 
+_END_MARKER = b"\xff\xd9"  # of a JPEG
+_RADIANCE_HEADER = re.compile(rb"#\?(?:RADIANCE|RGBE)\n.*?\n\n[-+]Y +(\d+) +[-+]X +(\d+)\n", re.DOTALL)
+_PFM_HEADER = re.compile(rb"P[fF]\s+(\d+)\s+(\d+)\s")
 _NOT_AN_IMAGE = "it is damaged or not an image in a format that OpenCV and Pillow read"
 
 # Pillow warns of images that are larger than half of what it refuses; the limit here is the caller's.
@@ -50,8 +57,9 @@ def read_image(path: Path) -> NDArray[np.uint8]:
 def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """Decode the bytes of an image file to uint8 HxWx3 BGR.
 
-    Grey becomes three equal channels, transparency is dropped, 16-bit values are scaled by
-    :func:`smart_caption_ros.imaging.pixels.scaled_to_8_bits`, and the orientation stored by a camera (EXIF) is applied.
+    Grey becomes three equal channels, transparency is dropped, whole numbers of more than 8 bits are scaled by
+    :func:`smart_caption_ros.imaging.pixels.scaled_to_8_bits`, fractions are grey levels from 0 to 1, a Radiance picture
+    is mapped to those, and the orientation stored by a camera (EXIF) is applied.
 
     Args:
         data: the bytes.
@@ -63,20 +71,56 @@ def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX
     raw = bytes(data)
     if not raw:
         raise ImageError("it is empty")
-    if _is_truncated_jpeg(raw):
-        # libjpeg would fill the missing part with grey and report success.
-        raise ImageError(f"the JPEG data is truncated ({len(raw)} bytes)")
+    if _lacks_end_marker(raw):
+        if _is_truncated_jpeg(raw):
+            # libjpeg would fill the missing part with grey and report success.
+            raise ImageError(f"the JPEG data is truncated ({len(raw)} bytes)")
+        _note_missing_end_marker()
+        raw = raw.rstrip(b"\xff") + _END_MARKER
     _check_pixels(raw, max_pixels)
+    try:
+        image = _imdecode(raw, cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)
+        if image is None or image.dtype not in (np.uint8, np.uint16):
+            image = _imdecode(raw, cv2.IMREAD_UNCHANGED)
+    except cv2.error as error:
+        raise ImageError(f"OpenCV refuses it ({' '.join(str(error.err).split())})") from error
+    return _decoded_by_pillow(raw) if image is None else _to_bgr(image, is_radiance=raw.startswith(b"#?"))
+
+
+def _imdecode(raw: bytes, flags: int) -> NDArray[Any] | None:
     with quiet_opencv():
-        try:
-            image = cv2.imdecode(np.frombuffer(raw, np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)
-            if image is not None and image.dtype not in (np.uint8, np.uint16):
-                image = cv2.imdecode(np.frombuffer(raw, np.uint8), cv2.IMREAD_COLOR)  # of floats: OpenCV converts them
-        except cv2.error as error:
-            raise ImageError(f"OpenCV refuses it ({' '.join(str(error.err).split())})") from error
-    if image is None:
-        raise ImageError(_NOT_AN_IMAGE)
-    return scaled_to_8_bits(image)
+        return cv2.imdecode(np.frombuffer(raw, np.uint8), flags)
+
+
+def _to_bgr(image: NDArray[Any], *, is_radiance: bool) -> NDArray[np.uint8]:
+    """Convert what OpenCV decoded, (H, W) or (H, W, C) of any type, to uint8 HxWx3."""
+    kind, bits = image.dtype.kind, 8 * image.dtype.itemsize
+    if kind == "f":
+        if is_radiance:
+            image = cv2.createTonemap(2.2).process(image)
+        low, high = float(image.min()), float(image.max())
+        if not (low >= 0.0 and high <= 1.0):  # also where they are not finite
+            raise ImageError(f"its fractions of {bits} bits go from {low:g} to {high:g}, and grey levels from 0 to 1")
+        image = np.rint(image * 255.0).astype(np.uint8)
+    elif kind == "i" and image.min(initial=0) < 0:
+        raise ImageError(f"its whole numbers of {bits} bits are below 0: it is no picture")
+    image = scaled_to_8_bits(image)
+    channels = 1 if image.ndim == 2 else image.shape[2]
+    if channels not in (1, 3, 4):
+        raise ImageError(f"it has {channels} channels, and a picture has 1, 3 or 4")
+    if channels == 3:
+        return image
+    to_bgr = cv2.COLOR_GRAY2BGR if channels == 1 else cv2.COLOR_BGRA2BGR
+    return cv2.cvtColor(image, to_bgr).astype(np.uint8, copy=False)
+
+
+def _decoded_by_pillow(raw: bytes) -> NDArray[np.uint8]:
+    """Decode an image of a format that this OpenCV does not know, such as GIF before OpenCV 5."""
+    try:
+        with Image.open(io.BytesIO(raw)) as image:
+            return np.array(ImageOps.exif_transpose(image).convert("RGB"))[:, :, ::-1].copy()
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ImageError(_NOT_AN_IMAGE) from error
 
 
 def read_image_size(path: Path) -> tuple[int, int]:
@@ -106,23 +150,70 @@ def _check_pixels(raw: bytes, max_pixels: int) -> None:
     """
     limit = f"more than the limit of {max_pixels / 1e6:g} megapixels"
     try:
-        with Image.open(io.BytesIO(raw)) as image:  # reads the header alone
-            width, height = image.size
+        width, height = _size_in_header(raw)
     except Image.DecompressionBombError:
         raise ImageError(f"it has {limit}") from None
-    except (OSError, SyntaxError, ValueError) as error:
-        raise ImageError(_NOT_AN_IMAGE) from error
     if width * height > max_pixels:
         raise ImageError(f"it has {width}x{height} pixels, {limit}")
 
 
-def _is_truncated_jpeg(raw: bytes) -> bool:
+def _size_in_header(raw: bytes) -> tuple[int, int]:
+    """Return width and height of an encoded image.
+
+    Raises:
+        Image.DecompressionBombError: it is larger than what Pillow opens.
+        ImageError: the header cannot be read.
+    """
+    with suppress(OSError, SyntaxError, ValueError), Image.open(io.BytesIO(raw)) as image:
+        return image.size
+    # Formats that OpenCV reads and Pillow does not: Radiance, PFM, and TIFF with unusual pixels.
+    if match := _RADIANCE_HEADER.match(raw):
+        return int(match[2]), int(match[1])
+    if match := _PFM_HEADER.match(raw):
+        return int(match[1]), int(match[2])
+    with suppress(SyntaxError, ValueError, LookupError, TypeError, struct.error):
+        tags = TiffImagePlugin.ImageFileDirectory_v2(raw[:8])
+        stream = io.BytesIO(raw)
+        stream.seek(tags.next)
+        tags.load(stream)
+        return int(tags[TiffImagePlugin.IMAGEWIDTH]), int(tags[TiffImagePlugin.IMAGELENGTH])
+    raise ImageError(_NOT_AN_IMAGE)
+
+
+def _lacks_end_marker(raw: bytes) -> bool:
     """Whether the bytes are a JPEG whose last scan has no end marker.
 
     Marker bytes cannot occur inside the entropy-coded data of a scan, so the last start of a scan (FFDA)
     must be followed by an end of image (FFD9). Some cameras append bytes after it.
     """
-    return raw.startswith(b"\xff\xd8") and raw.rfind(b"\xff\xd9") < max(raw.rfind(b"\xff\xda"), 2)
+    return raw.startswith(b"\xff\xd8") and raw.rfind(_END_MARKER) < max(raw.rfind(b"\xff\xda"), 2)
+
+
+def _is_truncated_jpeg(raw: bytes) -> bool:
+    """Whether a JPEG without end marker lacks part of its pixels, and not the marker alone, as of MJPEG cameras.
+
+    Bytes after the last pixel change nothing; where pixels are missing, they are taken for these. Of a progressive
+    JPEG, whole scans may be missing, which cannot be seen.
+    """
+    if b"\xff\xc2" in raw[: raw.rfind(b"\xff\xda")]:
+        return True
+    content = raw.rstrip(b"\xff")  # half of the end marker
+    thumbnails = []
+    try:
+        for more in (b"", b"\xaa\x55" * 256):
+            with Image.open(io.BytesIO(content + more + _END_MARKER)) as image:  # unlike OpenCV, Pillow prints nothing
+                image.draft("RGB", (image.width // 8, image.height // 8))
+                thumbnails.append(image.tobytes())
+    except (OSError, SyntaxError, ValueError):
+        return True
+    except Image.DecompressionBombError:  # refused for its size
+        return False
+    return thumbnails[0] != thumbnails[1]
+
+
+@cache
+def _note_missing_end_marker() -> None:
+    logger.warning("a JPEG image has no end marker (FFD9), as some cameras send it; it is decoded nevertheless")
 
 
 @contextmanager
@@ -144,13 +235,34 @@ def opencv_path(path: Path) -> Iterator[str]:
             yield f"/proc/self/fd/{file.fileno()}"
 
 
+class _OpenCvLog:
+    """OpenCV's log level, which is that of the process, while threads want it quiet."""
+
+    def __init__(self) -> None:
+        # Set by functions of cv2 in OpenCV 4.5 and 4.6 (Ubuntu), and of a submodule in later versions.
+        self._functions: Any = getattr(cv2.utils, "logging", cv2)
+        self._lock = threading.Lock()
+        self._quiet = 0
+        self._level = 0
+
+    def change(self, quiet: int) -> None:
+        """Count one more or less of those that want it quiet."""
+        with self._lock:
+            if not self._quiet:
+                self._level = self._functions.getLogLevel()
+            self._quiet += quiet
+            self._functions.setLogLevel(0 if self._quiet else self._level)
+
+
+_opencv_log = _OpenCvLog()
+
+
 @contextmanager
 def quiet_opencv() -> Iterator[None]:
     """Suppress OpenCV's log lines; the caller reports a failure in one sentence."""
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # AV_LOG_QUIET; read when FFmpeg is first used
-    previous = _opencv_log.getLogLevel()
-    _opencv_log.setLogLevel(_OPENCV_SILENT)
+    _opencv_log.change(1)
     try:
         yield
     finally:
-        _opencv_log.setLogLevel(previous)
+        _opencv_log.change(-1)

@@ -20,18 +20,19 @@ def check_image(image_bgr: Any) -> None:
 
 
 def scaled_to_8_bits(pixels: NDArray[Any]) -> NDArray[np.uint8]:
-    """Scale 16-bit pixels to 8 bits; 8-bit pixels are returned unchanged.
+    """Scale pixels of more bits to 8 bits; 8-bit pixels are returned unchanged.
 
-    The pixels are taken to have the smallest of 8, 10, 12, 14 and 16 bits that holds the brightest one: what a camera
-    publishes does not say how many of the 16 bits it uses. A dark image of a camera with more bits becomes brighter.
+    The pixels are taken to have the smallest of 8, 10, 12, 14, 16 and more bits that holds the brightest one: what a
+    camera publishes does not say how many of the 16 bits it uses. A dark image of a camera with more bits becomes
+    brighter.
 
     Args:
-        pixels: uint8 or uint16, of any shape and byte order.
+        pixels: whole numbers from 0 on, of any shape and byte order.
     """
     if pixels.dtype.itemsize == 1:
         return pixels
     brightest = int(pixels.max(initial=0))
-    bits = next(bits for bits in (8, 10, 12, 14, 16) if brightest < 1 << bits)
+    bits = next(bits for bits in (8, 10, 12, 14, *range(16, 65)) if brightest < 1 << bits)
     return (pixels >> (bits - 8)).astype(np.uint8)
 
 

@@ -13,14 +13,16 @@ from smart_caption_ros.imaging.encoded_images import opencv_path
 from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
 
 IMAGE_SUFFIXES = (
-    ".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".jp2", ".avif",
+    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pnm", ".pfm", ".jp2",
+    ".gif", ".hdr", ".avif", ".heic", ".heif",
 )  # fmt: skip
+"""Suffixes of images. Those that are not read here, such as HEIC, are reported and not left out in silence."""
 
 
 class ImageFolder(FrameSource):
     """The images of a folder in natural order (image2 before image10), or one image file.
 
-    Files without an image suffix, hidden files and sub-folders are ignored.
+    Files with another suffix, hidden files and sub-folders are ignored; of a file without suffix the content counts.
     """
 
     def __init__(self, spec: str, *, topic: str | None = None) -> None:
@@ -34,7 +36,7 @@ class ImageFolder(FrameSource):
             entries = list(path.iterdir())
         except OSError as error:
             raise SourceError(f"cannot read the folder {spec}: {error.strerror}") from error
-        self._paths = sorted((entry for entry in entries if _is_image_file(entry)), key=natural_order)
+        self._paths = sorted(filter(is_image_file, entries), key=natural_order)
         if not self._paths:
             raise SourceError(
                 f"no images in the folder {spec} (files ending in {', '.join(IMAGE_SUFFIXES)}; "
@@ -45,8 +47,7 @@ class ImageFolder(FrameSource):
     def accepts(cls, spec: str) -> bool:
         path = Path(spec)
         if path.is_file():
-            with opencv_path(path) as name:
-                return path.suffix.lower() in IMAGE_SUFFIXES or bool(cv2.haveImageReader(name))
+            return path.suffix.lower() in IMAGE_SUFFIXES or _is_image_by_content(path)
         return bool(spec) and path.is_dir()
 
     @property
@@ -89,5 +90,16 @@ def natural_order(path: Path) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
 
 
-def _is_image_file(path: Path) -> bool:
-    return path.suffix.lower() in IMAGE_SUFFIXES and not path.name.startswith(".") and path.is_file()
+def is_image_file(path: Path) -> bool:
+    """Return whether an entry of a folder is an image, readable or not; a link to nothing counts by its name."""
+    if path.name.startswith(".") or path.is_dir():
+        return False
+    return path.suffix.lower() in IMAGE_SUFFIXES if path.suffix else path.is_file() and _is_image_by_content(path)
+
+
+def _is_image_by_content(path: Path) -> bool:
+    try:
+        with opencv_path(path) as name:
+            return bool(cv2.haveImageReader(name))
+    except OSError:
+        return False

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from smart_caption_ros.imaging import ImageError
 from smart_caption_ros.sources.acvr import LABELS, AcvrSequences
-from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
+from smart_caption_ros.sources.image_folder import is_image_file
 from smart_caption_ros.sources.json_files import read_json
 from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
 
@@ -73,7 +73,7 @@ def _has_sequences(folder: Path) -> bool:
     try:
         if (folder / LABELS).is_file():
             return _are_labels(folder / LABELS)
-        if not folder.is_dir() or any(entry.suffix.lower() in IMAGE_SUFFIXES for entry in folder.iterdir()):
+        if not folder.is_dir() or any(map(is_image_file, folder.iterdir())):
             return False
         return any(_are_labels(path) for path in folder.glob(f"*/{LABELS}"))
     except OSError:

@@ -122,10 +122,10 @@ def test_a_caption_that_flickers_is_written_once_and_again_after_a_while(log: Ca
 
 def test_images_without_a_caption_are_counted(log: CaptionLog) -> None:
     recorder = Recorder(log)
-    recorder.take(live("a cup", "cup"))
+    recorder.take(live("a cup", "cup", dropped=3))
     recorder.take(live("", status=CaptionStatus.NOTHING_FOUND))
     recorder.take(live("a horse", "horse", status=CaptionStatus.ERROR))
-    assert (recorder.written, recorder.unchanged, recorder.without_caption) == (1, 0, 2)
+    assert (recorder.written, recorder.unchanged, recorder.without_caption, recorder.dropped) == (1, 0, 2, 3)
 
 
 def test_a_broken_image_does_not_cost_the_caption(log: CaptionLog) -> None:

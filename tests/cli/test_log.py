@@ -111,6 +111,13 @@ def test_a_word_with_a_dash_is_a_word_and_a_misspelt_option_is_none(run: Run, lo
     assert "No such option: --sinse" in result.stderr
 
 
+def test_a_source_that_is_not_there_leaves_no_database(run: Run, tmp_path: Path) -> None:
+    result = run("log", "record", "--source", tmp_path / "missing.mp4", "--log", tmp_path / "new" / "log.db")
+    assert result.exit_code == 1
+    assert result.stderr == f"smart-caption: there is no file or folder {tmp_path / 'missing.mp4'}\n"
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_failed_import_leaves_no_database(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     result = run("log", "import", tmp_path / "a.csv", "--log", tmp_path / "new" / "log.db")

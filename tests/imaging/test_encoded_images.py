@@ -4,13 +4,16 @@ import io
 import struct
 import zlib
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 
 from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image, read_image_size
+from smart_caption_ros.imaging.encoded_images import quiet_opencv
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.bmp", "a.tiff", "a.webp"])
@@ -97,3 +100,87 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_clause(
     if content is not None:
         with pytest.raises(ImageError, match=reason):
             decode_image_bytes(content)
+
+
+RAMP = np.tile(np.arange(256, dtype=np.uint8), (48, 1))
+RAMP_BGR = cv2.merge([RAMP, RAMP[:, ::-1], RAMP])
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.int16, np.int32, np.uint32])
+@pytest.mark.parametrize("picture", [RAMP, RAMP_BGR], ids=["grey", "colour"])
+def test_tiff_files_of_whole_numbers_are_scaled_to_8_bits(dtype: type, picture: NDArray[np.uint8]) -> None:
+    expected = picture if picture.ndim == 3 else cv2.merge([picture] * 3)
+    for factor in (1, 64 if dtype == np.int16 else 256):
+        try:
+            data = cv2.imencode(".tiff", picture.astype(dtype) * dtype(factor))[1]
+        except cv2.error:
+            pytest.skip("this OpenCV does not write it")
+        decoded = decode_image_bytes(data)
+        np.testing.assert_allclose(decoded.astype(int), expected.astype(int), atol=1)
+
+
+@pytest.mark.parametrize("suffix", [".tiff", ".pfm", ".hdr"])
+def test_fractions_are_grey_levels_from_0_to_1(suffix: str) -> None:
+    if not cv2.haveImageWriter(f"a{suffix}"):
+        pytest.skip("this OpenCV does not write it")
+    data = cv2.imencode(suffix, RAMP_BGR.astype(np.float32) / 255)[1]
+    decoded = decode_image_bytes(data)
+    assert decoded.shape == RAMP_BGR.shape
+    if suffix == ".hdr":  # linear light, mapped to grey levels
+        assert (decoded[0, 0, 0], decoded[0, -1, 0]) == (0, 255)
+        assert (np.diff(decoded[0, :, 0].astype(int)) >= 0).all()
+    else:
+        np.testing.assert_array_equal(decoded, RAMP_BGR)
+    with pytest.raises(ImageError, match="it has 256x48 pixels, more than the limit"):
+        decode_image_bytes(data, max_pixels=100)
+
+
+@pytest.mark.parametrize(
+    ("pixels", "sentence"),
+    [
+        (
+            np.full((4, 5), 2000.0, np.float32),
+            "its fractions of 32 bits go from 2000 to 2000, and grey levels from 0 to 1",
+        ),
+        (np.full((4, 5), np.nan, np.float32), "its fractions of 32 bits go from nan to nan"),
+        (np.full((4, 5), -7, np.int32), "its whole numbers of 32 bits are below 0: it is no picture"),
+    ],
+)
+def test_measurements_are_not_called_damaged(pixels: NDArray[Any], sentence: str) -> None:
+    data = io.BytesIO()
+    Image.fromarray(pixels).save(data, "TIFF")
+    with pytest.raises(ImageError, match=sentence):
+        decode_image_bytes(data.getvalue())
+
+
+@pytest.mark.parametrize("missing", [1, 2])
+def test_a_jpeg_without_its_end_marker_is_decoded_with_a_note(
+    missing: int, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    noise = cv2.GaussianBlur(np.random.default_rng(3).integers(0, 255, (120, 160, 3), np.uint8), (0, 0), 3)
+    data = cv2.imencode(".jpg", noise)[1].tobytes()
+    np.testing.assert_array_equal(decode_image_bytes(data[:-missing]), decode_image_bytes(data))
+    assert len([record for record in caplog.records if "has no end marker" in record.message]) <= 1
+    progressive = cv2.imencode(".jpg", noise, [cv2.IMWRITE_JPEG_PROGRESSIVE, 1])[1].tobytes()
+    for cut_off in (*(data[:-cut] for cut in (12, 60, len(data) // 3, len(data) - 650)), progressive[:-300]):
+        with pytest.raises(ImageError, match="the JPEG data is truncated"):
+            decode_image_bytes(cut_off)
+    assert capfd.readouterr().err == ""
+
+
+def test_formats_that_opencv_does_not_read_are_read_by_pillow() -> None:
+    data = io.BytesIO()
+    Image.fromarray(RAMP_BGR[..., ::-1]).save(data, "TGA")
+    np.testing.assert_array_equal(decode_image_bytes(data.getvalue()), RAMP_BGR)
+
+
+def test_opencv_has_its_log_level_again_whatever_threads_do() -> None:
+    functions: Any = getattr(cv2.utils, "logging", cv2)
+    before = functions.getLogLevel()
+    first, second = quiet_opencv(), quiet_opencv()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert functions.getLogLevel() == 0, "another thread still wants it quiet"
+    second.__exit__(None, None, None)
+    assert functions.getLogLevel() == before

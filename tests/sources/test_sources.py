@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import shutil
 import struct
@@ -13,6 +14,7 @@ import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 
 from smart_caption_ros.sources import SourceError, open_source
 
@@ -64,6 +66,26 @@ def test_a_broken_image_in_a_folder_is_skipped_with_a_warning_and_counted_each_p
     assert f"skipped {folder / 'image3.jpg'}: it is damaged" in caplog.text
     assert [frame.index for frame in source] == [0, 1, 3]
     assert source.skipped == 1
+
+
+def test_no_image_of_a_folder_is_left_out_in_silence(tmp_path: Path) -> None:
+    data = cv2.imencode(".png", picture(1))[1].tobytes()
+    for name in ("a.png", "without_suffix"):
+        (tmp_path / name).write_bytes(data)
+    gif = io.BytesIO()
+    Image.fromarray(picture(2)[..., ::-1]).save(gif, "GIF")
+    (tmp_path / "b.gif").write_bytes(gif.getvalue())
+    (tmp_path / "c.heic").write_bytes(b"\0\0\0\x18ftypheic and more")
+    (tmp_path / "d.jpg").symlink_to(tmp_path / "nowhere.jpg")
+    for name in ("notes", "notes.txt", ".hidden.png"):
+        (tmp_path / name).write_text("no image")
+    (tmp_path / "folder.png").mkdir()
+    source = open_source(tmp_path)
+    assert [frame.name for frame in source] == ["a.png", "b.gif", "without_suffix"]
+    assert [(skipped.name, skipped.reason.partition(":")[0]) for skipped in source.skipped_frames] == [
+        ("c.heic", "it is damaged or not an image in a format that OpenCV and Pillow read"),
+        ("d.jpg", "No such file or directory"),
+    ]
 
 
 def test_a_folder_with_broken_images_alone_is_an_error_and_no_endless_loop(tmp_path: Path) -> None:
