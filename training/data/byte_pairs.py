@@ -78,7 +78,7 @@ class BytePairs:
         names = list(dict.fromkeys(chain.from_iterable(pieces)))
         places = {name: place for place, name in enumerate(names)}
         of_words = np.array([places[piece] for piece in chain.from_iterable(pieces)], np.int64)
-        lengths = np.array([len(each) for each in pieces], np.int64)
+        lengths = np.array([len(word_pieces) for word_pieces in pieces], np.int64)
         starts = np.cumsum(lengths) - lengths
         ids = np.asarray(captions.ids)
         counts = lengths[ids]

@@ -90,17 +90,17 @@ class CocoDataset:
         splits: dict[str, list[str]] = {}
         for split, name in options.captions.items():
             path = data / name
-            found = read_captions(path, options.sources if split == "train" else ())
-            if twice := captions.keys() & found.captions.keys():
+            annotations = read_captions(path, options.sources if split == "train" else ())
+            if twice := captions.keys() & annotations.captions.keys():
                 raise DataError(f"{path}, image {min(twice)}: it is in another split as well")
-            if nameless := found.captions.keys() - found.file_names.keys():
+            if nameless := annotations.captions.keys() - annotations.file_names.keys():
                 raise DataError(f"{path}, image {min(nameless)}: it has captions but no file_name")
             # captions_val2017.json describes the photographs of val2017/.
             folder = photographs / path.stem.removeprefix("captions_")
             folder = folder if folder.is_dir() else photographs
-            captions.update(found.captions)
-            paths.update({image: folder / found.file_names[image] for image in found.captions})
-            splits[split] = list(found.captions)
+            captions.update(annotations.captions)
+            paths.update({image: folder / annotations.file_names[image] for image in annotations.captions})
+            splits[split] = list(annotations.captions)
         return cls(captions, paths, splits)
 
     def split(self, name: str) -> list[str]:

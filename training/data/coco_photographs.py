@@ -55,19 +55,19 @@ class CocoPhotographs(ArchivedPhotographs):
             DataError: the file is missing or malformed; names the entry.
         """
         path = self.root / CAPTIONS
-        found: dict[str, DescribedPhotograph] = {}
+        photographs: dict[str, DescribedPhotograph] = {}
         for number, entry in enumerate(read_json_lines(path), 1):
             where = f"{path}, entry {number}"
             image, part, indoor = entry.get("image"), entry.get("part"), entry.get("indoor")
-            if not isinstance(image, str) or image in found:
+            if not isinstance(image, str) or image in photographs:
                 raise DataError(f"{where}: image is missing, no text, or that of another entry")
             if part not in PARTS or not isinstance(indoor, bool):
                 raise DataError(f"{where}: part must be one of {', '.join(PARTS)}, and indoor true or false")
             sentences, statements, objects = (
                 _texts(where, entry, key) for key in ("sentences", "statements", "objects")
             )
-            found[image] = DescribedPhotograph(part, indoor, sentences, statements, objects)
-        return found
+            photographs[image] = DescribedPhotograph(part, indoor, sentences, statements, objects)
+        return photographs
 
     @cached_property
     def captions(self) -> dict[str, Sequence[str]]:

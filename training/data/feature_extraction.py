@@ -141,7 +141,7 @@ class FeatureExtractor:
                 yield tokens, self._vision.boxes(width, height)
             else:
                 # The token of the whole photograph comes first; detections are ordered by score.
-                regions = [found.box_xyxy for found in self._detector.detect(frame)[: MAX_REGIONS - 1]]
+                regions = [detection.box_xyxy for detection in self._detector.detect(frame)[: MAX_REGIONS - 1]]
                 yield pool_regions(tokens, self.bundle.grid, regions, width, height)
 
 

@@ -100,13 +100,13 @@ class Mixture(CaptionDataset):
         Raises:
             DataError: an image is missing or broken; names the source, the file and the reason.
         """
-        found = []
+        photographs = []
         for source, own in _runs(names):
             try:
-                found.append(self.sources[source].dataset.read_images(own, size))
+                photographs.append(self.sources[source].dataset.read_images(own, size))
             except DataError as error:
                 raise DataError(f"source {source}: {error}") from None
-        return np.concatenate(found)
+        return np.concatenate(photographs)
 
 
 def _runs(images: Iterable[str]) -> Iterable[tuple[str, list[str]]]:

@@ -104,10 +104,10 @@ def _checked_size(where: str, image_size: tuple[Any, Any]) -> Size:
     except (TypeError, ValueError, OverflowError):
         width = height = 0
     if width < 1 or height < 1:
-        found = " x ".join(
+        given = " x ".join(
             side.decode(errors="replace") if isinstance(side, bytes) else str(side) for side in image_size
         )
-        raise DataError(f"{where}: the size of the image is {found!r}")
+        raise DataError(f"{where}: the size of the image is {given!r}")
     return width, height
 
 
@@ -203,7 +203,7 @@ class NpzFeatures:
             raise DataError(f"{where}: no such file")
         try:
             with np.load(path, allow_pickle=False) as arrays:
-                found = {
+                read = {
                     kind: next((np.asarray(arrays[key][: self.max_regions]) for key in keys if key in arrays), None)
                     for kind, keys in (("features", ("features", "x")), ("boxes", ("boxes", "bbox")))
                 }
@@ -211,7 +211,7 @@ class NpzFeatures:
         except (OSError, ValueError, EOFError, IndexError, zipfile.BadZipFile) as error:
             raise DataError(f"{where}: not an npz file, or cut short ({error})") from None
         size = (sides[0], sides[1]) if len(sides) == 2 else None
-        return checked_regions(where, self.width, found["features"], found["boxes"], size)
+        return checked_regions(where, self.width, read["features"], read["boxes"], size)
 
     def _path(self, image: str) -> Path:
         return self.folder / f"{image}.npz"

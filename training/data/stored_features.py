@@ -129,9 +129,9 @@ class ImageByImage:
         return pad_regions([self._read(self._images[place]) for place in places])
 
     def _read(self, image: str) -> Regions:
-        found = self._features.read(image)
-        check_needs(self._family, image, found.boxes_xyxy is not None)
-        return found
+        regions = self._features.read(image)
+        check_needs(self._family, image, regions.boxes_xyxy is not None)
+        return regions
 
 
 def check_needs(family: type[Captioner] | Captioner, image: str, has_boxes: bool) -> None:
@@ -153,19 +153,19 @@ def pad_regions(regions: Sequence[Regions]) -> VisualBatch:
 
     The boxes are None where any of the images has none.
     """
-    counts = [len(found.features) for found in regions]
+    counts = [len(image.features) for image in regions]
     shape = (len(regions), max(counts))
     tokens = np.zeros((*shape, regions[0].features.shape[1]), np.float32)
     boxes = np.zeros((*shape, 4), np.float32)
-    for row, found in enumerate(regions):
-        tokens[row, : counts[row]] = found.features
-        if found.boxes_xyxy is not None:
-            boxes[row, : counts[row]] = found.boxes_xyxy
+    for row, image in enumerate(regions):
+        tokens[row, : counts[row]] = image.features
+        if image.boxes_xyxy is not None:
+            boxes[row, : counts[row]] = image.boxes_xyxy
     mask = np.arange(max(counts)) < np.array(counts)[:, None]
     return VisualBatch(
         values=torch.from_numpy(tokens),
         mask=None if mask.all() else torch.from_numpy(mask),
-        boxes_xyxy=None if any(found.boxes_xyxy is None for found in regions) else torch.from_numpy(boxes),
+        boxes_xyxy=None if any(image.boxes_xyxy is None for image in regions) else torch.from_numpy(boxes),
     )
 
 

@@ -47,19 +47,19 @@ def read_vectors(path: Path, words: Sequence[str]) -> VocabularyVectors:
         DataError: the file is missing or malformed, or has none of the words.
     """
     places = {word: place for place, word in enumerate(words)}
-    found: dict[int, np.ndarray] = {}
+    known_vectors: dict[int, np.ndarray] = {}
     try:
         for word, vector in read_glove(path):
             place = places.get(word)
-            if place is not None and place not in found:
-                found[place] = vector
+            if place is not None and place not in known_vectors:
+                known_vectors[place] = vector
     except CoverageError as error:
         raise DataError(str(error)) from None
-    if not found:
+    if not known_vectors:
         raise DataError(f"{path} has a vector of none of the {len(words)} words of the vocabulary")
-    vectors = np.zeros((len(words), len(next(iter(found.values())))), np.float32)
-    for place, vector in found.items():
+    vectors = np.zeros((len(words), len(next(iter(known_vectors.values())))), np.float32)
+    for place, vector in known_vectors.items():
         vectors[place] = vector
     known = torch.zeros(len(words), dtype=torch.bool)
-    known[list(found)] = True
+    known[list(known_vectors)] = True
     return VocabularyVectors(torch.from_numpy(vectors), known)

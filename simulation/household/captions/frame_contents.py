@@ -143,8 +143,8 @@ class ObjectGroup:
 
     @property
     def salience(self) -> float:
-        greatest = max(each.salience for each in self.objects)
-        return greatest + 0.3 * (sum(each.salience for each in self.objects) - greatest)
+        greatest = max(member.salience for member in self.objects)
+        return greatest + 0.3 * (sum(member.salience for member in self.objects) - greatest)
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class FrameContents:
 
     @cached_property
     def _group_by_id(self) -> dict[int, ObjectGroup]:
-        return {each.placed.id: group for group in self.groups for each in group.objects}
+        return {member.placed.id: group for group in self.groups for member in group.objects}
 
     def group_of(self, number: int | None) -> ObjectGroup | None:
         """Return the group of the object with an instance number, None if it is not mentionable."""
@@ -212,7 +212,10 @@ class FrameAnalyser:
             night=not scene.lighting.day,
             groups=tuple(groups),
             against_wall=frozenset(
-                each.placed.id for objects in found.values() for each in objects if _is_against_wall(each.placed, room)
+                member.placed.id
+                for objects in found.values()
+                for member in objects
+                if _is_against_wall(member.placed, room)
             ),
         )
 

@@ -74,7 +74,7 @@ def noun_phrase(group: ObjectGroup, rng: np.random.Generator, *, attribute_proba
 
 def _attribute(group: ObjectGroup, rng: np.random.Generator) -> str:
     """Sample a colour or material that all objects of a group share; empty if they share none."""
-    meshes = [each.placed.mesh for each in group.objects]
+    meshes = [member.placed.mesh for member in group.objects]
     shared = ({mesh.colour for mesh in meshes}, {mesh.material for mesh in meshes})
     options = [word for words in shared if len(words) == 1 for word in words if word]
     options = [word for word in options if not (word == "orange" and group.noun == "orange")]
@@ -157,7 +157,9 @@ def _pair_relations(first: MentionableObject, second: MentionableObject) -> list
 
 def _gap(first: MentionableObject, second: MentionableObject) -> float:
     """Return the horizontal distance in metres between the axis-aligned bounds of two objects."""
-    (low_a, high_a), (low_b, high_b) = (each.placed.oriented_boxes().axis_aligned_bounds() for each in (first, second))
+    (low_a, high_a), (low_b, high_b) = (
+        member.placed.oriented_boxes().axis_aligned_bounds() for member in (first, second)
+    )
     return float(np.linalg.norm(np.maximum(0, np.maximum(low_a[:2] - high_b[:2], low_b[:2] - high_a[:2]))))
 
 
@@ -222,7 +224,9 @@ class _Sentence:
     def mention_with_relation(self, group: ObjectGroup, *, always: bool = False) -> str:
         """Return a noun phrase and, in most cases or ``always``, its relation to another group if it has one."""
         phrase = self.mention(group)
-        relations = [each for each in relations_of(group, self.contents) if each.other not in self.mentioned]
+        relations = [
+            relation for relation in relations_of(group, self.contents) if relation.other not in self.mentioned
+        ]
         if relations and (always or self.rng.random() < 0.8):
             weights = np.array([relation.weight for relation in relations])
             prepositions, other, _ = relations[int(self.rng.choice(len(relations), p=weights / weights.sum()))]
