@@ -1,4 +1,4 @@
-"""Measure decoding: our graphs, the published style, a reordered cache, other captioners and bare matrix products.
+"""Measure decoding: our graphs, the published style, a reordered cache and other captioners.
 
     OMP_NUM_THREADS=1 python -m benchmarks.decode [--checkpoint FILE] [--json FILE] [--plot FILE] [--quick]
 
@@ -23,14 +23,14 @@ import torch
 import typer
 from torch import Tensor, nn
 
-from benchmarks.environment import describe_environment, report
-from benchmarks.gemm_floor import gemm_floor
-from benchmarks.graphs import write_graphs, write_static_graph
+from benchmarks.environment import describe_environment, report, require_matplotlib
 from benchmarks.latency import sample_frames
-from benchmarks.peers import hugging_face_decoders
-from benchmarks.plotting import require_matplotlib
 from benchmarks.timing import measure
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
+from export.captioner_graph import loop_form, static_form
+from export.passes.int8 import layers_of, to_int8
+from export.storage import share_weights
+from export.trace import trace_captioner
 from smart_caption_ros import captioning
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.engines import create_engine, page_out
@@ -55,6 +55,7 @@ ENGINE = "onnxruntime-cpu"
 # The bias of words that are never chosen: far below any word's logit, yet not so far that its exponential is subnormal,
 # which takes a CPU ten times as long.
 _NEVER_CHOSEN = -60.0
+FORCED, EARLY_EXIT = "", "_early_exit"
 
 # The captioner alone, without the rest of the pipeline (OpenCV, the vision graph).
 _ONE_CAPTION = """
@@ -85,12 +86,10 @@ class Size:
     """Number of rounds by batch size."""
     layers: tuple[int, ...]
     """Numbers of layers of the SMArTs in the comparison of Fig. 3."""
-    peers: bool
-    """Whether Hugging Face's decoders are measured."""
 
 
-FULL = Size(inputs=12, rounds=3, batches={1: 5, 4: 3, 16: 2, 64: 1}, layers=(1, 2, 3, 6), peers=True)
-QUICK = Size(inputs=3, rounds=2, batches={1: 2, 4: 1}, layers=(2, 6), peers=False)
+FULL = Size(inputs=12, rounds=3, batches={1: 5, 4: 3, 16: 2, 64: 1}, layers=(1, 2, 3, 6))
+QUICK = Size(inputs=3, rounds=2, batches={1: 2, 4: 1}, layers=(2, 6))
 
 
 def decode(
@@ -145,8 +144,6 @@ def main() -> int:
 def measure_all(model: Smart, inputs: list[Visual], size: Size, threads: int, folder: Path) -> dict[str, Any]:
     """Measure all sections of the report."""
     files = write_graphs(model, folder, BEAM_SIZE, MAX_WORDS)
-    floor = folder / "gemm_floor.onnx"
-    onnx.save(gemm_floor(model.config, TOKENS, BEAM_SIZE, MAX_WORDS), floor)
     engine = create_engine(ENGINE, threads)
 
     def runner(path: Path) -> Callable[[Visual], dict[str, np.ndarray]]:
@@ -154,16 +151,13 @@ def measure_all(model: Smart, inputs: list[Visual], size: Size, threads: int, fo
         return lambda visual: graph.run({"tokens": visual.tokens.numpy(), "token_mask": _mask(visual).numpy()})
 
     ours = {name: runner(path) for name, path in files.items()}
-    bare = engine.load(floor)
     searches: dict[str, Callable[[Visual], Any]] = {
         "published_style": _searching(PublishedStyle(model)),
         "torch_kv_cache": _searching(ReorderedCache(model)),
         **ours,
     }
     _say("variants, one image")
-    variants = measure(
-        {**searches, "gemm_floor_fp32": lambda visual: bare.run({"x": visual.tokens[0].numpy()})}, inputs, size.rounds
-    )
+    variants = measure(searches, inputs, size.rounds)
     slow = variants["published_style"]["cpu_ms_median"]
     _say("agreement")
     sections: dict[str, Any] = {
@@ -178,11 +172,6 @@ def measure_all(model: Smart, inputs: list[Visual], size: Size, threads: int, fo
     )
     _say("layers and other captioners, as in Fig. 3")
     sections["layers"] = over_batches(shallow_and_deep(size.layers), size.batches)
-    if size.peers:
-        try:
-            sections["peers"] = measure(hugging_face_decoders(BEAM_SIZE, MAX_WORDS), [None], 3)
-        except ImportError as error:
-            print(f"peers are left out: {error}", file=sys.stderr)
     _say("image to text, memory, first caption")
     captioner = captioning.Captioner.from_bundle(None, ENGINE, threads)
     whole = benchmarking.measure_start(captioner.bundle.path, ENGINE, threads)
@@ -213,6 +202,32 @@ def measure_all(model: Smart, inputs: list[Visual], size: Size, threads: int, fo
         graph = write_static_graph(model, folder / "static.onnx", BEAM_SIZE, MAX_WORDS, TOKENS)
         sections["gpu"] = measure_gpu(model, inputs[0], BEAM_SIZE, MAX_WORDS, graph, rounds=20)
     return sections
+
+
+def write_graphs(captioner: Captioner, folder: Path, beam_size: int, max_words: int) -> dict[str, Path]:
+    """Write the Loop form in float32 and with every layer in 8 bits, each with and without early exit.
+
+    Returns:
+        Files by variant: ``onnx_fp32``, ``onnx_fp32_early_exit``, ``onnx_int8`` and ``onnx_int8_early_exit``. Those
+        without early exit always decode ``max_words`` words.
+    """
+    exact = trace_captioner(captioner, beam_size)
+    traced = {"onnx_fp32": exact, "onnx_int8": to_int8(exact, layers_of(exact), "7bit")}
+    files = {}
+    for precision, exported in traced.items():
+        for ending in (FORCED, EARLY_EXIT):
+            graph = loop_form(exported, max_words, early_exit=ending == EARLY_EXIT)
+            files[precision + ending] = folder / f"{precision}{ending}.onnx"
+            # External weights are mapped into memory; those inside the graph would be copied.
+            share_weights([graph], folder / f"{precision}{ending}.data")
+            onnx.save(graph, files[precision + ending])
+    return files
+
+
+def write_static_graph(captioner: Captioner, path: Path, beam_size: int, max_words: int, tokens: int) -> Path:
+    """Write the static form in float32 for one image, as a GPU takes it."""
+    onnx.save(static_form(trace_captioner(captioner, beam_size), max_words, tokens), path)
+    return path
 
 
 def _searching(captioner: Captioner) -> Callable[[Visual], Hypotheses]:
@@ -333,7 +348,7 @@ def shallow_and_deep(layers: tuple[int, ...]) -> dict[str, Callable[[Visual], ob
 
 def agreement(searches: Mapping[str, Callable[[Visual], Any]], inputs: list[Visual]) -> dict[str, Any]:
     """Count the best captions that are equal to the published style's, and compare their log probabilities."""
-    expected = [_best(searches["published_style"](each)) for each in inputs]
+    expected = [_best(searches["published_style"](visual)) for visual in inputs]
     found: dict[str, Any] = {
         "captions": len(inputs),
         "mean_words": round(float(np.mean([len(words) for words, _ in expected])), 2),

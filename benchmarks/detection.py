@@ -104,7 +104,7 @@ def measure(
             "layout": detector.layout,
             **average_precision(annotations, found["objects"]),
             **precision_and_recall(annotations, found["objects"], score),
-            "by_score": [precision_and_recall(annotations, found["objects"], each) for each in SCORES],
+            "by_score": [precision_and_recall(annotations, found["objects"], score) for score in SCORES],
             "wall_ms_median": found["wall_ms_median"],
             "cpu_ms_median": found["cpu_ms_median"],
         }
@@ -159,15 +159,15 @@ def detect_all(detector: Detector | VisionDetector, annotations: Path, images: P
         detected = detector.detect(image_bgr)
         wall_ms.append((time.perf_counter() - started) * 1e3)
         cpu_ms.append((time.process_time() - used) * 1e3)
-        for each in detected:
-            if each.class_name in categories:
-                left, top, right, bottom = each.box_xyxy
+        for item in detected:
+            if item.class_name in categories:
+                left, top, right, bottom = item.box_xyxy
                 objects.append(
                     {
                         "image_id": image["id"],
-                        "category_id": categories[each.class_name],
+                        "category_id": categories[item.class_name],
                         "bbox": [left, top, right - left, bottom - top],
-                        "score": each.score,
+                        "score": item.score,
                     }
                 )
     return {

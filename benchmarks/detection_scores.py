@@ -33,7 +33,7 @@ def precision_by_class(annotations: Path, objects: list[dict[str, Any]]) -> dict
     evaluation = _evaluation(annotations, objects)
     # (IoU thresholds, recalls, classes, sizes, numbers of detections); -1 for a class without boxes.
     values = evaluation.eval["precision"][0, :, :, 0, -1]
-    names = [normalise(evaluation.cocoGt.cats[each]["name"]) for each in evaluation.params.catIds]
+    names = [normalise(evaluation.cocoGt.cats[category]["name"]) for category in evaluation.params.catIds]
     return {name: round(float(of.mean()), 4) for name, of in zip(names, values.T, strict=True) if of.min() >= 0}
 
 
@@ -56,16 +56,16 @@ def precision_and_recall(annotations: Path, objects: list[dict[str, Any]], score
     """
     content = read_json(annotations)
     truth: dict[tuple[int, int], list[list[float]]] = defaultdict(list)
-    for each in content["annotations"]:
-        if not each["iscrowd"]:
-            truth[each["image_id"], each["category_id"]].append(each["bbox"])
+    for annotation in content["annotations"]:
+        if not annotation["iscrowd"]:
+            truth[annotation["image_id"], annotation["category_id"]].append(annotation["bbox"])
     total, right, given = sum(map(len, truth.values())), 0, 0
-    for each in sorted(objects, key=lambda each: -float(each["score"])):
-        if each["score"] < score:
+    for detected in sorted(objects, key=lambda item: -float(item["score"])):
+        if detected["score"] < score:
             break
         given += 1
-        boxes = truth[each["image_id"], each["category_id"]]
-        overlaps = box_iou(_xyxy([each["bbox"]]), _xyxy(boxes))
+        boxes = truth[detected["image_id"], detected["category_id"]]
+        overlaps = box_iou(_xyxy([detected["bbox"]]), _xyxy(boxes))
         if overlaps.size and overlaps.max() >= 0.5:
             boxes.pop(int(overlaps.argmax()))
             right += 1
@@ -96,7 +96,7 @@ def compare_common_classes(
     found: dict[str, dict[str, Any]] = {}
     first = None
     for name, values in precisions.items():
-        classes = {each: value for each, value in values.items() if each in known}
+        classes = {name: value for name, value in values.items() if name in known}
         mean = statistics.fmean(classes.values()) if classes else 0.0
         first = mean if first is None else first
         share = round(mean / first, 4) if first else None

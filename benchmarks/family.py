@@ -22,8 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.ablation import RunFailedError
 from benchmarks.decode import photographs
-from benchmarks.environment import describe_environment, report
-from benchmarks.plotting import require_matplotlib
+from benchmarks.environment import describe_environment, report, require_matplotlib
 from benchmarks.process_use import resident_mb
 from benchmarks.timing import measure
 from export.bundle import ExportError

@@ -35,7 +35,6 @@ from smart_caption_ros.msg import Caption
 from benchmarks.environment import describe_environment, report
 from benchmarks.own_context import NodeInOwnContext
 from benchmarks.process_use import cpu_s
-from benchmarks.thread_pools import BusyProcess
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.grounding import guide_words
 from smart_caption_ros.measuring.agreement import golden_frames
@@ -186,26 +185,21 @@ def comparison_of(runs: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def measure_node(
-    folder: Path, rate_hz: float, settings: Settings, *, busy: BusyProcess | None = None
-) -> dict[str, Any]:
+def measure_node(folder: Path, rate_hz: float, settings: Settings) -> dict[str, Any]:
     """Run camera node and caption node as processes for a while and measure the captions that arrive.
 
     Args:
         folder: images that the camera node publishes; the logs of the nodes are written into it.
         rate_hz: rate of the camera node.
         settings: of the caption node.
-        busy: a process that runs meanwhile, whose work is measured as well (``busy_units_per_s``).
 
     Raises:
         NoCaptionError: the nodes published no caption in time.
     """
-    observed = _observe(NODE, {"max_age_s": 0.0}, folder, rate_hz, settings, busy)
+    observed = _observe(NODE, {"max_age_s": 0.0}, folder, rate_hz, settings)
     timings = [caption.timing for caption, _ in observed.arrived]
-    busy_figures = {} if busy is None else {"busy_units_per_s": round(observed.busy_units / observed.elapsed_s, 1)}
     return {
         **_figures(observed, rate_hz),
-        **busy_figures,
         "not_ok": sum(caption.status != Caption.STATUS_OK for caption, _ in observed.arrived),
         "images_dropped_for_newer_ones": sum(timing.dropped_frames for timing in timings),
         "work_ms": spread(timing.total_ms for timing in timings),
@@ -221,21 +215,15 @@ def measure_plain_node(folder: Path, rate_hz: float, settings: Settings) -> dict
 
 @dataclass(frozen=True)
 class _Observed:
-    """Captions that arrived with their ages in seconds, the duration, CPU time of the node, work of a busy process."""
+    """Captions that arrived with their ages in seconds, the duration, and CPU time of the node."""
 
     arrived: Sequence[tuple[Caption, float]]
     elapsed_s: float
     cpu_s: float
-    busy_units: int
 
 
 def _observe(
-    module: str,
-    parameters: Mapping[str, object],
-    folder: Path,
-    rate_hz: float,
-    settings: Settings,
-    busy: BusyProcess | None = None,
+    module: str, parameters: Mapping[str, object], folder: Path, rate_hz: float, settings: Settings
 ) -> _Observed:
     """Run a camera node and another node, and receive the captions.
 
@@ -259,13 +247,11 @@ def _observe(
         listener.spin(WARM_UP_S)
         listener.arrived.clear()
         started_s, cpu_before_s = time.monotonic(), cpu_s(caption_node.pid)
-        units_before = busy.units if busy else 0
         listener.spin(settings.seconds)
         observed = _Observed(
             list(listener.arrived),
             time.monotonic() - started_s,
             cpu_s(caption_node.pid) - cpu_before_s,
-            busy.units - units_before if busy else 0,
         )
     if not observed.arrived:
         raise NoCaptionError(f"no caption in {settings.seconds:g} s at {rate_hz:g} Hz")

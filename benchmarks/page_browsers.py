@@ -91,8 +91,8 @@ def _browse(connection: Connection, port: int, load: Load) -> None:
             found = seen.take()
             if question == "seen":
                 connection.send(found)
-    for each in stalled:
-        each.close()
+    for browser in stalled:
+        browser.close()
 
 
 def _open(port: int, path: str) -> http.client.HTTPResponse:

@@ -3,22 +3,23 @@
 A straightforward loop: beam search in which every step projects the keys and values of all image tokens and of all
 words so far anew for every beam (:class:`benchmarks.torch_decoders.PublishedStyle`), sorts all k * V continuations and
 reorders all states; no early exit; the gradient passes through the whole search; CIDEr-D in Python, caption by caption
-(:class:`benchmarks.published_reward.PublishedCiderD`); Adam without clipping. Written from a description of the
+(:class:`PublishedCiderD`); Adam without clipping. Written from a description of the
 published code, not copied. Two things are faster here than there: batches are read ahead as our trainer reads them,
 and no Java tokeniser runs for the reward.
 """
 
-from collections.abc import Iterator
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
-from benchmarks.published_reward import PublishedCiderD
 from benchmarks.torch_decoders import PublishedStyle
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import ExperimentConfig
@@ -26,11 +27,15 @@ from training.data.loading import load_ahead, loading_threads
 from training.data.visual_batches import HostBatch
 from training.decoding.beam_search import EXCLUDED, SearchSettings, excluded_words
 from training.engine.captioner_setup import set_up_captioner
-from training.engine.distributed import choose_device
-from training.engine.experiment import parse_experiment
 from training.errors import ConfigError
 from training.models.captioner import Visual, map_state
 from training.models.smart import Smart
+
+MAX_N, SIGMA = 4, 6.0
+
+Ngrams = Counter[tuple[str, ...]]
+Vector = tuple[list[dict[tuple[str, ...], float]], list[float], int]
+"""For each n the weights of the n-grams and their norm, and the length in bigrams."""
 
 
 class Sampled(NamedTuple):
@@ -75,8 +80,8 @@ def published_search(decoder: PublishedStyle, visual: Visual, beam_size: int, ma
         parents = torch.div(order, vocabulary_size, rounding_mode="floor")
         words = order - parents * vocabulary_size
         state = map_state(state, lambda values, parents=parents: values[rows, parents], lambda values: values)  # type: ignore[misc]
-        history = [each[rows, parents] for each in history]
-        log_probabilities = [each[rows, parents] for each in log_probabilities]
+        history = [values[rows, parents] for values in history]
+        log_probabilities = [values[rows, parents] for values in log_probabilities]
         history.append(words)
         log_probabilities.append(of_words[rows, parents, words])
         ended = ended[rows, parents] | (words == Vocabulary.end_id)
@@ -86,24 +91,22 @@ def published_search(decoder: PublishedStyle, visual: Visual, beam_size: int, ma
 class PublishedTraining:
     """A run of self-critical training on the data of an experiment."""
 
-    def __init__(self, options: dict[str, Any], data: Path, device: str, precision: str) -> None:
+    def __init__(self, config: ExperimentConfig, data: Path, device: torch.device, precision: str) -> None:
         """
         Args:
-            options: the experiment, whose only phase is self-critical, as plain keys and values.
+            config: the experiment, whose only phase is self-critical.
             data: data folder.
-            device: as in ``--device``.
+            device: that computes.
             precision: ``fp32``, as published, or ``bf16``.
 
         Raises:
             ConfigError: the experiment's captioner is not a SMArT.
         """
-        config = parse_experiment(options, "experiment")
-        assert isinstance(config, ExperimentConfig)
         setup = set_up_captioner(config, data, data / "cache")
         if not isinstance(setup.trained.captioner, Smart):
             raise ConfigError(f"family: the published recipe is for smart, not {config.family}")
         self._config, self._phase = config, config.phases[0]
-        self._device, self._bf16 = choose_device(device), precision == "bf16"
+        self._device, self._bf16 = device, precision == "bf16"
         self._inputs, self._images = setup.inputs, len(setup.images["train"])
         self._max_words = setup.captions.max_words
         self.captioner = setup.trained.captioner.to(self._device).train()
@@ -146,3 +149,83 @@ class PublishedTraining:
         loss = -(advantages * found.log_probabilities.mean(dim=-1)).mean()
         loss.backward()
         return PublishedStep(loss.item(), float(rewards.mean()))
+
+
+class PublishedCiderD:
+    """CIDEr-D without an end token, in Python, caption by caption, on text.
+
+    Document frequencies are those of the training captions. The published training also starts a Java tokeniser for
+    every reward, which is left out here.
+    """
+
+    def __init__(self, captions: Sequence[Sequence[Sequence[str]]], vocabulary: Vocabulary) -> None:
+        """
+        Args:
+            captions: for each training image its captions, as words.
+            vocabulary: of the captioner.
+        """
+        self._words = vocabulary.words
+        self._references = [[" ".join(words) for words in group] for group in captions]
+        self._documents: Counter[tuple[str, ...]] = Counter()
+        for group in self._references:
+            self._documents.update({ngram for text in group for ngram in _count_ngrams(text)})
+        self._log_images = math.log(len(captions))
+
+    def score(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Score k captions for each of B images.
+
+        Args:
+            images: (B,) integers, indices into the captions.
+            words: (B, k, T) integers, ids up to and including the end token, then padding.
+
+        Returns:
+            (B, k) float64 in [0, 10].
+        """
+        texts = [[self._decode(caption) for caption in beams] for beams in words.tolist()]
+        scores = [
+            [self._score(text, self._references[image]) for text in beams]
+            for image, beams in zip(images.tolist(), texts, strict=True)
+        ]
+        return np.array(scores)
+
+    def _decode(self, ids: list[int]) -> str:
+        said = []
+        for index in ids:
+            if index in (Vocabulary.end_id, Vocabulary.padding_id):
+                break
+            said.append(self._words[index])
+        return " ".join(said)
+
+    def _score(self, text: str, references: list[str]) -> float:
+        hypothesis = self._weigh(_count_ngrams(text))
+        total = sum(_similarity(hypothesis, self._weigh(_count_ngrams(reference))) for reference in references)
+        return 10.0 * total / len(references)
+
+    def _weigh(self, counts: Ngrams) -> Vector:
+        weights: list[dict[tuple[str, ...], float]] = [{} for _ in range(MAX_N)]
+        squares = [0.0] * MAX_N
+        length = 0
+        for ngram, count in counts.items():
+            place = len(ngram) - 1
+            weight = count * (self._log_images - math.log(max(1.0, self._documents[ngram])))
+            weights[place][ngram] = weight
+            squares[place] += weight**2
+            if place == 1:
+                length += count
+        return weights, [math.sqrt(square) for square in squares], length
+
+
+def _count_ngrams(text: str) -> Ngrams:
+    words = text.split()
+    return Counter(tuple(words[start : start + n]) for n in range(1, MAX_N + 1) for start in range(len(words) - n + 1))
+
+
+def _similarity(hypothesis: Vector, reference: Vector) -> float:
+    """Average the clipped cosine over n, with the penalty for a difference in length."""
+    penalty = math.exp(-((hypothesis[2] - reference[2]) ** 2) / (2 * SIGMA**2))
+    total = 0.0
+    for ours, our_norm, theirs, their_norm in zip(*hypothesis[:2], *reference[:2], strict=True):
+        product = sum(min(weight, theirs.get(ngram, 0.0)) * theirs.get(ngram, 0.0) for ngram, weight in ours.items())
+        if our_norm and their_norm:
+            total += product / (our_norm * their_norm)
+    return penalty * total / MAX_N

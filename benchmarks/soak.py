@@ -132,7 +132,7 @@ def table_of(result: Mapping[str, Any]) -> Table:
         )
         table.add_row("disturbances", ", ".join(f"{count} {name}" for name, count in run["disturbances"].items()))
         if memory:
-            quarters = ", ".join(f"{each:.1f}" for each in memory["resident"])
+            quarters = ", ".join(f"{median:.1f}" for median in memory["resident"])
             table.add_row("resident memory", f"{quarters} MB (medians of quarters), peak {memory['peak']:.1f} MB")
             table.add_row("its growth", f"{run['resident_slope_mb_per_minute']} MB a minute")
         table.add_row(

@@ -24,11 +24,11 @@ def measure(
         run(inputs[0])
     times: dict[str, dict[str, list[float]]] = {name: {"wall": [], "cpu": []} for name in variants}
     for _ in range(rounds):
-        for each in inputs:
+        for given in inputs:
             random.shuffle(order)
             for name in order:
                 wall, cpu = time.perf_counter(), time.process_time()
-                variants[name](each)
+                variants[name](given)
                 times[name]["wall"].append((time.perf_counter() - wall) * 1e3)
                 times[name]["cpu"].append((time.process_time() - cpu) * 1e3)
     return {

@@ -68,7 +68,7 @@ class PublishedStyle(_Wrapper):
         return self.smart.encode_levels(visual)[-1], mask
 
     def initial_state(self, encoded: tuple[Tensor, Tensor], sequences: int) -> PublishedState:
-        memory, mask = (each[:, None].repeat_interleave(sequences, dim=1) for each in encoded)
+        memory, mask = (tensor[:, None].repeat_interleave(sequences, dim=1) for tensor in encoded)
         return PublishedState(Rows(memory), Rows(mask), [Rows(memory[:, :, :0])] * len(self.smart.decoder))
 
     def decode(

@@ -1,53 +1,73 @@
-"""Measure the trainer's own steps, beside those of another commit and of the published recipe.
+"""Measure the trainer's own steps, beside those of the published recipe of self-critical training.
 
-    python -m benchmarks.training [CONFIG] [--against COMMIT] [--published] [--profile] [--json FILE]
+    python -m benchmarks.training [CONFIG] [--published] [--json FILE]
 
-Each phase of the experiment file is trained by the real :class:`training.engine.trainer.Trainer`, in a process of its
-own, on generated data: nothing has to be downloaded. A step lasts from the end of one optimizer step to the end of the
-next one, so everything that happens between them is in it: moving average, logging, waiting for the batch, forward and
-backward pass, clipping. Sides take turns, a block of steps each, so that other load on the machine affects all of them.
+Each phase of the experiment file is trained by the real :class:`training.engine.trainer.Trainer` on generated data:
+nothing has to be downloaded but the weights of a backbone that learns. A step lasts from the end of one optimizer step
+to the end of the next one, so everything that happens between them is in it: moving average, logging, waiting for the
+batch, forward and backward pass, clipping. Both codes start with the same weights and take turns, a block of steps
+each, so that other load on the machine affects both.
 """
 
-import json
+import copy
+import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 import typer
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from benchmarks.environment import describe_environment
-from benchmarks.training_steps.generated_data import DataSize, write_data
-from benchmarks.training_steps.measurement import OURS, Entrant, Extent, measure_phase, write_weights
-from benchmarks.training_steps.phases import MeasuredPhase, measured_phases, missing_networks
-from benchmarks.training_steps.sides import MeasurementError, Side, describe_commit, extract_commit
-from benchmarks.training_steps.tables import markdown
-from smart_caption_ros.files import write_text_atomically
+from benchmarks.environment import describe_environment, report
+from benchmarks.generated_data import STORE, DataSize, write_data
+from benchmarks.published_training import PublishedTraining
 from training.command_line import DeviceOption, JsonOption, ThreadsOption, run_command
-from training.engine.distributed import DeviceError, check_compiler, choose_device
+from training.configs.schema import DataConfig, ExperimentConfig, FeaturesConfig, PhaseConfig
+from training.engine.distributed import DeviceError, Processes, check_compiler, choose_device
+from training.engine.experiment import load_experiment
 from training.engine.precision import choose_precision
-from training.errors import ConfigError
+from training.engine.recipe import Recipe
+from training.engine.trainer import Trainer
+from training.errors import BackboneError, ConfigError
 from training.paths import CHECKOUT
 
 DEFAULT = CHECKOUT / "training" / "configs" / "smart_flickr8k_scst.yaml"
-GPU_SETTLING_STEPS = 20
+OURS = "trainer"
+TEACHING = PhaseConfig(name="teaching", epochs=1, learning_rate=3e-4, schedule="constant")
+"""The phase that teaches a captioner to end its captions, before self-critical training is measured."""
+_NEVER = 1e6
+"""Minutes between checkpoints: none is written while steps are measured."""
+_GPU_SETTLING_STEPS = 20
 """More than the batches that are read ahead, so that a block does not live on them."""
 
 
+class _EnoughStepsError(Exception):
+    """Ends a run after its last measured step; not an error."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured."""
+
+    blocks: int
+    """Number of times that each code trains a block of steps."""
+    steps: int
+    """Measured steps of a block."""
+    settling_steps: int
+    """Steps before each block that are not measured."""
+    teaching_steps: int
+    """Steps of cross-entropy before self-critical training is measured."""
+
+
 def measure(
-    config: Annotated[Path, typer.Argument(help="Experiment file; of a recipe, all runs of captioners.")] = DEFAULT,
-    against: Annotated[
-        str | None, typer.Option(metavar="COMMIT", help="Measure another commit's trainer, too, in turns with ours.")
-    ] = None,
+    config: Annotated[Path, typer.Argument(help="Experiment file; of a recipe, all runs.")] = DEFAULT,
     published: Annotated[
         bool, typer.Option("--published", help="Measure M2's published recipe of self-critical training, too.")
-    ] = False,
-    profile: Annotated[
-        bool, typer.Option("--profile", help="Measure as many steps again by part; on a GPU also trace its work.")
     ] = False,
     phases: Annotated[
         list[str] | None, typer.Option("--phase", help="Phases to measure by kind (default: all), see below.")
@@ -58,10 +78,10 @@ def measure(
         bool, typer.Option("--compile", help="Use torch.compile, even if the experiment does not.")
     ] = False,
     threads: ThreadsOption = None,
-    blocks: Annotated[int, typer.Option(min=1, help="Blocks of steps of each side.")] = 6,
+    blocks: Annotated[int, typer.Option(min=1, help="Blocks of steps of each code.")] = 6,
     steps: Annotated[int, typer.Option(min=1, help="Measured steps of a block.")] = 5,
     settle: Annotated[
-        int | None, typer.Option(min=0, help="Steps before each block, not measured (default: 1; on a GPU 20).")
+        int | None, typer.Option(min=0, help="Steps before each block, not measured (default: 2; on a GPU 20).")
     ] = None,
     teaching_steps: Annotated[
         int, typer.Option(min=1, help="Steps of cross-entropy before self-critical training, so that captions end.")
@@ -73,140 +93,210 @@ def measure(
     seed: Annotated[int, typer.Option(help="Seed of the generated data.")] = 0,
     json_file: JsonOption = None,
 ) -> None:
-    """Measure the steps of training, beside those of another commit and of the published recipe.
+    """Measure the steps of training, beside those of the published recipe.
 
-    Prints Markdown tables. The phases are the last ones of each kind in the experiment file: cross_entropy and
-    self_critical, on stored features; the same with _end_to_end where the backbone learns, and with _views where a
-    frozen backbone sees random crops, both on photographs. Captions, features and photographs are generated, with
-    lengths and word frequencies like Flickr8k's.
+    The phases are the last ones of each kind in the experiment file: cross_entropy and self_critical, on stored
+    features; the same with _end_to_end where the backbone learns, and with _views where a frozen backbone sees random
+    crops, both on photographs. Captions, features and photographs are generated, with lengths and word frequencies
+    like Flickr8k's.
     """
-    chosen = _choose(measured_phases(config, precision, compiled), phases)
+    chosen = _choose(measured_phases(config), phases)
     where = choose_device(device)
-    compiled = any(phase.experiment.compile for phase in chosen)
+    compiled = compiled or any(experiment.compile for experiment in chosen.values())
     if compiled:
         check_compiler(where)
-    on_gpu = where.type == "cuda"
-    extent = Extent(
-        blocks=blocks,
-        steps=steps,
-        settling_steps=(GPU_SETTLING_STEPS if on_gpu else 1) if settle is None else settle,
-        teaching_steps=teaching_steps,
-        parts=profile,
-        trace=profile and on_gpu,
-    )
-    # An epoch has more steps than are measured.
-    batches = max(extent.all_steps, teaching_steps) + 1
-    images = max([images, *(phase.phase.images_per_batch * batches for phase in chosen)])
     if threads:
         torch.set_num_threads(threads)
-    # Chosen once, so that all sides compute in the same precision.
-    chosen_precision = choose_precision(chosen[0].experiment, where).precision
-    chosen = [phase.in_precision(chosen_precision) for phase in chosen]
-    setting = Setting(str(where), chosen_precision == "bf16", threads, against, published, extent)
-    result = {
+    settling_steps = settle if settle is not None else _GPU_SETTLING_STEPS if where.type == "cuda" else 2
+    extent = Extent(blocks, steps, settling_steps, teaching_steps)
+    first = next(iter(chosen.values()))
+    chosen_precision = choose_precision(replace(first, precision=precision or first.precision), where).precision
+    changes: dict[str, Any] = {"precision": chosen_precision, "compile": compiled, "checkpoint_minutes": _NEVER}
+    chosen = {kind: replace(experiment, **changes) for kind, experiment in chosen.items()}
+    batches = max(steps + settling_steps, teaching_steps) + 2
+    images = max([images, *(experiment.phases[0].images_per_batch * batches for experiment in chosen.values())])
+    size = DataSize(images, words, tokens, token_width)
+    result: dict[str, Any] = {
         **describe_environment(seed),
-        "commit": describe_commit(),
-        "device": torch.cuda.get_device_name(where) if on_gpu else "CPU",
+        "device": torch.cuda.get_device_name(where) if where.type == "cuda" else "CPU",
         "precision": chosen_precision,
         "compile": compiled,
         "threads": torch.get_num_threads(),
-        "experiment": chosen[0].experiment.name,
-        "model": chosen[0].experiment.model,
-        "data": asdict(size := DataSize(images, words, tokens, token_width)),
+        "experiment": first.name,
+        "model": first.model,
+        "data": asdict(size),
         "extent": asdict(extent),
-        "phases": measure_phases(chosen, setting, size, seed),
     }
-    print(markdown(result))
-    if json_file is not None:
-        write_text_atomically(json_file, json.dumps(result, indent=2) + "\n")
+    with tempfile.TemporaryDirectory(prefix="benchmarks-training-") as name:
+        data = Path(name, "data")
+        data.mkdir()
+        section = write_data(data, size, seed, photographs=any(not e.features for e in chosen.values()))
+        result["phases"] = {}
+        for kind, experiment in chosen.items():
+            print(f"benchmarks.training: {kind}", file=sys.stderr, flush=True)
+            try:
+                result["phases"][kind] = _measure_phase(_on_data(experiment, section), data, where, extent, published)
+            except BackboneError as error:
+                print(f"benchmarks.training: {kind} is left out: {error}", file=sys.stderr)
+    report(result, json_file)
 
 
 def main() -> int:
-    return run_command(measure, "python -m benchmarks.training", (ConfigError, DeviceError, MeasurementError))
+    return run_command(measure, "python -m benchmarks.training", (ConfigError, DeviceError))
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What all measurements of a run have in common."""
-
-    device: str
-    bf16: bool
-    threads: int | None
-    against: str | None
-    """Another commit; None: none."""
-    published: bool
-    """Whether the published recipe is measured."""
-    extent: Extent
-
-
-def measure_phases(phases: Sequence[MeasuredPhase], setting: Setting, size: DataSize, seed: int) -> dict[str, Any]:
-    """Measure phases on generated data, by kind."""
-    with tempfile.TemporaryDirectory(prefix="benchmarks-training-") as name, ExitStack() as stack:
-        folder = Path(name)
-        data = folder / "data"
-        data.mkdir()
-        section = write_data(data, size, seed, photographs=any(phase.on_photographs for phase in phases))
-
-        def start(title: str, checkout: Path = CHECKOUT) -> Side:
-            return stack.enter_context(Side(title, checkout, folder / f"{title}.log", setting.threads))
-
-        trainers = {OURS: start(OURS)}
-        if setting.against:
-            trainers[setting.against] = start(setting.against, extract_commit(setting.against, folder))
-        recipes: dict[str, tuple[Side, str]] = {}
-        if setting.published:
-            # As published, and in the precision of our trainer.
-            for precision in ("fp32", "bf16")[: 1 + setting.bf16]:
-                recipes[f"published {precision}"] = (start(f"published {precision}"), precision)
-        results = {}
-        for number, phase in enumerate(phases):
-            _say(phase.kind)
-            experiment = phase.options(section)
-            weights = folder / f"weights-{number}.safetensors"
-            common = {"experiment": experiment, "data": str(data), "device": setting.device, "weights": str(weights)}
-            taught = setting.extent.teaching_steps if phase.is_self_critical else 0
-            # The older code makes the weights: later code can read them.
-            first = write_weights(
-                list(trainers.values())[-1], taught, {**common, "experiment": phase.teaching().options(section)}
-            )
-            entrants = [
-                Entrant(title, side, "train", {**common, "folder": str(folder / f"run-{number}-{place}")})
-                for place, (title, side) in enumerate(trainers.items())
-            ]
-            if phase.kind == "self_critical":
-                entrants += [
-                    Entrant(title, side, "publish", {**common, "precision": precision})
-                    for title, (side, precision) in recipes.items()
-                ]
-            results[phase.kind] = {
-                "first_weights": first,
-                **measure_phase(phase, entrants, setting.extent, folder),
-            }
-    return results
-
-
-def _choose(phases: Sequence[MeasuredPhase], kinds: Sequence[str] | None) -> list[MeasuredPhase]:
-    """Choose the phases of these kinds, without those whose networks do not exist here.
+def measured_phases(path: Path) -> dict[str, ExperimentConfig]:
+    """List the phases of an experiment file by kind, the last one of each, each as an experiment that consists of it.
 
     Raises:
-        ConfigError: there is no such phase.
+        ConfigError: the file is malformed.
     """
-    known = {phase.kind: phase for phase in phases}
+    phases: dict[str, ExperimentConfig] = {}
+    for experiment, phase in ((run, phase) for run in _experiments(path) for phase in run.phases):
+        changes: dict[str, Any] = {
+            # Nothing comes before the phase.
+            "phases": [replace(phase, from_best=False)],
+            "start_from": "",
+            "data": replace(experiment.data, extend_vocabulary=False),
+        }
+        if not phase.trains_backbone and (phase.crop == 1 or experiment.features):
+            changes |= {"backbone": "", "beside": [], "yolox": "", "features": FeaturesConfig(store=STORE)}
+        phases[_kind(phase)] = replace(experiment, **changes)
+    return phases
+
+
+def _experiments(path: Path) -> list[ExperimentConfig]:
+    """List the runs of a file; a backbone that an earlier run trains is replaced by the one that it starts with."""
+    config = load_experiment(path)
+    if isinstance(config, ExperimentConfig):
+        return [config]
+    experiments = []
+    first_backbones: dict[str, str] = {}  # of each run, by the path of its result
+    for run in Recipe(config, Path("/recipe"), str(path)).runs:
+        backbone = first_backbones.get(run.config.backbone, run.config.backbone)
+        experiments.append(replace(run.config, backbone=backbone))
+        first_backbones[str(run.result)] = backbone
+    return experiments
+
+
+def _kind(phase: PhaseConfig) -> str:
+    if phase.trains_backbone:
+        return f"{phase.objective}_end_to_end"
+    return f"{phase.objective}_views" if phase.crop < 1 else phase.objective
+
+
+def _choose(known: Mapping[str, ExperimentConfig], kinds: Sequence[str] | None) -> dict[str, ExperimentConfig]:
     if unknown := [kind for kind in kinds or () if kind not in known]:
         raise ConfigError(f"--phase {unknown[0]}: the experiment file has {', '.join(known)}")
-    chosen = []
-    for phase in (known[kind] for kind in kinds or known):
-        if phase.on_photographs and (problem := missing_networks(phase.experiment)):
-            _say(f"{phase.kind} is left out: {problem}")
-        else:
-            chosen.append(phase)
-    if not chosen:
-        raise ConfigError("there is no phase to measure")
-    return chosen
+    return {kind: known[kind] for kind in kinds or known}
 
 
-def _say(what: str) -> None:
-    print(f"benchmarks.training: {what}", file=sys.stderr, flush=True)
+def _on_data(experiment: ExperimentConfig, section: Mapping[str, Any]) -> ExperimentConfig:
+    """Replace the data of an experiment by generated data."""
+    lengths = {key: getattr(experiment.data, key) for key in ("max_words", "max_caption_words")}
+    return replace(experiment, data=DataConfig(**section, **lengths))
+
+
+def _measure_phase(
+    experiment: ExperimentConfig, data: Path, device: torch.device, extent: Extent, published: bool
+) -> dict[str, Any]:
+    """Measure the steps of an experiment's only phase by turns."""
+    phase = experiment.phases[0]
+    weights = _taught(experiment, data, device, extent.teaching_steps)
+
+    def train() -> None:
+        _run(_trainer(experiment, data, device), weights)
+
+    codes: dict[str, Callable[[], None]] = {OURS: train}
+    if published and phase.objective == "self_critical" and not phase.trains_backbone and phase.crop == 1:
+        for precision in ("fp32", "bf16")[: 1 + (experiment.precision == "bf16")]:
+            codes[f"published {precision}"] = lambda precision=precision: _run(  # type: ignore[misc]
+                PublishedTraining(experiment, data, device, precision), weights
+            )
+    seconds: dict[str, list[float]] = {name: [] for name in codes}
+    for block in range(extent.blocks):
+        # Every other round in reverse, so that a trend of the machine's speed affects all codes alike.
+        for name in list(codes) if block % 2 == 0 else reversed(codes):
+            seconds[name].append(seconds_per_step(codes[name], extent.settling_steps, extent.steps, device))
+    return {
+        "phase": phase.name,
+        "images_per_batch": phase.images_per_batch,
+        "visual_input": "stored features" if experiment.features else "photographs",
+        "codes": {
+            name: {
+                "step_ms": _spread([1e3 * value for value in taken]),
+                "images_per_second": _spread([phase.images_per_batch / value for value in taken]),
+            }
+            for name, taken in seconds.items()
+        },
+        "times_faster_than": {
+            name: _spread([theirs / ours for theirs, ours in zip(taken, seconds[OURS], strict=True)])
+            for name, taken in seconds.items()
+            if name != OURS
+        },
+    }
+
+
+def _trainer(experiment: ExperimentConfig, data: Path, device: torch.device) -> Trainer:
+    return Trainer(experiment, data, Path(tempfile.mkdtemp(dir=data)), data / "cache", Processes(device))
+
+
+def _run(code: Trainer | PublishedTraining, weights: Mapping[str, torch.Tensor]) -> None:
+    captioner = code.captioning.trained.captioner if isinstance(code, Trainer) else code.captioner
+    captioner.load_state_dict(weights)
+    code.run()
+
+
+def _taught(experiment: ExperimentConfig, data: Path, device: torch.device, steps: int) -> dict[str, torch.Tensor]:
+    """Return the weights that all codes start with; for self-critical training those of a captioner that has learned
+    for some steps to end its captions.
+    """
+    phase = replace(TEACHING, images_per_batch=experiment.phases[0].images_per_batch)
+    trainer = _trainer(replace(experiment, phases=[phase]), data, device)
+    if experiment.phases[0].objective == "self_critical":
+        seconds_per_step(trainer.run, 0, steps, device)
+    return copy.deepcopy(trainer.captioning.trained.captioner.state_dict())
+
+
+def seconds_per_step(run: Callable[[], None], settling_steps: int, steps: int, device: torch.device) -> float:
+    """Measure the mean time of optimizer steps, seconds.
+
+    Args:
+        run: trains; it is left after the last measured step.
+        settling_steps: steps after the first one that are not measured.
+        steps: measured steps.
+        device: that computes.
+
+    Raises:
+        RuntimeError: the run ended before.
+    """
+    done, began = 0, 0.0
+
+    def end_of_step(*_: object) -> None:
+        nonlocal done, began
+        done += 1
+        if done in (1 + settling_steps, 1 + settling_steps + steps):
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)
+            if done == 1 + settling_steps:
+                began = time.perf_counter()
+            else:
+                raise _EnoughStepsError
+
+    hook = register_optimizer_step_post_hook(end_of_step)
+    try:
+        run()
+    except _EnoughStepsError:
+        return (time.perf_counter() - began) / steps
+    finally:
+        hook.remove()
+    raise RuntimeError("the run ended before its steps were measured: it has too few images")
+
+
+def _spread(values: Sequence[float]) -> dict[str, float]:
+    """Median, least and greatest of the blocks."""
+    found = {"median": statistics.median(values), "min": min(values), "max": max(values)}
+    return {name: round(value, 3) for name, value in found.items()}
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def memory_slope_mb_per_minute(samples: Sequence[tuple[float, float]], warm_up_s
     Returns:
         None with fewer than three samples.
     """
-    kept = [each for each in samples if each[0] >= warm_up_s]
+    kept = [sample for sample in samples if sample[0] >= warm_up_s]
     if len(kept) < 3:
         return None
     times_s, memory = np.array(kept).T

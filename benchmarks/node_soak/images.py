@@ -144,14 +144,14 @@ def raw_templates(pictures_bgr: Sequence[NDArray[np.uint8]], seed: int) -> Templ
         Template("CDR with a wrong length of the data", bytes(lying), Answer.NONE),
         *_not_cdr(seed),
     ]
-    good = [Template("good", _raw(dict(encode_image(each))), Answer.CAPTION, _raw_name(number))
-            for number, each in enumerate(pictures_bgr)]  # fmt: skip
+    good = [Template("good", _raw(dict(encode_image(picture))), Answer.CAPTION, _raw_name(number))
+            for number, picture in enumerate(pictures_bgr)]  # fmt: skip
     return Templates(good, bad)
 
 
 def compressed_templates(pictures_bgr: Sequence[NDArray[np.uint8]], seed: int) -> Templates:
     """Return messages of the topic `image/compressed`; see :func:`raw_templates`."""
-    jpegs = [_jpeg(each) for each in pictures_bgr]
+    jpegs = [_jpeg(picture) for picture in pictures_bgr]
     noise = random.Random(seed)
     wrong = {
         "random compressed bytes": noise.randbytes(5000),

@@ -115,7 +115,7 @@ class User(NodeInOwnContext):
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            values = {each.key: each.value for each in status.values}
+            values = {value.key: value.value for value in status.values}
             if "images received" in values:
                 self._record.counts.append(_counts(values))
 

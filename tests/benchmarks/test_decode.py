@@ -6,12 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 import torch
 
 from benchmarks.decode import TOKENS, _best, agreement, main, over_batches, paper_sized, plot, widened
-from benchmarks.gemm_floor import gemm_floor
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_smart, tiny_trained
@@ -85,24 +83,6 @@ def test_agreement_counts_captions_that_differ() -> None:
 def test_the_best_caption_includes_its_end_token() -> None:
     words = np.array([[[5, 6, Vocabulary.end_id, 0]]])
     assert _best({"words": words, "log_probabilities": -words / 1.0})[0].tolist() == [5, 6, Vocabulary.end_id]
-
-
-def test_the_gemm_floor_has_the_products_of_every_layer_and_word() -> None:
-    config = tiny_smart().config
-    floor = gemm_floor(config, image_tokens=9, beam_size=5, max_words=MAX_WORDS)
-    (loop,) = [node for node in floor.graph.node if node.op_type == "Loop"]
-    body = loop.attribute[0].g
-    weights = {
-        name: sum(int(np.prod(tensor.dims)) for tensor in graph.initializer if tensor.data_type == 1)
-        for name, graph in (("image", floor.graph), ("word", body))
-    }
-    d, inner, layers = config.d_model, config.d_ff, 2
-    assert weights["word"] == layers * (6 * d * d + 2 * d * inner) + d * config.vocabulary_size
-    assert weights["image"] == config.token_width * d + layers * (4 * d * d + 2 * d * inner) + layers * 2 * d * d
-    session = onnxruntime.InferenceSession(floor.SerializeToString(), providers=["CPUExecutionProvider"])
-    (y,) = session.run(None, {"x": np.ones((9, config.token_width), np.float32)})
-    assert y.shape == (5, d)
-    assert np.isfinite(y).all()
 
 
 def test_a_plot_is_a_png(tmp_path: Path) -> None:

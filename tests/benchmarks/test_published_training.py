@@ -6,8 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.published_reward import PublishedCiderD
-from benchmarks.published_training import published_search
+from benchmarks.published_training import PublishedCiderD, published_search
 from benchmarks.torch_decoders import PublishedStyle
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_visual

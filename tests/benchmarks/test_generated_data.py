@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.training_steps import generated_data
-from benchmarks.training_steps.generated_data import CAPTIONS_PER_IMAGE, STORE, DataSize, write_data
+from benchmarks import generated_data
+from benchmarks.generated_data import CAPTIONS_PER_IMAGE, STORE, DataSize, write_data
 from training.configs.schema import DataConfig
 from training.data.datasets import open_dataset
 from training.data.feature_store import FeatureStore

@@ -1,1 +1,0 @@
-"""Parts of the benchmark of large data (:mod:`benchmarks.large_data`)."""
