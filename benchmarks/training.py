@@ -160,7 +160,7 @@ def measured_phases(path: Path) -> dict[str, ExperimentConfig]:
             "data": replace(experiment.data, extend_vocabulary=False),
         }
         if not phase.trains_backbone and (phase.crop == 1 or experiment.features):
-            changes |= {"backbone": "", "beside": [], "yolox": "", "features": FeaturesConfig(store=STORE)}
+            changes |= {"backbone": "", "more_backbones": [], "yolox": "", "features": FeaturesConfig(store=STORE)}
         phases[_kind(phase)] = replace(experiment, **changes)
     return phases
 

@@ -66,6 +66,13 @@ def export(
             "(default: the checkpoint's).",
         ),
     ] = None,
+    end_penalty: Annotated[
+        float | None,
+        typer.Option(
+            help="Natural logarithm that the search subtracts from the logit of the end token, so that captions become "
+            "longer (default: the checkpoint's)."
+        ),
+    ] = None,
     no_detector: Annotated[
         bool, typer.Option("--no-detector", help="Leave out the backbone's object detector.")
     ] = False,
@@ -85,7 +92,7 @@ def export(
         int8_weights=int8_weights, int8_layers=int8_layers, beam_size=beam_size, vision_from=vision_from,
         max_words=max_words, image_size=image_size, detector=not no_detector, detector_score=detector_score,
         guided=not no_guide, static=not no_static, replace=replace, check_images=check_images,
-        repeat_penalty=repeat_penalty,
+        repeat_penalty=repeat_penalty, end_penalty=end_penalty,
     )  # fmt: skip
     written = export_bundle(options)
     size = sum(file["bytes"] for file in written.manifest["files"].values())

@@ -1,8 +1,9 @@
 """Write a bundle folder, whole or not at all."""
 
 import dataclasses
+import json
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from smart_caption_ros.captioning.bundle import (
 )
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.files import folder_replaced_atomically, sha256_of
+from training.engine.bundle_captioner import PARAMETERS, Place
 
 
 class ExportError(Exception):
@@ -48,6 +50,7 @@ def write_bundle(
     facts: dict[str, Any],
     *,
     check: Callable[[Bundle], None],
+    parameters: Mapping[str, Place] | None = None,
     replace: bool = False,
 ) -> Bundle:
     """Write a bundle under a temporary name, check it, rename it.
@@ -58,6 +61,7 @@ def write_bundle(
         vocabulary: of the captioner.
         facts: the manifest without ``files``; with ``detector`` and ``class_names`` if there is a detector's graph.
         check: called with the bundle under its temporary name; if it raises, ``folder`` stays as it was.
+        parameters: where the captioner's graph holds each parameter (:func:`export.parameter_table.parameter_table`).
         replace: an existing bundle at ``folder`` is replaced once the new one has passed.
 
     Raises:
@@ -72,17 +76,23 @@ def write_bundle(
         for name, graph in graphs.items():
             (unfinished / name).write_bytes(graph.SerializeToString())
         vocabulary.save(unfinished / VOCABULARY)
-        files = {
-            name: {"bytes": (unfinished / name).stat().st_size, "sha256": sha256_of(unfinished / name)}
-            for name in (*graphs, WEIGHTS, VOCABULARY)
-        }
+        names = [*graphs, WEIGHTS, VOCABULARY]
+        if parameters is not None:
+            places = {name: dataclasses.asdict(place) for name, place in parameters.items()}
+            (unfinished / PARAMETERS).write_text(json.dumps(places, indent=1) + "\n", encoding="utf-8")
+            names.append(PARAMETERS)
         pieces: dict[str, Any] = {}
         if vocabulary.continuation:
             pieces = {"format_version": PIECES_FORMAT, "vocabulary": {"continuation": vocabulary.continuation}}
-        write_manifest(unfinished, {**facts, **pieces, "files": files})
+        write_manifest(unfinished, {**facts, **pieces, "files": described_files(unfinished, names)})
         bundle = Bundle.load(unfinished)
         check(bundle)
     return dataclasses.replace(bundle, path=folder)
+
+
+def described_files(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the size and the sha256 of the named files, for a manifest."""
+    return {name: {"bytes": (folder / name).stat().st_size, "sha256": sha256_of(folder / name)} for name in names}
 
 
 def exporting_commit() -> str:

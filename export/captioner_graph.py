@@ -1,19 +1,23 @@
-"""What both forms of the captioner graph share.
+"""Both forms of the captioner graph.
 
 The captioner graph has the captioner and the whole beam search in one ONNX graph of standard operators. The *Loop form*
-(:mod:`export.loop_form`) takes any number of images and tokens and ends as soon as every image's best beam has ended,
-which is exact: scores only fall. The *static form* (:mod:`export.static_form`) has fixed shapes and no control flow,
+(:func:`loop_form`) takes any number of images and tokens and ends as soon as every image's best beam has ended,
+which is exact: scores only fall. The *static form* (:func:`static_form`) has fixed shapes and no control flow,
 because TensorRT and CUDA graphs support nothing else; it decodes to the longest length. Both are joined from the graphs
 of :mod:`export.trace`.
 """
 
+from collections.abc import Mapping, Sequence
+
 import onnx
 import onnx_ir as ir
-from onnx import TensorProto, ValueInfoProto, compose, helper
+from onnx import NodeProto, TensorProto, ValueInfoProto, compose, helper
 from onnx_ir.passes.common import RemoveUnusedNodesPass
+from onnxscript import optimizer
 
-from export.metadata import clear_metadata
-from export.torch_to_onnx import OPSET
+from export.torch_to_onnx import BATCH, OPSET, SLOTS, STEPS, TOKENS, clear_metadata, shape_at
+from export.trace import PAST, TracedCaptioner
+from smart_caption_ros.captioning.bundle import LOOP_INPUTS
 
 STEP_RESULTS = {"words": "next_words", "chosen": "chosen", "attention": "attention"}
 """What every step gives to the reconstruction of the captions, and the step's output that it is."""
@@ -52,3 +56,177 @@ def as_model(graph: onnx.GraphProto) -> onnx.ModelProto:
     clear_metadata(model)
     onnx.checker.check_model(model)
     return model
+
+
+def loop_form(traced: TracedCaptioner, max_words: int, *, early_exit: bool = True) -> onnx.ModelProto:
+    """Join the traced graphs with a Loop.
+
+    ``tokens`` (B, N, token_width) float32, ``token_mask`` (B, N) bool and, if the captioner needs them,
+    ``token_boxes`` (B, N, 4) float32 -> ``words`` (B, k, T) int64, ``log_probabilities``
+    (B, k, T), ``scores`` (B, k), ``attention`` (B, k, T, N) float32, beams best first. B and N are dynamic; T is how
+    many words were decoded, ``max_words`` at most. A guided captioner also takes ``word_bias`` (B, V) float32 and
+    ``word_groups`` (B, V) int32 (:class:`training.decoding.beam_search.WordGuide`) and ``every_beam`` (B,) bool, True
+    for an image whose search goes on until all its beams have ended.
+
+    Args:
+        traced: from :func:`export.trace.trace_captioner`.
+        max_words: the longest caption, end token included.
+        early_exit: end when every image's best beam has ended, and the others where ``every_beam`` is True; without it
+            T is always ``max_words``.
+    """
+    loop = helper.make_node(
+        "Loop",
+        ["max_words", "", *(f"first_{name}" for name in traced.carried)],
+        [f"last_{name}" for name in traced.carried] + [f"step_{name}" for name in STEP_RESULTS],
+        name="beam_search",
+        body=_loop_body(traced, early_exit),
+    )
+    length = helper.make_tensor("max_words", TensorProto.INT64, [], [max_words])
+    start, finish = with_prefix(traced.start, "start/"), with_prefix(traced.finish, "finish/")
+    graph = helper.make_graph(
+        [*start.node, loop, *finish.node, *scores_of(finish, "last_scores")],
+        "captioner", list(start.input), output_values("batch", traced.beam_size, "steps", "tokens"),
+        initializer=[*start.initializer, length, *finish.initializer],
+    )  # fmt: skip
+    return as_model(graph)
+
+
+def _loop_body(traced: TracedCaptioner, early_exit: bool) -> onnx.GraphProto:
+    """The step with Loop's signature; what was computed once an image is taken from the graph around it."""
+    graph = with_prefix(traced.step, "step/")
+    types = {value.name: value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)}
+    # Slots grow with every word, so the shapes of what is carried stay open.
+    inputs = [
+        helper.make_tensor_value_info("position", TensorProto.INT64, []),
+        helper.make_tensor_value_info("was_going_on", TensorProto.BOOL, []),
+        *(helper.make_tensor_value_info(name, types[name], None) for name in traced.carried),
+    ]
+    going_on = "going_on" if early_exit else "always_going_on"
+    nodes = [*graph.node, helper.make_node("Identity", ["next_words"], ["scanned_words"])]
+    if not early_exit:
+        nodes.append(helper.make_node("Identity", ["was_going_on"], [going_on]))
+    types |= {"scanned_words": types["words"], going_on: TensorProto.BOOL}
+    outputs = [going_on, *(f"next_{name}" for name in traced.carried), "scanned_words", "chosen", "attention"]
+    return helper.make_graph(
+        nodes, "beam_step", inputs,
+        [helper.make_tensor_value_info(name, types[name], None) for name in outputs],
+        initializer=list(graph.initializer),
+    )  # fmt: skip
+
+
+def static_form(traced: TracedCaptioner, max_words: int, tokens: int, batch: int = 1) -> onnx.ModelProto:
+    """Join the traced graphs with the search unrolled and all shapes fixed.
+
+    Inputs and outputs are those of :func:`loop_form`, without ``every_beam``, with B = ``batch``, N =
+    ``tokens`` and T = ``max_words``, padding after the end. Every step has the slots of all words of all beams: it
+    appends its own at the back and drops as many empty ones at the front, so all steps are the same graph.
+    """
+    beam_size = traced.beam_size
+    sizes = {BATCH: batch, TOKENS: tokens, SLOTS: (max_words - 1) * beam_size, STEPS: max_words}
+    shapes = {name: shape_at(shape, sizes) for name, shape in traced.shapes.items()}
+    start = _with_fixed_sizes(traced.start, shapes)
+    step = _with_fixed_sizes(traced.step, {**_output_shapes(start), **shapes})
+    finish = _with_fixed_sizes(traced.finish, shapes)
+    first, last = with_prefix(start, "start/"), with_prefix(finish, "finish/")
+    initializers = [
+        *first.initializer, *last.initializer, *(_renamed(tensor, "step/") for tensor in step.graph.initializer),
+        _integers("slots/front", [beam_size]), _integers("slots/end", [max_words * beam_size]),
+        *(_integers(f"slots/axis_{axis}", [axis]) for axis in sorted(set(traced.slot_axes.values()))),
+    ]  # fmt: skip
+    nodes = list(first.node)
+    types = {value.name: value.type.tensor_type.elem_type for value in traced.step.graph.input}
+    for name in traced.slot_axes:
+        shape = _integers(f"empty_{name}/shape", shapes[name])
+        zero = helper.make_tensor("zero", types[name], [1], [0])
+        initializers.append(shape)
+        nodes.append(helper.make_node("ConstantOfShape", [shape.name], [f"empty_{name}"], value=zero))
+    state = {name: f"{'empty' if name in traced.slot_axes else 'first'}_{name}" for name in traced.carried}
+    for number in range(max_words):
+        prefix = f"step_{number}/"
+        position = helper.make_tensor(f"{prefix}position", TensorProto.INT64, [], [number])
+        initializers.append(position)
+        image = {name: name for name in traced.encoded}
+        nodes += _copied_nodes(step.graph, prefix, {**image, **state, "position": position.name})
+        state = {name: f"{prefix}next_{name}" for name in traced.carried}
+        if number + 1 == max_words:
+            break
+        for name, axis in traced.slot_axes.items():
+            kept = f"{prefix}kept_{name}"
+            inputs = [state[name], "slots/front", "slots/end", f"slots/axis_{axis}"]
+            nodes.append(helper.make_node("Slice", inputs, [kept]))
+            state[name] = kept
+    for result, output in STEP_RESULTS.items():
+        parts = [f"step_{number}/{output}" for number in range(max_words)]
+        shape = _integers(f"step_{result}/shape", shapes[f"step_{result}"])
+        initializers.append(shape)
+        nodes.append(helper.make_node("Concat", parts, [f"step_{result}/rows"], axis=0))
+        nodes.append(helper.make_node("Reshape", [f"step_{result}/rows", shape.name], [f"step_{result}"]))
+    nodes += [
+        helper.make_node("Identity", [state[PAST]], [f"last_{PAST}"]),
+        helper.make_node("Identity", [state["scores"]], ["last_scores"]),
+        *last.node,
+        *scores_of(last, state["scores"]),
+    ]
+    taken = [value for value in first.input if value.name not in LOOP_INPUTS]
+    graph = helper.make_graph(
+        nodes, "captioner_static", taken, output_values(batch, beam_size, max_words, tokens),
+        initializer=initializers,
+    )  # fmt: skip
+    return as_model(graph)
+
+
+def _with_fixed_sizes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> onnx.ModelProto:
+    """Copy a graph with its inputs in fixed shapes, and everything that follows from their sizes computed."""
+    fixed = onnx.ModelProto()
+    fixed.CopyFrom(model)
+    for value in fixed.graph.input:
+        kind = value.type.tensor_type.elem_type
+        value.CopyFrom(helper.make_tensor_value_info(value.name, kind, shapes[value.name]))
+    # They hold what is known of the dynamic sizes alone.
+    del fixed.graph.value_info[:]
+    for value in fixed.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    folded = ir.from_proto(onnx.shape_inference.infer_shapes(fixed, data_prop=True))
+    optimizer.optimize_ir(folded, onnx_shape_inference=True)
+    computed = ir.to_proto(folded)
+    del computed.graph.value_info[:]
+    outputs = {value.name for value in computed.graph.output}
+    for tensor in computed.graph.initializer:
+        if tensor.name in outputs:  # it depends on nothing any more; an initializer cannot keep its name when joined
+            computed.graph.node.append(helper.make_node("Identity", [f"{tensor.name}/value"], [tensor.name]))
+            tensor.name += "/value"
+    return computed
+
+
+def _output_shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
+    """The shapes of a graph's outputs, which follow from those of its inputs."""
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    return {
+        value.name: [axis.dim_value for axis in value.type.tensor_type.shape.dim] for value in inferred.graph.output
+    }
+
+
+def _copied_nodes(graph: onnx.GraphProto, prefix: str, given: Mapping[str, str]) -> list[NodeProto]:
+    """Copy the nodes of a step, with ``given`` as its inputs; its initializers are those of all other steps."""
+    names = {**given, **{tensor.name: f"step/{tensor.name}" for tensor in graph.initializer}, "": ""}
+    copies = []
+    for node in graph.node:
+        copy = NodeProto()
+        copy.CopyFrom(node)
+        for field in (copy.input, copy.output):
+            for index, name in enumerate(field):
+                field[index] = names.get(name, f"{prefix}{name}")
+        copy.name = f"{prefix}{node.name}"
+        copies.append(copy)
+    return copies
+
+
+def _renamed(tensor: TensorProto, prefix: str) -> TensorProto:
+    copy = TensorProto()
+    copy.CopyFrom(tensor)
+    copy.name = f"{prefix}{tensor.name}"
+    return copy
+
+
+def _integers(name: str, values: Sequence[int]) -> TensorProto:
+    return helper.make_tensor(name, TensorProto.INT64, [len(values)], values)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from export.shapes import BATCH, SLOTS, STEPS, TOKENS, Size, TensorSpec
+from export.torch_to_onnx import BATCH, SLOTS, STEPS, TOKENS, Size, TensorSpec
 from smart_caption_ros.captioning.bundle import VISUAL_INPUTS
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.models.captioner import Captioner, Rows, Slots, Visual

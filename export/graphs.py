@@ -6,18 +6,19 @@ from dataclasses import dataclass
 import onnx
 
 from export.bundle import ExportError
-from export.loop_form import loop_form
+from export.captioner_graph import loop_form, static_form
+from export.dev_split import DevSplit
 from export.options import ExportOptions
+from export.parameter_table import parameter_table
 from export.passes.float16 import to_float16, write_float16
 from export.passes.int8 import IDENTICAL, Choice, as_computed, choose, with_rounded_weights
-from export.quality import DevSplit
 from export.source import Source
-from export.static_form import static_form
 from export.storage import store_as_float16, store_as_int8
-from export.tensorrt_support import unsupported_by_tensorrt
+from export.tensorrt import unsupported_by_tensorrt
 from export.trace import TracedCaptioner, trace_captioner
 from export.verify import grid_inputs
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH, VISION_GRAPH
+from training.engine.bundle_captioner import Place
 
 _LAYER_CHECKS = 50  # images on which the layers are tried one by one
 
@@ -29,6 +30,8 @@ class BundleGraphs:
     graphs: dict[str, onnx.ModelProto]
     """By file name; weights are inside."""
     captioner_inputs: tuple[str, ...]
+    parameters: dict[str, Place] | None
+    """Where the captioner's graph holds each parameter; None where it holds something that was computed from one."""
     int8: Choice | None
     """The layers in 8 bits; None for other precisions."""
 
@@ -40,13 +43,19 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         ExportError: no layer can be put in 8 bits, or TensorRT cannot run the static form.
     """
     vision = source.vision_graph()
+    trained = source.trained
     traced = trace_captioner(
-        source.trained.captioner, options.beam_size, guided=options.guided, repeats=source.trained.repeats
+        trained.captioner,
+        options.beam_size,
+        guided=options.guided,
+        repeats=trained.repeats,
+        end_penalty=trained.end_penalty,
     )
+    parameters = parameter_table(trained.captioner, traced, trained.end_penalty)
     inputs, choice, static = traced.inputs, None, options.static and options.precision != "int8"
     unrolled = traced
     if options.precision == "float16":
-        if source.lender is None:
+        if source.vision_bundle is None:
             vision, _ = write_float16(vision)
         traced = unrolled = to_float16(traced)
     elif options.precision == "int8" and source.trained.eight_bits:
@@ -66,11 +75,11 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
             raise ExportError(f"TensorRT cannot run the graphs: {reasons[0]} ({len(reasons)} reasons in all)")
     if options.rounded:
         for name, graph in graphs.items():
-            if source.lender is None or name != VISION_GRAPH:  # a borrowed graph stays as it is
+            if source.vision_bundle is None or name != VISION_GRAPH:  # another bundle's graph stays as it is
                 if options.int8_storage or (name == STATIC_GRAPH and choice is not None):
                     store_as_int8(graph)
                 store_as_float16(graph)
-    return BundleGraphs(graphs, inputs, choice)
+    return BundleGraphs(graphs, inputs, parameters, choice)
 
 
 def _choose_layers(traced: TracedCaptioner, dev: DevSplit, max_words: int, weights: str) -> Choice:

@@ -34,6 +34,8 @@ class ExportOptions:
     """Longest caption, end token included; None: the experiment's."""
     repeat_penalty: float | None = None
     """Penalty of repeated content words in the search, a natural logarithm; None: the checkpoint's."""
+    end_penalty: float | None = None
+    """Penalty of the end token in the search, a natural logarithm; None: the checkpoint's."""
     image_size: int | None = None
     """Width and height of the frames that the vision graph takes, in pixels; None: the checkpoint's."""
     detector: bool = True

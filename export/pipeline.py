@@ -1,11 +1,11 @@
 """From a checkpoint to a bundle: read, trace, optimise, describe, write, check."""
 
 from export.bundle import write_bundle
-from export.checks import check_of
-from export.describe import describe
 from export.graphs import make_graphs
+from export.manifest import describe
 from export.options import ExportOptions
 from export.source import load_source
+from export.verify import check_of
 from smart_caption_ros.captioning import Bundle
 
 
@@ -27,5 +27,6 @@ def export_bundle(options: ExportOptions) -> Bundle:
         source.trained.vocabulary,
         describe(source, options, made),
         check=check_of(source, options),
+        parameters=made.parameters,
         replace=options.replace,
     )

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
-from export.borrowed_vision import lender_of_vision, visual_by
 from export.bundle import ExportError, check_destination
+from export.dev_split import find_dev_split
 from export.options import ExportOptions
 from export.passes.int8 import TRAINED_WEIGHTS
-from export.quality import find_dev_split
 from export.storage import round_to_float16, round_to_int8
-from export.vision import export_vision
+from export.vision import export_vision, vision_bundle_for, visual_by
 from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from training.engine.trained_captioner import TrainedCaptioner
@@ -33,10 +32,10 @@ class Source:
     """Its weights are rounded as they will be stored, so that what is compared with torch, scored and shipped is one
     and the same model."""
     unrounded: TrainedCaptioner
-    lender: Bundle | None
+    vision_bundle: Bundle | None
     """The bundle whose vision graph the captioner takes over; None for a captioner with a backbone."""
     visual: Callable[[np.ndarray], Visual] | None
-    """Computes what the captioner sees of frames with the lender's graph; None without one."""
+    """Computes what the captioner sees of frames with that bundle's graph; None without one."""
     detects: bool
     """Whether the backbone's detector is exported."""
     max_words: int
@@ -46,24 +45,24 @@ class Source:
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of the visual tokens."""
-        if self.lender is not None:
-            return self.lender.grid
+        if self.vision_bundle is not None:
+            return self.vision_bundle.grid
         assert self.trained.backbone is not None
         return self.trained.backbone.grid
 
     @property
     def image_size(self) -> tuple[int, int]:
         """Width and height in pixels of the vision graph's frames."""
-        if self.lender is not None:
-            preprocessing = self.lender.manifest["preprocessing"]
+        if self.vision_bundle is not None:
+            preprocessing = self.vision_bundle.manifest["preprocessing"]
             return preprocessing["width"], preprocessing["height"]
         assert self.trained.backbone is not None
         return self.trained.backbone.image_size, self.trained.backbone.image_size
 
     def vision_graph(self) -> onnx.ModelProto:
-        """Export the captioner's backbone, or read the lender's graph."""
-        if self.lender is not None:
-            return onnx.load(str(self.lender.path / VISION_GRAPH))
+        """Export the captioner's backbone, or read the other bundle's graph."""
+        if self.vision_bundle is not None:
+            return onnx.load(str(self.vision_bundle.path / VISION_GRAPH))
         assert self.trained.backbone is not None
         return export_vision(self.trained.backbone, detects=self.detects)
 
@@ -75,7 +74,7 @@ def load_source(options: ExportOptions) -> Source:
         ExportError: an option is out of range or does not fit the captioner.
         CheckpointError: the checkpoint is missing or malformed, says pieces of words, which have no penalty, or takes
             no frames of the size that is wanted.
-        BundleError: the lender is missing or wrong.
+        BundleError: that bundle is missing or wrong.
     """
     if not 0 <= options.detector_score <= 1:
         raise ExportError(f"--detector-score must lie between 0 and 1, not {options.detector_score}")
@@ -85,13 +84,15 @@ def load_source(options: ExportOptions) -> Source:
     trained = TrainedCaptioner.load(options.checkpoint)
     trained_in_8_bits = trained.eight_bits
     trained.set_repeat_penalty(options.repeat_penalty)
+    if options.end_penalty is not None:
+        trained.end_penalty = options.end_penalty
     trained.set_image_size(options.image_size)
     if options.precision == "int8":
         if options.int8_layers == "all":
             set_eight_bits(trained.captioner, True)
         _check_int8(trained, options)
     max_words = _longest_caption(trained, options.max_words)
-    lender = lender_of_vision(trained, options.vision_from)
+    vision_bundle = vision_bundle_for(trained, options.vision_from)
     unrounded = copy.deepcopy(trained)
     if options.rounded:
         round_to_float16(trained.captioner)
@@ -102,8 +103,8 @@ def load_source(options: ExportOptions) -> Source:
     return Source(
         trained=trained,
         unrounded=unrounded,
-        lender=lender,
-        visual=visual_by(lender) if lender else None,
+        vision_bundle=vision_bundle,
+        visual=visual_by(vision_bundle) if vision_bundle else None,
         detects=trained.backbone is not None and bool(trained.backbone.class_names) and options.detector,
         max_words=max_words,
         trained_in_8_bits=trained_in_8_bits,

@@ -1,19 +1,59 @@
-"""One call of PyTorch's exporter, with the settings that all graphs share."""
+"""One call of PyTorch's exporter, with the settings that all graphs share, and the shapes of what it traces."""
 
 import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import onnx
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
-from export.metadata import clear_metadata
-from export.shapes import Size, TensorSpec
+BATCH, TOKENS, SLOTS, STEPS = "batch", "tokens", "slots", "steps"
+"""Names of the dynamic sizes: images, visual tokens of an image, words decoded before over all beams of an image, words
+decoded of each beam."""
+EXAMPLE_SIZES: Mapping[str, int] = {BATCH: 3, TOKENS: 11, SLOTS: 13, STEPS: 4}
+"""For tracing. None is 0 or 1, which the exporter would take for fixed."""
+
+
+class Size(NamedTuple):
+    """A dynamic size: ``factor * symbol + offset``."""
+
+    symbol: str
+    factor: int = 1
+    offset: int = 0
+
+    def at(self, sizes: Mapping[str, int]) -> int:
+        """Return the value, given those of the symbols."""
+        return self.factor * sizes[self.symbol] + self.offset
+
+    def __str__(self) -> str:
+        factor = "" if self.factor == 1 else f"{self.factor}*"
+        return f"{factor}{self.symbol}{f'{self.offset:+d}' if self.offset else ''}"
+
+
+Shape: TypeAlias = tuple[int | Size, ...]
+
+
+def shape_at(shape: Shape, sizes: Mapping[str, int]) -> list[int]:
+    """Return the shape, given the values of the symbols."""
+    return [axis.at(sizes) if isinstance(axis, Size) else axis for axis in shape]
+
+
+class TensorSpec(NamedTuple):
+    """Type and shape of a tensor."""
+
+    dtype: torch.dtype
+    shape: Shape
+
+    def example(self, sizes: Mapping[str, int] = EXAMPLE_SIZES) -> Tensor:
+        """Return a tensor with these sizes: of ones (True) if it is boolean, else of zeros."""
+        make = torch.ones if self.dtype == torch.bool else torch.zeros
+        return make(shape_at(self.shape, sizes), dtype=self.dtype)
+
 
 OPSET = 18
 
@@ -70,3 +110,24 @@ def to_onnx(module: nn.Module, inputs: Mapping[str, TensorSpec], outputs: list[s
     clear_metadata(model)  # the exporter writes stack traces
     onnx.checker.check_model(model)
     return model
+
+
+def clear_metadata(model: onnx.ModelProto) -> bool:
+    """Clear doc strings and metadata, in place, in the model and all that is in it; return whether there were any."""
+    found = False
+    for message in (model, *model.functions, *_messages(model.graph)):
+        for field in ("doc_string", "metadata_props"):
+            if field in message.DESCRIPTOR.fields_by_name:
+                found |= bool(getattr(message, field))
+                message.ClearField(field)
+    return found
+
+
+def _messages(graph: onnx.GraphProto) -> Iterator[Any]:
+    """The graph, its values, tensors, nodes and attributes, and those of the graphs in its nodes."""
+    yield from (graph, *graph.input, *graph.output, *graph.value_info, *graph.initializer, *graph.node)
+    for node in graph.node:
+        for attribute in node.attribute:
+            yield attribute
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from _messages(attribute.g)

@@ -1,7 +1,7 @@
 """Trace a captioner with beam search to three graphs: what is computed once an image, once a word, and at the end.
 
-:mod:`export.loop_form` and :mod:`export.static_form` join them. Everything that is known of a captioner comes from its
-contract (:mod:`training.models.captioner`): see :mod:`export.contract_shapes`.
+:mod:`export.captioner_graph` joins them. Everything that is known of a captioner comes from its contract
+(:mod:`training.models.captioner`): see :mod:`export.contract_shapes`.
 """
 
 import functools
@@ -17,8 +17,7 @@ from export.passes.fuse import fuse_linears
 from export.passes.hoist import hoist
 from export.passes.rows import flatten_rows
 from export.passes.simplify import simplify
-from export.shapes import BATCH, SLOTS, STEPS, TOKENS, Shape, Size, TensorSpec
-from export.torch_to_onnx import to_onnx
+from export.torch_to_onnx import BATCH, SLOTS, STEPS, TOKENS, Shape, Size, TensorSpec, to_onnx
 from smart_caption_ros.captioning.bundle import EVERY_BEAM, WORD_BIAS, WORD_GROUPS
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.decoding.beam_search import (
@@ -75,6 +74,7 @@ def trace_captioner(
     *,
     guided: bool = False,
     repeats: RepeatPenalty | None = None,
+    end_penalty: float = 0.0,
 ) -> TracedCaptioner:
     """Trace a captioner; layers that share an input become one (:mod:`export.passes.fuse`).
 
@@ -84,6 +84,8 @@ def trace_captioner(
         forbidden: ids that the search never chooses.
         guided: whether the graphs take a :class:`training.decoding.beam_search.WordGuide`.
         repeats: penalty of repeated words, which becomes a constant of the graphs; None for none.
+        end_penalty: subtracted from the logit of the end token
+            (:attr:`training.decoding.beam_search.SearchSettings.end_penalty`).
 
     Raises:
         ValueError: the captioner breaks the contract; the message says how.
@@ -114,7 +116,7 @@ def trace_captioner(
         _Start(captioner, beam_size, found, biased=biased), starting, [*(f"first_{name}" for name in carried), *encoded]
     )
     step = to_onnx(
-        _Step(captioner, found, forbidden, repeats),
+        _Step(captioner, found, _addend(captioner, forbidden, end_penalty), repeats),
         stepping,
         ["going_on", *(f"next_{name}" for name in carried), "chosen", "attention"],
     )
@@ -133,6 +135,13 @@ def trace_captioner(
         slot_axes={PAST: 2, **slot_axes},
         shapes={name: spec.shape for name, spec in {**starting, **stepping, **_finish_inputs(beam_size)}.items()},
     )
+
+
+def _addend(captioner: Captioner, forbidden: tuple[int, ...], end_penalty: float) -> Tensor:
+    """Make what the search adds to the logits, (V,) float32: it excludes words and penalises the end token."""
+    addend = excluded_words(captioner.config.vocabulary_size, forbidden)
+    addend[Vocabulary.end_id] -= end_penalty
+    return addend
 
 
 class _Start(nn.Module):
@@ -173,14 +182,14 @@ class _Start(nn.Module):
 class _Step(nn.Module):
     """Decode one word of every beam and select the k best continuations."""
 
-    excluded: Tensor
+    addend: Tensor
 
     def __init__(
-        self, captioner: Captioner, found: ContractShapes, forbidden: tuple[int, ...], repeats: RepeatPenalty | None
+        self, captioner: Captioner, found: ContractShapes, addend: Tensor, repeats: RepeatPenalty | None
     ) -> None:
         super().__init__()
         self.captioner, self.found, self.repeats = captioner, found, repeats
-        self.register_buffer("excluded", excluded_words(captioner.config.vocabulary_size, forbidden))
+        self.register_buffer("addend", addend)
 
     def forward(
         self, position: Tensor, words: Tensor, scores: Tensor, ended: Tensor, past: Tensor, **tensors: Tensor
@@ -190,7 +199,7 @@ class _Step(nn.Module):
         assert attention is not None
         bias = tensors.get(_BIAS)
         words, parents, chosen, scores, ended = select_continuations(
-            logits.squeeze(2).float() + self.excluded, scores, ended, bias
+            logits.squeeze(2).float() + self.addend, scores, ended, bias
         )
         finished = ended[:, 0]
         if _EVERY_BEAM in tensors:

@@ -7,11 +7,26 @@ from typing import Annotated
 import typer
 
 from export.bundle import ExportError
-from export.import_checkpoint.formats import FORMATS
-from export.import_checkpoint.published import ImportCheckpointError, ImportChoices, build, read_state_dict, read_words
+from export.import_checkpoint.m2 import read_m2
+from export.import_checkpoint.published import (
+    ImportCheckpointError,
+    ImportChoices,
+    PublishedFormat,
+    build,
+    read_state_dict,
+    read_words,
+)
 from export.import_checkpoint.region_bundle import write_region_bundle
+from export.import_checkpoint.x_linear import read_x_lan, read_x_transformer
 from training.command_line import run_command
 from training.errors import DataError
+
+FORMATS: dict[str, PublishedFormat] = {
+    "m2": read_m2,
+    "x-lan": read_x_lan,
+    "x-transformer": read_x_transformer,
+}
+"""The published formats by name. A new one is one module and one line here."""
 
 
 def import_checkpoint(

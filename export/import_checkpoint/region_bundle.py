@@ -7,14 +7,14 @@ from typing import Any
 
 import onnx
 
-from export.bundle import check_destination, exporting_commit
+from export.bundle import check_destination, described_files, exporting_commit
+from export.captioner_graph import loop_form
 from export.import_checkpoint.published import PublishedModel
-from export.loop_form import loop_form
 from export.storage import share_weights
 from export.trace import trace_captioner
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VOCABULARY, WEIGHTS, write_manifest
-from smart_caption_ros.files import folder_replaced_atomically, sha256_of
+from smart_caption_ros.files import folder_replaced_atomically
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import Captioner
 
@@ -71,11 +71,7 @@ def write_region_bundle(
         (unfinished / CAPTIONER_GRAPH).write_bytes(graph.SerializeToString())
         model.vocabulary.save(unfinished / VOCABULARY)
         trained.save(unfinished / CHECKPOINT)
-        files = {
-            file: {"bytes": (unfinished / file).stat().st_size, "sha256": sha256_of(unfinished / file)}
-            for file in (CAPTIONER_GRAPH, WEIGHTS, VOCABULARY, CHECKPOINT)
-        }
-        size = sum((unfinished / file).stat().st_size for file in files)
+        files = described_files(unfinished, (CAPTIONER_GRAPH, WEIGHTS, VOCABULARY, CHECKPOINT))
         facts: dict[str, Any] = {
             "format_version": FORMAT_VERSION,
             "name": name,
@@ -94,7 +90,7 @@ def write_region_bundle(
             "files": files,
         }
         write_manifest(unfinished, facts)
-    return size
+    return sum(file["bytes"] for file in files.values())
 
 
 def _record(model: PublishedModel, name: str, features: str, beam_size: int, max_words: int) -> dict[str, Any]:

@@ -104,16 +104,16 @@ def _merge_layers(graph: ir.Graph, source: ir.Value, linears: list[_Linear]) -> 
         )
     heads = [_heads(linear.output) for linear in linears]
     if (first := heads[0]) is not None and all(
-        each is not None and each.width == first.width and each.order == first.order for each in heads
+        split is not None and split.width == first.width and split.order == first.order for split in heads
     ):
-        counts = [each.count for each in heads if each is not None]
+        counts = [split.count for split in heads if split is not None]
         # -1 for the one size that is not known beforehand, the batch.
         shape = new_constant(graph, f"{name}/shape", np.array([*first.outer, sum(counts), first.width]))
         nodes.append(ir.node("Reshape", [nodes[-1].outputs[0], shape]))
         nodes.append(ir.node("Transpose", [nodes[-1].outputs[0]], {"perm": first.order}))
         axis, sizes = first.order.index(len(first.order) - 2), counts
-        outputs = [each.output for each in heads if each is not None]
-        unused = [node for each in heads if each is not None for node in (each.transpose, each.reshape)]
+        outputs = [split.output for split in heads if split is not None]
+        unused = [node for split in heads if split is not None for node in (split.transpose, split.reshape)]
     else:
         axis, sizes = -1, [linear.weight.shape[1] for linear in linears]
         outputs, unused = [linear.output for linear in linears], []
@@ -123,7 +123,7 @@ def _merge_layers(graph: ir.Graph, source: ir.Value, linears: list[_Linear]) -> 
     for output, part in zip(outputs, split.outputs, strict=True):
         part.shape, part.type = output.shape, output.type
         ir.convenience.replace_all_uses_with(output, part, replace_graph_outputs=True)
-    graph.remove([*unused, *(node for each in linears for node in (each.add, each.multiply) if node)], safe=True)
+    graph.remove([*unused, *(node for linear in linears for node in (linear.add, linear.multiply) if node)], safe=True)
 
 
 def _widened(value: ir.Value, width: int) -> ir.Shape | None:

@@ -344,5 +344,5 @@ def _smallest_table(
     ]
     if not lookups:
         return None
-    _, rest, lookup = min(lookups, key=lambda each: each[0])
+    _, rest, lookup = min(lookups, key=lambda lookup: lookup[0])
     return rest, lookup

@@ -44,7 +44,7 @@ def with_shortlist(step: onnx.ModelProto) -> onnx.ModelProto:
     constants = {tensor.name: tensor for tensor in graph.initializer}
     (projection,) = (node for node in graph.node if node.name == name)
     (addition,) = (node for node in graph.node if projection.output[0] in node.input)
-    bias = next((each for each in addition.input if each in constants), None) if addition.op_type == "Add" else None
+    bias = next((name for name in addition.input if name in constants), None) if addition.op_type == "Add" else None
     last = projection if bias is None else addition
     (logits,), rough = last.output, f"{name}/rough"
     last.output[0] = rough

@@ -7,9 +7,8 @@ import onnx
 import onnxruntime
 import pytest
 
-from export.loop_form import loop_form
+from export.captioner_graph import loop_form, static_form
 from export.passes.int8 import layers_of
-from export.static_form import static_form
 from export.trace import TracedCaptioner
 from tests.export.graphs import MAX_WORDS, assert_equal_to_plain_search, ragged, run, session_of
 from training.models.smart import Smart

@@ -5,10 +5,9 @@ import onnxruntime
 import pytest
 import torch
 
-from export.loop_form import loop_form
+from export.captioner_graph import loop_form, static_form
 from export.passes.float16 import to_float16
-from export.static_form import static_form
-from export.tensorrt_support import unsupported_by_tensorrt
+from export.tensorrt import unsupported_by_tensorrt
 from export.trace import TracedCaptioner, trace_captioner
 from smart_caption_ros.captioning.guidance import WordBiases
 from tests.export.graphs import (

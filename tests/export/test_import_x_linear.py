@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from export.import_checkpoint import __main__ as command
-from export.import_checkpoint.formats import FORMATS
+from export.import_checkpoint.__main__ import FORMATS
 from export.import_checkpoint.published import ImportChoices, build
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.training.models.published_x_linear import ParityCase

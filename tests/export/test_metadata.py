@@ -1,21 +1,16 @@
 """No exported graph has metadata: PyTorch's exporter writes stack traces with paths of the machine."""
 
-import shutil
 from pathlib import Path
 
 import onnx
-import pytest
 from onnx import TensorProto, helper
 
-from export.loop_form import loop_form
-from export.metadata import EARLIER_SHA256, clear_bundle, clear_metadata
+from export.captioner_graph import loop_form, static_form
 from export.passes.float16 import to_float16
 from export.passes.int8 import layers_of, to_int8
-from export.static_form import static_form
+from export.torch_to_onnx import clear_metadata
 from export.trace import TracedCaptioner
-from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import default_bundle_path
-from smart_caption_ros.files import sha256_of
 
 
 def assert_no_metadata(model: onnx.ModelProto) -> None:
@@ -72,26 +67,3 @@ def test_it_is_cleared_in_the_bodies_of_loops_as_well() -> None:
     assert b"somebody" not in text
     assert not any(word in text for word in (b"three", b"model.py", b"doc"))
     assert model.graph.node[0].op_type == "Loop"
-
-
-@pytest.fixture
-def bundle_with_metadata(tiny_bundle: Path, tmp_path: Path) -> Path:
-    folder = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
-    vision = onnx.load(str(folder / "vision.onnx"))
-    vision.graph.node[0].metadata_props.add(key="stack_trace", value='File "/home/somebody/model.py"')
-    (folder / "vision.onnx").write_bytes(vision.SerializeToString())
-    manifest = (folder / "manifest.json").read_text()
-    facts = Bundle.load(tiny_bundle).manifest["files"]["vision.onnx"]
-    size, digest = (folder / "vision.onnx").stat().st_size, sha256_of(folder / "vision.onnx")
-    manifest = manifest.replace(facts["sha256"], digest).replace(f'"bytes": {facts["bytes"]}', f'"bytes": {size}', 1)
-    (folder / "manifest.json").write_text(manifest)
-    return folder
-
-
-def test_a_bundle_that_is_cleared_names_the_digests_from_before(bundle_with_metadata: Path, tiny_bundle: Path) -> None:
-    before = Bundle.load(bundle_with_metadata).manifest["files"]["vision.onnx"]["sha256"]
-    assert "vision.onnx" in clear_bundle(bundle_with_metadata)
-    cleared = Bundle.load(bundle_with_metadata).manifest["files"]["vision.onnx"]
-    assert cleared[EARLIER_SHA256] == [before]
-    assert cleared["sha256"] == Bundle.load(tiny_bundle).manifest["files"]["vision.onnx"]["sha256"]
-    assert clear_bundle(bundle_with_metadata) == {}

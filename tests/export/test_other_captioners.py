@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from export.captioner_graph import loop_form, static_form
 from export.contract_shapes import measure
-from export.loop_form import loop_form
 from export.passes.float16 import to_float16
 from export.passes.int8 import layers_of, to_int8
-from export.shapes import SLOTS, Size
-from export.static_form import static_form
-from export.tensorrt_support import unsupported_by_tensorrt
+from export.tensorrt import unsupported_by_tensorrt
+from export.torch_to_onnx import SLOTS, Size
 from export.trace import TracedCaptioner, trace_captioner
 from tests.export.graphs import MAX_WORDS, assert_equal_to_plain_search, run, session_of
 from tests.export.other_captioners import AdditiveLstm, LstmState, PlacedLstm, TwoAxes, tiny_other

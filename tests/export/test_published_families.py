@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from export.loop_form import loop_form
+from export.captioner_graph import loop_form, static_form
 from export.passes.float16 import to_float16
 from export.passes.int8 import layers_of, to_int8
-from export.static_form import static_form
 from export.storage import store_as_float16
-from export.tensorrt_support import unsupported_by_tensorrt
+from export.tensorrt import unsupported_by_tensorrt
 from tests.export.graphs import MAX_WORDS, run, session_of
 from tests.tiny_graphs import BEAMS, Traced, tiny_traced
 from tests.tiny_model import tiny_visual

@@ -5,8 +5,7 @@ import functools
 import pytest
 import torch
 
-from export.loop_form import loop_form
-from export.static_form import static_form
+from export.captioner_graph import loop_form, static_form
 from export.trace import TracedCaptioner, trace_captioner
 from tests.export.graphs import (
     MAX_WORDS,

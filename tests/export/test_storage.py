@@ -8,8 +8,7 @@ import onnxruntime
 import pytest
 import torch
 
-from export.loop_form import loop_form
-from export.static_form import static_form
+from export.captioner_graph import loop_form, static_form
 from export.storage import round_to_float16, round_to_int8, share_weights, store_as_float16, store_as_int8
 from export.trace import TracedCaptioner
 from export.verify import synthetic_images

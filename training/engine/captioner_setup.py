@@ -20,6 +20,7 @@ from training.data.tokenizer import RULES, build_vocabulary
 from training.data.visual_batches import VisualInputs
 from training.data.visual_inputs import open_visual_inputs
 from training.data.vocabulary_words import DETECTOR, read_vectors, words_of_detector
+from training.engine.bundle_captioner import load_trained
 from training.engine.trained_captioner import MERGES, UNTRAINED, TrainedCaptioner
 from training.engine.untrained_words import untrained_words
 from training.errors import ConfigError
@@ -65,7 +66,7 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     # The captions of each image once: an image of a mixture may be repeated.
     places = {image: place for place, image in enumerate(dict.fromkeys(chain.from_iterable(images.values())))}
     words = load_or_tokenize(cache, dataset.captions, list(places), config.data.vocabulary)
-    initial = TrainedCaptioner.load(CHECKOUT / config.start_from) if config.start_from else None
+    initial = load_trained(CHECKOUT / config.start_from) if config.start_from else None
     train_words = words.select([places[image] for image in images["train"]])
     vocabulary, pairs = _vocabulary(config.data, train_words, initial)
     train_words = train_words if pairs is None else pairs.split(train_words)

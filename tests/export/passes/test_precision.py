@@ -9,10 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from export.loop_form import loop_form
+from export.captioner_graph import loop_form, static_form
 from export.passes.float16 import to_float16, write_float16
 from export.passes.int8 import WEIGHTS, apart_from_tables, choose, layers_of, to_int8
-from export.static_form import static_form
 from export.trace import TracedCaptioner
 from export.verify import synthetic_images
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of

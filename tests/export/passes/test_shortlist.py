@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from export.loop_form import loop_form
+from export.captioner_graph import loop_form
 from export.passes.int8 import layers_of, to_int8
 from export.passes.shortlist import WORDS_A_BEAM, projection_of, with_shortlist
 from export.trace import TracedCaptioner

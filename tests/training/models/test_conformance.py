@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, distributed, multiprocessing, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from export.loop_form import loop_form
-from export.static_form import static_form
-from export.tensorrt_support import unsupported_by_tensorrt
+from export.captioner_graph import loop_form, static_form
+from export.tensorrt import unsupported_by_tensorrt
 from smart_caption_ros.captioning.bundle import VISUAL_INPUTS
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.export.graphs import session_of

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import nn
 
-from export.loop_form import loop_form
+from export.captioner_graph import loop_form
 from export.passes.int8 import as_computed, layers_of
 from export.trace import trace_captioner
 from tests.export.graphs import run, session_of

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from export.loop_form import loop_form
+from export.captioner_graph import loop_form
 from export.trace import trace_captioner
 from tests.export.graphs import session_of
 from tests.tiny_model import TINY_SIZES, padded_logits, tiny_captioner, tiny_captions, tiny_visual

@@ -11,9 +11,8 @@ import onnxruntime
 import pytest
 import torch
 
-from export.shapes import TensorSpec
 from export.storage import round_to_int8, store_as_int8
-from export.torch_to_onnx import to_onnx
+from export.torch_to_onnx import TensorSpec, to_onnx
 from export.verify import synthetic_images
 from tests.tiny_model import tiny_trained
 from training.errors import BackboneError

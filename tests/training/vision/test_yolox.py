@@ -8,8 +8,7 @@ import onnxruntime
 import pytest
 import torch
 
-from export.shapes import TensorSpec
-from export.torch_to_onnx import to_onnx
+from export.torch_to_onnx import TensorSpec, to_onnx
 from export.verify import synthetic_images
 from training.errors import BackboneError
 from training.vision.yolox import STRIDES, YoloxNano, load_yolox_nano, with_classes

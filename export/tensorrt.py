@@ -1,12 +1,13 @@
 """Compare a graph with what TensorRT supports, by the published list of operators (``tensorrt_operators.json``)."""
 
 import json
+from pathlib import Path
 
 import onnx
 from onnx import NodeProto, TensorProto, defs
 
-from export.tensorrt_operators import OPERATORS_FILE
-
+OPERATORS_FILE = Path(__file__).with_name("tensorrt_operators.json")
+"""Table of docs/operators.md of onnx-tensorrt, at the commit that the file names."""
 _TYPES = {
     TensorProto.FLOAT: "FP32", TensorProto.FLOAT16: "FP16", TensorProto.BFLOAT16: "BF16", TensorProto.INT32: "INT32",
     TensorProto.INT64: "INT64", TensorProto.BOOL: "BOOL", TensorProto.UINT8: "UINT8", TensorProto.INT8: "INT8",
@@ -73,7 +74,7 @@ def _data_inputs(node: NodeProto) -> list[str]:
     The published list does not count their types among an operator's.
     """
     schema = defs.get_schema(node.op_type)
-    allowed = {each.type_param_str: set(each.allowed_type_strs) for each in schema.type_constraints}
+    allowed = {kind.type_param_str: set(kind.allowed_type_strs) for kind in schema.type_constraints}
     data = []
     for index, name in enumerate(node.input):
         formal = schema.inputs[min(index, len(schema.inputs) - 1)]  # the last one may be variadic

@@ -47,6 +47,7 @@ def describe(source: Source, options: ExportOptions, made: BundleGraphs) -> dict
         "training": {"experiment": trained.record["experiment"], scores: trained.record.get(scores, {})},
         "decoding": {
             "beam_size": options.beam_size, "max_words": source.max_words, "repeat_penalty": trained.repeat_penalty,
+            "end_penalty": trained.end_penalty,
         },
         "precision": precision,
         "scores": {},
@@ -57,15 +58,15 @@ def describe(source: Source, options: ExportOptions, made: BundleGraphs) -> dict
 
 
 def _backbone(source: Source) -> str:
-    if source.lender is not None:
-        return str(source.lender.manifest["architecture"].get("backbone", "unknown"))
+    if source.vision_bundle is not None:
+        return str(source.vision_bundle.manifest["architecture"].get("backbone", "unknown"))
     assert source.trained.backbone is not None
     rows, columns = source.grid
     return f"{source.trained.backbone.description}, {rows}x{columns} grid"
 
 
 def _parameters(source: Source, vision: onnx.ModelProto) -> int:
-    """The number of parameters of the captioner and its backbone, which is known by its graph if it is a lender's."""
+    """The number of parameters of the captioner and its backbone; of another bundle's only the graph is known."""
     captioner = sum(parameter.numel() for parameter in source.trained.captioner.parameters())
     if source.trained.backbone is not None:
         return captioner + sum(parameter.numel() for parameter in source.trained.backbone.parameters())
@@ -74,10 +75,10 @@ def _parameters(source: Source, vision: onnx.ModelProto) -> int:
 
 
 def _vision_facts(source: Source) -> dict[str, Any]:
-    """Data, preprocessing and tokens; those of a lender are taken from its manifest."""
+    """Data, preprocessing and tokens; those of another bundle are taken from its manifest."""
     data = source.trained.caption_provenance
-    if source.lender is not None:
-        theirs = source.lender.manifest
+    if source.vision_bundle is not None:
+        theirs = source.vision_bundle.manifest
         return {
             "trained_on": merge_provenance(data, theirs["trained_on"]),
             "preprocessing": theirs["preprocessing"],
@@ -100,13 +101,19 @@ def _vision_facts(source: Source) -> dict[str, Any]:
 def _detector_facts(source: Source, minimum_score: float) -> dict[str, Any]:
     """The detector in the vision graph and the format version, which depends on whether there is one."""
     facts: dict[str, Any] = {"class_names": []}
-    lender = source.lender
+    vision_bundle = source.vision_bundle
     if source.detects:
         assert source.trained.backbone is not None
         facts["class_names"] = list(source.trained.backbone.class_names)
         facts["detector"] = {"layout": VISION_LAYOUT, "minimum_score": minimum_score}
-        if teachers := source.trained.record.get("detector", {}).get("boxes_by"):
-            facts["detector"]["boxes_by"] = [TEACHERS.get(name, {"name": name}) for name in teachers]
-    elif lender is not None and lender.detector is not None and lender.detector.layout == VISION_LAYOUT:
-        facts = {key: lender.manifest[key] for key in ("class_names", "detector")}
+        if origins := source.trained.record.get("detector", {}).get("boxes_by"):
+            facts["detector"]["boxes_by"] = [
+                TEACHERS.get(origin, {"name": origin}) if isinstance(origin, str) else origin for origin in origins
+            ]
+    elif (
+        vision_bundle is not None
+        and vision_bundle.detector is not None
+        and vision_bundle.detector.layout == VISION_LAYOUT
+    ):
+        facts = {key: vision_bundle.manifest[key] for key in ("class_names", "detector")}
     return {"format_version": FORMATS["detector" in facts], **facts}
