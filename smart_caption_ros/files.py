@@ -38,8 +38,7 @@ def replaced_atomically(path: Path) -> Iterator[Path]:
     except BaseException as error:
         with suppress(OSError):  # the first error is raised
             unfinished.unlink()
-        if isinstance(error, OSError) and error.filename == str(unfinished):
-            error.filename = str(path)
+        _name_file(error, path, unfinished)
         raise
 
 
@@ -58,9 +57,18 @@ def folder_replaced_atomically(folder: Path) -> Iterator[Path]:
         if folder.exists():
             folder.rename(outgoing)
         unfinished.rename(folder)
+    except OSError as error:
+        _name_file(error, folder, unfinished)
+        raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
         shutil.rmtree(outgoing, ignore_errors=True)
+
+
+def _name_file(error: BaseException, path: Path, unfinished: Path) -> None:
+    """Let an error of the system name the file that is being written: that of a full disk names none."""
+    if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(unfinished)):
+        error.filename = str(path)
 
 
 def write_bytes_atomically(path: Path, data: bytes) -> None:

@@ -1,5 +1,6 @@
 """Files are written whole or not at all, also after errors and kills."""
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,24 @@ def test_a_missing_folder_is_an_error_with_the_name_of_the_file(tmp_path: Path) 
     with pytest.raises(FileNotFoundError) as raised:
         write_bytes_atomically(path, b"new")
     assert raised.value.filename == str(path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_an_error_with_the_name_of_the_file(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as raised:
+            write_bytes_atomically(tmp_path / "report.json", bytes(2000))
+        with (
+            pytest.raises(OSError, match="File too large") as in_folder,
+            folder_replaced_atomically(tmp_path / "a") as a,
+        ):
+            (a / "inner").write_bytes(bytes(2000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert raised.value.filename == str(tmp_path / "report.json")
+    assert in_folder.value.filename == str(tmp_path / "a")
     assert not list(tmp_path.iterdir())
 
 

@@ -78,7 +78,8 @@ class BagReport:
     def sentences(self) -> list[str]:
         """Return what a person wants to know, in sentences."""
         cameras = f"{len(self.caption_topics)} camera{'s' if len(self.caption_topics) != 1 else ''}"
-        what = f"{self.images} images of {cameras} ({', '.join(self.caption_topics)})"
+        images = f"{self.images - self.failed} of {self.images} images" if self.failed else f"{self.images} images"
+        what = f"{images} of {cameras} ({', '.join(self.caption_topics)})"
         if self.was_complete:
             return [*self.left_out, f"{self.output} is complete already: {what}", *self._problems()]
         kept = f", {self.kept} of them by an earlier run" if self.kept else ""

@@ -21,6 +21,7 @@ from smart_caption_ros.cli.terminal import (
     printable,
     progress_bar,
     report_error,
+    status,
     write_json,
 )
 from smart_caption_ros.cli.workers import WorkerOptions, start_workers
@@ -231,8 +232,15 @@ def _caption_ahead(frames: GroundTruth, captions: Captions, options: BenchmarkOp
     from smart_caption_ros.fleet.coverage import caption_ahead
 
     model = ModelSettings(Path(captions.source), engine=options.engine, threads=options.threads).absolute()
-    with closing(start_workers(options)) as started:
-        made, failures = caption_ahead(frames, options.every, captions, model, started, options.retries)
+    done = 0
+
+    def count(images: int) -> None:
+        nonlocal done
+        done += images
+        show(f"captioning: {done} of at most {frames.count(options.every)} images")
+
+    with closing(start_workers(options)) as workers, status("captioning") as show:
+        made, failures = caption_ahead(frames, options.every, captions, model, workers, options.retries, count)
     for failure in failures:
         report_error(f"failed: {failure}")
     if failures:

@@ -72,16 +72,13 @@ def describe_shards(paths: Sequence[str], folder: Path, options: DescribeOptions
     folder.mkdir(parents=True, exist_ok=True)
     reports: dict[str, BagReport | FramesReport] = {}
     failures: dict[str, str] = {}
-    with (
-        closing(start_workers(options)) as workers,
-        make_progress_bar(total=len(works), unit="shard", delay=1, disable=not sys.stderr.isatty()) as bar,
-    ):
+    with closing(start_workers(options)) as workers, status(f"captioning: 0 of {len(works)} inputs") as show:
         for work, ended in run_all(works, workers, options.retries):
             if ended.error:
                 failures[work.name] = ended.error
             else:
                 reports[work.name] = ended.value
-            bar.update()
+            show(f"captioning: {len(reports) + len(failures)} of {len(works)} inputs")
     ordered = [(work.name, reports[work.name]) for work in works if work.name in reports]
     if options.as_json:
         done = {name: report.to_json() for name, report in ordered}
@@ -128,7 +125,7 @@ def _print_summary(reports: Sequence[tuple[str, BagReport | FramesReport]], fold
             report_error(f"{name}: {report.failed} images have no caption; the first: {report.first_problem}")
         if report.damage:
             report_error(f"{name}: {report.damage}")
-    images = sum(report.images for _, report in reports)
+    images = sum(report.images - report.failed for _, report in reports)
     before = sum(report.was_complete for _, report in reports)
     skipped = f", {before} of them by an earlier run" if before else ""
     print(printable(f"{len(reports)} files with the captions of {images} images in {folder}{skipped}"))

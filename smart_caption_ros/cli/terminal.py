@@ -44,7 +44,7 @@ def errors_in_a_sentence() -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.EPIPE:  # the reader closed the pipe, as `head` does; typer exits quietly
             raise
-        report_error(f"{error.strerror}: {error.filename}" if error.filename else str(error))
+        report_error(f"{error.strerror}: {error.filename}" if error.filename else error.strerror or str(error))
         raise typer.Exit(FAILED) from error
     except Exception as error:
         from smart_caption_ros.caption_log.errors import CaptionLogError

@@ -216,6 +216,7 @@ def test_an_image_that_cannot_be_decoded_has_its_answer_and_is_counted(
         write_bag(tmp_path / "run", {"/image": odd}, count=3), tmp_path / "out.mcap", message_captioner, BagOptions()
     )
     assert report.failed == 1
+    assert "captioned 2 of 3 images of 1 camera" in report.sentences()[0]
     assert any("unknown encoding 'h264'" in sentence for sentence in report.sentences())
     captions = on(read(report.output), "/robot/caption")
     assert [caption.status == caption.STATUS_ERROR for caption in captions] == [False, True, False]
