@@ -17,8 +17,8 @@ _MOST_LISTED = 3
 
 _WITH_TEXT = (Caption.STATUS_OK, Caption.STATUS_LOW_CONFIDENCE)
 _STATUSES = {
-    # Stamps of the future are an error.
-    Answer.CAPTION: (*_WITH_TEXT, Caption.STATUS_NOTHING_FOUND, Caption.STATUS_STALE, Caption.STATUS_ERROR),
+    Answer.CAPTION: (*_WITH_TEXT, Caption.STATUS_NOTHING_FOUND, Caption.STATUS_STALE),
+    Answer.CAPTION_OR_ERROR: (*_WITH_TEXT, Caption.STATUS_NOTHING_FOUND, Caption.STATUS_ERROR),
     Answer.ERROR: (Caption.STATUS_ERROR, Caption.STATUS_STALE),
     Answer.NONE: (),
 }

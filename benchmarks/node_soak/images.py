@@ -40,6 +40,8 @@ class Answer(Enum):
 
     CAPTION = "caption"
     ERROR = "error"
+    CAPTION_OR_ERROR = "caption or error"
+    """An error by its stamp, unless every age is accepted."""
     NONE = "none"
     """None: the bytes are not an image message."""
 
@@ -197,7 +199,7 @@ def _compressed_name(number: int) -> str:
 def _wrong_stamps(whole: bytes, picture: str) -> list[Template]:
     return [
         Template("negative stamp", whole, Answer.CAPTION, picture, shift_s=None),
-        Template("stamp in the future", whole, Answer.CAPTION, picture, shift_s=_FUTURE_S),
+        Template("stamp in the future", whole, Answer.CAPTION_OR_ERROR, picture, shift_s=_FUTURE_S),
         Template("stamp of yesterday", whole, Answer.CAPTION, picture, shift_s=-_FUTURE_S),
     ]
 

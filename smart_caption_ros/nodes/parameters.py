@@ -115,6 +115,8 @@ class ParameterSpec:
             return self.refused[value]
         if self.choices is not None and value not in self.choices:
             return f"{self.name} must be one of {', '.join(self.choices)}, not {shortened(repr(value))}"
+        if isinstance(value, str) and not value.isprintable():
+            return f"{self.name} must have printable characters alone, not {shortened(repr(value))}"
         if isinstance(value, str) and len(value) > MAX_STRING:
             return f"{self.name} must have at most {MAX_STRING} characters, not {len(value)}"
         if isinstance(value, float) and not math.isfinite(value):
@@ -140,6 +142,8 @@ class ParameterSpec:
         for place, item in enumerate(value):
             if self.pattern is not None and not re.fullmatch(self.pattern[0], item):
                 return f"{self.name} must have {self.pattern[1]} in each place, not {shortened(repr(item))}"
+            if not item.isprintable():
+                return f"{self.name} must have printable characters alone, not {shortened(repr(item))}"
             if item in value[:place]:
                 return f"{self.name} has {item!r} twice"
         return None

@@ -29,6 +29,9 @@ from smart_caption_ros.text import visible
 
 _POLL_S = 0.05  # longest delay until a signal is handled
 _CALLBACK_TIMEOUT_S = 3.0
+# So that lifecycle, images, parameters and diagnostics go on while services of the caption node wait for the engine:
+# MAX_WAITING_REQUESTS of them. A thread is started when it is needed.
+_THREADS = 24
 _MAX_SENTENCE = 2000
 
 
@@ -93,8 +96,7 @@ def _run(name: str, make_node: Callable[[], RunnableNode], argv: list[str]) -> i
             rclpy.try_shutdown()
             return 1
         assert isinstance(node, Node)
-        # Four threads, so that lifecycle, services that wait for the engine, and diagnostics do not block one another.
-        executor = MultiThreadedExecutor(num_threads=4)
+        executor = MultiThreadedExecutor(num_threads=_THREADS)
         executor.add_node(node)
         ended = threading.Event()
         # The executor spins on a thread without a timeout, because every call of spin_once() rebuilds its wait set.

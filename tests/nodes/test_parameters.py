@@ -351,3 +351,13 @@ def test_parameters_of_others_are_left_alone(context: Context) -> None:
     assert node.set_parameters([Parameter("mine", value=2)])[0].successful
     assert node.set_parameters([Parameter("use_sim_time", value=True)])[0].successful
     assert not changes
+
+
+@pytest.mark.parametrize("value", ["left\x1b[2Jeye", "left\neye", "left\u202eeye", "\x07"])
+def test_control_characters_are_refused_and_not_repeated(value: str) -> None:
+    camera = next(spec for spec in CAPTION_NODE_PARAMETERS if spec.name == "camera")
+    error = camera.error_in(value)
+    assert error is not None
+    assert error.startswith("camera must have printable characters alone")
+    assert error.isprintable()
+    assert camera.error_in("linkes Auge \u00e4\u732b") is None

@@ -628,3 +628,46 @@ def test_every_image_received_is_counted_once_however_the_node_is_switched(
     assert received == answered + dropped + passed_over
     assert answered == len(user.captions)
     assert passed_over >= 12
+
+
+def test_of_a_hundred_requests_at_once_each_gets_an_answer(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
+    robot.start_caption_node("-p", "autostart:=false", engine="slow")
+    assert robot.change_state("configure")
+    # rclpy's clients keep ten requests and answers by default, and lose the others on a busy machine.
+    client = robot.node.create_client(
+        DescribeImage, "/caption_node/describe_image",
+        qos_profile=QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE),
+    )  # fmt: skip
+    robot.wait_for(client.service_is_ready, "service")
+    robot.spin_for(1.0)
+    shades = range(100, 200)
+    requests = [DescribeImage.Request(image=Image(**image_fields(shade))) for shade in shades]
+    calls = [client.call_async(request) for request in requests]
+    robot.wait_for(lambda: all(call.done() for call in calls), "answer to each", 40)
+    captions = [call.result().caption for call in calls]
+    captioned = [caption for caption in captions if caption.status == Caption.STATUS_OK]
+    busy = [caption for caption in captions if "the node is busy: 16 requests wait already" in caption.status_message]
+    assert len(captioned) + len(busy) == 100
+    assert len(captioned) >= 16
+    for shade, caption in zip(shades, captions, strict=True):
+        assert caption in busy or caption.text == f"shade {shade}"
+    robot.wait_for(
+        lambda: (
+            (s := latest(diagnostics))
+            and values(s)["requests answered"] == str(len(captioned))
+            and values(s)["requests refused as busy"] == str(len(busy))
+        ),
+        "count of all requests",
+    )
+
+
+def test_the_latest_image_of_a_slow_camera_is_described_on_request(user: User) -> None:
+    robot = user.robot
+    for name, value in (("trigger", "request"), ("max_age_s", 0.5), ("image_timeout_s", 3.0)):
+        assert robot.set_parameter("/caption_node", name, value).successful
+    user.publish(shade=70)
+    robot.spin_for(1.0)
+    assert robot.call(DescribeLatest, "/caption_node/describe_latest").caption.text == "shade 70"
+    robot.spin_for(2.5)
+    stale = robot.call(DescribeLatest, "/caption_node/describe_latest").caption
+    assert stale.status == Caption.STATUS_STALE, "the camera has stopped"

@@ -41,7 +41,7 @@ from smart_caption_ros.nodes.caption.parameters import Trigger
 from smart_caption_ros.nodes.caption.records import Answer, ImageMessage, ReceivedImage
 from smart_caption_ros.nodes.caption.statistics import Count, Statistics
 from smart_caption_ros.nodes.parameters import Parameters
-from smart_caption_ros.text import shortened
+from smart_caption_ros.text import visible
 
 MAX_UNFINISHED = 16
 """Answers of a camera that may wait for their evidence; its turns are passed over meanwhile."""
@@ -369,7 +369,7 @@ def complete_answer(
         answer.status, answer.evidence = Caption.STATUS_ERROR, None
         answer.reason = f"the caption of this image cannot be published: {error_description(error)}"
     if answer.evidence is None:
-        reason = shortened(answer.reason, _MAX_REASON)
+        reason = visible(answer.reason, _MAX_REASON)
         answer.message = message_without_text(msg, answer.status, reason, answer.header, camera=camera)
     timing = answer.message.timing
     timing.age_at_start_ms = (answer.age_s or 0.0) * 1000
@@ -422,5 +422,5 @@ def image_age_s(node: Node, header: Header) -> float | None:
 
 
 def error_description(error: Exception) -> str:
-    """Return the type and the shortened message of an exception."""
-    return f"{type(error).__name__}: {shortened(str(error))}"
+    """Return the type and the message of an exception, shortened and on one line."""
+    return f"{type(error).__name__}: {visible(str(error))}"

@@ -39,6 +39,8 @@ class NodeState:
         engine_fallbacks: faster engines that work here and cannot run it, each with the reason.
         nodes_of_this_name: number of nodes with the name and namespace of this one, itself among them.
         memory_mb: resident memory of the process in units of 1e6 bytes; None where it is unknown.
+        requests_answered: number of requests for a caption that were answered.
+        requests_refused: number of those that were refused because too many waited.
         coverage: "on", "off", or why it could not be loaded.
         coverage_problem: why coverage could not be loaded although it is on; empty where it could.
     """
@@ -57,6 +59,8 @@ class NodeState:
     engine_fallbacks: Sequence[str]
     nodes_of_this_name: int
     memory_mb: float | None
+    requests_answered: int
+    requests_refused: int
     coverage: str
     coverage_problem: str
 
@@ -133,6 +137,8 @@ def _node_values(node: NodeState) -> dict[str, str]:
         "engine choice": node.engine_choice,
         "engine fall-backs": "; ".join(node.engine_fallbacks),
         "resident memory (MB)": "" if node.memory_mb is None else f"{node.memory_mb:.1f}",
+        "requests answered": str(node.requests_answered),
+        "requests refused as busy": str(node.requests_refused),
         "coverage": node.coverage,
         "image in work for (s)": f"{node.in_work_s:.1f}",
     }

@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Header
 from std_srvs.srv import SetBool
 
@@ -41,7 +42,7 @@ from smart_caption_ros.nodes.caption.worker import InterruptedWorkError, Worker
 from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
-from smart_caption_ros.text import shortened
+from smart_caption_ros.text import visible
 
 IMAGE_TOPIC = "image"
 DETECTIONS_TOPIC = "detections"
@@ -49,6 +50,10 @@ CAPTION_TOPIC = "robot/caption"
 CAMERA_CAPTION_TOPIC = "caption"
 """Topic of the captions in the namespace of a camera, where the node has several."""
 
+MAX_WAITING_REQUESTS = 16
+"""Requests to the services that caption an image which may wait; more are refused as busy."""
+
+_MAX_UNREAD_REQUESTS = 200  # that the middleware keeps until they are refused
 _PUBLISHER_POLL_S = 1.0
 _RELEASE_PERIOD_S = 30.0  # the next image is allocated anew then, which takes some milliseconds
 _END_TIMEOUT_S = 3.0
@@ -103,15 +108,24 @@ class CaptionNode(LifecycleNode):
         self._load_captioner: LoadCaptioner = load_captioner or partial(
             Captioner.from_bundle, spinning=False, is_cancelled=self._worker.loading_cancelled.is_set
         )
-        # A group of its own: a service that waits for the engine must not block the other callbacks.
-        describing = MutuallyExclusiveCallbackGroup()
-        self.create_service(DescribeImage, "~/describe_image", self._on_describe_image, callback_group=describing)
+        # As many as wait at most have a thread of the executor each; the others are answered at once.
+        describing = ReentrantCallbackGroup()
+        self._requests_lock = threading.Lock()
+        self._waiting_requests = self._answered_requests = self._refused_requests = 0
+        qos = QoSProfile(depth=_MAX_UNREAD_REQUESTS, reliability=ReliabilityPolicy.RELIABLE)
+        self.create_service(
+            DescribeImage, "~/describe_image", self._on_describe_image, callback_group=describing, qos_profile=qos
+        )
         for service, cameras in {
             "~/describe_latest": self._cameras,
             **{f"~/{camera.name}/describe_latest": (camera,) for camera in self._cameras if camera.name},
         }.items():
             self.create_service(
-                DescribeLatest, service, partial(self._on_describe_latest, cameras), callback_group=describing
+                DescribeLatest,
+                service,
+                partial(self._on_describe_latest, cameras),
+                callback_group=describing,
+                qos_profile=qos,
             )
         self.create_service(SetBool, "~/enable", self._on_enable)
         self._diagnostics = DiagnosticsPublisher(self, self._statuses, self._values["diagnostics_period_s"])
@@ -210,7 +224,7 @@ class CaptionNode(LifecycleNode):
 
     def fail(self, failure: str) -> None:
         """Report a failure to the log, and to the diagnostics until the node is configured."""
-        self._failure = shortened(failure, _MAX_FAILURE)  # it is published every second
+        self._failure = visible(failure, _MAX_FAILURE)  # it is published every second
         self.get_logger().error(self._failure)
 
     def interrupt(self) -> None:
@@ -306,7 +320,7 @@ class CaptionNode(LifecycleNode):
     ) -> DescribeImage.Response:
         # A caller that sends an image wants that one captioned, whatever its age; of several cameras, it is of none.
         camera = self._cameras[0] if len(self._cameras) == 1 else None
-        response.caption = self._describe(camera, ReceivedImage(request.image, time.monotonic()), any_age=True)
+        response.caption = self._describe(camera, ReceivedImage(request.image, time.monotonic()), max_age_s=0.0)
         return response
 
     def _on_describe_latest(
@@ -315,7 +329,9 @@ class CaptionNode(LifecycleNode):
         received = [(image, camera) for camera in cameras if (image := camera.latest) is not None]
         if received:
             image, camera = max(received, key=lambda pair: pair[0].at_s)
-            response.caption = self._describe(camera, image, any_age=False)
+            # The newest image of a slow camera may be older than those that are captioned as they arrive.
+            max_age_s = self._values["max_age_s"] and max(self._values["max_age_s"], self._values["image_timeout_s"])
+            response.caption = self._describe(camera, image, max_age_s=max_age_s)
         else:
             reason = (
                 f"no image has arrived on {' or '.join(camera.image_input.awaited for camera in cameras)} yet"
@@ -328,10 +344,18 @@ class CaptionNode(LifecycleNode):
             response.caption = message_without_text(msg, Caption.STATUS_ERROR, reason, Header(), camera=name)
         return response
 
-    def _describe(self, camera: Camera | None, image: ReceivedImage, *, any_age: bool) -> Caption:
+    def _describe(self, camera: Camera | None, image: ReceivedImage, *, max_age_s: float) -> Caption:
         """Caption an image for a caller, who would wait for ever if this raised an exception."""
+        name = camera.caption_name if camera is not None else ""
+        with self._requests_lock:
+            is_busy = self._waiting_requests >= MAX_WAITING_REQUESTS
+            self._waiting_requests += not is_busy
+            self._refused_requests += is_busy
+        if is_busy:
+            reason = f"the node is busy: {MAX_WAITING_REQUESTS} requests wait already; ask again"
+            return message_without_text(msg, Caption.STATUS_ERROR, reason, image.message.header, camera=name)
         try:
-            answer = self._worker.result_of(self._worker.describe(camera, image, any_age=any_age))
+            answer = self._worker.result_of(self._worker.describe(camera, image, max_age_s=max_age_s))
             answer.image_bgr = None
             if camera is not None:
                 camera.complete(answer)
@@ -342,8 +366,11 @@ class CaptionNode(LifecycleNode):
             reason = f"the image cannot be answered: {error_description(error)}"
             if not isinstance(error, InterruptedWorkError):
                 self.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
-            name = camera.caption_name if camera is not None else ""
             return message_without_text(msg, Caption.STATUS_ERROR, reason, image.message.header, camera=name)
+        finally:
+            with self._requests_lock:
+                self._waiting_requests -= 1
+                self._answered_requests += 1
 
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         for camera in self._cameras:
@@ -391,6 +418,8 @@ class CaptionNode(LifecycleNode):
             engine_fallbacks=captioner.engine_fallbacks if captioner else (),
             nodes_of_this_name=self._nodes_of_this_name(),
             memory_mb=resident_mb(),
+            requests_answered=self._answered_requests,
+            requests_refused=self._refused_requests,
             coverage="on" if model and model.coverage else coverage_problem or "off",
             coverage_problem=coverage_problem,
         )

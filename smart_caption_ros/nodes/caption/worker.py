@@ -154,15 +154,15 @@ class Worker:
         with suppress(RuntimeError):  # the thread was ended
             self._executor.submit(self._take_turn, camera)
 
-    def describe(self, camera: Camera | None, image: ReceivedImage, *, any_age: bool) -> Future[Answer]:
+    def describe(self, camera: Camera | None, image: ReceivedImage, *, max_age_s: float) -> Future[Answer]:
         """Caption an image outside of the turns, for a service; the future raises no exception of the engine.
 
         Args:
             camera: the camera whose detections the image may have; None for none.
             image: the image.
-            any_age: whether to caption it although it is older than `max_age_s`.
+            max_age_s: maximum age of the image, in place of the parameter; 0 accepts any age.
         """
-        return self._executor.submit(self._caption, camera, image, any_age=any_age)
+        return self._executor.submit(self._caption, camera, image, max_age_s=max_age_s)
 
     def result_of(self, future: Future[T]) -> T:
         """Wait for a future and return its result.
@@ -186,13 +186,14 @@ class Worker:
         if image is None:
             return
         try:
-            on_change = self._parameters.values["trigger"] == Trigger.CHANGE.value
-            camera.answer(self._caption(camera, image, on_change=on_change))
+            values = self._parameters.values
+            on_change = values["trigger"] == Trigger.CHANGE.value
+            camera.answer(self._caption(camera, image, max_age_s=values["max_age_s"], on_change=on_change))
         except Exception as error:  # of ROS, or of a thread that has ended
             camera.count_failure(f"the image cannot be answered: {error_description(error)}")
 
     def _caption(
-        self, camera: Camera | None, image: ReceivedImage, *, any_age: bool = False, on_change: bool = False
+        self, camera: Camera | None, image: ReceivedImage, *, max_age_s: float, on_change: bool = False
     ) -> Answer:
         model, values = self._model, self._parameters.values
         self._work_started_s = time.monotonic()
@@ -201,7 +202,7 @@ class Worker:
                 model,
                 image,
                 age_s=image_age_s(self._node, image.message.header),
-                max_age_s=0.0 if any_age else values["max_age_s"],
+                max_age_s=max_age_s,
                 max_pixels=round(values["max_image_megapixels"] * 1e6),
                 min_change=values["change_threshold"] if on_change else None,
                 reference=camera.reference if camera is not None else None,

@@ -310,3 +310,10 @@ def test_the_wait_for_detections_and_coverage_are_no_part_of_the_total() -> None
     steps_ms = timing.total_ms + timing.detection_wait_ms + timing.coverage_ms
     assert steps_ms == pytest.approx(elapsed_ms, abs=50), "together they are the time to the answer"
     assert live_caption(answered.message, "", "").age_s == pytest.approx(0.5 + elapsed_ms / 1000, abs=0.05)
+
+
+def test_control_characters_in_a_message_reach_no_sentence() -> None:
+    message = answer(FakeCaptioner(), image(encoding="bgr\x1b]0;title\x07\n8")).message
+    assert message.status == Caption.STATUS_ERROR
+    assert message.status_message.isprintable()
+    assert r"\x1b]0;title\x07" in message.status_message

@@ -36,6 +36,8 @@ STATE = NodeState(
     engine_fallbacks=(),
     nodes_of_this_name=1,
     memory_mb=417.25,
+    requests_answered=3,
+    requests_refused=84,
     coverage="on",
     coverage_problem="",
 )
@@ -126,6 +128,8 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
         "engine choice": "fast one, as asked for",
         "engine fall-backs": "",
         "resident memory (MB)": "417.2",
+        "requests answered": "3",
+        "requests refused as busy": "84",
         "image topic": "/image",
         "images received": "10",
         "images answered": "6",

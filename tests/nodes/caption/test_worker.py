@@ -307,10 +307,10 @@ def test_the_image_of_a_request_is_captioned_whatever_its_age_and_not_published(
     image = Image(**image_fields(30))
     image.header.stamp.sec = 1
     received = ReceivedImage(image, time.monotonic())
-    answer = shared.worker.describe(shared.front, received, any_age=True).result(20)
+    answer = shared.worker.describe(shared.front, received, max_age_s=0.0).result(20)
     shared.front.complete(answer)
     assert (answer.message.text, answer.message.camera) == ("shade 30", "front")
-    assert shared.worker.describe(shared.front, received, any_age=False).result(20).status == Caption.STATUS_STALE
+    assert shared.worker.describe(shared.front, received, max_age_s=1.0).result(20).status == Caption.STATUS_STALE
     assert not any(shared.recorders[camera].messages for camera in shared.cameras)
 
 
@@ -330,7 +330,7 @@ def test_the_objects_of_the_topic_guide_the_words_where_the_model_says_so(shared
     for guided in (False, True):
         shared.worker.load(lambda: Model(captioner, None, guided_by_topic=guided))  # type: ignore[arg-type]  # noqa: B023
         for camera in shared.cameras:
-            shared.worker.describe(camera, ReceivedImage(image, 0.0), any_age=True).result(20)
+            shared.worker.describe(camera, ReceivedImage(image, 0.0), max_age_s=0.0).result(20)
     assert given == ["not given", "not given", (shade,), None]
 
 
@@ -365,3 +365,20 @@ def test_loading_that_takes_long_is_no_problem(shared: Shared) -> None:
         time.sleep(2 * timeout_s)
     go_on.set()
     loading.join()
+
+
+def test_closing_the_inputs_waits_for_the_detections_of_no_answer(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared.set(detection_wait_s=10.0, max_age_s=0.0)
+    monkeypatch.setattr(type(shared.front.detection_input), "has_publisher", True)
+    shared.captioner.open()
+    for number in range(1, MAX_UNFINISHED + 1):
+        shared.put(shared.front, 10, stamp_s=number)
+        wait_for(lambda: len(shared.captioner.begun) == number)  # noqa: B023 -- asked at once
+    started_s = time.monotonic()
+    shared.front.close_inputs()
+    shared.worker.wait_until_idle()
+    shared.front.wait_until_idle()
+    assert time.monotonic() - started_s < 5, "not ten seconds for each"
+    assert len(shared.texts(shared.front)) == MAX_UNFINISHED
