@@ -45,9 +45,21 @@ def verify(
             print_json(report)
         else:
             _print_comparisons(comparisons)
-            print(f"{bundle.name}: " + ("all engines here agree" if agree else "the engines here do not agree"))
+            print(f"{bundle.name}: {_conclusion(comparisons)}")
         if not agree:
             raise typer.Exit(FAILED)
+
+
+def _conclusion(comparisons: list[Comparison]) -> str:
+    if not all(comparison.agrees for comparison in comparisons):
+        return "the engines here do not agree"
+    differing = sum(comparison.captions - comparison.same_captions for comparison in comparisons)
+    if differing:
+        return (
+            f"the engines here agree as far as a bundle in 8 bits allows: {differing} of "
+            f"{sum(comparison.captions for comparison in comparisons)} captions differ"
+        )
+    return "all engines here agree"
 
 
 def _print_comparisons(comparisons: list[Comparison]) -> None:

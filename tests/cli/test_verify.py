@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -11,7 +12,7 @@ from onnx import numpy_helper
 from typer.testing import Result
 
 from smart_caption_ros.engines import available_engines
-from smart_caption_ros.measuring.agreement import golden_frames
+from smart_caption_ros.measuring.agreement import Comparison, golden_frames
 from tests.engines.fake_tensorrt import install
 from tests.engines.small_graphs import add_static_captioner
 
@@ -63,6 +64,20 @@ def test_a_form_that_says_something_else_is_named_and_the_exit_status_is_1(
     ]
     assert "4 of 4 captions differ" in result.stdout
     assert lines[-1] == "tiny: the engines here do not agree"
+
+
+def test_captions_that_differ_within_the_tolerance_are_told_at_the_end(
+    run: Run, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = Comparison("onnxruntime-cpu", "captioner_static.onnx", "", True, 14, 16, 0.05, 0.0, 0.1, "")
+    same = replace(close, graph="captioner.onnx", same_captions=16)
+    for comparisons, conclusion in (
+        ([same, close], "the engines here agree as far as a bundle in 8 bits allows: 2 of 32 captions differ"),
+        ([same], "all engines here agree"),
+    ):
+        monkeypatch.setattr("smart_caption_ros.measuring.agreement.compare_engines", lambda *a, made=comparisons: made)
+        result = run("verify", tiny_bundle)
+        assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, f"tiny: {conclusion}")
 
 
 def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out(
