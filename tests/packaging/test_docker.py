@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,27 @@ def test_the_services_of_compose_build_files_and_start_commands_that_exist() -> 
         assert service["network_mode"] == service["ipc"] == "host", f"{name} cannot find the other nodes"
         if "build" in service:
             assert (ROOT / "docker" / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
+
+
+@pytest.mark.parametrize(
+    ("profile", "started"),
+    [("x86", {"caption"}), ("webcam", {"caption", "camera"}), ("jetson", {"caption-jetson"}), ("", set())],
+)
+def test_a_profile_starts_the_services_of_its_machine_alone(profile: str, started: set[str]) -> None:
+    assert {name for name, service in SERVICES.items() if profile in service.get("profiles", [profile])} == started
+
+
+def test_the_variables_of_compose_can_be_set_in_a_shell() -> None:
+    text = (ROOT / "docker" / "compose.yaml").read_text(encoding="utf-8")
+    for name in set(re.findall(r"\$\{(\w+)", text)):
+        assert subprocess.run(["bash", "-c", f"{name}=1 true"], capture_output=True).stderr == b""
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
+def test_an_image_needs_no_buildkit_and_its_scripts_can_be_run(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"^(RUN --mount|COPY --(chmod|link)|# syntax=)", text, re.MULTILINE)
+    assert all(os.access(ROOT / "docker" / name, os.X_OK) for name in ("entrypoint.sh", "healthcheck.py"))
 
 
 @pytest.mark.needs_ros
