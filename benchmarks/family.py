@@ -30,6 +30,7 @@ from export.options import ExportOptions
 from export.pipeline import export_bundle
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.files import replaced_atomically
+from smart_caption_ros.imaging import resize_image
 from training.command_line import JsonOption, run_command
 from training.configs.parsing import read_yaml
 from training.data.photograph_inputs import visual_of_images
@@ -200,9 +201,9 @@ def sizes(checkpoint: Path) -> dict[str, float]:
     """
     trained = TrainedCaptioner.load(checkpoint)
     assert trained.backbone is not None
-    frame, _ = photographs(1)
+    frame = resize_image(photographs(1)[0][0], (trained.backbone.image_size,) * 2)
     with torch.inference_mode():
-        visual = visual_of_images(trained.backbone, torch.from_numpy(frame))
+        visual = visual_of_images(trained.backbone, torch.from_numpy(frame[None]))
         with FlopCounterMode(display=False) as counter:
             trained.caption(visual, beam_size=5, max_words=20, attention=False)
     return {

@@ -206,6 +206,13 @@ def visual_of_images(backbone: Backbone, images_bgr: Tensor) -> Visual:
     Args:
         backbone: makes the tokens.
         images_bgr: (B, H, W, 3) uint8 BGR, of the backbone's size.
+
+    Raises:
+        ValueError: they have another size; their tokens would be those of other cells.
     """
+    height, width = images_bgr.shape[1:3]
+    if (height, width) != (backbone.image_size,) * 2:
+        size = f"{backbone.image_size} x {backbone.image_size}"
+        raise ValueError(f"frames of {width} x {height} pixels, but the backbone takes those of {size}")
     boxes = torch.from_numpy(grid_boxes(*backbone.grid)).to(images_bgr.device)
     return Visual(backbone(images_bgr), boxes_xyxy=boxes.expand(len(images_bgr), -1, -1))

@@ -101,6 +101,9 @@ def test_photographs_of_an_evaluation_have_the_boxes_of_the_grid(open_photograph
     visual = visual_of_images(backbone, frames)
     check_grid(visual)
     torch.testing.assert_close(visual.tokens, backbone(frames))
+    backbone.set_image_size(288)
+    with pytest.raises(ValueError, match="frames of 224 x 224 pixels"):
+        visual_of_images(backbone, frames)
 
 
 def test_kept_tokens_are_the_computed_ones_rounded_to_float16(open_photographs: Open, tmp_path: Path) -> None:
