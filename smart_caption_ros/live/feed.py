@@ -39,7 +39,7 @@ class CaptionFeed:
             capacity: maximum number of captions and events that wait for the consumer.
         """
         self._capacity = capacity
-        self._items_changed = threading.Condition()
+        self._changed = threading.Condition()
         self._items: deque[FeedItem] = deque()
         self._statistics: dict[str, LiveStatistics] = {}
         self._is_closed = False
@@ -73,14 +73,14 @@ class CaptionFeed:
     @property
     def ended(self) -> bool:
         """Whether nothing more will come and everything was taken. Captions of ROS never end."""
-        with self._items_changed:
+        with self._changed:
             return self._is_closed and not self._items
 
     @property
     def cameras(self) -> tuple[CameraSummary, ...]:
         """Statistics and health of each camera known so far, in the order in which they appeared."""
         now_s = time.monotonic()
-        with self._items_changed:
+        with self._changed:
             return tuple(statistics.summary(now_s) for statistics in self._statistics.values())
 
     @property
@@ -94,8 +94,8 @@ class CaptionFeed:
         Raises:
             FeedError: the feed can never give a caption.
         """
-        with self._items_changed:
-            self._items_changed.wait_for(lambda: bool(self._items or self._is_closed), timeout_s)
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._items or self._is_closed), timeout_s)
             if self._items:
                 return self._items.popleft()
             if self._failure is not None:
@@ -109,12 +109,12 @@ class CaptionFeed:
             text: the sentence of the last event, of the kind ENDED; empty sends none.
             failure: raised by :meth:`next` as soon as everything was taken.
         """
-        with self._items_changed:
+        with self._changed:
             if not self._is_closed:
                 if text:
                     self._put(FeedEvent(EventKind.ENDED, text))
                 self._is_closed, self._failure = True, failure
-                self._items_changed.notify_all()
+                self._changed.notify_all()
 
     # For the threads that receive or make the captions.
 
@@ -126,7 +126,7 @@ class CaptionFeed:
             source: full name of the topic, or the source as the user named it.
             text: the sentence of the event.
         """
-        with self._items_changed:
+        with self._changed:
             known = self._statistics.get(camera)
             if known is not None and known.is_online:
                 return
@@ -138,7 +138,7 @@ class CaptionFeed:
 
     def remove_camera(self, camera: str, text: str) -> None:
         """Note that a camera is gone, and say so in an event; its statistics stay."""
-        with self._items_changed:
+        with self._changed:
             known = self._statistics.get(camera)
             if known is not None and known.is_online:
                 known.is_online = False
@@ -146,12 +146,12 @@ class CaptionFeed:
 
     def forget_camera(self, camera: str) -> None:
         """Remove a camera and its statistics, because it turned out to have another name."""
-        with self._items_changed:
+        with self._changed:
             self._statistics.pop(camera, None)
 
     def add(self, live: LiveCaption) -> None:
         """Count a caption and pass it on."""
-        with self._items_changed:
+        with self._changed:
             statistics = self._statistics.setdefault(live.camera, LiveStatistics(live.camera, live.source))
             statistics.is_online = True
             statistics.add(live)
@@ -159,12 +159,12 @@ class CaptionFeed:
 
     def add_event(self, event: FeedEvent) -> None:
         """Pass an event on."""
-        with self._items_changed:
+        with self._changed:
             self._put(event)
 
     def set_health(self, camera: str, health: Health, message: str) -> None:
         """Keep what the diagnostics say, and say so in an event if the level changed for the worse or the better."""
-        with self._items_changed:
+        with self._changed:
             known = self._statistics.get(camera)
             if known is None:
                 return
@@ -182,7 +182,7 @@ class CaptionFeed:
         if isinstance(item, LiveCaption) and item.image is not None and self._waiting_images() >= _MAX_IMAGES:
             item = replace(item, image=None)
         self._items.append(item)
-        self._items_changed.notify_all()
+        self._changed.notify_all()
 
     def _waiting_images(self) -> int:
         return sum(isinstance(item, LiveCaption) and item.image is not None for item in self._items)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Caption, Timing
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
-from smart_caption_ros.imaging.encoded_images import decode_image_bytes
 from smart_caption_ros.viewing import encode_picture
 
 _JPEG_START = b"\xff\xd8\xff"
@@ -58,11 +57,6 @@ class LiveImage:
     def of_pixels(cls, image_bgr: NDArray[np.uint8]) -> LiveImage:
         """Hold pixels, uint8 (H, W, 3) BGR."""
         return cls(lambda: image_bgr)
-
-    @classmethod
-    def of_file(cls, encoded: bytes) -> LiveImage:
-        """Hold the bytes of a JPEG, PNG or other image file."""
-        return cls(lambda: decode_image_bytes(encoded), encoded)
 
     def bgr(self) -> NDArray[np.uint8]:
         """Return the pixels, uint8 (H, W, 3) BGR; do not change them.
@@ -143,11 +137,6 @@ class LiveCaption:
     dropped: int = 0
     image: LiveImage | None = field(default=None, repr=False, compare=False)
     pose: Pose | None = None
-
-    @property
-    def stamp_s(self) -> float | None:
-        """The stamp in seconds; None for an image without one."""
-        return None if self.stamp_ns is None else self.stamp_ns * 1e-9
 
     def state_of(self, noun: GroundedNoun) -> NounState:
         """Return whether an object supports a noun of :attr:`grounding`."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.grounding.named_objects import ground_caption
-from smart_caption_ros.live.feed import CAPACITY, CaptionFeed, FeedError
+from smart_caption_ros.live.feed import CaptionFeed, FeedError
 from smart_caption_ros.live.live_caption import (
     CaptionStatus,
     EventKind,
@@ -85,8 +85,6 @@ class SourceFeed(CaptionFeed):
         *,
         interval_s: float = 1.0,
         loop: bool = False,
-        min_confidence: float = 0.0,
-        capacity: int = CAPACITY,
     ) -> None:
         """
         Args:
@@ -95,18 +93,13 @@ class SourceFeed(CaptionFeed):
             coverage: matches nouns with objects; None leaves that out.
             interval_s: time between two photographs, seconds; 0 captions them as fast as possible.
             loop: whether sources start again at their end.
-            min_confidence: captions below it have the status LOW_CONFIDENCE.
-            capacity: maximum number of captions and events that wait for the consumer.
         """
-        super().__init__(capacity)
+        super().__init__()
         self._cameras = [_Camera(name, source) for name, source in cameras.items()]
         self._captioner = captioner
         self._coverage = coverage
         self._interval_s = interval_s
         self._loop = loop
-        self._min_confidence = min_confidence
-        self._changed = threading.Condition()
-        self._stopping = False
         self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> SourceFeed:
@@ -129,9 +122,6 @@ class SourceFeed(CaptionFeed):
         return tuple(f"the first frame of {camera.source.description}" for camera in self._cameras)
 
     def close(self, text: str = "", failure: FeedError | None = None) -> None:
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
         super().close(text, failure)
         end_s = time.monotonic() + _JOIN_TIMEOUT_S
         for thread in self._threads:
@@ -183,7 +173,7 @@ class SourceFeed(CaptionFeed):
     def _offer(self, camera: _Camera, frame: Frame, due_s: float) -> bool:
         """Put a frame into its slot when it is due; return False if the feed ends before."""
         with self._changed:
-            if self._changed.wait_for(lambda: self._stopping, max(0.0, due_s - time.monotonic())):
+            if self._changed.wait_for(lambda: self._is_closed, max(0.0, due_s - time.monotonic())):
                 return False
             self._deliver(camera, frame)
             return True
@@ -191,12 +181,12 @@ class SourceFeed(CaptionFeed):
     def _offer_photograph(self, camera: _Camera, frame: Frame) -> bool:
         """Put a photograph into its slot when the one before it was taken, and wait until it was shown long enough."""
         with self._changed:
-            self._changed.wait_for(lambda: self._stopping or camera.mailbox.is_empty)
-            if self._stopping:
+            self._changed.wait_for(lambda: self._is_closed or camera.mailbox.is_empty)
+            if self._is_closed:
                 return False
             self._deliver(camera, frame)
-            self._changed.wait_for(lambda: self._stopping or camera.mailbox.is_empty)
-            return not self._changed.wait_for(lambda: self._stopping, self._interval_s)
+            self._changed.wait_for(lambda: self._is_closed or camera.mailbox.is_empty)
+            return not self._changed.wait_for(lambda: self._is_closed, self._interval_s)
 
     def _deliver(self, camera: _Camera, frame: Frame) -> None:
         camera.mailbox.put((frame, time.monotonic()))
@@ -208,12 +198,12 @@ class SourceFeed(CaptionFeed):
         reading = list(self._cameras)
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._stopping or self._ready() or any(c.is_done for c in reading))
+                self._changed.wait_for(lambda: self._is_closed or self._ready() or any(c.is_done for c in reading))
                 for camera in [camera for camera in reading if camera.is_done]:
                     reading.remove(camera)
                     self.remove_camera(camera.name, camera.ending)
                 ready = self._ready(turn)
-                if self._stopping or not (ready or reading):
+                if self._is_closed or not (ready or reading):
                     break
                 delivery = None if ready is None else ready.mailbox.take()
                 if ready is None or delivery is None:
@@ -234,7 +224,7 @@ class SourceFeed(CaptionFeed):
         captioner, grounding = self._captioner, None
         try:
             caption = captioner.caption(frame.image_bgr)
-            status, message = status_of(caption, self._min_confidence)
+            status, message = status_of(caption, min_confidence=0.0)
             if self._coverage is not None:
                 grounding = ground_caption(self._coverage, caption)
         except Exception as error:  # one frame must not end the feed

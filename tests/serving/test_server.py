@@ -26,6 +26,7 @@ import pytest
 pytest.importorskip("starlette", reason="needs the extra serve")
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
+from smart_caption_ros.imaging import decode_image_bytes
 from smart_caption_ros.live import LiveImage
 from smart_caption_ros.serving import Access, Hub, PageServer, ServingError, TlsFiles, make_token
 from smart_caption_ros.serving.connections import ErrorLimit
@@ -292,7 +293,9 @@ def test_a_large_frame_is_scaled_down_and_an_old_one_is_gone(server: PageServer,
 
 
 def test_a_frame_that_cannot_be_decoded_is_missing_and_its_caption_is_not(server: PageServer, hub: Hub) -> None:
-    hub.publish(replace(live_caption(camera="broken"), image=LiveImage.of_file(b"\x89PNG no picture")))
+    hub.publish(
+        replace(live_caption(camera="broken"), image=LiveImage(lambda: decode_image_bytes(b"\x89PNG no picture")))
+    )
     assert get(server, f"/{newest(server, 'broken')['picture']}")[0] == 404
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -24,7 +23,6 @@ from smart_caption_ros.live import (
     LiveCaption,
     Pose,
 )
-from smart_caption_ros.live.feed import CAPACITY
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.live.diagnostics_reader import DiagnosticsReader
 from smart_caption_ros.nodes.live.feed_images import IMAGE_TYPES, ImageHistory
@@ -78,7 +76,6 @@ class RosCaptionFeed(CaptionFeed):
         *,
         are_images_wanted: Callable[[], bool] = lambda: False,
         pose_lookup: PoseLookup | None = None,
-        capacity: int = CAPACITY,
     ) -> None:
         """Start.
 
@@ -89,12 +86,11 @@ class RosCaptionFeed(CaptionFeed):
             are_images_wanted: called twice a second by the executor; while it returns True, captions come with the
                 images of their cameras, from the topics that the diagnostics of the caption node name.
             pose_lookup: called by the executor with the header of each caption, gives :attr:`LiveCaption.pose`.
-            capacity: maximum number of captions and events that wait for the consumer.
 
         Raises:
             FeedError: a name is not one of a topic.
         """
-        super().__init__(capacity)
+        super().__init__()
         self._node = node
         self._wanted_topics = tuple(topics)
         self._wanted_cameras = frozenset(cameras)
@@ -103,7 +99,6 @@ class RosCaptionFeed(CaptionFeed):
         self._topics: dict[str, _Topic] = {}
         self._other_topics: tuple[str, ...] = ()
         self._domain = node.context.get_domain_id()
-        self._closed = threading.Event()
         try:
             for name in self._wanted_topics:
                 self._add_topic(name)
@@ -146,18 +141,8 @@ class RosCaptionFeed(CaptionFeed):
             waits.append(f"of the camera {', '.join(sorted(self._wanted_cameras))}")
         return (" ".join(waits), checks)
 
-    def close(self, text: str = "", failure: FeedError | None = None) -> None:
-        """End the feed; the executor removes the subscriptions, or the node takes them along when it is destroyed.
-
-        Args:
-            text: the sentence of the last event; empty sends none.
-            failure: raised by :meth:`next` as soon as everything was taken.
-        """
-        self._closed.set()
-        super().close(text, failure)
-
     def _tick(self) -> None:
-        if self._closed.is_set():
+        if self._is_closed:  # or the node takes the subscriptions along when it is destroyed
             self._unsubscribe()
             return
         if time.monotonic() >= self._discovery_due_s:
