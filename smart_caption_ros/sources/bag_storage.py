@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 import yaml
 
+from smart_caption_ros.sources.image_folder import natural_order
 from smart_caption_ros.sources.source import SourceError
 
 STORAGE_SUFFIXES = (".mcap", ".db3")
@@ -314,8 +315,8 @@ def is_bag(path: Path) -> bool:
 
 
 def storage_files(folder: Path) -> list[Path]:
-    """Return the storage files of a folder."""
-    return sorted(path for suffix in STORAGE_SUFFIXES for path in folder.glob(f"*{suffix}"))
+    """Return the storage files of a folder, run_2.mcap before run_10.mcap."""
+    return sorted((path for suffix in STORAGE_SUFFIXES for path in folder.glob(f"*{suffix}")), key=natural_order)
 
 
 def storage_path(path: Path) -> Path:

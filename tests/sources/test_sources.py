@@ -420,6 +420,20 @@ def test_a_whole_file_is_read_whatever_its_metadata_says(bag: Path, change: tupl
     assert [frame.index for frame in open_source(bag)] == [0, 2]
 
 
+def test_files_of_a_bag_are_read_in_the_order_of_their_numbers(tmp_path: Path, plugin: str) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for number in (0, 2, 10):
+        with BagWriter(tmp_path / f"part_{number}", plugin) as writer:
+            writer.topic("/camera/image_raw")
+            writer.write("/camera/image_raw", STAMP_S + number, STAMP_S + number, **image_fields(picture(1)))
+        (part,) = (path for path in (tmp_path / f"part_{number}").iterdir() if path.suffix in (".mcap", ".db3"))
+        part.rename(folder / f"run_{number}{part.suffix}")
+    (folder / "metadata.yaml").write_text("nothing of the files")
+    stamps_s = [frame.stamp_s for frame in open_source(folder) if frame.stamp_s is not None]
+    assert stamps_s == pytest.approx([STAMP_S, STAMP_S + 2, STAMP_S + 10], abs=1e-6)
+
+
 def test_a_bag_one_of_whose_files_is_missing_is_not_taken_for_a_whole_one(bag: Path) -> None:
     metadata = bag / "metadata.yaml"
     (storage,) = (path for path in bag.iterdir() if path.suffix in (".mcap", ".db3"))
