@@ -159,7 +159,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise BundleError(f"{folder} is a file; a bundle is the folder that holds {MANIFEST}")
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise BundleError(f"{folder} has no {MANIFEST}, so it is not a bundle") from None
     except OSError as error:

@@ -17,57 +17,41 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class _Options:
-    """What the caller of an engine chooses.
-
-    Attributes:
-        threads: number of CPU threads; None leaves the choice to the engine.
-        may_build: whether the engine may build engines, which takes minutes.
-        spinning: whether CPU threads without work poll for it.
-        is_cancelled: whether to end the build of an engine.
-    """
-
-    threads: int | None
-    may_build: bool
-    spinning: bool
-    is_cancelled: Callable[[], bool] = lambda: False
-
-
-@dataclass(frozen=True)
 class _Entry:
     """An engine in the registry.
 
     Attributes:
-        create: makes the engine.
+        create: makes the engine from its CPU threads, whether they poll for work, whether it may build engines, which
+            takes minutes, and the function that ends such a build.
         remedy: how to make it work on this machine.
         automatic: whether ``auto`` may select it.
     """
 
-    create: Callable[[_Options], Engine]
+    create: Callable[[int | None, bool, bool, Callable[[], bool]], Engine]
     remedy: str
     automatic: bool = True
+
+
+def _onnxruntime(provider: str, remedy: str, *, automatic: bool = True) -> _Entry:
+    return _Entry(
+        lambda threads, spinning, *_: OnnxRuntimeEngine(provider, threads, spinning=spinning), remedy, automatic
+    )
 
 
 # Fastest first: ``auto`` selects the first one that works.
 _ENGINES: dict[str, _Entry] = {
     "tensorrt": _Entry(
-        lambda options: TensorRtEngine(may_build=options.may_build, is_cancelled=options.is_cancelled),
+        lambda threads, spinning, may_build, is_cancelled: TensorRtEngine(
+            may_build=may_build, is_cancelled=is_cancelled
+        ),
         "on a machine with an NVIDIA GPU, install tensorrt and cuda-python, then run `smart-caption build-engine`",
     ),
     # Not automatic: it may build for minutes when a session starts, and cannot tell in advance.
-    "onnxruntime-tensorrt": _Entry(
-        lambda options: OnnxRuntimeEngine(TENSORRT, options.threads, spinning=options.spinning),
-        "on a machine with TensorRT, replace onnxruntime by onnxruntime-gpu",
-        automatic=False,
+    "onnxruntime-tensorrt": _onnxruntime(
+        TENSORRT, "on a machine with TensorRT, replace onnxruntime by onnxruntime-gpu", automatic=False
     ),
-    "onnxruntime-cuda": _Entry(
-        lambda options: OnnxRuntimeEngine(CUDA, options.threads, spinning=options.spinning),
-        "on a machine with an NVIDIA GPU, replace onnxruntime by onnxruntime-gpu",
-    ),
-    "onnxruntime-cpu": _Entry(
-        lambda options: OnnxRuntimeEngine(CPU, options.threads, spinning=options.spinning),
-        "pip install onnxruntime",
-    ),
+    "onnxruntime-cuda": _onnxruntime(CUDA, "on a machine with an NVIDIA GPU, replace onnxruntime by onnxruntime-gpu"),
+    "onnxruntime-cpu": _onnxruntime(CPU, "pip install onnxruntime"),
 }
 
 ENGINE_NAMES = (AUTO, *_ENGINES)
@@ -124,7 +108,7 @@ def load_with(
         if not entry.automatic:
             continue
         try:
-            engine = entry.create(_Options(threads, may_build=False, spinning=spinning))
+            engine = entry.create(threads, spinning, False, is_cancelled)
         except EngineError as error:
             _LOGGER.debug("not %s: %s", candidate, error)
             absent.insert(0, f"{candidate}: {error}")
@@ -162,7 +146,7 @@ def create_engine(
         return load_with(AUTO, threads, lambda engine: engine, spinning=spinning)[0]
     if name not in _ENGINES:
         raise EngineError(f"unknown engine {name!r}; choose one of {', '.join(ENGINE_NAMES)}")
-    return _ENGINES[name].create(_Options(threads, may_build=True, spinning=spinning, is_cancelled=is_cancelled))
+    return _ENGINES[name].create(threads, spinning, True, is_cancelled)
 
 
 def available_engines() -> list[EngineReport]:
@@ -170,9 +154,8 @@ def available_engines() -> list[EngineReport]:
     reports = []
     for name, entry in _ENGINES.items():
         try:
-            reports.append(
-                EngineReport(name, True, entry.create(_Options(None, may_build=False, spinning=True)).description, "")
-            )
+            engine = entry.create(None, True, False, lambda: False)
+            reports.append(EngineReport(name, True, engine.description, ""))
         except EngineError as error:
             reports.append(EngineReport(name, False, str(error), entry.remedy))
     return reports

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import zipfile
@@ -97,7 +98,7 @@ def read_glove(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
 def _read_lines(path: Path, stream: BinaryIO) -> Iterator[tuple[str, NDArray[np.float32]]]:
     dimension = 0
     for number, line in enumerate(stream, 1):
-        fields = line.rstrip().split(b" ")
+        fields = line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").rstrip().split(b" ")
         if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
             continue
         dimension = dimension or len(fields) - 1
@@ -128,9 +129,9 @@ def _read_table(path: Path) -> WordVectors:
 
 def _map_text(path: Path) -> WordVectors:
     """Memory-map the conversion of a text file in the cache, which is written first if the file is new or changed."""
-    stat = path.stat()
-    source = {"file": str(path.resolve()), "size": stat.st_size, "modified_ns": stat.st_mtime_ns}
-    folder = cache_folder() / "word_vectors" / f"{path.name}-{sha256_of_bytes(source['file'].encode())[:16]}"
+    stat, place = path.stat(), str(path.resolve())
+    source = {"file": place, "size": stat.st_size, "modified_ns": stat.st_mtime_ns}
+    folder = cache_folder() / "word_vectors" / f"{path.name}-{sha256_of_bytes(os.fsencode(place))[:16]}"
     if not _is_conversion_of(folder, source):
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 """Every way in which a bundle can be wrong is refused with one sentence that names the place."""
 
+import codecs
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +56,12 @@ def test_a_manifest_that_is_no_json_object_is_refused(bundle_copy: Path, text: s
 def test_a_manifest_in_another_encoding_is_refused(bundle_copy: Path) -> None:
     (bundle_copy / "manifest.json").write_bytes(b"\xff\xfe{\x00")
     assert "not JSON" in refusal(bundle_copy)
+
+
+def test_a_byte_order_mark_before_the_manifest_is_left_out(bundle_copy: Path) -> None:
+    path = bundle_copy / "manifest.json"
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    assert Bundle.load(bundle_copy).name == "tiny"
 
 
 def test_a_newer_format_asks_for_an_update(bundle_copy: Path) -> None:

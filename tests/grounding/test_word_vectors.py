@@ -89,8 +89,10 @@ def test_a_mean_takes_the_words_that_are_known(example_vectors: Path) -> None:
         ("cup 1 2 3\nat name 4 5 6\n", ["cup", "at name"]),
         ("cup 1 2 3\ncup 4 5 6\n", ["cup"]),
         ("cup 1 2 3 \r\nsofa 4 5 6", ["cup", "sofa"]),
+        ("\ufeffcup 1 2 3\nsofa 4 5 6", ["cup", "sofa"]),
+        ("\ufeff2 3\ncup 1 2 3\nsofa 4 5 6", ["cup", "sofa"]),
     ],
-    ids=["word2vec header", "word with a space", "repeated word", "line ends"],
+    ids=["word2vec header", "word with a space", "repeated word", "line ends", "mark", "mark before the header"],
 )
 def test_files_are_read_as_they_are_found(tmp_path: Path, text: str, words: list[str]) -> None:
     (tmp_path / "v.txt").write_bytes(text.encode())
