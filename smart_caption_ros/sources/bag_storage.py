@@ -6,7 +6,6 @@ before the cut are read, of a sqlite3 file the rows before the first missing pag
 
 from __future__ import annotations
 
-import io
 import os
 import sqlite3
 import struct
@@ -25,8 +24,6 @@ from smart_caption_ros.sources.source import SourceError
 STORAGE_SUFFIXES = (".mcap", ".db3")
 
 _MCAP_MAGIC = b"\x89MCAP0\r\n"
-_MCAP_END = b"\x02" + struct.pack("<QQQI", 20, 0, 0, 0) + _MCAP_MAGIC
-"""A footer that points to no summary, after which readers scan the records."""
 
 
 @dataclass(frozen=True)
@@ -179,63 +176,23 @@ class _CutMcap:
     def __init__(self, path: Path, _: Any, stack: ExitStack) -> None:
         from rosbags.rosbag2.storage_mcap import McapReader
 
-        self._reader = McapReader(_CutMcapPath(path))  # type: ignore[arg-type] # it opens the path, and no more
+        # Not opened by itself, because it would look for the end of the file.
+        self._reader = McapReader(path)
         self._reader.schemas = _Schemas()
-        self._reader.open()
-        stack.callback(self._reader.close)
-        self.topics = _topics(self._reader.connections)
+        self._reader.bio = file = stack.enter_context(path.open("rb"))
+        self._reader.data_start = len(_MCAP_MAGIC)
+        self._reader.data_end = _end_of_records(file)
+        self._reader.meta_scan()
+        counts = self._reader.statistics.channel_message_counts if self._reader.statistics else {}
+        self._connections = [
+            connection._replace(msgcount=counts.get(connection.id, 0)) for connection in self._reader.connections
+        ]
+        self.topics = _topics(self._connections)
 
     def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
-        connections = [connection for connection in _readable(self._reader.connections) if connection.topic in topics]
+        connections = [connection for connection in _readable(self._connections) if connection.topic in topics]
         for connection, recorded_ns, data in self._reader.messages_scan(connections):
             yield StoredMessage(connection.topic, connection.msgtype, recorded_ns, data)
-
-
-class _CutMcapPath:
-    """The path of an mcap file that opens as if the file ended properly after its last whole record."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def open(self, _: str) -> BinaryIO:
-        with self._path.open("rb") as file:
-            end = _end_of_records(file)
-        # Buffered, because the reader reads a few bytes at a time.
-        return io.BufferedReader(_CompletedFile(self._path, end, _MCAP_END))
-
-
-class _CompletedFile(io.RawIOBase):
-    """The first bytes of a file, followed by others."""
-
-    def __init__(self, path: Path, length: int, end: bytes) -> None:
-        self._file = path.open("rb", buffering=0)
-        self._length, self._end, self._place = length, end, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._length + len(self._end)}[whence]
-        self._place = start + offset
-        return self._place
-
-    def readinto(self, buffer: Any) -> int:
-        if self._place < self._length:
-            self._file.seek(self._place)
-            data = self._file.read(min(len(buffer), self._length - self._place))
-        else:
-            begin = self._place - self._length
-            data = self._end[begin : begin + len(buffer)]
-        buffer[: len(data)] = data
-        self._place += len(data)
-        return len(data)
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 def _end_of_records(file: BinaryIO) -> int:
