@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import cv2
@@ -94,13 +95,14 @@ class Recorder:
     def _try(self, action: Callable[[], Any]) -> bool:
         try:
             action()
-            self.captions, self.used_bytes = self._log.captions, self._log.used_bytes
         except CaptionLogError as error:
             if not self.problem:
                 self._lost_since = self.failed
                 self._on_problem(f"{error}; captions are lost until it can")
             self.problem = str(error)
             return False
+        with suppress(CaptionLogError):  # what was done is done
+            self.captions, self.used_bytes = self._log.captions, self._log.used_bytes
         if self.problem:
             self._on_problem(f"the caption log is written again; {self.failed - self._lost_since} captions are lost")
         self.problem = ""

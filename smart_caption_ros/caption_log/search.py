@@ -6,7 +6,7 @@ import math
 import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -149,7 +149,7 @@ class LogReader:
             CaptionLogError: the query contradicts itself or the log, the log is damaged, or the time is over.
         """
         statement, values = self._statement(query)
-        rows = [LoggedCaption.from_values(row[: len(COLUMNS)]) for row in self._rows(statement, values, timeout_s)]
+        rows = [self._row(row[: len(COLUMNS)]) for row in self._rows(statement, values, timeout_s)]
         return [self._with_picture(row) for row in rows] if with_pictures else rows
 
     def all_rows(self) -> Iterator[LoggedCaption]:
@@ -163,7 +163,7 @@ class LogReader:
         )
         try:
             for *values, picture in self._connection.execute(statement):
-                yield LoggedCaption.from_values(values, picture)
+                yield self._row(values, picture)
         except sqlite3.Error as error:
             raise self._unreadable(error) from error
 
@@ -230,6 +230,12 @@ class LogReader:
         if len(frames) > 1:
             raise CaptionLogError(f"the poses are in several frames, name one of them: {', '.join(frames)}")
         return frames[0]
+
+    def _row(self, values: Sequence[Any], picture: bytes | None = None) -> LoggedCaption:
+        try:
+            return LoggedCaption.from_values(values, picture)
+        except ValueError as error:
+            raise CaptionLogError(f"the caption {values[0]} in {self.path} is damaged: {error}") from error
 
     def _with_picture(self, row: LoggedCaption) -> LoggedCaption:
         pictures = self._rows("SELECT jpeg FROM picture WHERE id = ?", (row.id,))

@@ -163,6 +163,24 @@ def test_trouble_is_said_once_and_what_was_lost_is_written_when_it_comes_again(
     assert (recorder.problem, recorder.failed, recorder.written) == ("", 2, 1)
 
 
+def test_a_caption_that_was_written_is_not_written_again_if_the_log_cannot_be_counted(tmp_path: Path) -> None:
+    class Uncounted(CaptionLog):
+        """Cannot be counted after its first row."""
+
+        @property
+        def captions(self) -> int:
+            if super().captions:
+                raise CaptionLogError("the log cannot be read")
+            return 0
+
+    with Uncounted(tmp_path / "captions.db") as log:
+        recorder = Recorder(log)
+        assert recorder.take(live("a cup", "cup"))
+        assert not recorder.take(live("a cup", "cup"))
+        assert [row.text for row in rows_of(log)] == ["a cup"]
+        assert (recorder.written, recorder.failed) == (1, 0)
+
+
 def test_a_feed_is_written_until_its_end_and_its_events_are_passed_on(log: CaptionLog) -> None:
     feed = CaptionFeed()
     feed.add(live("a cup", "cup"))

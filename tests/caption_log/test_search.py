@@ -172,6 +172,19 @@ def test_a_query_that_makes_no_sense_is_refused(make: Any, sentence: str) -> Non
         make()
 
 
+@pytest.mark.parametrize("objects", ["[", '[["cup"]]', "[3]"])
+def test_a_damaged_row_is_named(tmp_path: Path, objects: str) -> None:
+    with CaptionLog(tmp_path / "captions.db") as log, LogReader(log.path) as reader:
+        number = log.append(row())
+        connection = sqlite3.connect(log.path)
+        with connection:
+            connection.execute("UPDATE caption SET objects = ?", (objects,))
+        connection.close()
+        for read in (lambda: reader.find(Query("cup")), lambda: list(reader.all_rows())):
+            with pytest.raises(CaptionLogError, match=rf"the caption {number} in .*captions\.db is damaged: "):
+                read()
+
+
 def test_many_words_are_refused(reader: LogReader) -> None:
     with pytest.raises(CaptionLogError, match="at most 32 words, not 40"):
         found(reader, "cup " * 40)
