@@ -126,7 +126,8 @@ ARGUMENTS = (
         "fast_dds_profile",
         default_value=OWN_PROFILE,
         description="Fast DDS profile of the node's process: shared_memory for the profile in this package, unless "
-        f"{PROFILE_VARIABLE} names another; none for Fast DDS's defaults; or an XML file.",
+        f"{PROFILE_VARIABLE} names another or the environment chooses isolation, discovery or transports; none for "
+        "Fast DDS's defaults; or an XML file.",
     ),
     DeclareLaunchArgument(
         "log_level",

@@ -7,6 +7,7 @@ descriptors of `ros2 param describe`, the checks of new values, the parameter fi
 
 from __future__ import annotations
 
+import difflib
 import enum
 import math
 import re
@@ -22,7 +23,7 @@ from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.rclpy_private import parameter_overrides
 from smart_caption_ros.nodes.ros_versions import add_parameter_callbacks, call_before_lookup
-from smart_caption_ros.text import shortened
+from smart_caption_ros.text import shortened, visible
 
 MAX_STRING = 1024
 """Maximum length of a parameter that is a string: it is repeated in messages, diagnostics and logs."""
@@ -43,6 +44,7 @@ class Changes(enum.Enum):
 
 
 _MAX_REASON = 1000
+_DECLARED_LATER = ("qos_overrides.", "diagnostic_updater.")  # with publishers and subscriptions, and by that package
 
 _TYPE_NAMES = {
     bool: "true or false",
@@ -196,9 +198,11 @@ class Parameters:
         self._is_configured = is_configured
         self._on_change = on_change
         overrides = parameter_overrides(node)
-        for name in sorted(overrides.keys() - self._specs.keys() - renamed.keys() - {"use_sim_time"}):
-            if not name.startswith("qos_overrides."):
-                node.get_logger().warning(f"there is no parameter {name}: its value is not used")
+        for name in sorted(overrides.keys() - self._specs.keys() - renamed.keys()):
+            if not node.has_parameter(name) and not name.startswith(_DECLARED_LATER):
+                nearest = difflib.get_close_matches(name, self._specs, n=1)
+                hint = f"; did you mean {nearest[0]}?" if nearest else ""
+                node.get_logger().warning(f"there is no parameter {visible(name)}: its value is not used{hint}")
         errors = [self._renaming(name) for name in renamed if name in overrides]
         errors += [e for s in table if s.name in overrides and (e := s.error_in(overrides[s.name].value))]
         if not errors:

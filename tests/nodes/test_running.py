@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,6 +148,7 @@ class ProfileReader(Ticking):
 def test_the_process_has_a_fast_dds_profile_unless_the_user_wants_none(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], given: str | None, used: str | None
 ) -> None:
+    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
     monkeypatch.setenv(PROFILE_VARIABLE, given or "")
     if given is None:
         monkeypatch.delenv(PROFILE_VARIABLE)
@@ -154,3 +157,41 @@ def test_the_process_has_a_fast_dds_profile_unless_the_user_wants_none(
     assert (status, node.profile) == (0, used)
     if used != os.devnull:
         assert "XMLPARSER" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "is_chosen"),
+    [
+        ("ROS_LOCALHOST_ONLY", "1", True),
+        ("ROS_LOCALHOST_ONLY", "0", False),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", True),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "OFF", True),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET", False),
+        ("ROS_STATIC_PEERS", "10.0.0.1", True),
+        ("FASTDDS_DEFAULT_PROFILES_FILE", os.devnull, True),
+        ("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4", True),
+    ],
+)
+def test_a_user_who_has_chosen_isolation_discovery_or_transports_gets_no_profile(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, is_chosen: bool
+) -> None:
+    monkeypatch.delenv(PROFILE_VARIABLE, raising=False)
+    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
+    monkeypatch.setenv(variable, value)
+    _, node = run(ProfileReader)
+    assert isinstance(node, ProfileReader)
+    assert (node.profile is None) == is_chosen
+    monkeypatch.delenv(PROFILE_VARIABLE, raising=False)
+
+
+def test_every_start_with_an_unwritable_log_folder_uses_the_same_temporary_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for _ in range(2):
+        monkeypatch.setenv("ROS_LOG_DIR", "/proc/no_such_folder")
+        status, _ = run(ProfileReader)
+        assert status == 0
+    (folder,) = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o077 == 0, "nobody else reads it"
+    assert any(folder.iterdir())

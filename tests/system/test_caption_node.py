@@ -224,6 +224,14 @@ def test_a_home_folder_that_cannot_be_written_costs_the_node_nothing(
     assert "/proc/.ros/log cannot be written; ROS logs to /tmp/" in process.log.read_text()
 
 
+def test_a_node_starts_without_a_home_variable(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as environment:
+        environment.delenv("ROS_LOG_DIR")
+        environment.delenv("HOME")
+        robot.start_caption_node("-p", "autostart:=false")
+    assert robot.lifecycle_state() == "unconfigured"
+
+
 def test_signals_amid_the_work_end_the_node_cleanly(robot: Robot) -> None:
     process = robot.start_caption_node(engine="slow")
     user = User(robot)
@@ -541,8 +549,11 @@ def test_without_autostart_a_wrong_bundle_leaves_the_node_alive_and_diagnosed(
 
 
 def test_a_misspelt_parameter_is_pointed_out(robot: Robot) -> None:
-    process = robot.start_caption_node("-p", "max_agr_s:=3.0")
-    robot.wait_for(lambda: "there is no parameter max_agr_s" in process.log.read_text(), "warning")
+    of_others = ("-p", "use_sim_time:=false", "-p", "start_type_description_service:=true")
+    process = robot.start_caption_node("-p", "max_agr_s:=3.0", *of_others, "-p", "diagnostic_updater.period:=1.0")
+    warning = "there is no parameter max_agr_s: its value is not used; did you mean max_age_s?"
+    robot.wait_for(lambda: warning in process.log.read_text(), "warning")
+    assert process.log.read_text().count("there is no parameter") == 1, "others declare theirs"
 
 
 def test_the_real_engine_says_in_the_node_what_it_says_alone(
