@@ -250,7 +250,10 @@ def _check_fast_dds_profile() -> list[Check]:
         return [Check(name, Status.BROKEN, str(error), "reinstall smart_caption_ros")]
     value = os.environ.get(PROFILE_VARIABLE)
     if not value:
-        found = f"{PROFILE_VARIABLE} is not set: our nodes set it unless the environment isolates them, other programs may lose large images"
+        found = (
+            f"{PROFILE_VARIABLE} is not set: our nodes set it unless the environment isolates them, other programs "
+            "may lose large images"
+        )
         if os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE"):
             found = f"FASTDDS_DEFAULT_PROFILES_FILE is set, but ROS 2 Jazzy reads {PROFILE_VARIABLE}"
         return [Check(name, Status.WARNING, found, remedy)]
