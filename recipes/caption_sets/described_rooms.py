@@ -14,7 +14,16 @@ from recipes.caption_sets.captions_file import CaptionedImage
 from recipes.caption_sets.fluency import Fluency
 from recipes.rooms.photographs import NYU, Photograph
 from recipes.rooms.places import number_of, rooms_by_number
-from recipes.rooms.questions import ROOM_SURFACES, Facts, counted, extract_facts, name_of, without_article
+from recipes.rooms.questions import (
+    LARGE_THINGS,
+    ROOM_SURFACES,
+    Facts,
+    described_thing,
+    extract_facts,
+    large_things,
+    name_of,
+    without_article,
+)
 from recipes.rooms.words import COLOURS, join_phrases, plain, with_article, without_repetitions, words_in
 from training.data.inflection import is_plural, singular
 from training.data.json_files import read_json_lines
@@ -238,13 +247,6 @@ MIN_WORDS, MAX_WORDS = 6, 18
 MAX_CAPTIONS = 4
 _MAX_OVERLAP = 0.6
 """Largest fraction of words that two captions of one photograph share."""
-_LARGE = words_in(
-    """
-    bed couch table desk dresser cabinet refrigerator stove oven toilet bathtub sink television bookshelf window
-    door chair shelves wardrobe fireplace piano counter curtain blinds mirror dishwasher
-    """
-)
-"""Things that captions mention first, in this order."""
 _HOLDS_MANY = frozenset(
     {"table", "desk", "counter", "dresser", "shelf", "nightstand", "stand", "cabinet", "stove", "bed"}
 )
@@ -324,7 +326,7 @@ class RoomWriter:
             yield f"{place} with {things} on {it} in {self._room}"
             if singular(place.split()[-1]) in _HOLDS_MANY and len(position.things) > 1:
                 yield f"{place} topped with {things} in {self._room}"
-        if preposition == "next to" and _names(position) <= set(_LARGE):
+        if preposition == "next to" and _names(position) <= set(LARGE_THINGS):
             yield f"{self._room} with {things} and {place} next to each other"
 
     def _joined(self) -> Iterator[str]:
@@ -375,14 +377,7 @@ class RoomWriter:
         return self._fluency.with_usual_article(preposition, place)
 
     def _large_things(self) -> list[str]:
-        facts = self._facts
-        nouns = dict.fromkeys((*facts.nouns, *facts.counts, *facts.colours))
-        return [self._described(noun) for noun in sorted(filter(_LARGE.__contains__, nouns), key=_LARGE.index)]
-
-    def _described(self, noun: str) -> str:
-        number, colour = self._facts.counts.get(noun, 1), self._facts.colours.get(noun)
-        # A question about a colour is about one thing, so the colour is left out where there are several.
-        return counted(f"{colour} {noun}" if colour and number == 1 else noun, number)
+        return [described_thing(noun, self._facts) for noun in large_things(self._facts)]
 
 
 def _names(position: Position) -> set[str]:

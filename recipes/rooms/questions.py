@@ -168,7 +168,7 @@ MIN_WORDS, MAX_WORDS = 5, 16
 _MAX_CAPTIONS, _MAX_RELATIONS = 4, 3
 _LONG_RELATION = 9
 """Number of words from which on the sentence of a relation does not name the room."""
-_LARGE = words_in(
+LARGE_THINGS = words_in(
     """
     bed couch table desk dresser cabinet refrigerator stove oven toilet bathtub sink television bookshelf window
     door chair shelves wardrobe fireplace piano counter curtain blinds mirror dishwasher
@@ -186,7 +186,7 @@ def statements(facts: Facts, rooms: Sequence[str]) -> list[str]:
         rooms: names for the place, best first.
     """
     room = with_article(rooms[0]) if rooms else "a room"
-    things = [_described(noun, facts) for noun in _large_things(facts)]
+    things = [described_thing(noun, facts) for noun in large_things(facts)]
     found = []
     if len(things) >= 2:
         found.append(f"{room} with {join_phrases(things[:3])}")
@@ -202,16 +202,18 @@ def statements(facts: Facts, rooms: Sequence[str]) -> list[str]:
     return without_repetitions(fitting, overlap=0.7)[:_MAX_CAPTIONS]
 
 
-def _described(noun: str, facts: Facts) -> str:
+def described_thing(noun: str, facts: Facts) -> str:
+    """Write a thing with its number, or with its colour: ``two chairs``, ``a red couch``."""
     number = facts.counts.get(noun, 1)
     colour = facts.colours.get(noun)
     # A question about a colour is about one thing, so the colour is left out where there are several.
     return counted(f"{colour} {noun}" if colour and number == 1 else noun, number)
 
 
-def _large_things(facts: Facts) -> list[str]:
+def large_things(facts: Facts) -> list[str]:
+    """List the nouns of large things that facts name, in the order of :data:`LARGE_THINGS`."""
     nouns = list(dict.fromkeys((*facts.nouns, *facts.counts, *facts.colours)))
-    return sorted((noun for noun in nouns if noun in _LARGE), key=_LARGE.index)
+    return sorted((noun for noun in nouns if noun in LARGE_THINGS), key=LARGE_THINGS.index)
 
 
 def _sentence(relation: Relation) -> str:
@@ -231,4 +233,4 @@ def _sentence(relation: Relation) -> str:
 
 def _interest(sentence: str) -> tuple[int, int]:
     """Rank a sentence: number of large things, number of words."""
-    return sum(word in _LARGE for word in map(singular, sentence.split())), word_count(sentence)
+    return sum(word in LARGE_THINGS for word in map(singular, sentence.split())), word_count(sentence)

@@ -1,4 +1,4 @@
-"""Appearance of surfaces, independent of the renderer; ``blender/textures.py`` turns it into shader nodes."""
+"""Appearance of surfaces, independent of the renderer; ``blender/materials.py`` turns it into shader nodes."""
 
 import colorsys
 from dataclasses import dataclass, replace

@@ -231,7 +231,7 @@ class ObjectMesh:
 
     @property
     def noun(self) -> str:
-        """Noun that captions use, a key of ``captions.nouns.NOUNS`` if captions mention such objects."""
+        """Noun that captions use, a key of ``captions.frame_contents.NOUNS`` if captions mention such objects."""
         return self.caption_noun or self.class_name
 
     @cached_property

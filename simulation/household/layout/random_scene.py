@@ -57,7 +57,7 @@ def random_room(rng: np.random.Generator, kind: str, walls: Sequence[Wall]) -> R
 
     Args:
         rng: source of every random choice.
-        kind: one of ``random_scene.ROOM_KINDS``.
+        kind: one of ``ROOM_KINDS``.
         walls: the four walls; the first has no opening, the second has the door, the others may have windows.
     """
     width, depth = (float(length) for length in rng.uniform(*_SIDE_LENGTHS[kind], 2))
