@@ -5,6 +5,7 @@ import json
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import onnx
@@ -50,7 +51,7 @@ def write_bundle(
     facts: dict[str, Any],
     *,
     check: Callable[[Bundle], None],
-    parameters: Mapping[str, Place] | None = None,
+    parameters: Mapping[str, Place] = MappingProxyType({}),
     replace: bool = False,
 ) -> Bundle:
     """Write a bundle under a temporary name, check it, rename it.
@@ -77,7 +78,7 @@ def write_bundle(
             (unfinished / name).write_bytes(graph.SerializeToString())
         vocabulary.save(unfinished / VOCABULARY)
         names = [*graphs, WEIGHTS, VOCABULARY]
-        if parameters is not None:
+        if parameters:
             places = {name: dataclasses.asdict(place) for name, place in parameters.items()}
             (unfinished / PARAMETERS).write_text(json.dumps(places, indent=1) + "\n", encoding="utf-8")
             names.append(PARAMETERS)

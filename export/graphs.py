@@ -30,8 +30,8 @@ class BundleGraphs:
     graphs: dict[str, onnx.ModelProto]
     """By file name; weights are inside."""
     captioner_inputs: tuple[str, ...]
-    parameters: dict[str, Place] | None
-    """Where the captioner's graph holds each parameter; None where it holds something that was computed from one."""
+    parameters: dict[str, Place]
+    """Where the captioner's graph holds each parameter, unless it only holds something that was computed from it."""
     int8: Choice | None
     """The layers in 8 bits; None for other precisions."""
 

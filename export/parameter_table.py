@@ -19,7 +19,7 @@ _FEWEST = 4
 _FIRST_VALUES = 8  # compared before all others
 
 
-def parameter_table(captioner: Captioner, traced: TracedCaptioner, end_penalty: float = 0.0) -> dict[str, Place] | None:
+def parameter_table(captioner: Captioner, traced: TracedCaptioner, end_penalty: float = 0.0) -> dict[str, Place]:
     """Find the constants that hold the values of each parameter, or a multiple of them.
 
     Parameters of equal values may share a place: reading it gives both.
@@ -30,8 +30,8 @@ def parameter_table(captioner: Captioner, traced: TracedCaptioner, end_penalty: 
         end_penalty: that it was traced with.
 
     Returns:
-        The places by the parameters' names; None if a parameter is in no constant, because the exporter computed
-        something from it.
+        The places by the parameters' names, without parameters that are in no constant, because the exporter computed
+        something from them.
     """
     changing = {name for name, _ in captioner.named_parameters()}
     changing |= averaged_buffers(captioner).keys() | synchronised_buffers(captioner).keys()
@@ -52,7 +52,7 @@ def parameter_table(captioner: Captioner, traced: TracedCaptioner, end_penalty: 
                 constant[Vocabulary.end_id] = -np.inf
             for name, place in _places(f"{prefix}{tensor.name}", constant, parameters):
                 found.setdefault(name, replace(place, end_penalty=penalty))
-    return {name: found[name] for name in parameters} if found.keys() == parameters.keys() else None
+    return {name: found[name] for name in parameters if name in found}
 
 
 def _has_addend(constant: Array, words: int) -> bool:

@@ -21,6 +21,7 @@ from benchmarks.node_soak.user import NoAnswerError, User
 from benchmarks.process_use import cpu_s, resident_mb
 from smart_caption_ros.caption_messages import CAPTION_STATUSES
 from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.grounding import guide_words
 from smart_caption_ros.measuring.agreement import golden_frames
 from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros_variables
 
@@ -105,7 +106,8 @@ def run_soak(
         EngineError: the engine does not work.
         BundleError: the bundle cannot be read.
     """
-    captioner = Captioner.from_bundle(soak.node.bundle, soak.node.engine, soak.node.threads)
+    # As the node does: the objects that the bundle finds guide the words.
+    captioner = guide_words(Captioner.from_bundle(soak.node.bundle, soak.node.engine, soak.node.threads))
     pictures = golden_frames(_PICTURES, *soak.size)
     expected = expected_captions(captioner, pictures)
     record = Record()

@@ -52,7 +52,7 @@ def hoist(
     needed = [name for name in available if any(name in node.input for node in kept)]
     needed.sort(key=[*encoded, *(name for node in moved for name in node.output)].index)
     names = {name: name if name in encoded else f"{_PREFIX}{name}" for name in available}
-    shared = {name for node in moved for name in node.input if name in constants}
+    shared = dict.fromkeys(name for node in moved for name in node.input if name in constants)
     for name in shared:
         tensor = new_start.graph.initializer.add()
         tensor.CopyFrom(constants[name])

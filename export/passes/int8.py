@@ -7,7 +7,9 @@ neither: :func:`as_computed` puts the layers in 8 bits that it computes so.
 """
 
 import logging
+import math
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,15 +17,15 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
-from torch import nn
 from tqdm import tqdm
 
+from export.parameter_table import parameter_table
 from export.passes.shortlist import projection_of, with_shortlist
 from export.passes.simplify import split_gemms
 from export.trace import TracedCaptioner
+from training.models.captioner import Captioner
 from training.models.eight_bits import EightBitLinear
 from training.vision.weight_files import QUANTISED
 
@@ -36,9 +38,6 @@ TRAINED_WEIGHTS = "7bit"
 
 IDENTICAL, CIDER_LOSS = 0.99, 0.005
 """Acceptance criterion: smallest share of identical captions and largest loss of CIDEr-D (of 10)."""
-
-_SAME_DIRECTION = 1 - 1e-5
-"""Least cosine of two channels that are the same up to a factor."""
 
 Captions = Sequence[tuple[list[int], float]]
 """Word ids and score of each image's best caption."""
@@ -135,30 +134,30 @@ def to_int8(
     )
 
 
-def as_computed(traced: TracedCaptioner, captioner: nn.Module, *, trained: bool) -> Choice:
-    """Put the layers in 8 bits that ``captioner`` computes in 8 bits; ``trained`` says whether it was trained so.
-
-    The graphs may have joined them and multiplied them by constants, so a layer is recognised by the directions of its
-    output channels' weights. The weights are signed, as in training.
+def as_computed(traced: TracedCaptioner, captioner: Captioner, *, trained: bool) -> Choice:
+    """Put the layers in 8 bits whose weights ``captioner`` computes with in 8 bits; ``trained`` says whether it was
+    trained so. The weights are signed, as in training.
     """
-    computed: dict[int, list[NDArray[np.float32]]] = {}
-    for layer in captioner.modules():
-        if isinstance(layer, EightBitLinear):
-            computed.setdefault(layer.in_features, []).append(_directions(layer.weight.detach().numpy()))
+    computed = {f"{name}.weight" for name, layer in captioner.named_modules() if isinstance(layer, EightBitLinear)}
+    # The graphs may have joined layers: all weights of a constant must be computed in 8 bits.
+    held: dict[str, dict[int, int]] = defaultdict(dict)
+    for name, place in parameter_table(captioner, traced).items():
+        if name in computed:
+            held[place.constant][place.offset] = captioner.get_parameter(name).numel()
     sizes = layers_of(traced)
-    layers = []
-    for piece, prefix in ((traced.start, "start"), (traced.step, "step")):
-        split = split_gemms(piece)
-        constants = {tensor.name: tensor for tensor in split.graph.initializer}
-        inputs = {node.name: node.input[1] for node in split.graph.node if node.op_type == "MatMul"}
-        for place, (node, shape) in _layers(split, prefix).items():
-            channels = _directions(numpy_helper.to_array(constants[inputs[node]]).T)
-            known = np.concatenate(computed.get(shape[0], [np.zeros((1, shape[0]), np.float32)]))
-            if np.all((channels @ known.T).max(axis=1) > _SAME_DIRECTION):
-                layers.append(f"{place} {'x'.join(map(str, shape))}")
+    layers = [
+        f"{place} {'x'.join(map(str, shape))}"
+        for prefix, piece in (("start", split_gemms(traced.start)), ("step", split_gemms(traced.step)))
+        for place, (node, shape) in _layers(piece, prefix).items()
+        if sum(held[f"{prefix}/{_weight_of(piece, node)}"].values()) == math.prod(shape)
+    ]
     share = sum(sizes[name] for name in layers) / sum(sizes.values())
     chosen = Trial(tuple(layers), share, 0, 1.0, None)
     return Choice(to_int8(traced, layers, TRAINED_WEIGHTS, trained=True), TRAINED_WEIGHTS, chosen, (), trained=trained)
+
+
+def _weight_of(piece: onnx.ModelProto, name: str) -> str:
+    return next(str(node.input[1]) for node in piece.graph.node if node.name == name)
 
 
 def with_rounded_weights(traced: TracedCaptioner, quantised: TracedCaptioner) -> TracedCaptioner:
@@ -185,11 +184,6 @@ def _with_rounded_weights(piece: onnx.ModelProto, quantised: onnx.ModelProto) ->
             weight = numpy_helper.to_array(steps).astype(np.float32) * numpy_helper.to_array(scale)
             tensor.CopyFrom(numpy_helper.from_array(weight, tensor.name))
     return rounded
-
-
-def _directions(weight: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Divide the rows of ``weight`` by their norms."""
-    return weight / np.maximum(np.linalg.norm(weight, axis=1, keepdims=True), 1e-30)
 
 
 def choose(

@@ -43,7 +43,6 @@ def weights_before_and_after(
     captioner = tiny_captioner(family)
     traced = trace_captioner(captioner, 2)
     places = parameter_table(captioner, traced)
-    assert places is not None
     if in_8_bits:
         traced = to_int8(traced, layers_of(traced), TRAINED_WEIGHTS, trained=True)
     onnx.save(loop_form(traced, 8), str(folder / "captioner.onnx"))
