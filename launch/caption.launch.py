@@ -14,7 +14,15 @@ from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode
 
-from smart_caption_ros.nodes.launching import fail_with_the_process, number, parameter_file
+from smart_caption_ros.nodes.launching import (
+    boolean,
+    fail_with_the_process,
+    names,
+    number,
+    parameter_file,
+    remember_failure,
+    topic,
+)
 
 PACKAGE = "smart_caption_ros"
 END_TIMEOUT_S = "15"  # the node answers the image in progress; launch's default of 5 s is short for a busy machine
@@ -37,7 +45,7 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         "cameras",
         default_value="",
-        description="Names of several cameras, separated by commas: front,rear. image_topic, detections and "
+        description="Names of several cameras: front,rear. image_topic, detections and "
         "caption_topic then have {camera} in the place of the name, or are in its namespace; empty: one camera.",
     ),
     DeclareLaunchArgument(
@@ -84,14 +92,12 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         "autostart",
         default_value="",
-        choices=["", "true", "false"],
         description="Configure and activate the node when it starts; false leaves that to a lifecycle manager; empty: "
         "the value in params_file.",
     ),
     DeclareLaunchArgument(
         "respawn",
         default_value="false",
-        choices=["true", "false"],
         description="Start the node again whenever it ends.",
     ),
     DeclareLaunchArgument(
@@ -101,9 +107,9 @@ ARGUMENTS = (
     ),
     DeclareLaunchArgument(
         "required",
-        default_value="true",
-        choices=["true", "false"],
-        description="End the launch with status 1 when the node fails and does not respawn.",
+        default_value="false",
+        description="End the launch, with all that was launched, when the node fails and does not respawn; false: "
+        "go on. The launch ends with status 1 in either case.",
     ),
     DeclareLaunchArgument(
         "node_name",
@@ -118,7 +124,6 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         "use_sim_time",
         default_value="",
-        choices=["", "true", "false"],
         description="Use the time on /clock, for simulations and for bags played with --clock; empty: the value in "
         "params_file or of the including launch file.",
     ),
@@ -153,14 +158,14 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
             raise ValueError(f"argument {old} is now {new}")
     value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
     overrides: dict[str, object] = {
-        name: value[name] == "true" for name in ("use_sim_time", "autostart") if value[name]
+        name: boolean(name, value[name]) for name in ("use_sim_time", "autostart") if value[name]
     }
     overrides |= {name: value[name] for name in ("bundle", "engine", "objects_from", "detector") if value[name]}
     overrides |= {"image_transport": value["transport"]} if value["transport"] else {}
     overrides |= {name: number(name, value[name]) for name in ("detection_slop_s",) if value[name]}
-    cameras = [name.strip() for name in value["cameras"].split(",")] if value["cameras"] else []
+    cameras = names("cameras", value["cameras"])
     overrides |= {"cameras": cameras} if cameras else {}
-    respawn = value["respawn"] == "true"
+    respawn, required = (boolean(name, value[name]) for name in ("respawn", "required"))
     # An including launch file may have pushed a namespace, which launch_ros puts before the node's own.
     namespaces = (context.launch_configurations.get("ros_namespace", ""), value["namespace"])
     return [
@@ -172,17 +177,20 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
             parameters=[parameter_file("params_file", value["params_file"]), *([overrides] if overrides else [])],
             remappings=remappings_of(cameras, value)
             or [
-                ("image", value["image_topic"]),
-                ("detections", value["detections"]),
-                ("robot/caption", value["caption_topic"] or default_caption_topic(*namespaces)),
+                ("image", topic("image_topic", value["image_topic"])),
+                ("detections", topic("detections", value["detections"])),
+                (
+                    "robot/caption",
+                    topic("caption_topic", value["caption_topic"] or default_caption_topic(*namespaces)),
+                ),
             ],
             ros_arguments=["--log-level", value["log_level"]],
             additional_env=profile_environment(value["fast_dds_profile"]),
             output="screen",
             sigterm_timeout=END_TIMEOUT_S,
             respawn=respawn,
-            respawn_delay=number("respawn_delay_s", value["respawn_delay_s"]),
-            on_exit=fail_with_the_process if value["required"] == "true" and not respawn else None,
+            respawn_delay=number("respawn_delay_s", value["respawn_delay_s"], minimum=0.0),
+            on_exit=None if respawn else fail_with_the_process if required else remember_failure,
         )
     ]
 
@@ -199,7 +207,7 @@ def remappings_of(cameras: list[str], value: dict[str, str]) -> list[tuple[str, 
         ValueError: an argument gives all cameras the same topic; one sentence.
     """
     remappings = []
-    for argument, topic, moved in (
+    for argument, name, moved in (
         ("image_topic", "image", value["image_topic"]),
         ("detections", "detections", value["detections"]),
         ("caption_topic", "caption", value["caption_topic"] or "caption"),
@@ -207,7 +215,7 @@ def remappings_of(cameras: list[str], value: dict[str, str]) -> list[tuple[str, 
         if cameras and moved.startswith(("/", "~")) and "{camera}" not in moved:
             raise ValueError(f"{argument}: several cameras need {{camera}} in the place of the name, not {moved}")
         moved = moved if "{camera}" in moved else f"{{camera}}/{moved}"
-        remappings += [(f"{camera}/{topic}", moved.replace("{camera}", camera)) for camera in cameras]
+        remappings += [(f"{camera}/{name}", topic(argument, moved.replace("{camera}", camera))) for camera in cameras]
     return remappings
 
 

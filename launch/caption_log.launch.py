@@ -14,7 +14,7 @@ from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from smart_caption_ros.nodes.launching import boolean, fail_with_the_process, parameter_file
+from smart_caption_ros.nodes.launching import boolean, fail_with_the_process, parameter_file, remember_failure
 
 PACKAGE = "smart_caption_ros"
 CONFIG = Path(get_package_share_directory(PACKAGE), "config")
@@ -43,7 +43,8 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         "required",
         default_value="false",
-        description="End the launch with status 1 when the node fails, unless it starts again.",
+        description="End the launch, with all that was launched, when the node fails and does not respawn; false: "
+        "go on. The launch ends with status 1 in either case.",
     ),
 )
 
@@ -69,7 +70,7 @@ def caption_log_node(context: LaunchContext) -> list[Node]:
             output="screen",
             respawn=respawn,
             respawn_delay=2.0,
-            on_exit=fail_with_the_process if required and not respawn else None,
+            on_exit=None if respawn else fail_with_the_process if required else remember_failure,
         )
     ]
 

@@ -42,21 +42,11 @@ def test_the_documentation_lists_every_argument_with_its_default() -> None:
     assert documented == expected
 
 
-def test_the_defaults_are_the_names_that_the_node_has_by_itself() -> None:
+def test_the_topics_that_are_remapped_are_those_that_the_node_has_by_itself(launch: Callable[..., Any]) -> None:
     nodes = (ROOT / "smart_caption_ros" / "nodes" / "caption" / "node.py").read_text(encoding="utf-8")
     own = dict(re.findall(r'^(\w+_TOPIC) = "(.+)"$', nodes, flags=re.MULTILINE))
-    arguments = declared_arguments()
-    assert arguments["image_topic"] == own["IMAGE_TOPIC"]
-    assert arguments["detections"] == own["DETECTIONS_TOPIC"]
-    source = ast.unparse(TREE)
-    for name, argument in (
-        ("IMAGE_TOPIC", "image_topic"),
-        ("DETECTIONS_TOPIC", "detections"),
-        ("CAPTION_TOPIC", "caption_topic"),
-    ):
-        assert (
-            f"({own[name]!r}, value['{argument}'])" in source or f"({own[name]!r}, value['{argument}'] or " in source
-        ), "a remap must start from the node's own name"
+    names = [own[constant] for constant in ("IMAGE_TOPIC", "DETECTIONS_TOPIC", "CAPTION_TOPIC")]
+    assert launch().remappings == [(name, name) for name in names]
 
 
 def test_the_arguments_that_set_parameters_name_parameters() -> None:
@@ -219,7 +209,23 @@ def test_several_cameras_have_their_topics_in_their_namespaces_or_where_their_na
         ({"params_file": "/no/such.yaml"}, "params_file: there is no file /no/such.yaml"),
         ({"detection_slop": "0.5"}, "argument detection_slop is now detection_slop_s"),
         ({"detection_slop_s": "a bit"}, "detection_slop_s must be a number, not 'a bit'"),
-        ({"respawn_delay_s": "soon"}, "respawn_delay_s must be a number, not 'soon'"),
+        ({"respawn_delay_s": "soon"}, "respawn_delay_s must be a number of 0 or more, not 'soon'"),
+        ({"respawn_delay_s": "-1"}, "respawn_delay_s must be a number of 0 or more, not '-1'"),
+        (
+            {"cameras": "front;rear"},
+            "cameras must be names of letters, digits and underscores, as front,rear, not 'front;rear'",
+        ),
+        (
+            {"image_topic": "/my camera"},
+            "image_topic must be the name of a topic, as /camera/image_raw, not '/my camera'",
+        ),
+        ({"caption_topic": "words "}, "caption_topic must be the name of a topic, as /camera/image_raw, not 'words '"),
+        (
+            {"cameras": "front", "detections": "{camera}/a b"},
+            "detections must be the name of a topic, as /camera/image_raw, not 'front/a b'",
+        ),
+        ({"use_sim_time": "yes"}, "use_sim_time must be true or false, not 'yes'"),
+        ({"required": "maybe"}, "required must be true or false, not 'maybe'"),
         (
             {"fast_dds_profile": "/no/such.xml"},
             "fast_dds_profile must be shared_memory, none or a file: there is no file /no/such.xml",
@@ -233,14 +239,34 @@ def test_a_wrong_argument_is_refused_by_its_name(
         launch(**given)
 
 
-def test_a_node_that_fails_ends_the_launch_with_an_error_unless_it_is_not_required(
-    launch: Callable[..., Any],
+@pytest.mark.parametrize("name", ["caption", "caption_log"])
+def test_a_node_that_fails_ends_the_launch_where_it_is_required_and_else_its_status_is_1_in_the_end(
+    launch: Callable[..., Any], name: str
 ) -> None:
-    on_exit = launch().on_exit
+    """A robot's launch file may include this one: by default its other nodes go on."""
+    problems: list[dict[str, str]] = []
+    context = SimpleNamespace(asyncio_loop=SimpleNamespace(call_exception_handler=problems.append))
+    failed = SimpleNamespace(returncode=1, process_name="front")
+    on_exit = launch(name, respawn="false").on_exit
+    on_exit(SimpleNamespace(returncode=0, process_name="front"), context)
+    assert not problems
+    on_exit(failed, context)
+    assert problems == [{"message": "front ended with status 1"}], "launch returns 1 after its handler was called"
+    on_exit = launch(name, respawn="False", required="True").on_exit
     on_exit(SimpleNamespace(returncode=0, process_name="front"), None)
     with pytest.raises(RuntimeError, match="front ended with status 1"):
-        on_exit(SimpleNamespace(returncode=1, process_name="front"), None)
-    assert launch(required="false").on_exit is None
+        on_exit(failed, None)
+    assert launch(name, respawn="true", required="true").on_exit is None, "it comes back"
+
+
+@pytest.mark.parametrize("written", ["front,rear", "front, rear", "[front, rear]", "['front','rear']", "front rear"])
+def test_names_of_cameras_may_be_written_as_a_list(launch: Callable[..., Any], written: str) -> None:
+    assert launch(cameras=written).parameters[1] == {"cameras": ["front", "rear"]}
+
+
+@pytest.mark.parametrize(("written", "value"), [("True", True), ("true", True), ("FALSE", False)])
+def test_true_and_false_may_be_written_as_python_does(launch: Callable[..., Any], written: str, value: bool) -> None:
+    assert launch(use_sim_time=written, autostart=written).parameters[1] == {"use_sim_time": value, "autostart": value}
 
 
 def test_the_log_is_started_with_its_file(launch: Callable[..., Any]) -> None:
@@ -250,11 +276,6 @@ def test_the_log_is_started_with_its_file(launch: Callable[..., Any]) -> None:
         launch("caption_log", params_file="/missing")
 
 
-def test_a_log_node_that_fails_ends_the_launch_with_an_error_where_it_is_required(launch: Callable[..., Any]) -> None:
-    assert launch("caption_log").on_exit is None, "it starts again"
-    assert launch("caption_log", respawn="false").on_exit is None, "nor does it end a robot's launch"
-    on_exit = launch("caption_log", respawn="False", required="True").on_exit
-    with pytest.raises(RuntimeError, match="caption_log_node ended with status 1"):
-        on_exit(SimpleNamespace(returncode=1, process_name="caption_log_node"), None)
+def test_a_wrong_argument_of_the_log_is_refused(launch: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match=r"^respawn must be true or false, not 'never'$"):
         launch("caption_log", respawn="never")
