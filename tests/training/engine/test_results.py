@@ -27,7 +27,7 @@ def test_every_result_is_returned_once_when_the_next_one_is_good(reader: ResultR
     reader.add(result(1.0), "step 2")
     assert reader.read() == [StepResult(3.0, None, {"captioner": 1.0}), StepResult(2.0, 0.25, {"captioner": 0.5})]
     reader.add(UnreadResult(torch.tensor(0.5), None, {}), "step 3")
-    assert [each.loss for each in reader.read()] == [1.0]
+    assert [result.loss for result in reader.read()] == [1.0]
 
 
 @pytest.mark.parametrize(

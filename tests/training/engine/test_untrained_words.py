@@ -38,7 +38,7 @@ def test_related_words_are_trained_names_of_like_objects_in_the_same_number() ->
 
 def test_an_untrained_word_takes_the_mean_weights_of_related_words_and_no_other_changes() -> None:
     captioner = tiny_smart(vocabulary_size=len(VOCABULARY))
-    before = [each.clone() for each in rows(captioner, *WORDS)]
+    before = [row.clone() for row in rows(captioner, *WORDS)]
     fill_untrained_words(captioner, VOCABULARY, UNSEEN)
     seen = [place for place, word in enumerate(WORDS) if word not in UNSEEN]
     for found, earlier, donors in zip(

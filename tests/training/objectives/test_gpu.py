@@ -92,7 +92,7 @@ def test_cross_entropy_in_bf16_is_near_that_in_fp32(family: str, device: str) ->
     expected, found = step("cross_entropy", reference, "cpu")(), step("cross_entropy", captioner, device, "bf16")()
     assert found.loss.dtype == torch.float32
     assert found.loss.item() == pytest.approx(expected.loss.item(), rel=0.02)
-    ours, theirs = (torch.cat([g.flatten() for g in gradients(each).values()]) for each in (captioner, reference))
+    ours, theirs = (torch.cat([g.flatten() for g in gradients(model).values()]) for model in (captioner, reference))
     assert torch.nn.functional.cosine_similarity(ours, theirs, dim=0) > 0.99
 
 

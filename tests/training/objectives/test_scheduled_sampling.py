@@ -88,8 +88,8 @@ def test_captions_that_repeat_a_prefix_count_as_in_the_tree(smoothing: float) ->
     phase = PhaseConfig("xe", 40, 1e-3, label_smoothing=smoothing)
     sampling = dataclasses.replace(phase, scheduled_sampling=ScheduledSamplingConfig(maximum=1e-12))  # no word changes
     losses = []
-    for each in (phase, sampling):
-        objective = CrossEntropy(captions, each)
+    for own_phase in (phase, sampling):
+        objective = CrossEntropy(captions, own_phase)
         objective.on_step(HookContext("xe", 39, 0, 2, np.random.default_rng(0)))
         losses.append(objective(captioner, visual, IMAGES, objective.targets(IMAGES)).loss)
     torch.testing.assert_close(losses[0], losses[1], atol=1e-5, rtol=1e-5)
