@@ -42,14 +42,19 @@ def save_convolutions(path: Path, convolutions: Iterable[torch.nn.Conv2d]) -> No
     onnx.save(helper.make_model(helper.make_graph(nodes, "convolutions", [], [], weights)), str(path))
 
 
+def save_backbone(path: Path) -> None:
+    """Write a MobileNetV2 with random weights."""
+    backbone = tiny_trained().backbone
+    assert backbone is not None
+    save_convolutions(path, backbone.convolutions())
+
+
 def make_data(root: Path) -> Path:
     """Write ``flickr8k/`` and ``backbones/mobilenetv2_float32.onnx`` (random weights) below ``root`` and return it."""
     random = np.random.default_rng(0)
     (root / "flickr8k").mkdir(parents=True)
     (root / "backbones").mkdir()
-    backbone = tiny_trained().backbone
-    assert backbone is not None
-    save_convolutions(root / "backbones" / "mobilenetv2_float32.onnx", backbone.convolutions())
+    save_backbone(root / "backbones" / "mobilenetv2_float32.onnx")
     with (
         zipfile.ZipFile(root / "flickr8k" / "images_224.zip", "w") as archive,
         (root / "flickr8k" / "captions.csv").open("w", newline="", encoding="utf-8") as stream,
