@@ -17,7 +17,6 @@ from tests.training.small_flickr8k import save_backbone
 from training import evaluate, features
 from training.data.coco import Karpathy
 from training.data.feature_extraction import VISION_GRAPH_TOKENS
-from training.engine.captioning import Captioning
 from training.engine.checkpoint_captions import CheckpointCaptioner
 from training.engine.dev_evaluation import DevScores
 from training.engine.experiment import load_run
@@ -119,7 +118,7 @@ def test_a_stopped_run_on_features_resumes_to_the_same_weights(
             raise KeyboardInterrupt
         return score(epochs_left)
 
-    monkeypatch.setattr(first.task, "evaluate", scores_once)
+    monkeypatch.setattr(first.captioning, "evaluate", scores_once)
     with pytest.raises(KeyboardInterrupt):
         first.run()
     second = Trainer(config, data, folder / "run", folder / "cache")
@@ -176,9 +175,8 @@ def with_lengths(folder: Path, data: Path, **lengths: int) -> Trainer:
 def test_the_maximum_length_in_training_is_independent_of_that_in_search(
     data: Path, tmp_path: Path, lengths: dict[str, int], longest: int
 ) -> None:
-    task = with_lengths(tmp_path, data, max_words=10, **lengths).task
-    assert isinstance(task, Captioning)
-    assert (task.captions.max_words, task.captions.max_caption_words) == (10, longest)
+    captions = with_lengths(tmp_path, data, max_words=10, **lengths).captioning.captions
+    assert (captions.max_words, captions.max_caption_words) == (10, longest)
 
 
 @pytest.mark.parametrize("key", ["max_words", "max_caption_words"])
