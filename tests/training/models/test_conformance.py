@@ -238,10 +238,10 @@ def test_an_image_has_the_same_caption_alone_and_in_a_batch(
     visual, found = searched
     assert visual.mask is not None
     for image, count in enumerate(visual.mask.sum(dim=1).tolist()):
-        tokens, _, boxes, size = part(visual, slice(image, image + 1))
+        tokens, _, boxes = part(visual, slice(image, image + 1))
         assert boxes is not None
         with torch.inference_mode():
-            alone = beam_search(captioner, Visual(tokens[:, :count], None, boxes[:, :count], size), FINISHED)
+            alone = beam_search(captioner, Visual(tokens[:, :count], None, boxes[:, :count]), FINISHED)
         assert torch.equal(alone.words[0], found.words[image])
         torch.testing.assert_close(alone.scores[0], found.scores[image], atol=1e-4, rtol=1e-5)
 
