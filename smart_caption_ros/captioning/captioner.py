@@ -251,21 +251,16 @@ class Captioner:
         score = float(found["scores"][0, 0])
         places = self.bundle.vocabulary.word_places(words[0].tolist())
         decoded = len(places) + int(self.bundle.vocabulary.end_id in words[0])
-        alternatives: dict[str, Alternative] = {}  # by text: the same words may be in different pieces
-        for beam, beam_score in zip(words[1:], found["scores"][0, 1:], strict=True):
-            if self.bundle.vocabulary.end_id in beam or len(beam) == self.bundle.max_words:
-                text = join_words(self._text_tokens(beam))
-                alternatives.setdefault(text, Alternative(text, float(beam_score)))
-        alternatives.pop(join_words(best), None)
+        text = join_words(best)
         return Caption(
-            text=join_words(best),
+            text=text,
             words=tuple(
-                Word(text, float(log_probabilities[pieces].sum()), _box(boxes, attention[pieces]))
-                for text, pieces in zip(best, places, strict=True)
+                Word(word, float(log_probabilities[pieces].sum()), _box(boxes, attention[pieces]))
+                for word, pieces in zip(best, places, strict=True)
             ),
             score=score,
             confidence=math.exp(score / max(1, decoded)),
-            alternatives=tuple(alternatives.values()),
+            alternatives=self._alternatives(words[1:], found["scores"][0, 1:], text),
             timing=Timing(
                 preprocess_s=preprocessing_ended - started,
                 vision_s=vision_ended - preprocessing_ended,
@@ -365,6 +360,16 @@ class Captioner:
 
     def _word_biases(self, class_scores: ClassScores) -> WordBiases | None:
         return None if self._guide is None else self._guide.word_biases(class_scores, self.bundle.vocabulary)
+
+    def _alternatives(self, beams: np.ndarray, scores: np.ndarray, best: str) -> tuple[Alternative, ...]:
+        """Return the captions of the lower beams (k - 1, T) that have ended, without repetitions and the best one."""
+        found: dict[str, Alternative] = {}  # by text: the same words may be in different pieces
+        for beam, score in zip(beams, scores, strict=True):
+            if self.bundle.vocabulary.end_id in beam or len(beam) == self.bundle.max_words:
+                text = join_words(self._text_tokens(beam))
+                found.setdefault(text, Alternative(text, float(score)))
+        found.pop(best, None)
+        return tuple(found.values())
 
     def _text_tokens(self, ids: np.ndarray) -> list[str]:
         return self.bundle.vocabulary.decode(ids.tolist())

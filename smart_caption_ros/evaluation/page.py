@@ -208,23 +208,14 @@ def _spans(caption: str, result: CoverageResult, colours: Mapping[str, str]) -> 
     return tuple(span for span in spans if span.text)
 
 
-@dataclass(frozen=True)
-class _Plot:
-    width: int
-    height: int
-    left: int
-    right: int
-    top: int
-    bottom: int
-    ticks_x: tuple[tuple[float, str], ...]
-    ticks_y: tuple[tuple[float, str], ...]
-    lines: tuple[tuple[tuple[float, float, str], ...], ...]
-    """For each column its points: x, y, and the value as text."""
+def _plot(reports: Sequence[CoverageReport]) -> dict[str, Any]:
+    """Lay out coverage (linear, ticks at tenths) against the area threshold (linear), in SVG units.
 
-
-def _plot(reports: Sequence[CoverageReport]) -> _Plot:
-    """Lay out coverage (linear, ticks at tenths) against the area threshold (linear), in SVG units."""
-    width, height, left, right, top, bottom = 640, 320, 52, 620, 16, 270
+    Returns:
+        The sizes of the plot, ``ticks_x`` and ``ticks_y`` (place and label), and ``lines``: for each report its points,
+        x, y and the value as text.
+    """
+    left, right, top, bottom = 52, 620, 16, 270
     values = [value for report in reports for value in report.overall.coverage.values() if value is not None]
     lowest = max(0, int(10 * min(values, default=0.0)) - 1)
     highest = min(10, int(10 * max(values, default=1.0)) + 1)
@@ -235,43 +226,36 @@ def _plot(reports: Sequence[CoverageReport]) -> _Plot:
     def y(value: float) -> float:
         return round(bottom - (bottom - top) * (10 * value - lowest) / (highest - lowest), 1)
 
-    return _Plot(
-        width,
-        height,
-        left,
-        right,
-        top,
-        bottom,
-        ticks_x=tuple((x(threshold), f"> {100 * threshold:g} %") for threshold in AREA_THRESHOLDS),
-        ticks_y=tuple((y(tenth / 10), f"{tenth / 10:.1f}") for tenth in range(lowest, highest + 1)),
-        lines=tuple(
-            tuple(
-                (x(threshold), y(value), f"{value:.3f}")
-                for threshold, value in report.overall.coverage.items()
-                if value is not None
-            )
-            for report in reports
-        ),
-    )
+    lines = [
+        [
+            (x(threshold), y(value), f"{value:.3f}")
+            for threshold, value in report.overall.coverage.items()
+            if value is not None
+        ]
+        for report in reports
+    ]
+    return {
+        "width": 640,
+        "height": 320,
+        "left": left,
+        "right": right,
+        "bottom": bottom,
+        "ticks_x": [(x(threshold), f"> {100 * threshold:g} %") for threshold in AREA_THRESHOLDS],
+        "ticks_y": [(y(tenth / 10), f"{tenth / 10:.1f}") for tenth in range(lowest, highest + 1)],
+        "lines": lines,
+    }
 
 
-@dataclass(frozen=True)
-class _ClassRow:
-    name: str
-    frames: int
-    bars: tuple[tuple[str, float, float], ...]
-    """For each column with the class: colour, share of the frames whose caption names it, mean similarity."""
+def _class_rows(columns: Sequence[Column], colours: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of all classes, most frequent first.
 
-
-def _class_rows(columns: Sequence[Column], colours: Sequence[str]) -> list[_ClassRow]:
-    """Rows of all classes, most frequent first."""
-    bars: dict[str, list[tuple[str, float, float]]] = {}
-    frames: dict[str, int] = {}
+    Each has the class's ``name``, its largest number of ``frames``, and ``bars``: for each column with the class the
+    colour, the share of the frames whose caption names it, and the mean similarity.
+    """
+    rows: dict[str, dict[str, Any]] = {}
     for column, colour in zip(columns, colours, strict=True):
-        for statistics in column.report.classes:
-            bars.setdefault(statistics.class_name, []).append(
-                (colour, statistics.named / statistics.frames, statistics.similarity)
-            )
-            frames[statistics.class_name] = max(frames.get(statistics.class_name, 0), statistics.frames)
-    order = sorted(frames, key=lambda name: (-frames[name], name))
-    return [_ClassRow(name, frames[name], tuple(bars[name])) for name in order]
+        for class_ in column.report.classes:
+            row = rows.setdefault(class_.class_name, {"name": class_.class_name, "frames": 0, "bars": []})
+            row["frames"] = max(row["frames"], class_.frames)
+            row["bars"].append((colour, class_.named / class_.frames, class_.similarity))
+    return sorted(rows.values(), key=lambda row: (-row["frames"], row["name"]))

@@ -13,7 +13,7 @@ from smart_caption_ros.grounding import NounCoverage
 
 
 @dataclass(frozen=True)
-class Thing:
+class Target:
     class_name: str
     area_share: float
 
@@ -21,9 +21,9 @@ class Thing:
 CAPTIONS = ["", "a dog on a couch", "a cup and a chair near a table", "two giraffes", "a man with a phone"]
 CLASSES = ["dog", "couch", "cup", "chair", "dining table", "giraffe", "person"]
 SHARES = [0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.2, 1.0]
-THINGS = st.builds(Thing, st.sampled_from(CLASSES), st.sampled_from(SHARES))
+TARGETS = st.builds(Target, st.sampled_from(CLASSES), st.sampled_from(SHARES))
 FRAMES = st.lists(
-    st.tuples(st.sampled_from(["000000", "000001"]), st.sampled_from(CAPTIONS), st.lists(THINGS, max_size=5)),
+    st.tuples(st.sampled_from(["000000", "000001"]), st.sampled_from(CAPTIONS), st.lists(TARGETS, max_size=5)),
     max_size=8,
 )
 
@@ -35,11 +35,11 @@ def mean(values: list[float]) -> float | None:
 @settings(max_examples=30)
 @given(FRAMES)
 def test_figures_are_the_means_over_the_frames_that_have_such_objects(
-    coverage: NounCoverage, frames: list[tuple[str, str, list[Thing]]]
+    coverage: NounCoverage, frames: list[tuple[str, str, list[Target]]]
 ) -> None:
     tally = CoverageTally(coverage)
-    for sequence, caption, things in frames:
-        tally.add(sequence, caption, things)
+    for sequence, caption, targets in frames:
+        tally.add(sequence, caption, targets)
     report = tally.report()
     parts = [(report.overall, frames)]
     parts += [(figures, [each for each in frames if each[0] == name]) for name, figures in report.sequences.items()]
@@ -48,13 +48,15 @@ def test_figures_are_the_means_over_the_frames_that_have_such_objects(
         assert figures.scored_frames == len(members)
         for threshold in AREA_THRESHOLDS:
             scores = []
-            for _, caption, things in members:
-                classes = [thing.class_name for thing in things if thing.area_share > threshold]
+            for _, caption, targets in members:
+                classes = [target.class_name for target in targets if target.area_share > threshold]
                 if classes:
                     scores.append(coverage.score(caption, classes).coverage or 0.0)
             assert figures.frames[threshold] == len(scores)
             assert figures.coverage[threshold] == pytest.approx(mean(scores))
-        supports = [coverage.score(caption, [thing.class_name for thing in things]) for _, caption, things in members]
+        supports = [
+            coverage.score(caption, [target.class_name for target in targets]) for _, caption, targets in members
+        ]
         known = [result.noun_support for result in supports if result.noun_support is not None]
         assert (figures.noun_support, figures.noun_support_frames) == (pytest.approx(mean(known)), len(known))
         counts = list(figures.frames.values())
@@ -65,7 +67,7 @@ def test_figures_are_the_means_over_the_frames_that_have_such_objects(
 @settings(max_examples=30)
 @given(FRAMES)
 def test_classes_and_near_misses_add_up_to_the_assignments(
-    coverage: NounCoverage, frames: list[tuple[str, str, list[Thing]]]
+    coverage: NounCoverage, frames: list[tuple[str, str, list[Target]]]
 ) -> None:
     tally = CoverageTally(coverage)
     results = [tally.add(*frame).above.get(AREA_THRESHOLDS[0]) for frame in frames]
@@ -94,14 +96,14 @@ def test_classes_and_near_misses_add_up_to_the_assignments(
 def test_a_class_is_no_near_miss_of_itself_where_one_of_its_objects_is_named(coverage: NounCoverage) -> None:
     counting = NounCoverage(coverage.finder, coverage.vectors, replace(coverage.options, class_counts=True))
     tally = CoverageTally(counting)
-    tally.add("000000", "a chair next to a table", [Thing("chair", 0.3), Thing("chair", 0.2)])
+    tally.add("000000", "a chair next to a table", [Target("chair", 0.3), Target("chair", 0.2)])
     report = tally.report()
     assert [(each.class_name, each.frames, each.named) for each in report.classes] == [("chair", 2, 1)]
     assert [(each.class_name, each.noun) for each in report.near_misses] == [("chair", "table")]
 
 
 def test_an_object_as_large_as_the_threshold_is_not_above_it(coverage: NounCoverage) -> None:
-    score = CoverageTally(coverage).add("000000", "a dog", [Thing("dog", 0.05), Thing("cup", 0.06)])
+    score = CoverageTally(coverage).add("000000", "a dog", [Target("dog", 0.05), Target("cup", 0.06)])
     assert {threshold: result.classes for threshold, result in score.above.items()} == {
         0.01: ("dog", "cup"),
         0.03: ("dog", "cup"),
@@ -118,7 +120,7 @@ def test_nothing_scored_has_no_figures(coverage: NounCoverage) -> None:
 
 def test_small_objects_support_nouns_and_unknown_words_are_counted(coverage: NounCoverage) -> None:
     tally = CoverageTally(coverage)
-    tally.add("000000", "two giraffes and a cup", [Thing("cup", 0.001), Thing("giraffe", 0.001)])
+    tally.add("000000", "two giraffes and a cup", [Target("cup", 0.001), Target("giraffe", 0.001)])
     tally.add("000000", "a giraffe", [])
     report = tally.report()
     assert report.overall.noun_support == 0.5
