@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from spacy.tokens import Token
 
 _NOUN_TAGS = ("NOUN", "PROPN")
-_HYPHENS = ("-", "\u2010", "\u2011")
+_HYPHENS = ("-", "\u2010", "\u2011", "\u2013")
+_DETERMINERS = ("of", "my", "your", "his", "her", "its", "our", "their")
+"""Words after which a class that is also a colour stands for the object ("a slice of orange"), beside those tagged DET."""
+_COPULAS = ("be", "is", "are", "was", "were", "been", "being", "look", "looks", "turn", "turns", "turned")
 
 
 @contextmanager
@@ -175,21 +178,33 @@ def _is_head(tokens: list[Token], i: int) -> bool:
     if tokens[i].pos_ not in ("ADJ", "VERB"):
         return False
     before = i - 1
-    while before >= 0 and (tokens[before].pos_ in ("ADJ", "ADV", "NUM") or tokens[before].lower_.endswith("ed")):
+    while before >= 0 and _modifies(tokens[before]):  # "a half eaten orange", "two orange"
         before -= 1
-    determined = i > 0 and any(token.pos_ == "NUM" for token in tokens[before + 1 : i])
-    if before >= 0 and not determined:
-        determined = tokens[before].pos_ in ("DET", "PRON") or tokens[before].lower_ in ("of", "his", "her", "its")
-    if not determined and before >= 0:
+    has_number = any(token.pos_ == "NUM" for token in tokens[before + 1 : i])
+    listed = before > 0 and before == i - 1 and _separates(tokens[before]) and tokens[before - 1].pos_ in _NOUN_TAGS
+    determined = before < 0 or tokens[before].pos_ == "DET" or tokens[before].lower_ in _DETERMINERS
+    if not (has_number or listed or determined):
         return False
-    after = i + 1
-    separated = False
-    while after < len(tokens) and (
-        tokens[after].pos_ in ("ADJ", "CCONJ", "PUNCT") or tokens[after].lower_.endswith("ed")
-    ):
-        separated = tokens[after].pos_ in ("CCONJ", "PUNCT") and tokens[after].text not in _HYPHENS
+    after, separated = i + 1, False
+    while after < len(tokens) and (_separates(tokens[after]) or _modifies(tokens[after], after_noun=True)):
+        separated = _separates(tokens[after])
         after += 1
     return separated or after == len(tokens) or tokens[after].pos_ not in _NOUN_TAGS
+
+
+def _modifies(token: Token, after_noun: bool = False) -> bool:
+    """Return whether a word may stand between a determiner and its noun; a verb does before it ("a cut orange")."""
+    if token.pos_ == "ADJ" or token.text in _HYPHENS or token.lower_.endswith("ed"):
+        return True
+    return not after_noun and (
+        token.pos_ in ("ADV", "NUM")
+        or token.lower_ == "half"
+        or (token.pos_ == "VERB" and token.lemma_ not in _COPULAS)
+    )
+
+
+def _separates(token: Token) -> bool:
+    return token.pos_ in ("CCONJ", "PUNCT") and token.text not in _HYPHENS
 
 
 def _key(token: Token) -> str:

@@ -92,6 +92,7 @@ def test_the_class_list_says_what_is_a_compound() -> None:
     ("caption", "lemmas"),
     [
         ("a hot-dog next to a teddy-bear", ["hot dog", "teddy bear"]),
+        ("a hot\u2013dog", ["hot dog"]),
         ("a hotdog and two teddybears", ["hot dog", "teddy bear"]),
         ("wineglasses on a diningtable", ["wine glass", "dining table"]),
         ("people with wine-glasses", ["person", "wine glass"]),
@@ -123,6 +124,11 @@ def test_class_names_are_one_noun_however_they_are_joined(finder: NounFinder, ca
         "oranges in a bowl",
         "orange on a plate",
         "the ripe orange is on the counter",
+        "a half eaten orange",
+        "a cut orange on a white plate",
+        "a banana and orange on a table",
+        "a banana, orange and apple",
+        "there is an orange",
     ],
 )
 def test_a_class_that_is_also_a_colour_is_found_where_it_stands_for_the_object(
@@ -138,6 +144,9 @@ def test_a_class_that_is_also_a_colour_is_found_where_it_stands_for_the_object(
         "an orange and white cat",
         "an orange, yellow and blue kite",
         "the cat is orange",
+        "it is orange",
+        "this is orange and white",
+        "a cat that is black and orange",
         "a woman dressed in orange",
         "a wall painted orange",
         "an orange colored vase",
