@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _NOUN_TAGS = ("NOUN", "PROPN")
 _HYPHENS = ("-", "\u2010", "\u2011", "\u2013")
 _DETERMINERS = ("of", "my", "your", "his", "her", "its", "our", "their")
-"""Words after which a class that is also a colour stands for the object ("a slice of orange"), beside those tagged DET."""
+"""Words beside those tagged DET after which a class that is also a colour is the object ("a slice of orange")."""
 _COPULAS = ("be", "is", "are", "was", "were", "been", "being", "look", "looks", "turn", "turns", "turned")
 
 
