@@ -1,4 +1,4 @@
-"""Links between the pages of the documentation lead to files and headings that exist."""
+"""Links of the documentation lead to files and headings that exist, and its commands name modules that exist."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("recipes/*.md")])
+
+PACKAGES = ("training", "export", "recipes", "simulation", "benchmarks", "smart_caption_ros", "tests")
+"""Our own, of the modules that commands name."""
 
 
 def anchors(page: Path) -> set[str]:
@@ -24,3 +27,11 @@ def test_links_of_a_page_lead_to_files_and_headings(page: Path) -> None:
         path = (page.parent / name).resolve() if name else page
         assert path.exists(), target
         assert not anchor or path.suffix != ".md" or anchor in anchors(path), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_modules_that_commands_run_exist(page: Path) -> None:
+    for module in set(re.findall(r"python -m ([\w.]+)", page.read_text(encoding="utf-8"))):
+        if module.split(".")[0] in PACKAGES:
+            path = ROOT.joinpath(*module.split("."))
+            assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), module
