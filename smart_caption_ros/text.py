@@ -20,6 +20,11 @@ def shortened(text: str, limit: int = MAX_FOREIGN_TEXT) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with a noun: "1 image", "3 images"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def escaped(text: str) -> str:
     """Return a text whose control, format, private and unassigned characters are escapes: `\\x1b`, `\\u202e`."""
     shown = []

@@ -19,6 +19,7 @@ from smart_caption_ros.bags.journal import SUFFIX, Journal, differing, remove_jo
 from smart_caption_ros.bags.message_captioner import MessageCaptioner
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.bag_storage import BagStorage
+from smart_caption_ros.text import counted
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ class BagReport:
 
     def sentences(self) -> list[str]:
         """Return what a person wants to know, in sentences."""
-        cameras = f"{len(self.caption_topics)} camera{'s' if len(self.caption_topics) != 1 else ''}"
-        images = f"{self.images - self.failed} of {self.images} images" if self.failed else f"{self.images} images"
-        what = f"{images} of {cameras} ({', '.join(self.caption_topics)})"
+        captioned = f"{self.images - self.failed} of " if self.failed else ""
+        cameras = counted(len(self.caption_topics), "camera")
+        what = f"{captioned}{counted(self.images, 'image')} of {cameras} ({', '.join(self.caption_topics)})"
         if self.was_complete:
             return [*self.left_out, f"{self.output} is complete already: {what}", *self._problems()]
         kept = f", {self.kept} of them by an earlier run" if self.kept else ""
@@ -88,7 +89,8 @@ class BagReport:
         return [*self.left_out, f"{self.output}: captioned {what}{kept}; {pace}", *self._problems()]
 
     def _problems(self) -> list[str]:
-        problems = [f"{self.failed} images have no caption; the first: {self.first_problem}"] if self.failed else []
+        images = counted(self.failed, "image")
+        problems = [f"{images} without a caption; the first: {self.first_problem}"] if self.failed else []
         return [*problems, self.damage] if self.damage else problems
 
     def to_json(self) -> dict[str, Any]:

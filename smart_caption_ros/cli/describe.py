@@ -27,6 +27,7 @@ from smart_caption_ros.cli.terminal import (
     report_error,
     status,
 )
+from smart_caption_ros.text import counted
 
 if TYPE_CHECKING:
     from smart_caption_ros.captioning import Caption, Captioner
@@ -129,10 +130,10 @@ class _Pictures:
 
         sentences = []
         if self._folder is not None:
-            sentences.append(f"{_pictures(len(self._folder))} in {self._folder.folder}")
+            sentences.append(f"{counted(len(self._folder), 'picture')} in {self._folder.folder}")
         if self._sheet_path is not None and self._sheet:
             write_picture(self._sheet_path, self._sheet.picture())
-            sentences.append(f"{_pictures(len(self._sheet))} of {self._count} on {self._sheet_path}")
+            sentences.append(f"{counted(len(self._sheet), 'picture')} of {self._count} on {self._sheet_path}")
         return sentences
 
 
@@ -143,10 +144,6 @@ def _check_sheet(path: Path | None) -> None:
     if path is not None and path.suffix.lower() not in PICTURE_SUFFIXES:
         raise typer.BadParameter(f"{path} does not end in {', '.join(PICTURE_SUFFIXES)}.", param_hint="--sheet")
     check_folder_of(path, "--sheet")
-
-
-def _pictures(count: int) -> str:
-    return f"{count} picture{'s' if count != 1 else ''}"
 
 
 def _load_captioner(options: DescribeOptions) -> Captioner:

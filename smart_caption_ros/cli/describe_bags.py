@@ -20,6 +20,7 @@ from smart_caption_ros.cli.terminal import (
     status,
 )
 from smart_caption_ros.cli.workers import start_workers
+from smart_caption_ros.text import counted
 
 if TYPE_CHECKING:
     from smart_caption_ros.bags.caption_bag import BagOptions, BagReport
@@ -122,13 +123,14 @@ def bag_options(options: DescribeOptions) -> BagOptions:
 def _print_summary(reports: Sequence[tuple[str, BagReport | FramesReport]], folder: Path) -> None:
     for name, report in reports:
         if report.failed:
-            report_error(f"{name}: {report.failed} images have no caption; the first: {report.first_problem}")
+            images = counted(report.failed, "image")
+            report_error(f"{name}: {images} without a caption; the first: {report.first_problem}")
         if report.damage:
             report_error(f"{name}: {report.damage}")
-    images = sum(report.images - report.failed for _, report in reports)
+    images = counted(sum(report.images - report.failed for _, report in reports), "image")
     before = sum(report.was_complete for _, report in reports)
     skipped = f", {before} of them by an earlier run" if before else ""
-    print(printable(f"{len(reports)} files with the captions of {images} images in {folder}{skipped}"))
+    print(printable(f"{counted(len(reports), 'file')} with the captions of {images} in {folder}{skipped}"))
 
 
 def _exit_with_status(reports: Sequence[BagReport | FramesReport]) -> None:

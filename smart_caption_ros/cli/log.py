@@ -21,6 +21,7 @@ from smart_caption_ros.cli.terminal import (
     printable,
     report_error,
 )
+from smart_caption_ros.text import counted
 
 if TYPE_CHECKING:
     from smart_caption_ros.caption_log import LoggedCaption, Near, Query
@@ -74,14 +75,13 @@ def record(*, options: RecordOptions) -> None:
 def _summary(recorder: Recorder) -> str:
     counts = [
         f"{recorder.unchanged} said the same as one shortly before",
-        f"{recorder.without_caption} image{'s' if recorder.without_caption != 1 else ''} had none",
+        f"{counted(recorder.without_caption, 'image')} had none",
     ]
     if recorder.dropped:
-        counts.append(f"{recorder.dropped} images were dropped for newer ones")
+        counts.append(f"{counted(recorder.dropped, 'image')} dropped for newer ones")
     if recorder.failed:
         counts.append(f"{recorder.failed} could not be written")
-    written = f"{recorder.written} caption{'s' if recorder.written != 1 else ''} written"
-    return f"{written}; {', '.join(counts)}; {recorder.captions} in the log"
+    return f"{counted(recorder.written, 'caption')} written; {', '.join(counts)}; {recorder.captions} in the log"
 
 
 def _print_event(event: FeedEvent) -> None:
@@ -155,7 +155,7 @@ def find(
         if not rows:
             print("nothing found")
         if options.html is not None:
-            print(printable(f"{len(rows)} caption{'s' if len(rows) != 1 else ''} on {options.html}"))
+            print(printable(f"{counted(len(rows), 'caption')} on {options.html}"))
 
 
 def _path(log: Path | None) -> Path:
@@ -232,7 +232,7 @@ def info(*, log: LogOption = None, as_json: JsonOption = False) -> None:
                 }
             )
             return
-        print(printable(f"{path}: {overview.captions} captions, {size / 1e6:.1f} MB, version {VERSION}"))
+        print(printable(f"{path}: {counted(overview.captions, 'caption')}, {size / 1e6:.1f} MB, version {VERSION}"))
         if times[0] is not None and times[1] is not None:
             print(f"from {local_time(times[0])} to {local_time(times[1])}")
         for origin in overview.origins:
@@ -256,7 +256,7 @@ def export(
         check_folder_of(path)
         with LogReader(_path(log)) as reader:
             count = export_csv(reader.all_rows(), path, pictures)
-        print(printable(f"{count} captions in {path}"))
+        print(printable(f"{counted(count, 'caption')} in {path}"))
 
 
 def import_(
@@ -275,4 +275,4 @@ def import_(
             raise FileNotFoundError(2, "No such file", str(path))
         log_path = _path(log).expanduser()
         written, present = import_csv(path, log_path, pictures)
-        print(printable(f"{written} captions written to {log_path}, {present} were there already"))
+        print(printable(f"{counted(written, 'caption')} written to {log_path}, {present} were there already"))

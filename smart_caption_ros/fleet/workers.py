@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import signal
 from collections import Counter, deque
@@ -81,7 +82,7 @@ class LocalWorkers:
             1,
             # Not forked: a fork copies locks that threads of the engine may hold.
             multiprocessing.get_context("spawn"),
-            initializer=_leave_interrupts_to_the_parent,
+            initializer=_start_worker,
         )
         try:
             self._latest[pool] = pool.submit(attempt, work)
@@ -148,6 +149,7 @@ def _sentence(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    """Ignore Ctrl-C, which reaches all processes: the main one ends the others."""
+def _start_worker() -> None:
+    """Ignore Ctrl-C, which the main process handles for all, and log nothing, because reports say what failed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.getLogger("smart_caption_ros").addHandler(logging.NullHandler())

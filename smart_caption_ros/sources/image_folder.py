@@ -11,6 +11,7 @@ import cv2
 from smart_caption_ros.imaging import ImageError, read_image
 from smart_caption_ros.imaging.encoded_images import opencv_path
 from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
+from smart_caption_ros.text import counted
 
 IMAGE_SUFFIXES = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pnm", ".pfm", ".jp2",
@@ -54,8 +55,7 @@ class ImageFolder(FrameSource):
     def description(self) -> str:
         if not self._is_folder:
             return f"image {self.spec}"
-        count = len(self._paths)
-        return f"folder {self.spec} ({count} image{'s' if count != 1 else ''})"
+        return f"folder {self.spec} ({counted(len(self._paths), 'image')})"
 
     @property
     def known_length(self) -> int:
