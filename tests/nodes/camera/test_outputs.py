@@ -68,6 +68,7 @@ def published_topics(node: Node) -> set[str]:
         (["-r", "__ns:=/left"], {"/left/image", "/left/image/compressed", "/left/camera_info"}),
         (["-r", "image:=/eye/image_raw"], {"/eye/image_raw", "/eye/image_raw/compressed", "/eye/camera_info"}),
         (["-r", "/camera_info:=/eye/info"], {"/image", "/image/compressed", "/eye/info"}),
+        (["-r", "image:=/a", "-r", "/a:=/b"], {"/a", "/a/compressed", "/camera_info"}),
     ],
 )
 def test_camera_info_is_published_beside_the_images(

@@ -1,0 +1,44 @@
+"""The topics on which the caption node publishes."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+
+import rclpy
+from rclpy.context import Context
+from rclpy.lifecycle import LifecycleNode
+
+from smart_caption_ros.nodes.caption.outputs import Outputs
+from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
+from smart_caption_ros.nodes.demo.processes import free_domain_id
+from smart_caption_ros.nodes.parameters import Parameters
+
+pytestmark = pytest.mark.needs_ros
+
+
+@pytest.mark.parametrize(
+    ("remappings", "caption"),
+    [
+        ([], "/robot/caption"),
+        (["robot/caption:=/words"], "/words"),
+        (["robot/caption:=/a", "/a:=/b"], "/a"),
+        (["__ns:=/left"], "/left/robot/caption"),
+    ],
+)
+def test_one_remapping_moves_all_topics_once(
+    monkeypatch: pytest.MonkeyPatch, remappings: list[str], caption: str
+) -> None:
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = Context()
+    arguments = ["--ros-args", *(part for remapping in remappings for part in ("-r", remapping))]
+    rclpy.init(args=arguments, context=context, domain_id=free_domain_id())
+    node = LifecycleNode("talker", context=context)
+    outputs = Outputs(node, "robot/caption", Parameters(node, CAPTION_NODE_PARAMETERS))
+    published = {name for name, _ in node.get_publisher_names_and_types_by_node("talker", node.get_namespace())}
+    assert {caption, f"{caption}/text", f"{caption}/image", f"{caption}/image/compressed"} <= published
+    assert "/b" not in published
+    outputs.destroy()
+    node.destroy_node()
+    context.try_shutdown()
