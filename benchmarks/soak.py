@@ -5,11 +5,13 @@
 The node is a process of its own. A camera publishes images of which 5 % are bad: wrong steps, unknown encodings,
 truncated data, huge claimed sizes, negative stamps, random bytes and so on. Meanwhile parameters change, the node is
 deactivated and activated, captioning is switched off and on, services are called, and listeners subscribe and
-unsubscribe. The checks:
+unsubscribe. A detector publishes objects, now and then those of another clock, without stamps, with NaN or control
+characters, or none; the web page of the captions gets half requests. The checks:
 
 - the node lives, answers all calls, ends with status 0, and logs no exception;
 - each caption has the header of one image, and the text and score that the captioner, called directly, gives for that
   image; a bad image is answered with an error;
+- no caption holds NaN, infinity or control characters; the page answers soon after half requests and writes little log;
 - images received are answered, dropped, passed over or unchanged, in every diagnostics message and at the end;
 - the resident memory grows by less than 1 MB a minute: Theil-Sen estimator of one sample every 30 s after the warm-up,
   at rest, that is without listeners and with the first value of every parameter, since these need memory themselves;

@@ -8,7 +8,8 @@ from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage, Image
 
-from benchmarks.node_soak.images import Templates
+from benchmarks.node_soak.detector import Detector
+from benchmarks.node_soak.images import Templates, frame_id
 from benchmarks.node_soak.records import Record
 
 _SENSOR_QOS = {"depth": 1, "history": HistoryPolicy.KEEP_LAST, "reliability": ReliabilityPolicy.BEST_EFFORT}
@@ -23,6 +24,7 @@ class Camera:
         raw: Templates,
         compressed: Templates,
         record: Record,
+        detector: Detector,
         *,
         rate_hz: float,
         bad_share: float,
@@ -35,12 +37,14 @@ class Camera:
             raw: messages of the topic `image`.
             compressed: messages of the topic `image/compressed`.
             record: every publication is appended to ``record.published`` before it is made.
+            detector: publishes the objects of every image.
             rate_hz: images per second.
             bad_share: probability of a bad message.
             seed: of the choice of messages.
         """
         self._clock = node.get_clock()
         self._raw, self._compressed = raw, compressed
+        self._detector = detector
         self._record, self._period_s, self._bad_share = record, 1.0 / rate_hz, bad_share
         self._random = random.Random(seed)
         self._publisher = node.create_publisher(Image, "image", QoSProfile(**_SENSOR_QOS))
@@ -75,3 +79,4 @@ class Camera:
         message, stamp = template.stamped(number, self._clock.now().nanoseconds)
         self._record.published.append((template, stamp))
         (self._compressed_publisher if is_compressed else self._publisher).publish(message)
+        self._detector.publish(stamp, frame_id(number))

@@ -107,6 +107,8 @@ def _check_answer(
     number: int, answer: Answered, template: Template, stamp: Stamp, expected: Mapping[str, ExpectedCaption]
 ) -> list[str]:
     what = f"the answer to the image {number} ({template.kind})"
+    if answer.faults:
+        return [f"{what} holds what nobody can read: {answer.faults[0]}"]
     if answer.stamp != stamp:
         return [f"{what} has the stamp {answer.stamp}, and the image has {stamp}"]
     if answer.status not in _STATUSES[template.answer]:

@@ -11,6 +11,8 @@ from smart_caption_ros.srv import DescribeImage, DescribeLatest
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
+from benchmarks.node_soak.detector import FAULTS, Detector
+from benchmarks.node_soak.page import Page
 from benchmarks.node_soak.records import Record
 from benchmarks.node_soak.user import CAPTION_TOPIC, User
 
@@ -51,15 +53,18 @@ _LISTENED = (
 class Disturbances:
     """Chooses disturbances, does them, and records what is not as it should be."""
 
-    def __init__(self, user: User, record: Record, seed: int) -> None:
+    def __init__(self, user: User, detector: Detector, page: Page, record: Record, seed: int) -> None:
         """Create them.
 
         Args:
             user: the node that calls and subscribes.
+            detector: gets another fault now and then.
+            page: gets half requests.
             record: counts the disturbances and takes the problems.
             seed: of the choice.
         """
         self._user, self._record, self._random = user, record, random.Random(seed)
+        self._detector, self._page = detector, page
         self._listeners: list[Subscription] = []
         self._left: list[Callable[[], None]] = []
         self._changed: set[str] = set()
@@ -73,6 +78,8 @@ class Disturbances:
             self._switch_off_and_on: 2,
             self._describe_latest: 1,
             self._describe_bad_image: 1,
+            self._change_detector: 4,
+            self._send_half_requests: 1,
         }
 
     def next(self) -> None:
@@ -145,6 +152,14 @@ class Disturbances:
         image = Image(width=4, height=4, encoding="bgr8", step=1)
         if self._user.call(DescribeImage, "describe_image", image=image).caption.status != Caption.STATUS_ERROR:
             self._problem("the service describe_image captioned an image without data")
+
+    def _change_detector(self) -> None:
+        self._detector.fault = self._random.choice(FAULTS)
+        self._record.disturbances[f"detector: {self._detector.fault}"] += 1
+
+    def _send_half_requests(self) -> None:
+        if problem := self._page.send_half_requests():
+            self._problem(problem)
 
     def _pause(self) -> None:
         self._user.spin(self._random.uniform(0.1, _MAX_PAUSE_S))

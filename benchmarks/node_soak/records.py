@@ -15,6 +15,8 @@ class Answered:
     status: int
     text: str
     score: float
+    faults: tuple[str, ...] = ()
+    """Fields that hold numbers that are none, or control characters."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,10 @@ import numpy as np
 
 from benchmarks.node_soak.camera import Camera
 from benchmarks.node_soak.checks import check_answers, check_counts, check_memory, memory_slope_mb_per_minute
+from benchmarks.node_soak.detector import Detector
 from benchmarks.node_soak.disturbances import Disturbances
 from benchmarks.node_soak.images import compressed_templates, expected_captions, raw_templates
+from benchmarks.node_soak.page import Page
 from benchmarks.node_soak.records import Record
 from benchmarks.node_soak.user import NoAnswerError, User
 from benchmarks.process_use import cpu_s, resident_mb
@@ -116,12 +118,15 @@ def run_soak(
         user = stack.enter_context(User.opened(record))
         process = stack.enter_context(NodeProcess(soak.node.module, soak.node.ros_args, folder / "caption_node.log"))
         user.process = process
+        page = stack.enter_context(Page(folder / "page.log"))
+        detector = Detector(user.node)
         _wait_until_active(user, record)
         camera = Camera(
             user.node,
             raw_templates(pictures, soak.seed),
             compressed_templates(pictures, soak.seed),
             record,
+            detector,
             rate_hz=soak.rate_hz,
             bad_share=soak.bad_share,
             seed=soak.seed,
@@ -129,7 +134,9 @@ def run_soak(
         started_s = time.monotonic()
         with camera:
             try:
-                _disturb(soak, process, user, record, on_progress)
+                _disturb(
+                    soak, process, user, Disturbances(user, detector, page, record, soak.seed), record, on_progress
+                )
             except NoAnswerError as error:
                 record.problems.append(str(error))
             except ProcessLookupError:
@@ -138,6 +145,7 @@ def run_soak(
         if process.exit_status is None:
             _wait_until_quiet(user, record)
         _end(process, record)
+        record.problems += page.problems()
     slope = memory_slope_mb_per_minute(record.resting_mb, soak.warm_up_s)
     cpu_used_s = record.cpu_s[-1] - record.cpu_s[0] if record.cpu_s else 0.0
     return {
@@ -171,7 +179,12 @@ def _wait_until_active(user: User, record: Record) -> None:
 
 
 def _disturb(
-    soak: Soak, process: NodeProcess, user: User, record: Record, on_progress: Callable[[float], object]
+    soak: Soak,
+    process: NodeProcess,
+    user: User,
+    disturbances: Disturbances,
+    record: Record,
+    on_progress: Callable[[float], object],
 ) -> None:
     """Disturb the node, and sample its memory, until the time is over; at intervals let it rest.
 
@@ -179,7 +192,6 @@ def _disturb(
         NoAnswerError: the node did not answer a call.
         ProcessLookupError: the node has ended.
     """
-    disturbances = Disturbances(user, record, soak.seed)
     gaps = random.Random(soak.seed)
     started_s = time.monotonic()
     disturb_at_s, sample_at_s, rest_at_s = gaps.expovariate(1 / soak.disturb_every_s), 0.0, soak.rest_every_s

@@ -15,6 +15,7 @@ from rclpy.qos import qos_profile_sensor_data
 from rclpy.subscription import Subscription
 from smart_caption_ros.msg import Caption
 
+from benchmarks.node_soak.message_faults import faults_of
 from benchmarks.node_soak.records import Answered, Counts, Record
 from benchmarks.own_context import NodeInOwnContext
 from smart_caption_ros.nodes.demo.processes import NodeProcess
@@ -109,7 +110,12 @@ class User(NodeInOwnContext):
         stamp = caption.header.stamp
         self._record.answers.append(
             Answered(
-                caption.header.frame_id, (stamp.sec, stamp.nanosec), caption.status, caption.text, float(caption.score)
+                caption.header.frame_id,
+                (stamp.sec, stamp.nanosec),
+                caption.status,
+                caption.text,
+                float(caption.score),
+                tuple(faults_of(caption)),
             )
         )
 

@@ -61,6 +61,7 @@ def test_right_answers_have_no_problems() -> None:
         (1, {"frame_id": frame_id(3), "stamp": (3, 0)}, "has the status"),
         (0, {"frame_id": frame_id(4), "stamp": (4, 0)}, "answered after"),
         (0, {"frame_id": frame_id(99)}, "no image has"),
+        (1, {"faults": ("coverage.noun_support is nan",)}, "coverage.noun_support is nan"),
     ],
 )
 def test_a_wrong_answer_is_found(place: int, change: dict[str, object], problem: str) -> None:
