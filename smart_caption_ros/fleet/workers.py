@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import signal
+import threading
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -150,6 +152,18 @@ def _sentence(error: Exception) -> str:
 
 
 def _start_worker() -> None:
-    """Ignore Ctrl-C, which the main process handles for all, and log nothing, because reports say what failed."""
+    """Prepare a worker process.
+
+    It ignores Ctrl-C, which the main process handles for all; ends with the main process, however that ends; and logs
+    nothing, because reports say what failed.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_main_process, daemon=True).start()
     logging.getLogger("smart_caption_ros").addHandler(logging.NullHandler())
+
+
+def _end_with_the_main_process() -> None:
+    main_process = multiprocessing.parent_process()
+    assert main_process is not None
+    main_process.join()
+    os._exit(1)

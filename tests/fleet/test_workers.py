@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -75,7 +79,43 @@ def test_an_idle_worker_that_was_killed_costs_nothing(two_workers: LocalWorkers)
     idle.kill()
     idle.join()
     time.sleep(0.2)  # the pool notices it on a thread of its own
-    assert [result for _, result in run_all([Square(2), Square(3)], two_workers, retries=0)] == [Attempt(4), Attempt(9)]
+    ended = {work.number: result for work, result in run_all([Square(2), Square(3)], two_workers, retries=0)}
+    assert ended == {2: Attempt(4), 3: Attempt(9)}
+
+
+MAIN = """
+import multiprocessing, os, signal
+from smart_caption_ros.fleet.workers import LocalWorkers
+from tests.fleet.works import Sleeping, Square
+
+if __name__ == "__main__":
+    workers = LocalWorkers(2)
+    busy = workers.submit(Sleeping())
+    workers.submit(Square(1)).result()
+    print(*(process.pid for process in multiprocessing.active_children()), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_workers_end_with_a_main_process_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(MAIN)
+    command = [sys.executable, str(tmp_path / "main.py")]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    pids = done.stdout.split()
+    assert len(pids) == 2
+    end_s = time.monotonic() + 20
+    while any(is_running(pid) for pid in pids):
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+
+
+def is_running(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_workers_end_whatever_they_work_on() -> None:
