@@ -12,9 +12,8 @@ from spacy.lang.en.stop_words import STOP_WORDS
 
 from smart_caption_ros.captioning import Bundle, Captioner
 from smart_caption_ros.captioning.vocabulary import SPECIAL
-from tests.tiny_model import tiny_trained
 from tests.training.small_coco import FORMATS, features_config, make_coco, write_coco_config
-from tests.training.small_flickr8k import save_convolutions
+from tests.training.small_flickr8k import save_backbone
 from training import evaluate, features
 from training.data.coco import Karpathy
 from training.data.feature_extraction import VISION_GRAPH_TOKENS
@@ -132,9 +131,7 @@ def test_a_captioner_of_coco_photographs_is_trained_and_scored(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (data / "backbones").mkdir()
-    backbone = tiny_trained().backbone
-    assert backbone is not None
-    save_convolutions(data / "backbones" / "small.onnx", backbone.convolutions())
+    save_backbone(data / "backbones" / "small.onnx")
     phase = {"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 5}
     fine = {**phase, "name": "end_to_end", "backbone_learning_rate": 1e-5, "crop": 0.8}
     trainer = train(tmp_path, data, backbone="small.onnx", phases=[phase, fine])
