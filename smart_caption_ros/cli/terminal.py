@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PROGRAM = "smart-caption"
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 _MAX_SENTENCE = 2000
-_STDOUT = 1  # file descriptor
+_STDOUT, _STDERR = 1, 2  # file descriptors
 
 _json_file: TextIO | None = None  # where print_json() prints; None: sys.stdout
 
@@ -149,17 +149,12 @@ def only_json_on_stdout() -> Iterator[None]:
     with stderr.
     """
     global _json_file
-    stdout = sys.stdout
-    try:
-        is_real = stdout.fileno() == _STDOUT
-    except (OSError, ValueError):  # a test has replaced it
-        is_real = False
-    if is_real:
-        stdout.flush()
-        _json_file = os.fdopen(os.dup(_STDOUT), "w", encoding=stdout.encoding, errors=stdout.errors)
-        os.dup2(sys.stderr.fileno(), _STDOUT)
-    else:
-        _json_file = stdout
+    _json_file = sys.stdout
+    if sys.stdout is sys.__stdout__ and sys.stdout is not None:  # else a test has replaced it, or it is closed
+        sys.stdout.flush()
+        _json_file = os.fdopen(os.dup(_STDOUT), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+        with suppress(OSError):  # stderr is closed
+            os.dup2(_STDERR, _STDOUT)
     try:
         with redirect_stdout(sys.stderr):
             yield
