@@ -16,7 +16,7 @@ from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.detection.class_names import NO_OBJECTS, normalise
 from smart_caption_ros.msg import DetectedObjectArray
-from smart_caption_ros.text import visible
+from smart_caption_ros.text import shortened, visible
 
 
 def objects_of_array(message: DetectedObjectArray, class_names: Mapping[int, str]) -> Iterable[DetectedObject | None]:
@@ -96,11 +96,11 @@ def _object(
     class_name: str, class_id: int, score: float, box_xyxy: Box, class_names: Mapping[int, str]
 ) -> DetectedObject | None:
     """Build an object; None where it has no class, score or box are not finite, or the area is empty."""
-    written = class_name.strip()
+    written = shortened(class_name.strip())
     if re.fullmatch(r"[+-]?\d{1,9}", written, re.ASCII):
         written, class_id = "", int(written)
     if written:
-        name = normalise(visible(written))
+        name = normalise(written if written.isprintable() else visible(written))
         if class_id < 0:
             class_id = next((number for number, known in class_names.items() if known == name), -1)
     else:

@@ -18,6 +18,7 @@ from smart_caption_ros.grounding.objects_guide import AUTO as AUTO_GUIDE
 from smart_caption_ros.nodes.allocator import release_freed_memory
 from smart_caption_ros.nodes.caption.detection_input import check_type_is_installed
 from smart_caption_ros.nodes.caption.parameters import COCO, ObjectSource, object_source, uses_topic
+from smart_caption_ros.text import visible
 
 LoadCaptioner = Callable[[Path | None, str, int | None, Path | None, float | None], Captioner]
 """Loads a captioner from a bundle, an engine, a number of threads, a detector and its minimum score, as
@@ -67,7 +68,7 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
         detection_classes = COCO_CLASSES
     elif values["detection_classes"]:
         listed = read_class_names(Path(values["detection_classes"]).expanduser())
-        detection_classes = [normalise(name) for name in listed]
+        detection_classes = [normalise(visible(name)) for name in listed]
     source = object_source(values)
     captioner = load_captioner(
         Path(values["bundle"]).expanduser() if values["bundle"] else None,

@@ -276,8 +276,7 @@ class CaptionNode(LifecycleNode):
         timeout_s, in_work_s = self._values["work_timeout_s"], self._in_work_s()
         if in_work_s > timeout_s:
             return f"an image has been in work for {in_work_s:.1f} s"
-        # An image in progress, one of each camera, and that of a service may come before the worker's next task.
-        return self._worker.problem((len(self._cameras) + 2) * timeout_s)
+        return self._worker.problem(timeout_s)
 
     def _in_work_s(self) -> float:
         """Return how long an image has been in work, beyond its wait for detections, seconds; 0 if none is."""

@@ -62,6 +62,7 @@ class Worker:
         self.loading_cancelled = threading.Event()
         """Whether the present or last loading was cancelled, by :meth:`cancel_loading` or because the process ends."""
         self._work_started_s: float | None = None
+        self._worked_s = time.monotonic()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="captioner")
         self._interrupted: Future[None] = Future()
         self._probe, self._probed_s = self._executor.submit(lambda: None), time.monotonic()
@@ -81,7 +82,7 @@ class Worker:
         """Return why images are not captioned any more; empty where all goes on. To be called again and again.
 
         Args:
-            timeout_s: longest time of the work that may be queued.
+            timeout_s: longest time of the work on one image.
         """
         if self._probe.done():
             try:
@@ -90,7 +91,7 @@ class Worker:
                 return "the thread that captions has ended"
         elif self._is_loading:
             self._probed_s = time.monotonic()
-        elif time.monotonic() - self._probed_s > timeout_s:
+        elif time.monotonic() - max(self._probed_s, self._worked_s) > 2 * timeout_s:
             return "the thread that captions is stuck"
         return ""
 
@@ -209,7 +210,7 @@ class Worker:
                 guiding_objects=camera.guiding_objects if camera and model and model.guided_by_topic else None,
             )
         finally:
-            self._work_started_s = None
+            self._work_started_s, self._worked_s = None, time.monotonic()
 
 
 def caption_image(
