@@ -16,11 +16,10 @@ from launch_ros.actions import LifecycleNode
 
 from smart_caption_ros.nodes.launching import (
     boolean,
-    fail_with_the_process,
     names,
     number,
+    on_exit,
     parameter_file,
-    remember_failure,
     topic,
 )
 
@@ -190,7 +189,7 @@ def caption_node(context: LaunchContext) -> list[LifecycleNode]:
             sigterm_timeout=END_TIMEOUT_S,
             respawn=respawn,
             respawn_delay=number("respawn_delay_s", value["respawn_delay_s"], minimum=0.0),
-            on_exit=None if respawn else fail_with_the_process if required else remember_failure,
+            on_exit=on_exit(required=required, respawn=respawn),
         )
     ]
 

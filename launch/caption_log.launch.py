@@ -14,7 +14,7 @@ from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from smart_caption_ros.nodes.launching import boolean, fail_with_the_process, parameter_file, remember_failure
+from smart_caption_ros.nodes.launching import boolean, on_exit, parameter_file
 
 PACKAGE = "smart_caption_ros"
 CONFIG = Path(get_package_share_directory(PACKAGE), "config")
@@ -70,7 +70,7 @@ def caption_log_node(context: LaunchContext) -> list[Node]:
             output="screen",
             respawn=respawn,
             respawn_delay=2.0,
-            on_exit=None if respawn else fail_with_the_process if required else remember_failure,
+            on_exit=on_exit(required=required, respawn=respawn),
         )
     ]
 

@@ -15,7 +15,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from smart_caption_ros.nodes.launching import boolean, fail_with_the_process, number
+from smart_caption_ros.nodes.launching import boolean, number, on_exit
 
 PACKAGE = "smart_caption_ros"
 END_TIMEOUT_S = "15"  # a webcam's driver may be slow to close
@@ -54,6 +54,7 @@ def camera_node(context: LaunchContext) -> list[Node]:
     """
     value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
     loop = boolean("loop", value["loop"])
+    required = boolean("required", context.launch_configurations.get("required", "false"))  # of caption.launch.py
     # A dictionary with a string stays a string: the index of a webcam must not become a number.
     settings = {"source": value["source"], "rate_hz": number("rate_hz", value["rate_hz"], above=0.0), "loop": loop}
     # Nothing of a source that ends is lost while the caption node loads its model.
@@ -67,7 +68,7 @@ def camera_node(context: LaunchContext) -> list[Node]:
             parameters=[settings] if loop else [settings, waiting],
             output="screen",
             sigterm_timeout=END_TIMEOUT_S,
-            on_exit=fail_with_the_process,
+            on_exit=on_exit(required=required),
         )
     ]
 

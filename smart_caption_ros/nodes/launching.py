@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,18 @@ def names(argument: str, value: str) -> list[str]:
     if not all(re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) for name in given):
         raise ValueError(f"{argument} must be names of letters, digits and underscores, as front,rear, not {value!r}")
     return given
+
+
+def on_exit(*, required: bool, respawn: bool = False) -> Callable[[Any, Any], None] | None:
+    """Return what the end of a node does, the same in all launch files: one that fails gives the launch status 1.
+
+    Args:
+        required: whether the launch ends with the node.
+        respawn: whether the node starts again instead, and its end means nothing.
+    """
+    if respawn:
+        return None
+    return fail_with_the_process if required else remember_failure
 
 
 def remember_failure(event: Any, context: Any) -> None:
