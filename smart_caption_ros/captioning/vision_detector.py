@@ -8,9 +8,8 @@ from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bun
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.vision import Vision, VisionOutput
 from smart_caption_ros.detection.boxes import DetectedObject
-from smart_caption_ros.detection.candidates import Candidates, filter_candidates, to_objects
 from smart_caption_ros.detection.class_names import normalise
-from smart_caption_ros.detection.detections import ClassScores, Detections
+from smart_caption_ros.detection.detections import Candidates, ClassScores, Detections, filter_candidates, to_objects
 from smart_caption_ros.imaging import check_image
 
 MAX_CANDIDATES = 2000

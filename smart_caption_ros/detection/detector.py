@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from smart_caption_ros.detection.boxes import DetectedObject
-from smart_caption_ros.detection.candidates import filter_candidates, to_objects
 from smart_caption_ros.detection.class_names import (
     COCO_CLASSES,
     NO_OBJECTS,
@@ -17,7 +16,7 @@ from smart_caption_ros.detection.class_names import (
     parse_class_names,
     read_class_names,
 )
-from smart_caption_ros.detection.detections import ClassScores, Detections
+from smart_caption_ros.detection.detections import ClassScores, Detections, filter_candidates, to_objects
 from smart_caption_ros.detection.errors import DetectorError
 from smart_caption_ros.detection.layouts import recognise
 from smart_caption_ros.engines import AUTO, Engine, Graph, load_with

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.detection.candidates import Candidates
+from smart_caption_ros.detection.detections import Candidates
 from smart_caption_ros.engines.base import Graph, Tensor
 from smart_caption_ros.engines.errors import EngineError
 from smart_caption_ros.imaging import resize_image

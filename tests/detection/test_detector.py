@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smart_caption_ros.captioning import DetectedObject, Detector, DetectorError, EngineError
-from smart_caption_ros.detection.candidates import MAX_OBJECTS
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise, parse_class_names
+from smart_caption_ros.detection.detections import MAX_OBJECTS
 from smart_caption_ros.detection.layouts import letterbox, letterbox_scale
 from tests.detection.test_boxes import plain_iou
 from tests.detection.tiny_detectors import (

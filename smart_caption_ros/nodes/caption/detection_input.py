@@ -15,7 +15,7 @@ from rclpy.subscription import Subscription
 
 from smart_caption_ros.caption_messages import stamp_ns
 from smart_caption_ros.captioning import DetectedObject
-from smart_caption_ros.detection.candidates import MAX_OBJECTS
+from smart_caption_ros.detection.detections import MAX_OBJECTS
 from smart_caption_ros.msg import DetectedObjectArray
 from smart_caption_ros.nodes.caption.detection_buffer import Detections
 from smart_caption_ros.nodes.caption.detection_messages import class_names_of, objects_of_array, objects_of_vision
