@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,14 +85,9 @@ class BagStorage:
     def __enter__(self) -> BagStorage:
         rosbag2 = import_rosbags()
         with self._stack:
-            try:
-                self._readers = [_Whole(self._storage, rosbag2, self._stack)]
-            except Exception as error:  # the storage libraries raise many kinds of exceptions for a damaged file
-                self._readers, are_whole = self._readers_of_files(rosbag2)
-                if not are_whole:
-                    if not (self._salvage and self._readers):
-                        raise SourceError(f"cannot read the bag {self.path}: {one_line(error)}") from error
-                    self.damage = one_line(error)
+            self._readers, self.damage = self._open(rosbag2)
+            if self.damage and not (self._salvage and self._readers):
+                raise SourceError(f"cannot read the bag {self.path}: {self.damage}")
             self.topics = _joined([topic for reader in self._readers for topic in reader.topics])
             self._stack = self._stack.pop_all()
         return self
@@ -126,28 +121,36 @@ class BagStorage:
         """The storage files, in order."""
         return storage_files(self._storage) if self._storage.is_dir() else [self._storage]
 
-    def _readers_of_files(self, rosbag2: Any) -> tuple[list[_Reader], bool]:
-        """Open the storage files one by one; return their readers, and whether all of the bag is there.
+    def _open(self, rosbag2: Any) -> tuple[list[_Reader], str]:
+        """Return readers of all that can be read, and why not everything can be.
 
-        A whole file counts, and not what metadata.yaml says of it: files are renamed, and other tools write bags.
+        The storage files count, and not what metadata.yaml says of them: files are renamed, and other tools write bags.
         """
+        metadata = self._metadata()
+        is_compressed = str(metadata.get("compression_mode") or "none").lower() != "none"  # its files, or each message
         readers: list[_Reader] = []
-        for file in self.files:
-            for kind in (_Whole, _CutMcap if file.suffix == ".mcap" else _CutSqlite):
-                with suppress(Exception):
-                    readers.append(kind(file, rosbag2, self._stack))
-                    break
-        whole_files = sum(isinstance(reader, _Whole) for reader in readers)
-        readers = [reader for reader in readers if any(topic.count for topic in reader.topics)]
-        return readers, 0 < len(self.files) == whole_files >= self._files_in_metadata()
+        damage = ""
+        for path in [self._storage] if is_compressed else self.files:
+            try:
+                readers.append(_Whole(path, rosbag2, self._stack))
+                continue
+            except Exception as error:  # the storage libraries raise many kinds of exceptions for a damaged file
+                damage = damage or one_line(error)
+            with suppress(Exception):
+                cut = (_CutMcap if path.suffix == ".mcap" else _CutSqlite)(path, self._stack)
+                readers += [cut] if any(topic.count for topic in cut.topics) else []
+        named = metadata.get("relative_file_paths") or ()
+        if not is_compressed and len(named) > len(self.files):
+            damage = damage or f"of the {len(named)} storage files in metadata.yaml, {len(self.files)} are there"
+        return readers, damage
 
-    def _files_in_metadata(self) -> int:
-        """Count the storage files that metadata.yaml names; 0 where it says nothing of them."""
+    def _metadata(self) -> Mapping[str, Any]:
+        """Read metadata.yaml; empty where there is none that can be read."""
         try:
             content = yaml.safe_load((self._storage / "metadata.yaml").read_text(encoding="utf-8"))
-            return len(content["rosbag2_bagfile_information"]["relative_file_paths"])
+            return dict(content["rosbag2_bagfile_information"])
         except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
-            return 0
+            return {}
 
 
 class _Whole:
@@ -173,7 +176,7 @@ class _Whole:
 class _CutMcap:
     """The whole records of an mcap file without its end."""
 
-    def __init__(self, path: Path, _: Any, stack: ExitStack) -> None:
+    def __init__(self, path: Path, stack: ExitStack) -> None:
         from rosbags.rosbag2.storage_mcap import McapReader
 
         # Not opened by itself, because it would look for the end of the file.
@@ -210,7 +213,7 @@ def _end_of_records(file: BinaryIO) -> int:
 class _CutSqlite:
     """The rows of a sqlite3 file up to the first page that is missing."""
 
-    def __init__(self, path: Path, _: Any, stack: ExitStack) -> None:
+    def __init__(self, path: Path, stack: ExitStack) -> None:
         self._database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         stack.callback(self._database.close)
         self._database.execute("PRAGMA writable_schema=ON")  # SQLite refuses a file shorter than its header says

@@ -412,12 +412,29 @@ def test_a_bag_may_have_any_name(bag: Path, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [("mcap", ""), ("sqlite3", "''"), ("relative_file_paths:", "files:"), ("bag.", "other."), ("cdr", "json")]
+    "change",
+    [
+        *(("mcap", ""), ("sqlite3", "''"), ("relative_file_paths:", "files:"), ("bag.", "other."), ("cdr", "json")),
+        *(("message_count: 3", "message_count: 30"), ("/camera/image_raw", "/other"), ("starting_time", "start")),
+    ],
 )
 def test_a_whole_file_is_read_whatever_its_metadata_says(bag: Path, change: tuple[str, str]) -> None:
     metadata = bag / "metadata.yaml"
     metadata.write_text(metadata.read_text().replace(*change))
-    assert [frame.index for frame in open_source(bag)] == [0, 2]
+    source = open_source(bag)
+    assert source.description == f"bag {bag}, topic /camera/image_raw (3 images)"
+    assert [frame.index for frame in source] == [0, 2]
+
+
+@pytest.mark.parametrize("plugin", ["SQLITE3"], indirect=True)
+@pytest.mark.parametrize("mode", ["FILE", "MESSAGE"])
+def test_compressed_bags_are_read(tmp_path: Path, plugin: str, mode: str) -> None:
+    settings = {"mode": rosbag2.CompressionMode[mode], "fmt": rosbag2.CompressionFormat.ZSTD}
+    with BagWriter(tmp_path / "bag", plugin, **settings) as writer:
+        writer.topic("/camera/image_raw")
+        writer.write("/camera/image_raw", STAMP_S, STAMP_S, **image_fields(picture(1)))
+    (frame,) = open_source(tmp_path / "bag")
+    np.testing.assert_array_equal(frame.image_bgr, picture(1))
 
 
 def test_files_of_a_bag_are_read_in_the_order_of_their_numbers(tmp_path: Path, plugin: str) -> None:
@@ -440,7 +457,7 @@ def test_a_bag_one_of_whose_files_is_missing_is_not_taken_for_a_whole_one(bag: P
     metadata.write_text(
         metadata.read_text().replace(f"- {storage.name}", f"- {storage.name}\n  - second{storage.suffix}")
     )
-    with pytest.raises(SourceError, match="Some database files are missing"):
+    with pytest.raises(SourceError, match=r"of the 2 storage files in metadata\.yaml, 1 are there"):
         open_source(bag)
 
 
