@@ -73,11 +73,12 @@ class Bench:
         self.executor = MultiThreadedExecutor(num_threads=4, context=context)
         self.executor.add_node(node)
         self.executor.add_node(self.user)
-        self._spinning = threading.Thread(target=self._spin, args=[context])
+        self._ended = False
+        self._spinning = threading.Thread(target=self._spin)
         self._spinning.start()
 
-    def _spin(self, context: Context) -> None:
-        while context.ok():
+    def _spin(self) -> None:
+        while not self._ended:
             with contextlib.suppress(InvalidHandle):  # a test destroys a subscription while it is waited for
                 self.executor.spin_once(timeout_sec=0.1)
 
@@ -129,10 +130,11 @@ class Bench:
         return label
 
     def close(self, context: Context) -> None:
-        context.try_shutdown()
+        self._ended = True
         self._spinning.join()
         self.executor.shutdown()
         self.node.close()
+        context.try_shutdown()
 
 
 @pytest.fixture
