@@ -243,12 +243,12 @@ class Captioner:
         detected = self._detect(image_bgr, output)
         vision_ended = time.perf_counter()
         biases = self._word_biases(detected.class_scores if objects is None else ClassScores.of_objects(objects))
-        found = self.decode(output.tokens, image_size=_sizes([image_bgr]), biases=biases)
+        beams = self.decode(output.tokens, image_size=_sizes([image_bgr]), biases=biases)
         ended = time.perf_counter()
-        words, log_probabilities = found["words"][0], found["log_probabilities"][0, 0]
-        attention, boxes = found["attention"][0, 0], self._vision.boxes(width, height)
+        words, log_probabilities = beams["words"][0], beams["log_probabilities"][0, 0]
+        attention, boxes = beams["attention"][0, 0], self._vision.boxes(width, height)
         best = self._text_tokens(words[0])
-        score = float(found["scores"][0, 0])
+        score = float(beams["scores"][0, 0])
         places = self.bundle.vocabulary.word_places(words[0].tolist())
         decoded = len(places) + int(self.bundle.vocabulary.end_id in words[0])
         text = join_words(best)
@@ -260,7 +260,7 @@ class Captioner:
             ),
             score=score,
             confidence=math.exp(score / max(1, decoded)),
-            alternatives=self._alternatives(words[1:], found["scores"][0, 1:], text),
+            alternatives=self._alternatives(words[1:], beams["scores"][0, 1:], text),
             timing=Timing(
                 preprocess_s=preprocessing_ended - started,
                 vision_s=vision_ended - preprocessing_ended,
@@ -321,8 +321,8 @@ class Captioner:
                 inputs[name] = in_search.groups
             elif name == EVERY_BEAM:
                 inputs[name] = np.full(batch, mode.ranks_captions)
-        found = run_batch(self._graph, inputs)
-        return rank_captions(found, biases) if biases is not None and mode.ranks_captions else found
+        beams = run_batch(self._graph, inputs)
+        return rank_captions(beams, biases) if biases is not None and mode.ranks_captions else beams
 
     def caption_batch(self, images_bgr: Sequence[np.ndarray]) -> list[str]:
         """Caption several frames at once, for evaluation; the sentences are those of :meth:`caption`.
@@ -344,8 +344,8 @@ class Captioner:
             biases = WordBiases.join(
                 [self._guide.word_biases(detections.class_scores, self.bundle.vocabulary) for detections in detected]
             )
-        found = self.decode(output.tokens, image_size=_sizes(images_bgr), biases=biases)
-        return [join_words(self._text_tokens(words)) for words in found["words"][:, 0]]
+        beams = self.decode(output.tokens, image_size=_sizes(images_bgr), biases=biases)
+        return [join_words(self._text_tokens(words)) for words in beams["words"][:, 0]]
 
     def warm_up(self) -> None:
         """Caption a grey frame, because the first run of a graph is slow."""
@@ -363,13 +363,13 @@ class Captioner:
 
     def _alternatives(self, beams: np.ndarray, scores: np.ndarray, best: str) -> tuple[Alternative, ...]:
         """Return the captions of the lower beams (k - 1, T) that have ended, without repetitions and the best one."""
-        found: dict[str, Alternative] = {}  # by text: the same words may be in different pieces
+        alternatives: dict[str, Alternative] = {}  # by text: the same words may be in different pieces
         for beam, score in zip(beams, scores, strict=True):
             if self.bundle.vocabulary.end_id in beam or len(beam) == self.bundle.max_words:
                 text = join_words(self._text_tokens(beam))
-                found.setdefault(text, Alternative(text, float(score)))
-        found.pop(best, None)
-        return tuple(found.values())
+                alternatives.setdefault(text, Alternative(text, float(score)))
+        alternatives.pop(best, None)
+        return tuple(alternatives.values())
 
     def _text_tokens(self, ids: np.ndarray) -> list[str]:
         return self.bundle.vocabulary.decode(ids.tolist())

@@ -90,13 +90,13 @@ class Guide(Protocol):
         ...
 
 
-def rank_captions(found: dict[str, np.ndarray], biases: WordBiases) -> dict[str, np.ndarray]:
+def rank_captions(beams: dict[str, np.ndarray], biases: WordBiases) -> dict[str, np.ndarray]:
     """Put the captions of each frame in the order of score + guidance.
 
     Args:
-        found: outputs of a captioner graph, whose first two axes are frames and captions.
+        beams: outputs of a captioner graph, whose first two axes are frames and captions.
         biases: of the frames.
     """
-    order = np.argsort(-(found["scores"] + biases.guidance(found["words"])), axis=1, kind="stable")
+    order = np.argsort(-(beams["scores"] + biases.guidance(beams["words"])), axis=1, kind="stable")
     frames = np.arange(len(order))[:, None]
-    return {name: values[frames, order] for name, values in found.items()}
+    return {name: values[frames, order] for name, values in beams.items()}

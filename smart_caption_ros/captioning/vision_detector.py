@@ -79,8 +79,8 @@ class VisionDetector:
         best = np.argsort(-frame_scores[places, class_ids], kind="stable")[:MAX_CANDIDATES]
         places, class_ids = places[best], class_ids[best]
         size = np.array([width, height] * 2, np.float32)
-        found = Candidates(boxes[0, places].astype(np.float32) * size, frame_scores[places, class_ids], class_ids)
-        kept = filter_candidates(found, width, height, self.minimum_score, self.class_names)
+        candidates = Candidates(boxes[0, places].astype(np.float32) * size, frame_scores[places, class_ids], class_ids)
+        kept = filter_candidates(candidates, width, height, self.minimum_score, self.class_names)
         return Detections(
             to_objects(kept, self.class_names, suppress=True),
             ClassScores.of_classes(frame_scores.max(axis=0), self.class_names),

@@ -232,8 +232,10 @@ def run(
     for name in captions.unused if every == 1 else ():
         issues.add(DatasetIssue.CAPTION_WITHOUT_FRAME, name)
     if not scored:
-        found = "; ".join(issues.sentences())
-        raise SourceError(f"{ground_truth.spec}: no frame could be scored" + (f": {found}" if found else ""))
+        issues_found = "; ".join(issues.sentences())
+        raise SourceError(
+            f"{ground_truth.spec}: no frame could be scored" + (f": {issues_found}" if issues_found else "")
+        )
     return Outcome(captions.label, captions.source, captions.facts, tally.report(), issues, *_split(best, worst))
 
 

@@ -87,15 +87,15 @@ class DetectedFrames(GroundTruth):
                 self.issues.add(DatasetIssue.SEQUENCE_WITHOUT_DETECTIONS, sequence)
 
     def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:
-        found = _read(self._files[sequence])
+        submission = _read(self._files[sequence])
         for frame in self._frames.sequence_frames(sequence, every):
             objects = []
-            for number, detection in enumerate(found.frames[frame.index]):
+            for number, detection in enumerate(submission.frames[frame.index]):
                 where = f"{frame.name}, detection {number}"
-                if detection.box is None or detection.label is None or detection.label >= len(found.classes):
+                if detection.box is None or detection.label is None or detection.label >= len(submission.classes):
                     self.issues.add(DatasetIssue.MALFORMED_OBJECT, where)
                     continue
-                name = found.classes[detection.label]
+                name = submission.classes[detection.label]
                 class_name = acvr_class(name) or normalise(name)
                 if detection.score < self._minimum_score or class_name == "none":
                     continue

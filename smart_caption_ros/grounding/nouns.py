@@ -122,17 +122,17 @@ class NounFinder:
         doc = self._nlp(lowered if caption.isupper() and len(lowered) == len(caption) else caption)
         tokens = list(doc)
         keys = [_key(token) for token in tokens]
-        found: list[Noun] = []
+        nouns: list[Noun] = []
         i = 0
         while i < len(tokens):
             length, name = self._class_at(keys, i)
             is_noun = tokens[i].pos_ in _NOUN_TAGS or (keys[i] in self._names and _is_head(tokens, i))
             if length:
-                found.append(_noun(caption, tokens[i], tokens[i + length - 1], name))
+                nouns.append(_noun(caption, tokens[i], tokens[i + length - 1], name))
             elif is_noun and any(character.isalpha() for character in keys[i]):
-                found.append(_noun(caption, tokens[i], tokens[i], normalise(keys[i])))
+                nouns.append(_noun(caption, tokens[i], tokens[i], normalise(keys[i])))
             i += length or 1
-        return tuple(found)
+        return tuple(nouns)
 
     def singulars(self, words: Sequence[str]) -> list[str]:
         """Return the singular of each word, lower case, as :attr:`Noun.lemma` of a noun."""
@@ -152,7 +152,7 @@ class NounFinder:
         Returns:
             The number of tokens, hyphens included, and the name; 0 where there is none.
         """
-        found, spelt, words = (0, ""), "", 0
+        longest, spelt, words = (0, ""), "", 0
         for end in range(i, len(keys)):
             if keys[end] in _HYPHENS and spelt:
                 continue
@@ -161,8 +161,8 @@ class NounFinder:
                 break
             name = self._names.get(spelt) or self._names.get(_singular(spelt), "")
             if name and (words > 1 or " " in name):
-                found = end - i + 1, name
-        return found
+                longest = end - i + 1, name
+        return longest
 
 
 def _singular(word: str) -> str:

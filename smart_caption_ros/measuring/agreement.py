@@ -109,7 +109,7 @@ class _Reference:
         self._frames = golden_frames(frames)
         self._tokens = [captioner.visual_tokens(frame) for frame in self._frames]
         self._inputs = [(tokens, mask) for tokens in self._tokens for mask in _masks(tokens.shape[1])]
-        self._found = [self._best(captioner.decode(tokens, mask)) for tokens, mask in self._inputs]
+        self._expected = [self._best(captioner.decode(tokens, mask)) for tokens, mask in self._inputs]
 
     def compare(self, name: str, load: Callable[[], Captioner], graph: str) -> Comparison:
         precision = str(self._bundle.manifest.get("precision", {}).get("computed", "float32"))
@@ -123,7 +123,7 @@ class _Reference:
             for frame, expected in zip(self._frames, self._tokens, strict=True):
                 difference = np.abs(captioner.visual_tokens(frame) - expected).max() / np.abs(expected).max()
                 largest_token = float(np.maximum(largest_token, difference))  # unlike max(), propagates NaN
-            for (tokens, mask), (words, log_probabilities) in zip(self._inputs, self._found, strict=True):
+            for (tokens, mask), (words, log_probabilities) in zip(self._inputs, self._expected, strict=True):
                 our_words, our_log_probabilities = self._best(captioner.decode(tokens, mask))
                 if np.array_equal(our_words, words):
                     same += 1
@@ -140,12 +140,12 @@ class _Reference:
             problem = f"visual tokens differ by {largest_token:.1e} of the largest one"
         return Comparison(name, graph, runs, not problem, same, total, largest, largest_token, tolerance, problem)
 
-    def _best(self, found: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def _best(self, beams: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return the words of the best caption up to its end token, and their log probabilities."""
-        words = found["words"][0, 0]
+        words = beams["words"][0, 0]
         ended = np.flatnonzero(words == self._bundle.vocabulary.end_id)
         length = int(ended[0]) + 1 if ended.size else len(words)
-        return words[:length], found["log_probabilities"][0, 0, :length]
+        return words[:length], beams["log_probabilities"][0, 0, :length]
 
 
 def _masks(tokens: int) -> tuple[np.ndarray, np.ndarray]:
