@@ -1,5 +1,7 @@
 """The error of the caption log."""
 
+from smart_caption_ros.errors import ExpectedError
 
-class CaptionLogError(Exception):
+
+class CaptionLogError(ExpectedError):
     """The log cannot be opened, written, searched or read. The message is one sentence for a person."""

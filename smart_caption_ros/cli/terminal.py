@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
+from smart_caption_ros.errors import ExpectedError
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.json_text import json_text
 from smart_caption_ros.text import escaped, visible
@@ -46,26 +47,7 @@ def errors_in_a_sentence() -> Iterator[None]:
             raise
         report_error(f"{error.strerror}: {error.filename}" if error.filename else error.strerror or str(error))
         raise typer.Exit(FAILED) from error
-    except Exception as error:
-        from smart_caption_ros.caption_log.errors import CaptionLogError
-        from smart_caption_ros.captioning import BundleError, DetectorError, EngineError
-        from smart_caption_ros.evaluation.caption_cache import CaptionCacheError
-        from smart_caption_ros.grounding import CoverageError
-        from smart_caption_ros.live import FeedError
-        from smart_caption_ros.sources import SourceError
-
-        expected = (
-            BundleError,
-            CaptionCacheError,
-            CaptionLogError,
-            CoverageError,
-            DetectorError,
-            EngineError,
-            FeedError,
-            SourceError,
-        )
-        if not isinstance(error, expected):
-            raise
+    except ExpectedError as error:
         report_error(str(error))
         raise typer.Exit(FAILED) from error
 

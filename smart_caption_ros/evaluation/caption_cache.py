@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from smart_caption_ros.errors import ExpectedError
 from smart_caption_ros.files import cache_folder
 
 IN_MEMORY = Path(":memory:")
 """SQLite's name of a database without a file."""
 
 
-class CaptionCacheError(Exception):
+class CaptionCacheError(ExpectedError):
     """The cache file cannot be used; the message is one sentence."""
 
 

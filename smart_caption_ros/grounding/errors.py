@@ -1,5 +1,7 @@
 """Errors of noun coverage."""
 
+from smart_caption_ros.errors import ExpectedError
 
-class CoverageError(Exception):
+
+class CoverageError(ExpectedError):
     """A pipeline, a file of word vectors or of synonyms cannot be used; the message is one sentence."""

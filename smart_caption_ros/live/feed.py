@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TypeVar
 
+from smart_caption_ros.errors import ExpectedError
 from smart_caption_ros.live.live_caption import EventKind, FeedEvent, LiveCaption
 from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatistics
 
@@ -21,7 +22,7 @@ FeedItem = LiveCaption | FeedEvent
 Self = TypeVar("Self", bound="CaptionFeed")
 
 
-class FeedError(Exception):
+class FeedError(ExpectedError):
     """A feed cannot start, or can never give a caption. The message is one sentence for a person."""
 
 

@@ -1,5 +1,7 @@
 """Why the page cannot be served."""
 
+from smart_caption_ros.errors import ExpectedError
 
-class ServingError(Exception):
+
+class ServingError(ExpectedError):
     """The page cannot be served. The message is one sentence for a person."""

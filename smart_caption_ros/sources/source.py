@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.detection.boxes import Box
+from smart_caption_ros.errors import ExpectedError
 
 logger = logging.getLogger(__name__)
 
 
-class SourceError(Exception):
+class SourceError(ExpectedError):
     """A source cannot be opened or read. The message is one sentence for a person."""
 
 

@@ -56,6 +56,7 @@ ROBOT_ROOMS = (
     "detection",
     "engines",
     "imaging",
+    "errors",
     "files",
     "json_text",
     "mailbox",

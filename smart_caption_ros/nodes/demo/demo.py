@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from smart_caption_ros.errors import ExpectedError
 from smart_caption_ros.nodes.demo.errors import DemoError
 from smart_caption_ros.nodes.demo.listener import DemoListener
 from smart_caption_ros.nodes.demo.plan import DemoOptions, DemoPlan, plan_demo
@@ -23,7 +24,6 @@ from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros
 from smart_caption_ros.nodes.demo.report import CAPTIONS_FILE, OVERLAY_FOLDER, SHEET_FILE, DemoReport
 from smart_caption_ros.nodes.demo.topics import DETECTIONS_TOPIC, camera_node_arguments, caption_node_arguments
 from smart_caption_ros.signals import EndSignals
-from smart_caption_ros.sources import SourceError
 from smart_caption_ros.text import visible
 
 _MAX_LINE = 1000
@@ -42,7 +42,7 @@ def run_demo(options: DemoOptions) -> int:
             logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="smart_caption_demo_")))
             stack.enter_context(environment(_variables(logs)))
             _run(options, console, logs, signals)
-    except (DemoError, SourceError, OSError) as error:
+    except (ExpectedError, OSError) as error:
         lines = [escape(visible(line, _MAX_LINE)) for line in str(error).splitlines()]
         errors.print("\n".join([f"[red]demo:[/red] {lines[0]}", *lines[1:]]))
         return 1
