@@ -1,27 +1,16 @@
-"""Captions as words, in arrays that all processes of a machine map, and as padded word ids of a vocabulary."""
+"""Captions as words and as padded word ids of a vocabulary."""
 
-import hashlib
-import json
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count, pairwise
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from smart_caption_ros.files import replaced_atomically
 from training.data.tokenizer import RULES
-
-_FORMAT = 1
-"""Version of the cache file."""
-_COUNTED_AT_A_TIME = 1 << 12
-"""Images whose words are counted at once: bounds the memory that this takes."""
 
 Integers = NDArray[np.integer[Any]]
 
@@ -89,16 +78,10 @@ class TokenizedCaptions(Sequence[list[list[str]]]):
 
     def word_counts(self) -> dict[str, int]:
         """Count how often each word occurs; the words of an image that is in the list twice count twice."""
-        images = len(self.image_starts) - 1
-        times = np.bincount(self.images, minlength=images)
-        counts = np.zeros(len(self.words), np.int64)
-        for start in range(0, images, _COUNTED_AT_A_TIME):
-            bounds = self.image_starts[start : start + _COUNTED_AT_A_TIME + 1]
-            captions = self.caption_starts[bounds[0] : bounds[-1] + 1]
-            of_captions = np.repeat(times[start : start + _COUNTED_AT_A_TIME], np.diff(bounds))
-            of_words = np.repeat(of_captions, np.diff(captions))
-            ids = self.ids[captions[0] : captions[-1]]
-            counts += np.bincount(ids, of_words, len(counts)).astype(np.int64)
+        times = np.bincount(self.images, minlength=len(self.image_starts) - 1)
+        of_captions = np.repeat(times, np.diff(self.image_starts))
+        of_words = np.repeat(of_captions, np.diff(self.caption_starts))
+        counts = np.bincount(self.ids, of_words, len(self.words)).astype(np.int64)
         return {word: number for word, number in zip(self.words, counts.tolist(), strict=True) if number}
 
 
@@ -111,67 +94,6 @@ def tokenize_captions(captions: Iterable[Sequence[str]], rule: str) -> Tokenized
     """
     split = RULES[rule].words
     return TokenizedCaptions.from_words(map(split, group) for group in captions)
-
-
-def load_or_tokenize(
-    folder: Path, captions: Mapping[str, Sequence[str]], images: Sequence[str], rule: str
-) -> TokenizedCaptions:
-    """Split the captions of images into words; map the result from ``folder`` where that was done before.
-
-    Processes that start together all split and write the same file: that takes seconds, and none waits for another.
-
-    Args:
-        folder: of the cache files.
-        captions: captions of each image, as written.
-        images: image ids.
-        rule: a key of :data:`training.data.tokenizer.RULES`.
-
-    Raises:
-        OSError: the cache file cannot be written.
-    """
-    key = _key(captions, images, rule)
-    path = folder / f"captions-{key[:16]}.safetensors"
-    if (cached := _open(path, key)) is not None:
-        return cached
-    tokenized = tokenize_captions((captions[image] for image in images), rule)
-    folder.mkdir(parents=True, exist_ok=True)
-    arrays = {name: getattr(tokenized, name) for name in ("ids", "caption_starts", "image_starts")}
-    with replaced_atomically(path) as unfinished:
-        save_file(arrays, unfinished, metadata={"key": key, "words": json.dumps(tokenized.words)})
-    return _open(path, key) or tokenized  # the mapped file instead of a copy in each process
-
-
-def _key(captions: Mapping[str, Sequence[str]], images: Iterable[str], rule: str) -> str:
-    """Compute a digest of the captions in their order and of the rule."""
-    digest = hashlib.sha256(json.dumps([_FORMAT, rule, RULES[rule].version]).encode())
-    for image in images:
-        digest.update(json.dumps(captions[image]).encode())
-    return digest.hexdigest()
-
-
-def _open(path: Path, key: str) -> TokenizedCaptions | None:
-    """Map a cache file; None if there is none, or it is damaged or has other captions."""
-    try:
-        # PyTorch's tensors are mapped; the framework "np" would copy them.
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata() or {}
-            words: list[str] = json.loads(metadata["words"])
-            arrays = [file.get_tensor(name).numpy() for name in ("ids", "caption_starts", "image_starts")]
-    except (OSError, SafetensorError, KeyError, ValueError):
-        return None
-    ids, caption_starts, image_starts = arrays
-    intact = (
-        metadata.get("key") == key
-        and _are_starts(image_starts, len(caption_starts) - 1)
-        and _are_starts(caption_starts, len(ids))
-        and (not len(ids) or (ids.min() >= 0 and ids.max() < len(words)))
-    )
-    return TokenizedCaptions(words, ids, caption_starts, image_starts) if intact else None
-
-
-def _are_starts(starts: Integers, end: int) -> bool:
-    """Return whether ``starts`` divides ``end`` items into consecutive parts."""
-    return len(starts) > 0 and starts[0] == 0 and starts[-1] == end and bool((np.diff(starts) >= 0).all())
 
 
 class EncodedCaptions:

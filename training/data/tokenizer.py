@@ -48,14 +48,12 @@ class VocabularyRule:
     words: Callable[[str], list[str]]
     minimum_count: int
     """Words that occur less often are unknown."""
-    version: str
-    """Changes with the words that the rule returns: cached words of another version are not used."""
 
 
 RULES = {
     # Supplement of M2; the paper of SMArT builds on it.
-    "m2": VocabularyRule(tokenize, 5, f"2, spaCy {spacy.__version__}"),
-    "x_lan": VocabularyRule(split_at_spaces, 6, "1"),  # X-LAN, Sec. 4.1
+    "m2": VocabularyRule(tokenize, 5),
+    "x_lan": VocabularyRule(split_at_spaces, 6),  # X-LAN, Sec. 4.1
 }
 
 

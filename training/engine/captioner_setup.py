@@ -12,7 +12,7 @@ from torch import Tensor
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.byte_pairs import BytePairs
-from training.data.captions import TokenizedCaptions, load_or_tokenize
+from training.data.captions import TokenizedCaptions, tokenize_captions
 from training.data.datasets import open_dataset
 from training.data.mixture import caption_weights
 from training.data.provenance import merge_provenance
@@ -54,7 +54,7 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     Args:
         config: the experiment.
         data: folder of the data sets and released weights.
-        cache: folder for tokenised captions and grid features, shared between runs.
+        cache: folder for grid features, shared between runs.
 
     Raises:
         ConfigError: the model's hyper-parameters are wrong, or ``start_from`` is a different model.
@@ -65,7 +65,7 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     images = {split: dataset.split(split) for split in ("train", "dev")}
     # The captions of each image once: an image of a mixture may be repeated.
     places = {image: place for place, image in enumerate(dict.fromkeys(chain.from_iterable(images.values())))}
-    words = load_or_tokenize(cache, dataset.captions, list(places), config.data.vocabulary)
+    words = tokenize_captions((dataset.captions[image] for image in places), config.data.vocabulary)
     initial = load_trained(CHECKOUT / config.start_from) if config.start_from else None
     train_words = words.select([places[image] for image in images["train"]])
     vocabulary, pairs = _vocabulary(config.data, train_words, initial)

@@ -1,28 +1,17 @@
 """Captions as words and as ids."""
 
 from collections import Counter
-from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors import safe_open
-from safetensors.numpy import load_file, save_file
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from training.data.captions import EncodedCaptions, TokenizedCaptions, load_or_tokenize, tokenize_captions
+from training.data.captions import EncodedCaptions, TokenizedCaptions, tokenize_captions
 from training.data.flickr8k import Flickr8k
-from training.data.tokenizer import RULES, VocabularyRule, build_vocabulary
-
-CAPTIONS = {"a": ["A dog runs .", "The man's dog, running"], "b": ["..."], "c": ["One dog", "a", "Two dogs"]}
-WORDS = [
-    [["a", "dog", "runs"], ["the", "man", "'s", "dog", "running"]],
-    [[]],
-    [["one", "dog"], ["a"], ["two", "dogs"]],
-]
+from training.data.tokenizer import RULES, build_vocabulary
 
 groups = st.lists(st.lists(st.text(st.sampled_from("ab c.é"), max_size=12), max_size=3), max_size=5)
 
@@ -43,114 +32,6 @@ def test_a_selection_has_its_images_in_order_and_counts_their_words_as_often_as_
     assert list(selected) == [found[place] for place in places]
     assert list(selected[1:]) == [found[place] for place in places[1:]]
     assert selected.word_counts() == Counter(word for place in places for words in found[place] for word in words)
-
-
-def without_tokenising(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(caption: str) -> list[str]:
-        raise AssertionError(f"tokenised again: {caption}")
-
-    rule = RULES["m2"]
-    monkeypatch.setitem(RULES, "m2", VocabularyRule(refuse, rule.minimum_count, rule.version))
-
-
-def test_captions_are_tokenised_once_and_then_read_from_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert list(load_or_tokenize(tmp_path / "cache", CAPTIONS, list(CAPTIONS), "m2")) == WORDS
-    without_tokenising(monkeypatch)
-    assert list(load_or_tokenize(tmp_path / "cache", CAPTIONS, list(CAPTIONS), "m2")) == WORDS
-    assert len(list((tmp_path / "cache").iterdir())) == 1
-
-
-def other_captions(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, list[str]], list[str], str]:
-    return {**CAPTIONS, "c": ["Three dogs"]}, ["a", "b", "c"], "m2"
-
-
-def other_order(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, list[str]], list[str], str]:
-    return CAPTIONS, ["b", "a", "c"], "m2"
-
-
-def other_division_among_images(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, list[str]], list[str], str]:
-    return {"a": CAPTIONS["a"][:1], "b": CAPTIONS["a"][1:], "c": CAPTIONS["c"]}, ["a", "b", "c"], "m2"
-
-
-def other_rule(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, list[str]], list[str], str]:
-    return CAPTIONS, ["a", "b", "c"], "x_lan"
-
-
-def other_version_of_the_rule(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, list[str]], list[str], str]:
-    monkeypatch.setitem(RULES, "m2", VocabularyRule(str.split, 5, "2"))
-    return CAPTIONS, ["a", "b", "c"], "m2"
-
-
-@pytest.mark.parametrize(
-    "change", [other_captions, other_order, other_division_among_images, other_rule, other_version_of_the_rule]
-)
-def test_other_captions_and_rules_have_their_own_cache_file(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[pytest.MonkeyPatch], tuple[dict[str, list[str]], list[str], str]],
-) -> None:
-    load_or_tokenize(tmp_path, CAPTIONS, list(CAPTIONS), "m2")
-    captions, images, rule = change(monkeypatch)
-    expected = [[RULES[rule].words(caption) for caption in captions[image]] for image in images]
-    assert list(load_or_tokenize(tmp_path, captions, images, rule)) == expected
-    assert len(list(tmp_path.iterdir())) == 2
-
-
-def cut_short(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-3])
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def with_a_word_id_beyond_the_words(path: Path) -> None:
-    change_array(path, "ids", -1, 99)
-
-
-def with_a_caption_that_ends_before_it_begins(path: Path) -> None:
-    change_array(path, "caption_starts", 1, 9)
-
-
-def of_other_captions(path: Path) -> None:
-    load_or_tokenize(path.parent / "other", {"a": ["Another"]}, ["a"], "m2")
-    next((path.parent / "other").iterdir()).replace(path)
-
-
-def of_something_else(path: Path) -> None:
-    save_file(load_file(path), path)  # without metadata
-
-
-def change_array(path: Path, name: str, place: int, value: int) -> None:
-    with safe_open(path, "np") as file:
-        metadata = file.metadata()
-    arrays = load_file(path)
-    arrays[name][place] = value
-    save_file(arrays, path, metadata)
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        cut_short,
-        empty,
-        with_a_word_id_beyond_the_words,
-        with_a_caption_that_ends_before_it_begins,
-        of_other_captions,
-        of_something_else,
-    ],
-)
-def test_a_damaged_or_foreign_cache_file_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], None]
-) -> None:
-    load_or_tokenize(tmp_path, CAPTIONS, list(CAPTIONS), "m2")
-    (path,) = tmp_path.iterdir()
-    spoil(path)
-    assert list(load_or_tokenize(tmp_path, CAPTIONS, list(CAPTIONS), "m2")) == WORDS
-    without_tokenising(monkeypatch)
-    assert list(load_or_tokenize(tmp_path, CAPTIONS, list(CAPTIONS), "m2")) == WORDS
 
 
 VOCABULARY = Vocabulary((*SPECIAL, "a", "b"))
