@@ -16,7 +16,6 @@ entry has ``"boxes": false``. A store without such images has version 1, which e
 """
 
 import mmap
-import threading
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,9 +29,6 @@ from training.data.json_files import read_json
 from training.data.regions import Regions, checked_regions
 from training.data.visual_batches import VisualBatch
 from training.errors import DataError
-
-MAPPED_BYTES = 1 << 27
-"""So many bytes are read from memory maps before their pages are unmapped."""
 
 
 class MappedArray:
@@ -67,42 +63,6 @@ class MappedArray:
         first = (self._offset + start * self._row_bytes) & -mmap.PAGESIZE
         self._map.madvise(mmap.MADV_WILLNEED, first, self._offset + stop * self._row_bytes - first)
 
-    def unmap_pages(self) -> None:
-        """Remove all pages from the memory of this process; they stay in the page cache, and a later access maps them.
-
-        The map is shared and read-only, so nothing is lost, and other threads may be reading the array.
-        """
-        self._map.madvise(mmap.MADV_DONTNEED)
-
-
-class MappedMemory:
-    """Bounds the memory of a process that reads memory maps.
-
-    The system counts every page that a process has touched as its resident memory for as long as the page is in the
-    page cache: after an epoch, the size of the data set. Tools and batch systems that limit the resident memory of a
-    process do not tell these pages from allocated ones. So all pages are unmapped whenever ``limit`` bytes were read.
-    """
-
-    def __init__(self, arrays: Sequence[MappedArray], limit: int = MAPPED_BYTES) -> None:
-        """
-        Args:
-            arrays: whose pages are unmapped.
-            limit: bytes that are read before.
-        """
-        self._arrays, self._limit = arrays, limit
-        self._read = 0
-        self._lock = threading.Lock()
-
-    def count(self, read: int) -> None:
-        """Add the bytes that were just read, by any thread."""
-        with self._lock:
-            self._read += read
-            if self._read < self._limit:
-                return
-            self._read = 0
-        for mapped in self._arrays:
-            mapped.unmap_pages()
-
 
 COMPLETE, INCOMPLETE = 1, 2
 """Versions of the format: all images have boxes and sizes, or some lack them."""
@@ -132,38 +92,36 @@ class FeatureStore:
             raise DataError(f"{folder / MANIFEST}: format version {self.version!r}; this version reads {known}")
         if not isinstance(self.width, int) or self.width < 1:
             raise DataError(f"{folder / MANIFEST}: token_width is {self.width!r}")
-        self._index = _Index()
-        self._shards: list[_Shard] = []
+        self.index = _Index()
+        self.arrays: list[_Shard] = []
         for number, index in enumerate(sorted(folder.glob("shard-*.json"))):
             if index != shard_file(folder, number, "json"):
                 raise DataError(f"{shard_file(folder, number, 'json')}: no such file, though later shards are there")
-            rows = self._index.append(number, index)
-            self._shards.append(_Shard(folder, number, rows, self.width))
-        self._memory = MappedMemory([shard.tokens for shard in self._shards])
+            rows = self.index.append(number, index)
+            self.arrays.append(_Shard(folder, number, rows, self.width))
 
     @property
     def shards(self) -> int:
         """Number of shards."""
-        return len(self._shards)
+        return len(self.arrays)
 
     def __contains__(self, image: str) -> bool:
-        return image in self._index.places
+        return image in self.index.places
 
     def __len__(self) -> int:
-        return len(self._index.places)
+        return len(self.index.places)
 
     def images(self) -> list[str]:
-        return list(self._index.places)
+        return list(self.index.places)
 
     def read(self, image: str) -> Regions:
-        index, place = self._index, self._place(image)
+        index, place = self.index, self.place(image)
         shard, start = index.shards[place], index.starts[place]
-        rows, arrays = slice(start, start + index.rows[place]), self._shards[shard]
+        rows, arrays = slice(start, start + index.rows[place]), self.arrays[shard]
         width, height = index.sizes[2 * place : 2 * place + 2]
         where = _where(self.folder, shard, image)
         size = (width, height) if width else None
         tokens, boxes = arrays.tokens.array[rows], arrays.boxes.array[rows] if index.has_boxes[place] else None
-        self._memory.count(tokens.nbytes)
         return checked_regions(where, self.width, tokens, boxes, size)
 
     def select(self, images: Sequence[str]) -> "StoredBatches":
@@ -175,12 +133,16 @@ class FeatureStore:
         Raises:
             DataError: an image is missing.
         """
-        places = np.array([self._place(image) for image in images], np.int64)
-        return StoredBatches(self.folder, self.width, self._shards, self._index, images, places, self._memory)
+        return StoredBatches(self, images)
 
-    def _place(self, image: str) -> int:
-        if (place := self._index.places.get(image)) is None:
-            example = f"; its ids look like {next(iter(self._index.places))}" if len(self) else "; it is empty"
+    def place(self, image: str) -> int:
+        """Return the place of an image in the index.
+
+        Raises:
+            DataError: the image is missing; shows an id of the store.
+        """
+        if (place := self.index.places.get(image)) is None:
+            example = f"; its ids look like {next(iter(self.index.places))}" if len(self) else "; it is empty"
             raise DataError(f"{self.folder}, image {image}: it has no features{example}")
         return place
 
@@ -191,19 +153,9 @@ class StoredBatches:
     An image takes 25 bytes of memory, whatever its id; the features stay in their files.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        width: int,
-        shards: "list[_Shard]",
-        index: "_Index",
-        images: Sequence[str],
-        places: np.ndarray,
-        memory: MappedMemory,
-    ) -> None:
-        """Select the entries ``places`` of the index, those of ``images``."""
-        self._folder, self._width, self._shards, self._images = folder, width, shards, images
-        self._memory = memory
+    def __init__(self, store: FeatureStore, images: Sequence[str]) -> None:
+        places, index = np.array([store.place(image) for image in images], np.int64), store.index
+        self._store, self._images = store, images
         self._shard, self._start, self._rows = (
             np.asarray(values)[places] for values in (index.shards, index.starts, index.rows)
         )
@@ -212,23 +164,22 @@ class StoredBatches:
         """(images,) whether the boxes of an image are known."""
         # A page holds the boxes of several images: in one piece they take far fewer reads than image by image.
         for shard in np.unique(self._shard).tolist():
-            shards[shard].boxes.will_need()
+            store.arrays[shard].boxes.will_need()
 
     def read(self, places: np.ndarray) -> VisualBatch:
         starts, rows = self._start[places], self._rows[places]
-        shards = [self._shards[shard] for shard in self._shard[places].tolist()]
+        shards = [self._store.arrays[shard] for shard in self._shard[places].tolist()]
         slices = list(map(slice, starts.tolist(), (starts + rows).tolist()))
         # All images are requested of the disk before the first is waited for.
         for shard, own in zip(shards, slices, strict=True):
             shard.tokens.will_need(own.start, own.stop)
         most = int(rows.max())
-        tokens = np.empty((len(places), most, self._width), np.float16)
+        tokens = np.empty((len(places), most, self._store.width), np.float16)
         boxes = np.empty((len(places), most, 4), np.float32)
         for row, (shard, own, count) in enumerate(zip(shards, slices, rows.tolist(), strict=True)):
             tokens[row, :count], boxes[row, :count] = shard.tokens.array[own], shard.boxes.array[own]
             if count < most:
                 tokens[row, count:] = boxes[row, count:] = 0
-        self._memory.count(tokens.nbytes)
         self._check_finite(places, tokens, boxes)
         sizes = self._sizes[places].astype(np.float32)
         boxes /= np.where(sizes > 0, sizes, 1)[:, None, [0, 1, 0, 1]]
@@ -244,7 +195,7 @@ class StoredBatches:
         for place, own_tokens, own_boxes in zip(places, tokens, boxes, strict=True):
             for kind, values in (("features", own_tokens), ("boxes", own_boxes)):
                 if not np.isfinite(values).all():
-                    where = _where(self._folder, self._shard[place], self._images[place])
+                    where = _where(self._store.folder, self._shard[place], self._images[place])
                     raise DataError(f"{where}: {kind} contain NaN or infinity")
 
 

@@ -144,7 +144,6 @@ class Hdf5Features:
             self._file = h5py.File(path, "r")
         except OSError as error:
             raise DataError(f"{path} is not an HDF5 file, or cut short ({error})") from None
-        self._h5py, self._bytes = h5py, path.open("rb")
 
     def __contains__(self, image: str) -> bool:
         return f"{image}_features" in self._file
@@ -161,22 +160,12 @@ class Hdf5Features:
 
     def _value(self, image: str, kind: str) -> np.ndarray | None:
         """Read a dataset, at most its first ``max_regions`` rows; None if there is none."""
-        try:
-            dataset = self._h5py.h5d.open(self._file.id, f"{image}_{kind}".encode())
-        except KeyError:
+        if (dataset := self._file.get(f"{image}_{kind}")) is None:
             return None
         try:
-            shape, offset = dataset.shape, dataset.get_offset()
-            values = np.empty((min(shape[0], self.max_regions), *shape[1:]) if shape else (), dataset.dtype)
-            if offset is None or values.dtype.hasobject:  # compressed or in chunks, or text
-                whole = self._h5py.Dataset(dataset)
-                return np.asarray(whole[: self.max_regions] if shape else whole[()])
-            # The HDF5 library serves one thread at a time and takes longer.
-            if os.preadv(self._bytes.fileno(), [values.data], offset) < values.nbytes:
-                raise OSError("the file is cut short")
+            return np.asarray(dataset[: self.max_regions] if dataset.shape else dataset[()])
         except (OSError, ValueError, TypeError) as error:
             raise DataError(f"{self.path}, image {image}: {kind} cannot be read ({error})") from None
-        return values
 
 
 class NpzFeatures:

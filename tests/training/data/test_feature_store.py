@@ -1,9 +1,7 @@
 """The feature store: what is written, read and refused."""
 
 import json
-import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,53 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tests.training.peak_memory import peak_growth_mb
-from training.data.feature_store import FeatureStore, MappedArray, MappedMemory
+from training.data.feature_store import FeatureStore
 from training.data.feature_store_writer import StoreWriter
 from training.errors import DataError
-
-MAPPED_ROWS, MAPPED_WIDTH = 1000, 2048
-
-
-@pytest.fixture
-def mapped(tmp_path: Path) -> MappedArray:
-    rows = np.arange(MAPPED_ROWS * MAPPED_WIDTH, dtype=np.int32).reshape(MAPPED_ROWS, MAPPED_WIDTH)
-    np.save(tmp_path / "rows.npy", rows)
-    return MappedArray(tmp_path / "rows.npy", (MAPPED_ROWS, MAPPED_WIDTH), np.int32)
-
-
-def resident_kb(array: np.ndarray) -> int:
-    """Read how much of the memory map that contains an array is counted as memory of this process."""
-    address = array.__array_interface__["data"][0]
-    maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text(), flags=re.MULTILINE)
-    for entry in filter(None, maps):
-        start, end = (int(number, 16) for number in entry.split(None, 1)[0].split("-"))
-        if start <= address < end:
-            return int(re.findall(r"^Rss:\s+(\d+) kB", entry, re.MULTILINE)[0])
-    raise AssertionError("the array is in no memory map")
-
-
-def test_pages_are_unmapped_when_the_limit_is_reached(mapped: MappedArray) -> None:
-    memory = MappedMemory([mapped], limit=mapped.array.nbytes)
-    total = int(mapped.array.sum(dtype=np.int64))
-    memory.count(mapped.array.nbytes // 2)
-    assert resident_kb(mapped.array) * 1024 >= mapped.array.nbytes
-    memory.count(mapped.array.nbytes // 2)
-    assert resident_kb(mapped.array) == 0
-    assert int(mapped.array.sum(dtype=np.int64)) == total
-
-
-def test_threads_read_the_same_rows_while_pages_are_unmapped(mapped: MappedArray) -> None:
-    memory = MappedMemory([mapped], limit=1)  # after every read
-
-    def read(row: int) -> bool:
-        copied = mapped.array[row].copy()
-        memory.count(copied.nbytes)
-        return bool((copied == np.arange(row * MAPPED_WIDTH, (row + 1) * MAPPED_WIDTH)).all())
-
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(read, range(MAPPED_ROWS)))
-
 
 WIDTH = 3
 SOURCE = {"made_by": "a test"}
@@ -185,33 +139,25 @@ def test_the_error_for_a_missing_image_shows_an_id_of_the_store(tmp_path: Path) 
         FeatureStore(tmp_path / "store").read("7")
 
 
-def test_nan_in_a_stored_array_is_refused_with_file_id_and_reason(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, -np.nan])
+@pytest.mark.parametrize(("array", "kind"), [("tokens", "features"), ("boxes", "boxes")])
+def test_numbers_that_are_not_finite_are_refused_with_file_id_and_reason(
+    tmp_path: Path, array: str, kind: str, number: float
+) -> None:
     fill(tmp_path / "store", random_features(3))
-    path = tmp_path / "store" / "shard-00000.tokens.npy"
+    path = tmp_path / "store" / f"shard-00000.{array}.npy"
     values = np.load(path)
-    values[3, 1] = np.nan  # the second image's second row
+    values[3, 1] = number  # the second image's second row
     np.save(path, values)
     store = FeatureStore(tmp_path / "store")
     assert len(store.read("0").features) == 2
     batches = store.select(["2", "1", "0"])
     assert len(batches.read(np.array([0, 2])).values) == 2
-    complaint = r"shard-00000\.tokens\.npy, image 1: features contain NaN"
+    complaint = rf"shard-00000\.tokens\.npy, image 1: {kind} contain NaN or infinity"
     with pytest.raises(DataError, match=complaint):
         store.read("1")
     with pytest.raises(DataError, match=complaint):
         batches.read(np.array([0, 1]))
-
-
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, -np.nan])
-@pytest.mark.parametrize("kind", ["tokens", "boxes"])
-def test_batches_with_numbers_that_are_not_finite_are_refused(tmp_path: Path, kind: str, number: float) -> None:
-    fill(tmp_path / "store", random_features(1))
-    path = tmp_path / "store" / f"shard-00000.{kind}.npy"
-    values = np.load(path)
-    values[1, 2] = number
-    np.save(path, values)
-    with pytest.raises(DataError, match=r"image 0: (features|boxes) contain NaN or infinity"):
-        FeatureStore(tmp_path / "store").select(["0"]).read(np.array([0]))
 
 
 def test_the_version_of_a_store_says_whether_images_lack_boxes_or_sizes(tmp_path: Path) -> None:
@@ -246,25 +192,12 @@ def of_another_shape(folder: Path) -> None:
     np.save(folder / "shard-00001.boxes.npy", np.zeros((3, 4), np.float32))
 
 
-def index_without_rows(folder: Path) -> None:
-    (folder / "shard-00001.json").write_text(json.dumps({"images": [{"id": "3", "width": 640, "height": 480}]}))
-
-
-def index_without_sizes(folder: Path) -> None:
-    (folder / "shard-00001.json").write_text(json.dumps({"images": [{"id": "3", "rows": 2}]}))
-
-
-def index_with_an_empty_photograph(folder: Path) -> None:
-    entry = {"id": "3", "rows": 2, "width": 640, "height": 0}
-    (folder / "shard-00001.json").write_text(json.dumps({"images": [entry]}))
+def index_of(**entry: object) -> Callable[[Path], object]:
+    return lambda folder: (folder / "shard-00001.json").write_text(json.dumps({"images": [entry]}))
 
 
 def index_twice(folder: Path) -> None:
     (folder / "shard-00001.json").write_text((folder / "shard-00000.json").read_text())
-
-
-def no_json(folder: Path) -> None:
-    (folder / "shard-00001.json").write_text("{")
 
 
 def newer(folder: Path) -> None:
@@ -279,11 +212,14 @@ def newer(folder: Path) -> None:
         (of_another_shape, r"shard-00001\.boxes\.npy: float32 \(3, 4\) instead of float32 \(2, 4\)"),
         (lambda folder: (folder / "shard-00001.boxes.npy").unlink(), r"shard-00001\.boxes\.npy: no such file"),
         (lambda folder: (folder / "shard-00000.json").unlink(), r"shard-00000\.json: no such file"),
-        (index_without_rows, r"shard-00001\.json: an entry lacks id, rows, width or height"),
-        (index_without_sizes, r"shard-00001\.json: an entry lacks id, rows, width or height"),
-        (index_with_an_empty_photograph, r"shard-00001\.json, image 3: the photograph's size is 640 x 0"),
+        (index_of(id="3", width=640, height=480), r"shard-00001\.json: an entry lacks id, rows, width or height"),
+        (index_of(id="3", rows=2), r"shard-00001\.json: an entry lacks id, rows, width or height"),
+        (
+            index_of(id="3", rows=2, width=640, height=0),
+            r"shard-00001\.json, image 3: the photograph's size is 640 x 0",
+        ),
         (index_twice, r"shard-00001\.json, image 0: it is in the store twice"),
-        (no_json, r"shard-00001\.json is not JSON"),
+        (lambda folder: (folder / "shard-00001.json").write_text("{"), r"shard-00001\.json is not JSON"),
         (newer, r"manifest\.json: format version 9"),
         (lambda folder: (folder / "manifest.json").write_text("{}"), r"manifest\.json: it lacks 'format_version'"),
         (lambda folder: (folder / "manifest.json").unlink(), r"manifest\.json: no such file.*training\.features"),
@@ -297,26 +233,3 @@ def test_a_damaged_store_is_refused_with_the_file(
     spoil(folder)
     with pytest.raises(DataError, match=complaint):
         FeatureStore(folder)
-
-
-def test_reading_500_mb_from_a_store_of_4_gb_takes_less_than_350_mb(tmp_path: Path) -> None:
-    folder, images, rows, width = tmp_path / "store", 20_000, 50, 2048
-    with StoreWriter(folder, SOURCE, width):
-        pass
-    for kind, columns, dtype in (("tokens", width, np.float16), ("boxes", 4, np.float32)):
-        with (folder / f"shard-00000.{kind}.npy").open("wb") as stream:
-            header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (images * rows, columns)}
-            np.lib.format.write_array_header_1_0(stream, header)
-            stream.truncate(stream.tell() + images * rows * columns * np.dtype(dtype).itemsize)  # a hole in the file
-    index = [{"id": f"{image}", "rows": rows, "width": 640, "height": 480} for image in range(images)]
-    (folder / "shard-00000.json").write_text(json.dumps({"images": index}))
-    code = f"""
-store = FeatureStore(Path({str(folder)!r}))
-for image in range(0, 20000, 400):
-    store.read(str(image))
-batches = store.select([str(image) for image in range(20000)])
-for start in range(0, 2500, 50):
-    batches.read(np.arange(start, start + 50))
-"""
-    assert (folder / "shard-00000.tokens.npy").stat().st_size > 4e9
-    assert peak_growth_mb(code, "import numpy as np\nfrom training.data.feature_store import FeatureStore") < 350

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from tests.training.peak_memory import peak_growth_mb
 from tests.training.region_files import SIZE, WIDTH, Arrays, fractions, regions, write_hdf5, write_npz, write_tsv
 from training.data.regions import MAX_REGIONS, RegionFeatures
 from training.data.stored_features import check_images, open_features
@@ -27,8 +24,9 @@ def opened(path: Path) -> RegionFeatures:
 
 @every_format
 def test_features_boxes_and_image_sizes_are_read_by_image_id(tmp_path: Path, write: Writer) -> None:
-    images = {"391895": regions(10, seed=1), "7": regions(36, seed=2)}
+    images = {"391895": regions(10, seed=1), "7": regions(36, seed=2), "a_boxes": regions(2)}
     store = opened(write(tmp_path, images))
+    assert sorted(store.images()) == sorted(images)
     for image, arrays in images.items():
         read = store.read(image)
         np.testing.assert_array_equal(read.features, arrays["features"])
@@ -36,19 +34,6 @@ def test_features_boxes_and_image_sizes_are_read_by_image_id(tmp_path: Path, wri
         np.testing.assert_array_equal(read.boxes_xyxy, fractions(arrays["boxes"]))
         assert read.features.dtype == read.boxes_xyxy.dtype == np.float32
         assert read.image_size == SIZE
-
-
-@every_format
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(count=st.integers(1, MAX_REGIONS), seed=st.integers(0, 2**32 - 1))
-def test_boxes_are_fractions_of_the_image_in_every_format(
-    tmp_path_factory: pytest.TempPathFactory, write: Writer, count: int, seed: int
-) -> None:
-    boxes = np.random.default_rng(seed).uniform(0, 1, (count, 4)).astype(np.float32)
-    arrays = {**regions(count), "boxes": boxes * np.array(SIZE * 2, np.float32)}
-    read = opened(write(tmp_path_factory.mktemp("features"), {"7": arrays})).read("7")
-    assert read.boxes_xyxy is not None
-    np.testing.assert_allclose(read.boxes_xyxy, boxes, rtol=1e-6)
 
 
 @pytest.mark.parametrize("write", [write_hdf5, write_npz])
@@ -117,11 +102,6 @@ def test_corrupted_arrays_are_refused_with_file_id_and_reason(
     with pytest.raises(DataError, match=rf"features.*image 7: {complaint}"):
         store.read("7")
     assert len(store.read("8").features) == 2
-
-
-@every_format
-def test_the_images_of_a_file_are_listed(tmp_path: Path, write: Writer) -> None:
-    assert sorted(opened(write(tmp_path, {"7": regions(3), "a_boxes": regions(2)})).images()) == ["7", "a_boxes"]
 
 
 @pytest.mark.parametrize(
@@ -200,13 +180,3 @@ def test_several_files_hold_different_images(tmp_path: Path) -> None:
     assert "9" not in store
     with pytest.raises(DataError, match="image 9: it has no features"):
         store.read("9")
-
-
-def test_reading_a_large_hdf5_file_takes_the_memory_of_the_rows_that_are_read(tmp_path: Path) -> None:
-    import h5py
-
-    path = tmp_path / "large.hdf5"
-    with h5py.File(path, "w") as file:
-        file.create_dataset("7_features", shape=(2_000_000, 2048), dtype=np.float32, chunks=(10, 2048))  # 16 GB
-    code = f"open_features('hdf5', [Path({str(path)!r})], 2048, 50).read('7')"
-    assert peak_growth_mb(code, "from training.data.stored_features import open_features") < 200
