@@ -49,15 +49,17 @@ class DetectionBuffer:
             self._changed.notify_all()
             return replaces
 
-    def frame_ids(self) -> list[str]:
-        """Return the coordinate frames of the messages, sorted; empty where no message has arrived."""
+    @property
+    def newest(self) -> Detections | None:
+        """The message that arrived last; None where none has arrived."""
         with self._changed:
-            return sorted({detections.frame_id for detections in self._latest})
+            return self._latest[-1] if self._latest else None
 
-    def clear(self) -> None:
-        """Discard all messages: they are of the time before the clock jumped back."""
+    def discard_after(self, stamp_ns: int) -> None:
+        """Discard the messages with a later stamp: they are of the time before the clock jumped back."""
         with self._changed:
-            self._latest.clear()
+            kept = [detections for detections in self._latest if detections.stamp_ns <= stamp_ns]
+            self._latest = deque(kept, maxlen=CAPACITY)
 
     def open(self) -> None:
         """Let :meth:`nearest` wait again."""

@@ -97,8 +97,8 @@ def _object(
 ) -> DetectedObject | None:
     """Build an object; None where it has no class, score or box are not finite, or the area is empty."""
     written = shortened(class_name.strip())
-    if re.fullmatch(r"[+-]?\d{1,9}", written, re.ASCII):
-        written, class_id = "", int(written)
+    if re.fullmatch(r"[+-]?\d+(\.0*)?", written, re.ASCII):
+        written, class_id = "", int(written.partition(".")[0])
     if written:
         name = normalise(written if written.isprintable() else visible(written))
         if class_id < 0:

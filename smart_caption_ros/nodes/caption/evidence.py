@@ -69,21 +69,27 @@ class TopicDetections:
         if not stamp:
             return 0.0, "the image has no stamp"
         nearest = self.buffer.nearest(stamp, header.frame_id, until_s=self.since_s + self.wait_s)
-        if nearest is None:
-            frames = ", ".join(visible(frame) for frame in self.buffer.frame_ids())
-            if not frames:
-                return 0.0, "no detections have arrived"
-            return 0.0, (
-                f"there are no detections of this camera: they are of the frame {frames}, and the image is of "
+        newest = self.buffer.newest
+        if newest is None:
+            return 0.0, "no detections have arrived"
+        distance_s = abs((nearest or newest).stamp_ns - stamp) / 1e9
+        if nearest is not None and distance_s <= self.slop_s:
+            return distance_s, nearest.objects
+        if newest.frame_id and header.frame_id and newest.frame_id != header.frame_id:
+            return distance_s, (
+                f"the last detections are of the frame {visible(newest.frame_id)}, and the image is of "
                 f"{visible(header.frame_id)}"
             )
-        distance_s = abs(nearest.stamp_ns - stamp) / 1e9
-        if distance_s > self.slop_s:
-            reason = f"the nearest detections are {distance_s:.3f} s away, and detection_slop_s is {self.slop_s:g}"
-            if distance_s > _OTHER_CLOCK_S:
-                reason += ": the clocks of detector and camera differ"
-            return distance_s, reason
-        return distance_s, nearest.objects
+        # Not the distance of the nearest: that may have come before the clock of the detector changed.
+        newest_s = abs(newest.stamp_ns - stamp) / 1e9
+        if newest_s > _OTHER_CLOCK_S:
+            return (
+                distance_s,
+                f"the last detections are {newest_s:.0f} s away: the clocks of detector and camera differ",
+            )
+        return distance_s, (
+            f"the nearest detections are {distance_s:.3f} s away, and detection_slop_s is {self.slop_s:g}"
+        )
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ def vision(*hypotheses: tuple[str, float], box: tuple[float, ...] = BOX, theta: 
     [
         ("dog", "dog", 16),
         ("16", "dog", 16),
+        ("16.0", "dog", 16),
         (" 62 ", "television", 62),
         ("tvmonitor", "television", 62),
         ("Dining_Table", "dining table", 60),
@@ -86,7 +87,7 @@ def test_what_stands_for_no_class_is_no_object(read: Any, written: str) -> None:
 
 
 @pytest.mark.parametrize("read", [own, lambda name: vision((name, 0.5))], ids=["own", "vision"])
-@pytest.mark.parametrize("number", [80, 999_999_999])
+@pytest.mark.parametrize("number", [80, 99_999_999_999])
 def test_an_object_whose_class_id_has_no_name_has_none(read: Any, number: int) -> None:
     assert read(str(number)) == captioning.DetectedObject("", number, 0.5, BOX)
 

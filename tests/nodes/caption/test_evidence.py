@@ -95,15 +95,21 @@ def test_without_slop_only_the_same_stamp_counts() -> None:
 
 def test_another_camera_has_no_part_in_it() -> None:
     evidence = collect(caption(), header(5 * SECOND, "other eye"), topic(5 * SECOND))
-    assert evidence.missing_reason == (
-        "there are no detections of this camera: they are of the frame eye, and the image is of other eye"
-    )
-
-
-def test_detections_of_another_clock_say_so() -> None:
-    evidence = collect(caption(), header(10**6 * SECOND), topic(5 * SECOND))
-    assert evidence.missing_reason.endswith("detection_slop_s is 0.1: the clocks of detector and camera differ")
+    assert evidence.missing_reason == "the last detections are of the frame eye, and the image is of other eye"
     assert collect(caption(), header(SECOND), topic()).missing_reason == "no detections have arrived"
+
+
+@pytest.mark.parametrize(
+    ("last", "sentence"),
+    [
+        (Detections(7, "eye", ()), "the last detections are 1000000 s away: the clocks of detector and camera differ"),
+        (Detections(10**6 * SECOND, "rear", ()), "the last detections are of the frame rear, and the image is of eye"),
+    ],
+)
+def test_a_detector_whose_clock_or_frame_changes_is_reported_at_once(last: Detections, sentence: str) -> None:
+    given = topic(10**6 * SECOND - 5 * SECOND)
+    given.buffer.add(last)
+    assert collect(caption(), header(10**6 * SECOND), given).missing_reason == sentence
 
 
 def test_an_own_detector_without_the_topic_finds_the_objects() -> None:
