@@ -16,7 +16,7 @@ _ESCAPE = re.compile(
 
 
 def read_json(path: Path, **hooks: Any) -> Any:
-    """Read a JSON file; half a surrogate pair, which no text may have, becomes U+FFFD.
+    """Read a JSON file; half a surrogate pair, which no UTF-8 can hold, becomes a question mark.
 
     Args:
         path: the file, UTF-8 with or without a byte order mark.
@@ -34,8 +34,10 @@ def read_json(path: Path, **hooks: Any) -> Any:
 
 
 def without_half_pairs(json_text: str) -> str:
-    """Replace halves of surrogate pairs in the escape sequences of a JSON text, which could not be written as UTF-8."""
-    return _ESCAPE.sub(lambda escape: "\\ufffd" if escape[1] else escape[0], json_text)
+    """Replace halves of surrogate pairs in the escape sequences of a JSON text by question marks."""
+    if "\\ud" not in json_text and "\\uD" not in json_text:  # a surrogate, whole pairs included
+        return json_text
+    return _ESCAPE.sub(lambda escape: "?" if escape[1] else escape[0], json_text)
 
 
 def whole_number(value: Any) -> int | None:

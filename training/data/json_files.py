@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from smart_caption_ros.sources.json_files import without_half_pairs
 from training.errors import DataError
 
 
@@ -17,7 +18,7 @@ def read_json(path: Path) -> Any:
         DataError: the file is missing, unreadable or not JSON.
     """
     try:
-        return _parse(path.read_text(encoding="utf-8-sig"))
+        return json.loads(without_half_pairs(path.read_text(encoding="utf-8-sig")))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except OSError as error:
@@ -43,17 +44,10 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            entry = _parse(line)
+            entry = json.loads(without_half_pairs(line))
         except ValueError as error:
             raise DataError(f"{path}, line {number}: not JSON ({error})") from None
         if not isinstance(entry, dict):
             raise DataError(f"{path}, line {number}: expected an object, {{...}}")
         entries.append(entry)
     return entries
-
-
-def _parse(text: str) -> Any:
-    document = json.loads(text)
-    if "\\ud" in text or "\\uD" in text:  # a surrogate, whole pairs included
-        return json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
-    return document
