@@ -188,7 +188,7 @@ class Camera:
         self.statistics.count_received()
         stamp = stamp_ns(message.header)
         if stamp and stamp < self._last_stamp_ns:  # a bag or a simulation begins anew
-            self.detections.discard_after(stamp)
+            self.detections.restart(stamp)
         self._last_stamp_ns = stamp or self._last_stamp_ns
         self.latest = image = ReceivedImage(message, time.monotonic())
         values = self._parameters.values

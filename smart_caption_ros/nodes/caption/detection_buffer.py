@@ -55,11 +55,14 @@ class DetectionBuffer:
         with self._changed:
             return self._latest[-1] if self._latest else None
 
-    def discard_after(self, stamp_ns: int) -> None:
-        """Discard the messages with a later stamp: they are of the time before the clock jumped back."""
+    def restart(self, stamp_ns: int) -> None:
+        """Discard the last message with a later stamp and all before it: the clock has jumped back to `stamp_ns`.
+
+        What arrived since then is kept: a detector may publish before the camera.
+        """
         with self._changed:
-            kept = [detections for detections in self._latest if detections.stamp_ns <= stamp_ns]
-            self._latest = deque(kept, maxlen=CAPACITY)
+            while any(detections.stamp_ns > stamp_ns for detections in self._latest):
+                self._latest.popleft()
 
     def open(self) -> None:
         """Let :meth:`nearest` wait again."""

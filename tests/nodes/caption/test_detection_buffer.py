@@ -88,8 +88,8 @@ def test_nobody_waits_while_the_buffer_is_closed() -> None:
 
 def test_after_a_jump_of_the_clock_the_detections_of_the_image_are_kept_or_waited_for() -> None:
     buffer = buffer_of((4, ""), (9, ""), (3, ""))
-    buffer.discard_after(3)
-    assert buffer.nearest(3, "") == Detections(3, "", ()), "a detector may publish before the camera"
+    buffer.restart(3)
+    assert buffer.nearest(9, "") == Detections(3, "", ()), "a detector may publish before the camera"
     late = Detections(5, "", ())
     threading.Timer(0.1, buffer.add, [late]).start()
     assert buffer.nearest(5, "", until_s=time.monotonic() + 60) is late
