@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,7 +34,7 @@ class Recorder:
     Attributes:
         written: number of captions written.
         unchanged: number of those left out because they say the same as the last one written, or as one that was
-            written less than :data:`QUIET_S` before.
+            written less than :data:`QUIET_S` before; photographs are compared with the last one written alone.
         without_caption: number of images without a caption: nothing was found in them, or an error occurred.
         dropped: number of images that newer ones replaced before they were captioned.
         failed: number of captions that could not be written.
@@ -78,7 +79,8 @@ class Recorder:
             return False
         lemmas = [noun.lemma for noun in live.grounding.nouns] if live.grounding is not None else []
         texts = self._filters.setdefault(live.camera, TextFilter(QUIET_S))
-        if not texts.is_new(live.caption.text, lemmas, live.received_s):
+        is_photograph = bool(live.name) and live.stamp_ns is None  # of no camera that would see the same again
+        if not texts.is_new(live.caption.text, lemmas, math.inf if is_photograph else live.received_s):
             self.unchanged += 1
             return False
         if not self._try(lambda: self._log.append(self._row_of(live))):

@@ -120,6 +120,14 @@ def test_a_caption_that_flickers_is_written_once_and_again_after_a_while(log: Ca
     assert take("dog", 11.0)
 
 
+def test_photographs_do_not_flicker(log: CaptionLog) -> None:
+    recorder = Recorder(log)
+    said = [
+        recorder.take(live(f"a {noun}", noun, stamp_ns=None, name="a.jpg")) for noun in ("cup", "dog", "cup", "cup")
+    ]
+    assert said == [True, True, True, False]
+
+
 def test_images_without_a_caption_are_counted(log: CaptionLog) -> None:
     recorder = Recorder(log)
     recorder.take(live("a cup", "cup", dropped=3))
