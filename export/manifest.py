@@ -14,7 +14,7 @@ from export.options import ExportOptions
 from export.source import Source
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT
-from training.data.provenance import merge_provenance
+from training.data.datasets import merge_provenance
 
 TEACHERS = {
     "yolox_nano.onnx": {"name": "YOLOX-nano (COCO), on the photographs", "terms": "weights Apache-2.0"},

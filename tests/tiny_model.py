@@ -14,7 +14,7 @@ from training.models import FAMILIES
 from training.models.captioner import PADDING_ID, Captioner, HookContext, Visual
 from training.models.smart import Smart, SmartConfig
 from training.vision.backbone import Backbone
-from training.vision.grids import MobileNetV2
+from training.vision.inverted_residuals import MobileNetV2
 from training.vision.side_by_side import SideBySide
 
 MAX_WORDS = 12

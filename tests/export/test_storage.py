@@ -15,7 +15,7 @@ from export.verify import synthetic_images
 from export.vision import export_vision
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
 from tests.tiny_model import tiny_trained
-from training.vision.grids import MobileNetV2
+from training.vision.inverted_residuals import MobileNetV2
 
 
 def test_rounded_weights_stored_in_16_bit_lose_nothing(traced: TracedCaptioner) -> None:

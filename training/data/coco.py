@@ -195,9 +195,7 @@ class Karpathy:
         Raises:
             DataError: naming the file, the image and the reason.
         """
-        document = read_json(path)
-        if not isinstance(document, dict) or not isinstance(document.get("images"), list):
-            raise DataError(f"{path}: expected an object with a list of images, as in dataset_coco.json")
+        document = _read_object(path, "images")
         captions: dict[str, list[str]] = {}
         files: dict[str, str] = {}
         splits: dict[str, list[str]] = {split: [] for split in KARPATHY_SPLITS}

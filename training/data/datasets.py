@@ -1,13 +1,12 @@
-"""Data sets of captions: the registry by which experiments name them, and mixtures of them."""
+"""Data sets of captions: the registry by which experiments name them, mixtures of them, and their terms."""
 
-import gc
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from training.configs.parsing import build_config
 from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset, DatasetOptions
 from training.data.coco_dataset import CocoOptions
@@ -103,17 +102,26 @@ def open_dataset(config: DataConfig, data: Path) -> CaptionDataset:
     Raises:
         DataError: the data is missing or malformed.
     """
-    with _garbage_collection_paused():
-        return DATASETS[config.dataset](**config.options).open(data)
+    return DATASETS[config.dataset](**config.options).open(data)
 
 
-@contextmanager
-def _garbage_collection_paused() -> Iterator[None]:
-    """Keep the collector from going through all captions again and again while they are read: half of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+def provenance(config: DataConfig) -> list[dict[str, str]]:
+    """Collect name and terms of the data sets of an experiment, for the manifest of its model."""
+    return DATASETS[config.dataset](**config.options).provenance
+
+
+def provenance_of_record(record: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Collect name and terms of the data sets whose captions a trained captioner has learnt.
+
+    Args:
+        record: of the captioner. Options that an earlier version had and this one lacks are ignored.
+    """
+    return provenance(build_config(DataConfig, record["experiment"]["data"], "record", ignore_unknown_keys=True))
+
+
+def merge_provenance(*sources: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join lists of names and terms, with each entry once."""
+    merged: list[dict[str, Any]] = []
+    for source in sources:
+        merged += [entry for entry in source if entry not in merged]
+    return merged

@@ -144,8 +144,6 @@ class GridFeatures:
             (B, width) the features, undefined where they are not computed yet; and (B,) whether they are computed.
         """
         caches, rows = self._find(images, views)
-        if len(self.caches) == 1:
-            return self.caches[0].read(rows)
         values = np.empty((len(rows), self.caches[0].width), np.float16)
         computed = np.empty(len(rows), bool)
         for index in np.unique(caches):

@@ -6,12 +6,13 @@ objects has one.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from enum import Enum
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from tqdm import tqdm
@@ -29,6 +30,8 @@ from training.data.photographs import read_photograph
 from training.data.regions import MAX_REGIONS, Regions
 from training.data.stored_features import open_features
 from training.errors import DataError
+
+Value = TypeVar("Value")
 
 
 def pool_regions(
@@ -64,9 +67,6 @@ def _covered(start: np.ndarray, stop: np.ndarray, cells: int) -> np.ndarray:
 
 VISION_GRAPH_TOKENS = "vision graph"
 """Value of ``made_by`` in the source of a store whose features are the tokens of a bundle."""
-REGION_TOKENS = "the regions of a detector"
-"""Value of ``made_by`` in the source of a store whose features are a bundle's tokens, pooled inside a detector's
-boxes."""
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 """File names of photographs."""
 
@@ -116,7 +116,7 @@ class FeatureExtractor:
         """
         self._detector = Detector.from_onnx(detector, self._engine, self._threads, minimum_score)
         self.source |= {
-            "made_by": REGION_TOKENS,
+            "made_by": "the regions of a detector",
             "detector": detector.name,
             "detector_sha256": sha256_of(detector),
             "minimum_score": minimum_score,
@@ -174,7 +174,7 @@ def fill_store(
         with tqdm(total=len(photographs), initial=done, desc="features", unit="image") as progress:
             for start in range(0, len(todo), batch_size):
                 batch = todo[start : start + batch_size]
-                results = readers.map(lambda image: _try_to_read(photographs[image], image), batch)
+                results = readers.map(lambda image: _or_reason(read_photograph, photographs[image], image), batch)
                 read = dict(zip(batch, results, strict=True))
                 broken += [reason for reason in read.values() if isinstance(reason, str)]
                 frames = {image: frame for image, frame in read.items() if isinstance(frame, np.ndarray)}
@@ -215,18 +215,16 @@ def _image_id(path: Path, ids: Ids) -> str:
     return str(int(number[0]))
 
 
-def _try_to_read(path: Path, image: str) -> np.ndarray | str:
-    """Read a photograph, or return the reason why it cannot be read."""
+def _or_reason(call: Callable[..., Value], *arguments: Any) -> Value | str:
+    """Return the result of a call, or the message of its :class:`DataError`."""
     try:
-        return read_photograph(path, image)
+        return call(*arguments)
     except DataError as error:
         return str(error)
 
 
-PUBLISHED_FEATURES = "published features"
-"""Value of ``made_by`` in the source of a store whose features were converted from another format."""
 _MOST_BROKEN = 20
-"""So many broken images before the first intact one, and the files are not what the caller says they are."""
+"""Number of broken images before the first intact one that ends a conversion: the files have another format."""
 
 
 def convert_features(
@@ -248,17 +246,11 @@ def convert_features(
     """
     features = open_features(kind, paths, width, max_regions)
     source = {
-        "made_by": PUBLISHED_FEATURES,
+        "made_by": "published features",
         "format": kind,
         "files": [path.name for path in paths],
         "max_regions": max_regions,
     }
-
-    def read(image: str) -> Regions | str:
-        try:
-            return features.read(image)
-        except DataError as error:
-            return str(error)
 
     if not (images := features.images()):
         raise DataError(f"{', '.join(map(str, paths))}: no features in it")
@@ -266,9 +258,9 @@ def convert_features(
     with StoreWriter(store, source, width, save_every) as writer:
         todo = [image for image in images if image not in writer]
         progress = tqdm(todo, desc="features", unit="image", initial=len(images) - len(todo), total=len(images))
-        with closing(load_ahead(read, todo, loading_threads(1))) as read_ahead:
+        with closing(load_ahead(partial(_or_reason, features.read), todo, loading_threads(1))) as read_ahead:
             for tried, (image, regions) in enumerate(zip(progress, read_ahead, strict=True), 1):
-                reason = regions if isinstance(regions, str) else _add(writer, image, regions)
+                reason = regions if isinstance(regions, str) else _or_reason(_add, writer, image, regions)
                 if reason is not None:
                     broken.append(reason)
                 if len(broken) == tried == _MOST_BROKEN:
@@ -276,14 +268,9 @@ def convert_features(
     return StoreReport(len(images) - len(broken), broken)
 
 
-def _add(writer: StoreWriter, image: str, regions: Regions) -> str | None:
-    """Add an image, or return the reason why its features cannot be stored."""
+def _add(writer: StoreWriter, image: str, regions: Regions) -> None:
     width, height = regions.image_size or (None, None)
     boxes = regions.boxes_xyxy
     if boxes is not None and regions.image_size is not None:
         boxes = boxes * np.array(regions.image_size * 2, np.float32)
-    try:
-        writer.add(image, regions.features, boxes, width, height)
-    except DataError as error:
-        return str(error)
-    return None
+    writer.add(image, regions.features, boxes, width, height)

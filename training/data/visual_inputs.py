@@ -6,8 +6,8 @@ from typing import Any
 from training.checkpoint import load_checkpoint
 from training.configs.schema import ExperimentConfig
 from training.data.caption_dataset import CaptionDataset
+from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.photograph_inputs import Photographs
-from training.data.provenance import merge_provenance, provenance_of_record
 from training.data.stored_features import StoredFeatures, open_stored_features
 from training.data.visual_batches import VisualInputs
 from training.errors import ConfigError

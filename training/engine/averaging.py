@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from training.data.provenance import merge_provenance
+from training.data.datasets import merge_provenance
 from training.engine.buffers import averaged_buffers, declared_buffers
 from training.engine.trained_captioner import TrainedCaptioner
 

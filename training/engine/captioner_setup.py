@@ -13,9 +13,8 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.byte_pairs import BytePairs
 from training.data.captions import TokenizedCaptions, tokenize_captions
-from training.data.datasets import open_dataset
+from training.data.datasets import merge_provenance, open_dataset
 from training.data.mixture import caption_weights
-from training.data.provenance import merge_provenance
 from training.data.tokenizer import RULES, build_vocabulary
 from training.data.visual_batches import VisualInputs
 from training.data.visual_inputs import open_visual_inputs

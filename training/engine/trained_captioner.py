@@ -9,8 +9,8 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
+from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.photograph_inputs import visual_of_images
-from training.data.provenance import merge_provenance, provenance_of_record
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.decoding.repeats import RepeatPenalty
 from training.engine.buffers import load_saved_tensors, released_tensors, saved_tensors
@@ -20,8 +20,8 @@ from training.models import FAMILIES
 from training.models.captioner import Captioner, Visual
 from training.models.eight_bits import has_eight_bits, set_eight_bits
 from training.vision.backbone import IMAGE_SIZE, Backbone
-from training.vision.grids import MobileNetV2
-from training.vision.registry import BACKBONES
+from training.vision.inverted_residuals import MobileNetV2
+from training.vision.side_by_side import BACKBONES
 
 UNTRAINED = "untrained_words"
 """Key of the record: words of the vocabulary that no training caption had."""

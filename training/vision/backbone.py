@@ -34,7 +34,7 @@ class Backbone(nn.Module):
     """Base class of the networks that make visual tokens of frames."""
 
     kind: ClassVar[str]
-    """Name in :data:`training.vision.registry.BACKBONES`."""
+    """Name in :data:`training.vision.side_by_side.BACKBONES`."""
     description: ClassVar[str]
     """Name for the manifest."""
     image_size: int = IMAGE_SIZE
@@ -62,9 +62,6 @@ class Backbone(nn.Module):
         if size < STRIDE or size % STRIDE:
             raise ValueError(f"the size of frames must be a positive multiple of {STRIDE}, not {size}")
         self.image_size = size
-
-    def extra_repr(self) -> str:
-        return f"image_size={self.image_size}"
 
     @property
     def trainable(self) -> nn.Module:

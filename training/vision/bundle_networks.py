@@ -13,8 +13,7 @@ from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
 from smart_caption_ros.captioning.errors import BundleError
 from training.errors import BackboneError
 from training.vision.backbone import Backbone
-from training.vision.grids import GRIDS
-from training.vision.inverted_residuals import InvertedResiduals
+from training.vision.inverted_residuals import GRIDS, InvertedResiduals
 from training.vision.side_by_side import SideBySide
 from training.vision.weight_files import read_parameters
 

@@ -17,8 +17,7 @@ from training.errors import BackboneError
 from training.paths import CHECKOUT
 from training.vision.backbone import Backbone
 from training.vision.bundle_networks import load_bundle_networks
-from training.vision.grids import GRIDS, EfficientNetLite1, MobileNetV2
-from training.vision.inverted_residuals import InvertedResiduals
+from training.vision.inverted_residuals import GRIDS, EfficientNetLite1, InvertedResiduals, MobileNetV2
 from training.vision.weight_files import Layers, copy_convolutions, read_onnx, read_tflite, read_torch
 
 PROVENANCE = {

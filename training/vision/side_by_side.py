@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.vision.backbone import Backbone, ImageFeatures, pixels_of
-from training.vision.grids import GRIDS
-from training.vision.inverted_residuals import InvertedResiduals
+from training.vision.inverted_residuals import GRIDS, InvertedResiduals
 from training.vision.yolox import STRIDES, YoloxNano, YoloxOutput
 
 SCORE_SCALE = 4.0
@@ -102,6 +101,10 @@ class SideBySide(Backbone):
             output = self.yolox.output(pixels)
             of_detector, detections = _detector_tokens(output), self.yolox.raw_detections(output)
         return ImageFeatures(torch.cat([*tokens, of_detector.to(tokens[0])], dim=-1), detections)
+
+
+BACKBONES: dict[str, type[Backbone]] = {**GRIDS, SideBySide.kind: SideBySide}
+"""All backbones by the name that checkpoints have for them."""
 
 
 def _detector_tokens(output: YoloxOutput) -> Tensor:

@@ -15,7 +15,7 @@ from torch import nn
 from training.errors import BackboneError
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, NodeProto
+    from onnx import GraphProto
 
 Layers = list[tuple[np.ndarray, np.ndarray]]
 """For each convolution, in the order of the forward pass, float32 weights (outputs, inputs / groups, kh, kw) and bias
@@ -40,13 +40,13 @@ def read_parameters(path: Path) -> dict[str, np.ndarray]:
 
 
 def read_onnx(path: Path) -> Layers:
-    """Read the convolutions of an ONNX file, in graph order; of a vision graph only those that the tokens need."""
+    """Read the convolutions of an ONNX file, in graph order."""
     import onnx
 
     graph = onnx.load(str(path)).graph
     arrays = _parameters(graph)
     layers = []
-    for node in _nodes_of_tokens(graph):
+    for node in graph.node:
         if node.op_type == "Conv":
             weight = arrays[node.input[1]]
             # Exporters omit a bias that is all zeros.
@@ -90,21 +90,6 @@ def _parameters(graph: "GraphProto") -> dict[str, np.ndarray]:
             for name in node.input:
                 arrays.pop(name, None)
     return arrays
-
-
-def _nodes_of_tokens(graph: "GraphProto") -> "list[NodeProto]":
-    """Find the nodes that a vision graph's ``tokens`` depend on, without those of a detector.
-
-    A graph without an output ``tokens`` is not a vision graph: all of its nodes are returned.
-    """
-    if not any(output.name == "tokens" for output in graph.output):
-        return list(graph.node)
-    needed, nodes = {"tokens"}, []
-    for node in reversed(graph.node):
-        if needed & set(node.output):
-            needed |= set(node.input)
-            nodes.append(node)
-    return nodes[::-1]
 
 
 def read_tflite(path: Path) -> Layers:

@@ -11,8 +11,7 @@ from recipes.caption_sets import labelled_photographs
 from recipes.caption_sets.__main__ import main
 from tests.recipes.caption_sets.small_caption_data import make_caption_data
 from training.configs.schema import DataConfig
-from training.data.datasets import open_dataset
-from training.data.provenance import provenance
+from training.data.datasets import open_dataset, provenance
 
 
 def run(monkeypatch: pytest.MonkeyPatch, data: Path, output: Path, *options: str) -> int:

@@ -21,7 +21,7 @@ from smart_caption_ros.engines import create_engine
 from tests.detection.tiny_detectors import BLUE, COLOURS_BGR, GREEN, write_yolox
 from training.data.tokenizer import tokenize
 from training.errors import DataError
-from training.vision.grids import MobileNetV2
+from training.vision.inverted_residuals import MobileNetV2
 
 
 def photographs(count: int) -> list[tuple[str, bytes]]:

@@ -15,8 +15,7 @@ from smart_caption_ros.imaging import resize_image
 from tests.training.small_coco import SPLITS, make_coco
 from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
-from training.data.datasets import open_dataset
-from training.data.provenance import provenance
+from training.data.datasets import open_dataset, provenance
 from training.errors import DataError
 
 
@@ -101,15 +100,6 @@ def test_an_image_without_file_name_is_refused(tmp_path: Path) -> None:
     }
     with pytest.raises(DataError, match=r"captions_train\.json, image 1: it has captions but no file_name"):
         opened(tmp_path, captions=captions)
-
-
-def test_an_empty_caption_is_refused_with_file_id_and_reason(data: Path) -> None:
-    path = data / "coco" / "dataset_coco.json"
-    document = json.loads(path.read_text())
-    document["images"][3]["sentences"][1]["raw"] = " "
-    path.write_text(json.dumps(document))
-    with pytest.raises(DataError, match=r"dataset_coco\.json, image 103, sentence 1: caption is missing or empty"):
-        opened(data, karpathy="coco/dataset_coco.json")
 
 
 def test_missing_photographs_are_counted_before_training_begins(data: Path) -> None:

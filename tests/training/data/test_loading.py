@@ -40,14 +40,6 @@ def test_the_costs_of_parts_differ_by_less_than_one_item(costs: np.ndarray, part
     assert max(sums) - min(sums) <= (np.ptp(costs) if len(costs) % parts == 0 else costs.max())
 
 
-@pytest.mark.parametrize(("processes", "imbalance"), [(2, 1.005), (4, 1.01), (8, 1.01)])
-def test_processes_have_equally_many_words(processes: int, imbalance: float) -> None:
-    # Words of five captions: mean and standard deviation of Flickr8k's.
-    words = np.random.default_rng(0).normal(58.6, 9.7, (100, 64)).round().clip(20, 100)
-    own = [[costs[part].sum() for part in balanced_parts(costs, processes)] for costs in words]
-    assert np.mean([max(sums) / np.mean(sums) for sums in own]) < imbalance
-
-
 @given(st.integers(1, 200), st.integers(1, 30), st.integers(0, 5))
 def test_a_shuffled_epoch_has_every_image_once_and_depends_on_the_seed_alone(count: int, batch: int, seed: int) -> None:
     costs = np.random.default_rng(seed).integers(1, 20, count)

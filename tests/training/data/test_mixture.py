@@ -17,9 +17,8 @@ from tests.training.small_flickr8k import SIZES, make_data, write_config
 from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
 from training.data.coco_dataset import CocoDataset
-from training.data.datasets import open_dataset
+from training.data.datasets import open_dataset, provenance
 from training.data.mixture import Mixture, Source, caption_weights
-from training.data.provenance import provenance
 from training.engine import trainer as trainer_module
 from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
@@ -186,7 +185,7 @@ def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtu
     alone = {"sources": {"photos": FLICKR8K}, "scored": ["photos"]}
     for name, options in (("both", both), ("alone", alone)):
         data_config = {"dataset": "mixture", "options": options, "minimum_count": 1, "max_words": 10}
-        config = load_run(write_config(tmp_path / f"{name}.yaml", phases=phases, data=data_config))
+        config = load_run(write_config(tmp_path / f"{name}.yaml", phases=phases, data=data_config, image_size=96))
         trainer_module.Trainer(config, data, tmp_path / name, tmp_path / "features").run()
         assert (tmp_path / name / "best.safetensors").exists()
     assert len(list((tmp_path / "features").glob("*.features"))) == 4  # three sources for training, one dev split

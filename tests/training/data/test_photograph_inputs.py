@@ -3,20 +3,19 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, multiprocessing
+from torch import Tensor
 
 from tests.training.small_flickr8k import make_data
 from training.configs.schema import PhaseConfig
 from training.data.flickr8k import Flickr8k
 from training.data.photograph_inputs import Photographs, visual_of_images
 from training.models.captioner import Visual
-from training.vision.grids import MobileNetV2
+from training.vision.inverted_residuals import MobileNetV2
 
 WHOLE = PhaseConfig("p", 4, 1e-4)
 CROPS = replace(WHOLE, crop=0.7)
@@ -26,7 +25,7 @@ ALL = np.arange(4)
 Open = Callable[[Path], Photographs]
 
 
-def open_in(root: Path, cache: Path, image_size: int = 224) -> Photographs:
+def open_in(root: Path, cache: Path, image_size: int = 96) -> Photographs:
     """Open four training and two dev photographs with a cache folder, as a process does."""
     dataset = Flickr8k(root / "flickr8k")
     splits = {"train": dataset.split("train")[:4], "dev": dataset.split("dev")[:2]}
@@ -60,10 +59,10 @@ def epoch_tokens(photographs: Photographs, epoch: int, images: np.ndarray = ALL)
 
 def check_grid(visual: Visual) -> None:
     assert visual.boxes_xyxy is not None
-    assert visual.boxes_xyxy.shape == (*visual.tokens.shape[:2], 4) == (2, 49, 4)
+    assert visual.boxes_xyxy.shape == (*visual.tokens.shape[:2], 4) == (2, 9, 4)
     assert visual.boxes_xyxy.dtype == torch.float32
-    grid = visual.boxes_xyxy[0].reshape(7, 7, 4)
-    torch.testing.assert_close(grid[2, 5], torch.tensor([5.0, 2.0, 6.0, 3.0]) / 7)
+    grid = visual.boxes_xyxy[0].reshape(3, 3, 4)
+    torch.testing.assert_close(grid[1, 2], torch.tensor([2.0, 1.0, 3.0, 2.0]) / 3)
     torch.testing.assert_close(visual.boxes_xyxy[1], visual.boxes_xyxy[0])
     assert visual.tokens.dtype == torch.float32
 
@@ -84,8 +83,8 @@ def test_frames_of_another_size_have_another_grid_and_features_of_their_own(
     open_photographs: Open, root: Path, tmp_path: Path, phase: PhaseConfig
 ) -> None:
     cache = tmp_path / "sizes"
-    usual, larger = open_photographs(cache), open_in(root, cache, 288)
-    for photographs, cells in ((usual, 49), (larger, 81), (usual, 49)):
+    usual, larger = open_photographs(cache), open_in(root, cache, 128)
+    for photographs, cells in ((usual, 9), (larger, 16), (usual, 9)):
         photographs.begin_phase(phase)
         for _ in range(2):  # computed, and kept where the phase keeps features
             tokens, _ = epoch_tokens(photographs, 0)
@@ -97,16 +96,18 @@ def test_frames_of_another_size_have_another_grid_and_features_of_their_own(
 
 def test_photographs_of_an_evaluation_have_the_boxes_of_the_grid(open_photographs: Open, tmp_path: Path) -> None:
     backbone = open_photographs(tmp_path / "boxes").backbone.requires_grad_(False)
-    frames = torch.randint(0, 256, (2, 224, 224, 3), dtype=torch.uint8)
+    frames = torch.randint(0, 256, (2, 96, 96, 3), dtype=torch.uint8)
     visual = visual_of_images(backbone, frames)
     check_grid(visual)
     torch.testing.assert_close(visual.tokens, backbone(frames))
-    backbone.set_image_size(288)
-    with pytest.raises(ValueError, match="frames of 224 x 224 pixels"):
+    backbone.set_image_size(128)
+    with pytest.raises(ValueError, match="frames of 96 x 96 pixels"):
         visual_of_images(backbone, frames)
 
 
-def test_kept_tokens_are_the_computed_ones_rounded_to_float16(open_photographs: Open, tmp_path: Path) -> None:
+def test_kept_tokens_are_the_computed_ones_rounded_to_float16(
+    open_photographs: Open, root: Path, tmp_path: Path
+) -> None:
     photographs = open_photographs(tmp_path / "rounded")
     photographs.begin_phase(replace(WHOLE, flip=False))
     first, count = epoch_tokens(photographs, 0)
@@ -114,8 +115,8 @@ def test_kept_tokens_are_the_computed_ones_rounded_to_float16(open_photographs: 
     assert (count, count_again) == (4, 0)
     assert torch.equal(first, again)
     backbone = photographs.backbone
-    names = Flickr8k(open_photographs.args[0] / "flickr8k").split("train")[:4]  # type: ignore[attr-defined]
-    frames = Flickr8k(open_photographs.args[0] / "flickr8k").read_images(names)  # type: ignore[attr-defined]
+    dataset = Flickr8k(root / "flickr8k")
+    frames = dataset.read_images(dataset.split("train")[:4], 96)
     with torch.no_grad():
         fresh = backbone(torch.from_numpy(frames))
     assert fresh.abs().max() > 1e-3
@@ -155,31 +156,18 @@ def test_photographs_and_their_mirror_images_are_computed_once(open_photographs:
     assert sum(epoch_tokens(photographs, epoch)[1] for epoch in range(6)) == 0
 
 
-def compute_a_part(rank: int, root: Path, folder: Path, barrier: Barrier) -> None:
-    """Compute the features of every second photograph of an epoch, then read those of all of them."""
-    photographs = open_in(root, folder / "two")
-    for turn in range(2):  # as the trainer lets the first process make the files
-        if turn == rank:
-            photographs.begin_phase(WHOLE)
-        barrier.wait()
-    _, own = epoch_tokens(photographs, 0, ALL[rank::2])
-    barrier.wait()
-    tokens, computed_again = epoch_tokens(photographs, 0)
-    np.savez(folder / f"process-{rank}.npz", tokens=tokens.numpy(), counts=[own, computed_again])
-
-
-def test_two_processes_compute_a_part_each_and_together_the_file_of_one(
-    open_photographs: Open, root: Path, tmp_path: Path
-) -> None:
-    barrier = multiprocessing.get_context("spawn").Barrier(2)
-    multiprocessing.spawn(compute_a_part, (root, tmp_path, barrier), nprocs=2)
+def test_two_processes_compute_a_part_each_and_together_the_file_of_one(open_photographs: Open, tmp_path: Path) -> None:
+    processes = [open_photographs(tmp_path / "two") for _ in range(2)]
+    for photographs in processes:
+        photographs.begin_phase(WHOLE)
+    assert [epoch_tokens(photographs, 0, ALL[rank::2])[1] for rank, photographs in enumerate(processes)] == [2, 2]
     one = open_photographs(tmp_path / "one")
     one.begin_phase(WHOLE)
     expected, _ = epoch_tokens(one, 0)
-    for rank in range(2):
-        with np.load(tmp_path / f"process-{rank}.npz") as found:
-            assert found["counts"].tolist() == [2, 0]
-            torch.testing.assert_close(torch.from_numpy(found["tokens"]), expected, atol=1e-6, rtol=1e-3)
+    for photographs in processes:
+        tokens, computed_again = epoch_tokens(photographs, 0)
+        assert computed_again == 0
+        torch.testing.assert_close(tokens, expected, atol=1e-6, rtol=1e-3)
     sizes = [{path.name: path.stat().st_size for path in (tmp_path / name).iterdir()} for name in ("one", "two")]
     assert sizes[0] == sizes[1]
 
@@ -213,7 +201,7 @@ def test_gradients_from_kept_early_features_are_those_from_photographs(open_phot
     assert cached.keys() == late
     for name in late:
         assert computed[name].norm() > 0
-        assert (computed[name] - cached[name]).norm() < 5e-3 * computed[name].norm()
+        assert (computed[name] - cached[name]).norm() < 1e-2 * computed[name].norm()  # kept features are float16
 
 
 def test_early_features_are_kept_under_the_weights_that_do_not_learn(open_photographs: Open, tmp_path: Path) -> None:

@@ -180,10 +180,6 @@ TOKEN_WIDTH = 3
 SPLITS = {"train": ["0", "1", "2"], "dev": ["3", "4"]}
 
 
-class FamilyWithBoxes(Captioner):
-    needs_boxes = True
-
-
 @pytest.fixture
 def small_store(tmp_path: Path) -> FeatureStore:
     """Five images; image 4 has no boxes."""
@@ -215,11 +211,6 @@ def test_images_without_features_are_refused_before_training(
 ) -> None:
     with pytest.raises(DataError, match=f"features: {list(splits)[-1]}: no features of 1 images, for example image 9"):
         StoredFeatures(small_store, splits, {})
-
-
-def test_an_image_without_what_the_family_needs_is_refused_before_training(small_store: FeatureStore) -> None:
-    with pytest.raises(DataError, match=r"image 4 have no boxes.*FamilyWithBoxes needs boxes"):
-        StoredFeatures(small_store, SPLITS, {}, FamilyWithBoxes)
 
 
 def test_pooled_features_are_the_mean_of_an_images_regions(small_store: FeatureStore) -> None:

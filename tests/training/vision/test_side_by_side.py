@@ -7,9 +7,8 @@ from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
 from smart_caption_ros.sources.acvr import ACVR_CLASSES
 from tests.tiny_model import tiny_trained
 from training.vision.detection_classes import DETECTION_CLASSES
-from training.vision.grids import EfficientNetLite1
-from training.vision.registry import BACKBONES
-from training.vision.side_by_side import SCORE_SCALE, SideBySide
+from training.vision.inverted_residuals import EfficientNetLite1
+from training.vision.side_by_side import BACKBONES, SCORE_SCALE, SideBySide
 from training.vision.yolox import STRIDES
 
 CLASSES = ("cup", "chair", "person")

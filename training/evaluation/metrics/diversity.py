@@ -62,13 +62,8 @@ def self_bleu(captions: Sequence[str]) -> float:
     captions: compare models on the same images only.
 
     Args:
-        captions: space-joined tokens, one caption per image.
-
-    Raises:
-        ValueError: fewer than two captions.
+        captions: space-joined tokens, one caption per image, at least two.
     """
-    if len(captions) < 2:
-        raise ValueError("self-BLEU needs two captions at least")
     counted: list[tuple[int, Mapping[tuple[str, ...], int]]] = [precook(caption, ORDERS) for caption in captions]
     most, second = _two_highest_counts([ngrams for _, ngrams in counted])
     lengths = Counter(length for length, _ in counted)

@@ -86,13 +86,6 @@ def test_rates_count_named_objects_and_captions(synonyms: Synonyms) -> None:
     assert captions_supported.per_image.tolist() == [0, 1, 1]
 
 
-def test_missing_objects_and_unknown_classes_are_refused(synonyms: Synonyms) -> None:
-    with pytest.raises(ValueError, match="no annotated objects for image a"):
-        chair({"a": "a dog"}, {"a": ["a dog"]}, {}, synonyms)
-    with pytest.raises(ValueError, match="'spaceship'"):
-        chair({"a": "a dog"}, {"a": ["a dog"]}, {"a": ["spaceship"]}, synonyms)
-
-
 def test_a_missing_or_empty_list_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nowhere\.txt"):
         Synonyms.load(tmp_path / "nowhere.txt")

@@ -23,8 +23,6 @@ def test_self_bleu_is_bleu_4_against_all_other_captions(said: list[str]) -> None
 def test_self_bleu_is_1_for_equal_captions_and_near_0_for_captions_without_a_common_word() -> None:
     assert self_bleu(["a dog runs on grass"] * 3) == pytest.approx(1, abs=1e-6)
     assert self_bleu(["one two three four five", "six seven eight nine ten"]) < 1e-3
-    with pytest.raises(ValueError, match="two captions"):
-        self_bleu(["a dog"])
 
 
 def test_captions_words_and_repetitions_are_counted() -> None:
@@ -40,12 +38,3 @@ def test_a_single_caption_has_no_self_bleu() -> None:
     found = Diversity.of(["a dog"])
     assert found.self_bleu is None
     assert (found.different, found.longest_run) == (1, 1)
-
-
-@given(st.lists(captions, min_size=1, max_size=9))
-def test_counts_are_consistent(said: list[str]) -> None:
-    found = Diversity.of(said)
-    assert 1 <= found.longest_run <= found.commonest_count <= len(said)
-    assert said.count(found.commonest) == found.commonest_count == max(map(said.count, said))
-    assert found.different + found.commonest_count <= len(said) + 1
-    assert found.different == 1 or found.longest_run < len(said)

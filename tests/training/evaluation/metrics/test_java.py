@@ -25,12 +25,6 @@ def test_a_program_that_never_answers_is_ended_in_time(tmp_path: Path, monkeypat
     assert time.monotonic() - started < 30
 
 
-def test_the_error_of_a_failing_program_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_java(tmp_path, "echo 'Error: out of memory' >&2; exit 3", monkeypatch)
-    with pytest.raises(MetricError, match="SPICE failed: Error: out of memory"):
-        run_java("SPICE", [], tmp_path, [], 20)
-
-
 def test_the_reason_of_a_failure_is_quoted_and_not_its_stack_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

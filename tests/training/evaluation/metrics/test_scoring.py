@@ -122,12 +122,6 @@ def test_a_model_is_compared_with_its_own_references() -> None:
 
 
 @pytest.mark.usefixtures("without_java")
-def test_the_own_references_of_an_image_find_it_first() -> None:
-    evaluation = score_models({"m": {image: texts[1] for image, texts in HUMAN.items()}}, HUMAN)
-    assert values(evaluation, "m")["recall_1"] == 1
-
-
-@pytest.mark.usefixtures("without_java")
 def test_without_references_only_the_diversity_is_measured() -> None:
     evaluation = score_models({"m": {"1": "A dog.", "2": "a dog", "3": "A cat!"}}, {"1": [], "2": [], "3": []})
     assert evaluation.models["m"].metrics == {}
