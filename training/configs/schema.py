@@ -4,13 +4,14 @@
 (data sets, families, objectives, schedules, optimizers) against their registries.
 """
 
-from collections.abc import Iterable
 from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Strict
 from pydantic.dataclasses import dataclass
+
+from training.configs.checks import check_at_least_1, check_not_negative, check_one_of, check_positive, check_shares
 
 FORBID_UNKNOWN_KEYS = ConfigDict(extra="forbid")
 
@@ -35,28 +36,6 @@ Float = Annotated[float, Strict(), BeforeValidator(_number)]
 Bool = Annotated[bool, Strict()]
 Str = Annotated[str, Strict()]
 StrList = Annotated[list[Str], BeforeValidator(_as_list)]
-
-
-def _check_one_of(key: str, value: str, known: Iterable[str]) -> None:
-    if value not in known:
-        raise ValueError(f"{key} must be one of {', '.join(known)}, not {value!r}")
-
-
-def _check_at_least_1(config: object, *keys: str) -> None:
-    for key in keys:
-        if getattr(config, key) < 1:
-            raise ValueError(f"{key} must be at least 1, not {getattr(config, key)}")
-
-
-def _check_not_negative(config: object, *keys: str) -> None:
-    for key in keys:
-        if getattr(config, key) < 0:
-            raise ValueError(f"{key} must not be negative, not {getattr(config, key)}")
-
-
-def _check_share(config: object, key: str) -> None:
-    if not 0 <= getattr(config, key) < 1:
-        raise ValueError(f"{key} must be at least 0 and less than 1, not {getattr(config, key)}")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
@@ -87,9 +66,9 @@ class DataConfig:
     is cut and has no end token."""
 
     def __post_init__(self) -> None:
-        _check_at_least_1(self, "max_words")
-        _check_not_negative(self, "minimum_count", "max_caption_words", "vocabulary_size")
-        _check_one_of("tokenizer", self.tokenizer, ("words", "bpe"))
+        check_at_least_1(self, "max_words")
+        check_not_negative(self, "minimum_count", "max_caption_words", "vocabulary_size")
+        check_one_of(self, "tokenizer", ("words", "bpe"))
         if (self.tokenizer == "bpe") != bool(self.vocabulary_size):
             raise ValueError("tokenizer bpe and vocabulary_size go together; give both or none")
         for key in ("minimum_count", "required_words", "extend_vocabulary"):
@@ -126,7 +105,7 @@ class FeaturesConfig:
     def __post_init__(self) -> None:
         if len(self._given()) > 1:
             raise ValueError(f"give one of {', '.join(self._given())}, not several")
-        _check_at_least_1(self, "width", "max_regions")
+        check_at_least_1(self, "width", "max_regions")
 
     def __bool__(self) -> bool:
         return bool(self._given())
@@ -159,7 +138,7 @@ class OptimizerConfig:
     def __post_init__(self) -> None:
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas must be two numbers of at least 0 and less than 1, not {self.betas}")
-        _check_not_negative(self, "eps", "weight_decay")
+        check_not_negative(self, "eps", "weight_decay")
 
 
 CLIPPING_RULES = ("norm", "value", "none")
@@ -176,9 +155,8 @@ class ClippingConfig:
     """Largest norm or absolute value."""
 
     def __post_init__(self) -> None:
-        _check_one_of("by", self.by, CLIPPING_RULES)
-        if self.limit <= 0:
-            raise ValueError(f"limit must be positive, not {self.limit}")
+        check_one_of(self, "by", CLIPPING_RULES)
+        check_positive(self, "limit")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
@@ -199,8 +177,8 @@ class ScheduledSamplingConfig:
     def __post_init__(self) -> None:
         if not 0 <= self.maximum <= 1:
             raise ValueError(f"maximum must be at least 0 and at most 1, not {self.maximum}")
-        _check_not_negative(self, "start", "increase")
-        _check_at_least_1(self, "every")
+        check_not_negative(self, "start", "increase")
+        check_at_least_1(self, "every")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
@@ -274,15 +252,14 @@ class PhaseConfig:
                 "schedule hold needs warmup_steps <= hold_steps < decay_steps, "
                 f"not {self.warmup_steps}, {self.hold_steps}, {self.decay_steps}"
             )
-        _check_at_least_1(self, "epochs", "images_per_batch", "accumulate", "schedule_width")
-        _check_not_negative(self, "learning_rate", "warmup_steps", "final_share", "stop_after", "patience")
-        _check_not_negative(self, "backbone_learning_rate", "cider_btw_reward")
+        check_at_least_1(self, "epochs", "images_per_batch", "accumulate", "schedule_width")
+        check_not_negative(self, "learning_rate", "warmup_steps", "final_share", "stop_after", "patience")
+        check_not_negative(self, "backbone_learning_rate", "cider_btw_reward")
         if self.stop_after > self.epochs:
             raise ValueError(f"stop_after must be at most epochs, {self.epochs}, not {self.stop_after}")
         if not 0 < self.crop <= 1:
             raise ValueError(f"crop must be more than 0 and at most 1, not {self.crop}")
-        for key in ("average", "patch_dropout", "label_smoothing"):
-            _check_share(self, key)
+        check_shares(self, "average", "patch_dropout", "label_smoothing")
         if self.scheduled_sampling.maximum and self.objective != "cross_entropy":
             raise ValueError(f"scheduled_sampling is a part of cross_entropy; {self.objective} has none")
         if self.cider_btw_reward and self.objective != "self_critical":
@@ -322,8 +299,8 @@ class EvaluationConfig:
     nothing. The export takes it over."""
 
     def __post_init__(self) -> None:
-        _check_at_least_1(self, "beam_size", "images_per_batch", "whole_split_in_last_epochs")
-        _check_not_negative(self, "subset", "repeat_penalty", "end_penalty")
+        check_at_least_1(self, "beam_size", "images_per_batch", "whole_split_in_last_epochs")
+        check_not_negative(self, "subset", "repeat_penalty", "end_penalty")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
@@ -380,10 +357,9 @@ class ExperimentConfig:
             raise ValueError("phases: expected a list of phases, found none")
         if self.phases[0].from_best:
             raise ValueError("phases[0]: from_best: no phase comes before it")
-        if self.precision not in ("auto", "fp32", "bf16"):
-            raise ValueError(f"precision must be auto, fp32 or bf16, not {self.precision!r}")
-        _check_not_negative(self, "seed")
-        _check_at_least_1(self, "log_every")
+        check_one_of(self, "precision", ("auto", "fp32", "bf16"))
+        check_not_negative(self, "seed")
+        check_at_least_1(self, "log_every")
         if self.data.extend_vocabulary and not self.start_from:
             raise ValueError("data: extend_vocabulary needs start_from, whose vocabulary it extends")
         if self.evaluation.repeat_penalty and self.data.tokenizer != "words":

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.models.captioner import Slots
+from training.models.transformer_config import TransformerConfig
 
 MASKED_SCORE = -1e9
 """Attention score of a masked key; finite, so that float16 graphs stay free of NaN."""
@@ -57,19 +58,16 @@ class MultiHeadAttention(nn.Module):
     levels of an encoder.
     """
 
-    def __init__(
-        self, d_model: int, heads: int, memory_slots: int = 0, *, attention_on_attention: bool = False
-    ) -> None:
+    def __init__(self, config: TransformerConfig, memory_slots: int = 0) -> None:
         super().__init__()
-        if d_model % heads:
-            raise ValueError(f"d_model ({d_model}) must be a multiple of heads ({heads})")
-        self.heads = heads
-        self.d_head = d_model // heads
+        d_model = config.d_model
+        self.heads = config.heads
+        self.d_head = d_model // config.heads
         self.memory_slots = memory_slots
         self.query = nn.Linear(d_model, d_model)
         self.key = nn.Linear(d_model, d_model)
         self.value = nn.Linear(d_model, d_model)
-        self.output = AttentionOnAttention(d_model) if attention_on_attention else nn.Linear(d_model, d_model)
+        self.output = AttentionOnAttention(d_model) if config.attention_on_attention else nn.Linear(d_model, d_model)
         for linear in (self.query, self.key, self.value, self.output):
             if not isinstance(linear, nn.Linear):
                 continue

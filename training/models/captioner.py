@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.configs.checks import check_at_least_1
 
 if TYPE_CHECKING:
     import numpy as np
@@ -169,9 +170,7 @@ class CaptionerConfig:
     """Width of a visual token."""
 
     def __post_init__(self) -> None:
-        for name in ("vocabulary_size", "token_width"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        check_at_least_1(self, "vocabulary_size", "token_width")
 
 
 class Captioner(nn.Module):

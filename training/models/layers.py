@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.models.attention import ImageCache, MultiHeadAttention, WordAttention, WordCache, converted_for_products
+from training.models.transformer_config import TransformerConfig
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
@@ -106,21 +107,12 @@ class FeedForward(nn.Module):
 class EncoderLayer(nn.Module):
     """Memory-augmented self-attention over visual tokens, then feed-forward (SMArT Sec. III-B; M2, Eq. 5)."""
 
-    def __init__(
-        self,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        memory_slots: int,
-        dropout: float,
-        *,
-        attention_on_attention: bool = False,
-    ) -> None:
+    def __init__(self, config: TransformerConfig, memory_slots: int = 0) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(d_model, heads, memory_slots, attention_on_attention=attention_on_attention)
-        self.attention_norm = AddNorm(d_model, dropout)
-        self.feed_forward = FeedForward(d_model, d_ff, dropout)
-        self.feed_forward_norm = AddNorm(d_model, dropout)
+        self.attention = MultiHeadAttention(config, memory_slots)
+        self.attention_norm = AddNorm(config.d_model, config.dropout)
+        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.dropout)
+        self.feed_forward_norm = AddNorm(config.d_model, config.dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Compute the next level, (B, N, d), from ``x`` (B, N, d); ``mask`` (B, N) is True where a token is real."""
@@ -133,30 +125,20 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Causal self-attention over words, cross-attention to the encoded tokens, feed-forward."""
 
-    def __init__(
-        self,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        dropout: float,
-        *,
-        level: int = -1,
-        attention_on_attention: bool = False,
-    ) -> None:
+    def __init__(self, config: TransformerConfig, level: int = -1) -> None:
         """
         Args:
-            d_model, heads, d_ff, dropout: hyper-parameters of the family.
+            config: sizes.
             level: index of the encoder level that the cross-attention attends to; -1: the last.
-            attention_on_attention: whether :class:`AttentionOnAttention` takes the place of the output projections.
         """
         super().__init__()
         self.level = level
-        self.self_attention = WordAttention(d_model, heads, attention_on_attention=attention_on_attention)
-        self.self_norm = AddNorm(d_model, dropout)
-        self.cross_attention = MultiHeadAttention(d_model, heads, attention_on_attention=attention_on_attention)
-        self.cross_norm = AddNorm(d_model, dropout)
-        self.feed_forward = FeedForward(d_model, d_ff, dropout)
-        self.feed_forward_norm = AddNorm(d_model, dropout)
+        self.self_attention = WordAttention(config)
+        self.self_norm = AddNorm(config.d_model, config.dropout)
+        self.cross_attention = MultiHeadAttention(config)
+        self.cross_norm = AddNorm(config.d_model, config.dropout)
+        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.dropout)
+        self.feed_forward_norm = AddNorm(config.d_model, config.dropout)
 
     def project_image(self, levels: Sequence[Tensor]) -> ImageCache:
         """Project the encoder levels, each (B, N, d), to the keys and values of the cross-attention."""

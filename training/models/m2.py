@@ -15,22 +15,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from training.configs.checks import check_not_negative, check_one_of
 from training.models.attention import ImageCache
 from training.models.captioner import PADDING_ID, BufferPolicy
 from training.models.layers import DecoderLayer
 from training.models.smart import Smart, SmartConfig
 
-CONNECTIONS = ("meshed", "one_to_one")
-GATES = ("sigmoid", "softmax")
-
 
 @dataclass(frozen=True)
 class M2Config(SmartConfig):
-    """Hyper-parameters; the defaults are those of the paper's Sec. 4.2, the choices those of its Table 1.
-
-    Raises:
-        ValueError: a value is out of range; the message names it.
-    """
+    """Hyper-parameters; the defaults are those of the paper's Sec. 4.2, the choices those of its Table 1."""
 
     encoder_layers: int = 3
     decoder_layers: int = 3
@@ -45,11 +39,9 @@ class M2Config(SmartConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, known in (("connections", CONNECTIONS), ("gates", GATES)):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
-        if self.word_vector_width < 0:
-            raise ValueError(f"word_vector_width must not be negative, not {self.word_vector_width}")
+        check_one_of(self, "connections", ("meshed", "one_to_one"))
+        check_one_of(self, "gates", ("sigmoid", "softmax"))
+        check_not_negative(self, "word_vector_width")
         if self.output_bias and self.word_vector_width:
             raise ValueError("output_bias: with word_vector_width, logits are products with the vectors of all words")
         if self.connections == "one_to_one" and self.encoder_layers != self.decoder_layers:
@@ -62,26 +54,10 @@ class M2Config(SmartConfig):
 class MeshedDecoderLayer(DecoderLayer):
     """A decoder layer that attends to all L encoder levels with one cross-attention and a gate for each level."""
 
-    def __init__(
-        self,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        dropout: float,
-        *,
-        levels: int,
-        gates: str,
-        attention_on_attention: bool = False,
-    ) -> None:
-        """
-        Args:
-            d_model, heads, d_ff, dropout, attention_on_attention: as for :class:`DecoderLayer`.
-            levels: L, number of encoder levels.
-            gates: one of :data:`GATES`.
-        """
-        super().__init__(d_model, heads, d_ff, dropout, attention_on_attention=attention_on_attention)
-        self._softmax = gates == "softmax"
-        self.gates = nn.ModuleList(nn.Linear(2 * d_model, d_model) for _ in range(levels))
+    def __init__(self, config: M2Config) -> None:
+        super().__init__(config)
+        self._softmax = config.gates == "softmax"
+        self.gates = nn.ModuleList(nn.Linear(2 * config.d_model, config.d_model) for _ in range(config.encoder_layers))
         for gate in self.gates:
             assert isinstance(gate, nn.Linear)
             nn.init.xavier_uniform_(gate.weight)
@@ -184,13 +160,6 @@ class M2(Smart):
         return functional.linear(self.word_projection(x), self._vectors())
 
     def _new_decoder_layer(self, index: int) -> DecoderLayer:
-        config = self.config
-        sizes = (config.d_model, config.heads, config.d_ff, config.dropout)
-        if config.connections == "one_to_one":
-            return DecoderLayer(*sizes, level=index, attention_on_attention=config.attention_on_attention)
-        return MeshedDecoderLayer(
-            *sizes,
-            levels=config.encoder_layers,
-            gates=config.gates,
-            attention_on_attention=config.attention_on_attention,
-        )
+        if self.config.connections == "one_to_one":
+            return DecoderLayer(self.config, level=index)
+        return MeshedDecoderLayer(self.config)

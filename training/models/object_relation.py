@@ -11,10 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from training.configs.checks import check_not_negative, check_shares
 from training.models.attention import ImageCache, MultiHeadAttention, WordCache, converted_for_products
 from training.models.captioner import Visual
 from training.models.layers import AddNorm, DecoderLayer, Dropout, FeedForward
-from training.models.transformer import Transformer, TransformerConfig
+from training.models.transformer import Transformer
+from training.models.transformer_config import TransformerConfig
 
 GEOMETRY_WIDTH = 64
 """Width of the embedding of a pair of boxes."""
@@ -22,11 +24,7 @@ GEOMETRY_WIDTH = 64
 
 @dataclass(frozen=True)
 class ObjectRelationConfig(TransformerConfig):
-    """Hyper-parameters; the defaults are the published sizes.
-
-    Raises:
-        ValueError: a value is out of range; the message names it.
-    """
+    """Hyper-parameters; the defaults are the published sizes."""
 
     encoder_layers: int = 6
     decoder_layers: int = 6
@@ -38,10 +36,8 @@ class ObjectRelationConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.token_dropout < 1:
-            raise ValueError(f"token_dropout must lie in [0, 1), not {self.token_dropout}")
-        if self.added_size < 0:
-            raise ValueError(f"added_size must not be negative, not {self.added_size}")
+        check_shares(self, "token_dropout")
+        check_not_negative(self, "added_size")
 
 
 def embed_geometry(boxes_xyxy: Tensor, added_size: float) -> Tensor:
@@ -72,15 +68,13 @@ _SMALLEST = 1e-3
 class RelationEncoderLayer(nn.Module):
     """Pre-norm self-attention whose scores have the log of a geometric weight added (Eq. 6 and 8), feed-forward."""
 
-    def __init__(
-        self, d_model: int, heads: int, d_ff: int, dropout: float, *, attention_on_attention: bool = False
-    ) -> None:
+    def __init__(self, config: ObjectRelationConfig) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(d_model, heads, attention_on_attention=attention_on_attention)
-        self.attention_norm = AddNorm(d_model, dropout)
-        self.feed_forward = FeedForward(d_model, d_ff, dropout)
-        self.feed_forward_norm = AddNorm(d_model, dropout)
-        self.geometry = nn.Linear(GEOMETRY_WIDTH, heads)
+        self.attention = MultiHeadAttention(config)
+        self.attention_norm = AddNorm(config.d_model, config.dropout)
+        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.dropout)
+        self.feed_forward_norm = AddNorm(config.d_model, config.dropout)
+        self.geometry = nn.Linear(GEOMETRY_WIDTH, config.heads)
         nn.init.xavier_uniform_(self.geometry.weight)
 
     def forward(self, x: Tensor, mask: Tensor | None, geometry: Tensor) -> Tensor:
@@ -138,25 +132,11 @@ class ObjectRelation(Transformer):
         self.word_projection = nn.Linear(d, config.vocabulary_size, bias=config.output_bias)
         nn.init.xavier_uniform_(self.word_projection.weight)
 
-    def _new_encoder_layer(self) -> nn.Module:
-        config = self.config
-        return RelationEncoderLayer(
-            config.d_model,
-            config.heads,
-            config.d_ff,
-            config.dropout,
-            attention_on_attention=config.attention_on_attention,
-        )
+    def _new_encoder_layer(self) -> RelationEncoderLayer:
+        return RelationEncoderLayer(self.config)
 
-    def _new_decoder_layer(self, index: int) -> DecoderLayer:
-        config = self.config
-        return PreNormDecoderLayer(
-            config.d_model,
-            config.heads,
-            config.d_ff,
-            config.dropout,
-            attention_on_attention=config.attention_on_attention,
-        )
+    def _new_decoder_layer(self, index: int) -> PreNormDecoderLayer:
+        return PreNormDecoderLayer(self.config)
 
     def encode_levels(self, visual: Visual) -> list[Tensor]:
         """Compute every encoder level, the last one normalised: encoder_layers x (B, N, d)."""

@@ -11,32 +11,26 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
+from training.configs.checks import check_at_least_1
 from training.models.attention import MASKED_SCORE, WordAttention, WordCache, converted_for_products
 from training.models.captioner import (
     PADDING_ID,
     BufferPolicy,
     HookContext,
-    PrefixTree,
-    State,
-    Step,
     join_sequences,
     split_sequences,
     visible_slots,
 )
 from training.models.layers import DecoderLayer, rows_from
 from training.models.prototypes import Vectors, key_prototypes, value_prototypes
-from training.models.transformer import EncodedImage, Transformer, TransformerConfig
+from training.models.transformer import EncodedImage, Transformer
+from training.models.transformer_config import TransformerConfig
 
 
 @dataclass(frozen=True)
 class PmaNetConfig(TransformerConfig):
-    """Hyper-parameters; the defaults are those of the paper's Sec. 4.2 as far as it states them.
-
-    Raises:
-        ValueError: a value is out of range; the message names it.
-    """
+    """Hyper-parameters; the defaults are those of the paper's Sec. 4.2 as far as it states them."""
 
     encoder_layers: int = 6
     decoder_layers: int = 6
@@ -61,16 +55,9 @@ class PmaNetConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in (
-            "prototypes",
-            "bank_steps",
-            "bank_words",
-            "refreshes_per_epoch",
-            "neighbours",
-            "cluster_iterations",
-        ):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        check_at_least_1(
+            self, "prototypes", "bank_steps", "bank_words", "refreshes_per_epoch", "neighbours", "cluster_iterations"
+        )
         for name in ("prototypes", "neighbours"):
             if getattr(self, name) > self.bank_steps * self.bank_words:
                 raise ValueError(
@@ -114,7 +101,7 @@ class PrototypeAttention(WordAttention):
     }
 
     def __init__(self, config: PmaNetConfig) -> None:
-        super().__init__(config.d_model, config.heads, attention_on_attention=config.attention_on_attention)
+        super().__init__(config)
         self._config = config
         if config.segment_embeddings:
             # Column 0 for prototypes, column 1 for words.
@@ -248,25 +235,19 @@ class PmaNet(Transformer):
         attentions = (layer.self_attention for layer in self.decoder_layers())
         return [attention for attention in attentions if isinstance(attention, PrototypeAttention)]
 
-    def decode(
+    def _decode_words(
         self,
         words: Tensor,
-        position: Tensor | int,
-        past: Tensor,
-        state: State,
+        positions: Tensor,
+        visible: Tensor,
+        state: list[WordCache],
         encoded: EncodedImage,
         *,
-        attention: bool = True,
-    ) -> Step:
-        step = super().decode(words, position, past, state, encoded, attention=attention)
-        self._remember(step.state, join_sequences(words) != PADDING_ID)
-        return step
-
-    def decode_tree(self, tree: PrefixTree, encoded: EncodedImage) -> Tensor:
-        x = self.embed_words(tree.words, functional.embedding(tree.positions, self.positions[1:]))
-        x, _, caches = self._decode_words(x, tree.visible[:, None], self._empty_caches(encoded), encoded, False)
-        self._remember(caches, tree.words != PADDING_ID)
-        return self.project_words(x)
+        attention: bool,
+    ) -> tuple[Tensor, Tensor | None, list[WordCache]]:
+        logits, weights, caches = super()._decode_words(words, positions, visible, state, encoded, attention=attention)
+        self._remember(caches, words != PADDING_ID)
+        return logits, weights, caches
 
     def _remember(self, caches: list[WordCache], real: Tensor) -> None:
         """Put the last words of the caches, (B, Q) of them, into the banks; in training alone."""

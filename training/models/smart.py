@@ -11,18 +11,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from training.configs.checks import check_not_negative
 from training.models.attention import WordCache
 from training.models.captioner import PADDING_ID, Slots, State, Step, Visual, join_sequences, visible_slots
-from training.models.transformer import EncodedImage, Transformer, TransformerConfig
+from training.models.layers import EncoderLayer
+from training.models.transformer import EncodedImage, Transformer
+from training.models.transformer_config import TransformerConfig
 
 
 @dataclass(frozen=True)
 class SmartConfig(TransformerConfig):
-    """Hyper-parameters; the defaults are those of the paper's Sec. IV-C.
-
-    Raises:
-        ValueError: a value is out of range; the message names it.
-    """
+    """Hyper-parameters; the defaults are those of the paper's Sec. IV-C."""
 
     encoder_layers: int = 2
     decoder_layers: int = 2
@@ -37,8 +36,7 @@ class SmartConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.memory_slots < 0:
-            raise ValueError(f"memory_slots must not be negative, not {self.memory_slots}")
+        check_not_negative(self, "memory_slots")
 
 
 class PaddingState(NamedTuple):
@@ -56,8 +54,8 @@ class Smart(Transformer):
     Config = SmartConfig
     config: SmartConfig
 
-    def _memory_slots(self) -> int:
-        return self.config.memory_slots
+    def _new_encoder_layer(self) -> EncoderLayer:
+        return EncoderLayer(self.config, self.config.memory_slots)
 
     def encode(self, visual: Visual) -> EncodedImage:
         return super().encode(visual._replace(mask=None) if self.config.attend_padding else visual)

@@ -5,7 +5,6 @@ encoder's last level. It is the baseline of the M2 and SMArT papers (Table 1; Fi
 Transformer are subclasses that replace layers.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -17,7 +16,6 @@ from training.models.captioner import (
     PADDING_ID,
     BufferPolicy,
     Captioner,
-    CaptionerConfig,
     PrefixTree,
     State,
     Step,
@@ -27,39 +25,7 @@ from training.models.captioner import (
     visible_slots,
 )
 from training.models.layers import DecoderLayer, Dropout, EncoderLayer, rows_from, sinusoidal_positions
-
-
-@dataclass(frozen=True)
-class TransformerConfig(CaptionerConfig):
-    """Hyper-parameters of every Transformer family; the defaults are the sizes of M2's baseline.
-
-    Raises:
-        ValueError: a value is out of range; the message names it.
-    """
-
-    d_model: int = 512
-    heads: int = 8
-    d_ff: int = 2048
-    encoder_layers: int = 3
-    decoder_layers: int = 3
-    dropout: float = 0.1
-    attention_on_attention: bool = False
-    """Whether attention on attention takes the place of the output projection of every attention (M2, Table 1)."""
-    output_bias: bool = False
-    """Whether the projection to the words has a bias, which the papers' has not; that of smart-home-6 lowers the end
-    token."""
-    max_length: int = 54
-    """Longest sequence of words, begin token included, that the position table covers."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("d_model", "heads", "d_ff", "encoder_layers", "decoder_layers", "max_length"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must lie in [0, 1), not {self.dropout}")
-        if self.d_model % self.heads:
-            raise ValueError(f"d_model ({self.d_model}) must be a multiple of heads ({self.heads})")
+from training.models.transformer_config import TransformerConfig
 
 
 class EncodedImage(NamedTuple):
@@ -97,30 +63,11 @@ class Transformer(Captioner):
             nn.init.zeros_(self.word_projection.bias)
 
     def _new_encoder_layer(self) -> nn.Module:
-        config = self.config
-        return EncoderLayer(
-            config.d_model,
-            config.heads,
-            config.d_ff,
-            self._memory_slots(),
-            config.dropout,
-            attention_on_attention=config.attention_on_attention,
-        )
-
-    def _memory_slots(self) -> int:
-        """Return the number of memory slots of an encoder layer."""
-        return 0
+        return EncoderLayer(self.config)
 
     def _new_decoder_layer(self, index: int) -> DecoderLayer:
         """Make the decoder layer at ``index``."""
-        config = self.config
-        return DecoderLayer(
-            config.d_model,
-            config.heads,
-            config.d_ff,
-            config.dropout,
-            attention_on_attention=config.attention_on_attention,
-        )
+        return DecoderLayer(self.config)
 
     @property
     def max_words(self) -> int:
@@ -178,15 +125,21 @@ class Transformer(Captioner):
         """Decode as :meth:`decode` does; ``visible`` is (B, G * T, S + G * T) bool, of :func:`visible_slots`."""
         _, group, length = words.shape
         positions = rows_from(self.positions[1:], position, length)
-        x = self.embed_words(join_sequences(words), positions if length == 1 else positions.repeat(group, 1))
-        x, weights, caches = self._decode_words(x, visible[:, None], caches, encoded, attention)
+        logits, weights, caches = self._decode_words(
+            join_sequences(words),
+            positions if length == 1 else positions.repeat(group, 1),
+            visible,
+            caches,
+            encoded,
+            attention=attention,
+        )
         averaged = None if weights is None else split_sequences(weights.mean(dim=1), length)
-        return Step(split_sequences(self.project_words(x), length), averaged, caches)
+        return Step(split_sequences(logits, length), averaged, caches)
 
     def decode_tree(self, tree: PrefixTree, encoded: EncodedImage) -> Tensor:
-        x = self.embed_words(tree.words, functional.embedding(tree.positions, self.positions[1:]))
-        x, _, _ = self._decode_words(x, tree.visible[:, None], self._empty_caches(encoded), encoded, False)
-        return self.project_words(x)
+        positions = functional.embedding(tree.positions, self.positions[1:])
+        caches = self._empty_caches(encoded)
+        return self._decode_words(tree.words, positions, tree.visible, caches, encoded, attention=False)[0]
 
     def embed_words(self, words: Tensor, positions: Tensor) -> Tensor:
         """Compute the decoder's input (B, Q, d) from word ids (B, Q) and rows of the position table, (..., Q, d)."""
@@ -199,20 +152,30 @@ class Transformer(Captioner):
         return logits
 
     def _decode_words(
-        self, x: Tensor, visible: Tensor, state: list[WordCache], encoded: EncodedImage, attention: bool
+        self,
+        words: Tensor,
+        positions: Tensor,
+        visible: Tensor,
+        state: list[WordCache],
+        encoded: EncodedImage,
+        *,
+        attention: bool,
     ) -> tuple[Tensor, Tensor | None, list[WordCache]]:
-        """Apply the decoder's layers to Q embedded words of each image.
+        """Decode Q words of each image.
 
         Args:
-            x: (B, Q, d).
-            visible: (B, 1, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
+            words: (B, Q) int64.
+            positions: (..., Q, d), their rows of the position table.
+            visible: (B, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
             state: S slots.
             encoded: the images.
             attention: whether to return attention weights.
 
         Returns:
-            (B, Q, d); the attention weights of the last layer, (B, H, Q, N), or None; the state with S + Q slots.
+            The logits (B, Q, V); the attention weights of the last layer, (B, H, Q, N), or None; the state with S + Q
+            slots.
         """
+        x, visible = self.embed_words(words, positions), visible[:, None]
         caches, weights = [], None
         last = len(self.decoder) - 1
         for index, layer in enumerate(self.decoder_layers()):
@@ -220,4 +183,4 @@ class Transformer(Captioner):
                 x, state[index], visible, encoded.caches[index], encoded.mask, weights=attention and index == last
             )
             caches.append(cache)
-        return x, weights, caches
+        return self.project_words(x), weights, caches

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from training.configs.checks import check_at_least_1, check_shares
 from training.models.attention import MASKED_SCORE
 from training.models.captioner import PADDING_ID, Captioner, CaptionerConfig, Rows, Step, Visual
 from training.models.layers import Dropout
@@ -17,11 +18,7 @@ from training.models.layers import Dropout
 
 @dataclass(frozen=True)
 class UpDownConfig(CaptionerConfig):
-    """Hyper-parameters; the defaults are the published sizes.
-
-    Raises:
-        ValueError: a value is out of range; the message names it.
-    """
+    """Hyper-parameters; the defaults are the published sizes."""
 
     lstm_units: int = 1000
     """Units of either LSTM, M in the paper."""
@@ -34,11 +31,8 @@ class UpDownConfig(CaptionerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("lstm_units", "attention_units", "embedding_width"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must lie in [0, 1), not {self.dropout}")
+        check_at_least_1(self, "lstm_units", "attention_units", "embedding_width")
+        check_shares(self, "dropout")
 
 
 class EncodedTokens(NamedTuple):

@@ -11,50 +11,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.models.captioner import PADDING_ID, Captioner, CaptionerConfig, Rows, Step, Visual
+from training.models.captioner import PADDING_ID, Captioner, Rows, Step, Visual
 from training.models.layers import Dropout
-from training.models.x_linear import ACTIVATIONS, RegionUpdate, XLinearAttention, check_block_sizes, mean_of_real
+from training.models.x_linear import RegionUpdate, XLinearAttention, XLinearConfig, mean_of_real
 
 
 @dataclass(frozen=True)
-class XLanConfig(CaptionerConfig):
+class XLanConfig(XLinearConfig):
     """Hyper-parameters; the defaults are those of the published configuration.
 
-    Raises:
-        ValueError: a value is out of range; the message names it.
+    ``dropout`` is also behind embedded words and of the context.
     """
 
     d_model: int = 1024
-    """Width of regions, word embeddings, LSTM and attention, D."""
-    heads: int = 8
     attention_units: int = 64
-    """Hidden width of the attention, D_c; 512 in the paper, which has no heads."""
+    """512 in the paper, which has no heads."""
     encoder_layers: int = 4
     """Blocks of the encoder, 1 + M in the paper."""
     decoder_layers: int = 1
     """Blocks of the decoder."""
-    activation: str = "celu"
-    """A key of :data:`training.models.x_linear.ACTIVATIONS`."""
-    alpha: float = 1.3
-    """Factor of ``celu`` and ``elu``."""
-    dropout: float = 0.5
-    """Behind embedded regions and words, behind every block, and of the context."""
-    attention_dropout: float = 0.1
-    """Behind the hidden layer of the attention."""
-    region_dropout: float = 0.3
-    """In the update of the regions."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_block_sizes(self.d_model, self.heads, self.attention_units, self.activation)
-        for name in ("encoder_layers", "decoder_layers"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("dropout", "attention_dropout", "region_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must lie in [0, 1), not {getattr(self, name)}")
-        if self.alpha <= 0:
-            raise ValueError(f"alpha must be positive, not {self.alpha}")
 
 
 class EncodedRegions(NamedTuple):
@@ -87,26 +62,20 @@ class XLan(Captioner):
     def __init__(self, config: XLanConfig) -> None:
         super().__init__(config)
         d, layers = config.d_model, config.encoder_layers
-        self.activation = ACTIVATIONS[config.activation](config.alpha)
+        self.activation = config.new_activation()
         self.dropout = Dropout(config.dropout)
         self.token_projection = nn.Linear(config.token_width, d)
-        self.encoder = nn.ModuleList(self._block() for _ in range(layers))
+        self.encoder = nn.ModuleList(XLinearAttention(config) for _ in range(layers))
         self.region_updates = nn.ModuleList(RegionUpdate(d, config.region_dropout) for _ in range(layers))
         self.whole_projection = nn.Linear(d * (layers + 1), d)
         self.whole_norm = nn.LayerNorm(d)
         self.word_embedding = nn.Embedding(config.vocabulary_size, d, padding_idx=PADDING_ID)
         self.lstm = nn.LSTMCell(2 * d, d)
-        self.decoder = nn.ModuleList(self._block() for _ in range(config.decoder_layers))
+        self.decoder = nn.ModuleList(XLinearAttention(config) for _ in range(config.decoder_layers))
         self.attended_projection = nn.Linear(d * (config.decoder_layers + 1), d)
         self.attended_norm = nn.LayerNorm(d)
         self.context_projection = nn.Linear(2 * d, 2 * d)
         self.word_projection = nn.Linear(d, config.vocabulary_size)
-
-    def _block(self) -> XLinearAttention:
-        config = self.config
-        return XLinearAttention(
-            config.d_model, config.heads, config.attention_units, self.activation, config.attention_dropout
-        )
 
     def encode_regions(self, visual: Visual) -> tuple[Tensor, Tensor]:
         """Compute the global vector (B, 1, D) and the regions after the last block (B, N, D); Sec. 3.3.2."""

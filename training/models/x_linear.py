@@ -8,12 +8,15 @@ Shapes: B images, Q queries, K keys, H heads, D model width, D_h = D / H, D_c hi
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from training.configs.checks import check_at_least_1, check_one_of, check_positive, check_shares
 from training.models.attention import MASKED_SCORE, converted_for_products
+from training.models.captioner import CaptionerConfig
 from training.models.layers import Dropout
 
 ACTIVATIONS: dict[str, Callable[[float], nn.Module]] = {
@@ -25,16 +28,52 @@ ACTIVATIONS: dict[str, Callable[[float], nn.Module]] = {
 (Sec. 3.2, interactions of infinite order) and ``relu`` the block of the paper without ELU."""
 
 
+@dataclass(frozen=True)
+class XLinearConfig(CaptionerConfig):
+    """Hyper-parameters that X-LAN and X-Transformer share; the defaults are those of the published configurations."""
+
+    d_model: int
+    """D, width of regions, words and attention."""
+    attention_units: int
+    """D_c, hidden width of the attention."""
+    encoder_layers: int
+    decoder_layers: int
+    heads: int = 8
+    activation: str = "celu"
+    """A key of :data:`ACTIVATIONS`."""
+    alpha: float = 1.3
+    """Factor of ``celu`` and ``elu``."""
+    dropout: float = 0.5
+    """Behind embedded regions, behind every block, and of what the family names."""
+    attention_dropout: float = 0.1
+    """Behind the hidden layer of the attention."""
+    region_dropout: float = 0.3
+    """In :class:`RegionUpdate`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_at_least_1(self, "d_model", "attention_units", "encoder_layers", "decoder_layers", "heads")
+        check_one_of(self, "activation", ACTIVATIONS)
+        check_positive(self, "alpha")
+        check_shares(self, "dropout", "attention_dropout", "region_dropout")
+        if self.d_model % self.heads:
+            raise ValueError(f"d_model ({self.d_model}) must be a multiple of heads ({self.heads})")
+
+    def new_activation(self) -> nn.Module:
+        """Make the activation."""
+        return ACTIVATIONS[self.activation](self.alpha)
+
+
 class HeadProjection(nn.Module):
     """GroupNorm(activation(W x + b)), split into heads: one of the four embeddings of the block (Eq. 2 and 6)."""
 
-    def __init__(self, d_model: int, heads: int, activation: nn.Module) -> None:
+    def __init__(self, config: XLinearConfig) -> None:
         super().__init__()
-        self.heads = heads
-        self.linear = nn.Linear(d_model, d_model)
-        self.activation = activation
-        self.scale = nn.Parameter(torch.ones(d_model))
-        self.shift = nn.Parameter(torch.zeros(d_model))
+        self.heads = config.heads
+        self.linear = nn.Linear(config.d_model, config.d_model)
+        self.activation = config.new_activation()
+        self.scale = nn.Parameter(torch.ones(config.d_model))
+        self.shift = nn.Parameter(torch.zeros(config.d_model))
 
     def forward(self, x: Tensor) -> Tensor:
         """Project (B, n, D) to (B, H, n, D_h)."""
@@ -47,25 +86,17 @@ class HeadProjection(nn.Module):
 class XLinearAttention(nn.Module):
     """The X-Linear attention block: spatial and channel-wise attention over products of query and keys."""
 
-    def __init__(self, d_model: int, heads: int, hidden: int, activation: nn.Module, dropout: float) -> None:
-        """
-        Args:
-            d_model: D.
-            heads: H.
-            hidden: D_c.
-            activation: of the embeddings of query, keys and values.
-            dropout: probability behind the hidden layer of the attention.
-        """
+    def __init__(self, config: XLinearConfig) -> None:
         super().__init__()
-        d_head = d_model // heads
-        self.query = HeadProjection(d_model, heads, activation)
-        self.key = HeadProjection(d_model, heads, activation)
-        self.query_value = HeadProjection(d_model, heads, activation)
-        self.value = HeadProjection(d_model, heads, activation)
-        self.hidden = nn.Linear(d_head, hidden)
-        self.dropout = Dropout(dropout)
-        self.spatial = nn.Linear(hidden, 1)
-        self.channel = nn.Linear(hidden, d_head)
+        d_head = config.d_model // config.heads
+        self.query = HeadProjection(config)
+        self.key = HeadProjection(config)
+        self.query_value = HeadProjection(config)
+        self.value = HeadProjection(config)
+        self.hidden = nn.Linear(d_head, config.attention_units)
+        self.dropout = Dropout(config.attention_dropout)
+        self.spatial = nn.Linear(config.attention_units, 1)
+        self.channel = nn.Linear(config.attention_units, d_head)
 
     def project_keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Embed what is attended to, (B, K, D), as keys and values: two tensors (B, H, K, D_h)."""
@@ -130,18 +161,3 @@ class RegionUpdate(nn.Module):
         """Update ``x`` (B, N, D) by ``attended``, (B, 1, D) or (B, N, D)."""
         joined = torch.cat([attended.expand(-1, x.shape[1], -1), x], dim=-1)
         return self.norm(self.dropout(torch.relu(self.linear(joined))) + x)
-
-
-def check_block_sizes(d_model: int, heads: int, attention_units: int, activation: str) -> None:
-    """Check the options of the block.
-
-    Raises:
-        ValueError: a value is out of range; the message names it.
-    """
-    for name, value in (("d_model", d_model), ("heads", heads), ("attention_units", attention_units)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, not {value}")
-    if d_model % heads:
-        raise ValueError(f"d_model ({d_model}) must be a multiple of heads ({heads})")
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, not {activation!r}")

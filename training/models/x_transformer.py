@@ -13,12 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from training.configs.checks import check_at_least_1, check_shares
 from training.models.attention import ImageCache, WordCache
 from training.models.captioner import (
     PADDING_ID,
     BufferPolicy,
     Captioner,
-    CaptionerConfig,
     PrefixTree,
     Slots,
     Step,
@@ -28,51 +28,30 @@ from training.models.captioner import (
     visible_slots,
 )
 from training.models.layers import AddNorm, Dropout, FeedForward, rows_from, sinusoidal_positions
-from training.models.x_linear import ACTIVATIONS, RegionUpdate, XLinearAttention, check_block_sizes, mean_of_real
+from training.models.x_linear import RegionUpdate, XLinearAttention, XLinearConfig, mean_of_real
 
 
 @dataclass(frozen=True)
-class XTransformerConfig(CaptionerConfig):
+class XTransformerConfig(XLinearConfig):
     """Hyper-parameters; the defaults are those of the published configuration.
 
-    Raises:
-        ValueError: a value is out of range; the message names it.
+    ``dropout`` is also behind every layer of the feed-forward and before the words' projection.
     """
 
     d_model: int = 768
-    heads: int = 8
     attention_units: int = 48
-    """Hidden width of the attention, D_c."""
     d_ff: int = 3072
     encoder_layers: int = 6
     decoder_layers: int = 6
-    activation: str = "celu"
-    """A key of :data:`training.models.x_linear.ACTIVATIONS`."""
-    alpha: float = 1.3
-    """Factor of ``celu`` and ``elu``."""
-    dropout: float = 0.5
-    """Behind embedded regions, behind every block and every layer of the feed-forward, and before the words'
-    projection."""
     word_dropout: float = 0.1
     """Behind embedded words."""
-    attention_dropout: float = 0.1
-    """Behind the hidden layer of the attention."""
-    region_dropout: float = 0.3
-    """In the updates of regions and words."""
     max_length: int = 54
     """Longest sequence of words, begin token included, that the position table covers."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_block_sizes(self.d_model, self.heads, self.attention_units, self.activation)
-        for name in ("d_ff", "encoder_layers", "decoder_layers", "max_length"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("dropout", "word_dropout", "attention_dropout", "region_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must lie in [0, 1), not {getattr(self, name)}")
-        if self.alpha <= 0:
-            raise ValueError(f"alpha must be positive, not {self.alpha}")
+        check_at_least_1(self, "d_ff", "max_length")
+        check_shares(self, "word_dropout")
 
 
 class EncodedImage(NamedTuple):
@@ -104,17 +83,12 @@ class Words(NamedTuple):
     """(B, 1, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words."""
 
 
-def _block(config: XTransformerConfig) -> XLinearAttention:
-    activation = ACTIVATIONS[config.activation](config.alpha)
-    return XLinearAttention(config.d_model, config.heads, config.attention_units, activation, config.attention_dropout)
-
-
 class XEncoderLayer(nn.Module):
     """An X-Linear attention block with the global vector as query, update of the regions, feed-forward."""
 
     def __init__(self, config: XTransformerConfig) -> None:
         super().__init__()
-        self.attention = _block(config)
+        self.attention = XLinearAttention(config)
         self.dropout = Dropout(config.dropout)
         self.update = RegionUpdate(config.d_model, config.region_dropout)
         self.feed_forward = FeedForward(config.d_model, config.d_ff, config.dropout)
@@ -137,10 +111,10 @@ class XDecoderLayer(nn.Module):
     def __init__(self, config: XTransformerConfig, *, last: bool) -> None:
         super().__init__()
         d = config.d_model
-        self.self_attention = _block(config)
+        self.self_attention = XLinearAttention(config)
         self.dropout = Dropout(config.dropout)
         self.cross_norm = nn.LayerNorm(d)
-        self.cross_attention = _block(config)
+        self.cross_attention = XLinearAttention(config)
         self.norm = AddNorm(d, config.dropout)
         if not last:
             self.update = RegionUpdate(d, config.region_dropout)
@@ -180,7 +154,7 @@ class GlobalFactor(nn.Module):
     def __init__(self, config: XTransformerConfig) -> None:
         super().__init__()
         self.linear = nn.Linear(config.d_model, config.d_model)
-        self.activation = ACTIVATIONS[config.activation](config.alpha)
+        self.activation = config.new_activation()
         self.norm = nn.LayerNorm(config.d_model)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -201,7 +175,7 @@ class XTransformer(Captioner):
         super().__init__(config)
         d = config.d_model
         self.token_projection = nn.Linear(config.token_width, d)
-        self.token_activation = ACTIVATIONS[config.activation](config.alpha)
+        self.token_activation = config.new_activation()
         self.token_norm = nn.LayerNorm(d)
         self.dropout = Dropout(config.dropout)
         self.encoder = nn.ModuleList(XEncoderLayer(config) for _ in range(config.encoder_layers))
