@@ -1,6 +1,7 @@
 """``python -m training.train CONFIG``: train the run or the recipe of an experiment file."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,10 @@ def train(
     config: Annotated[
         Path, typer.Argument(help="Experiment file, e.g. training/configs/smart_flickr8k.yaml.", show_default=False)
     ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", help="Keys to set, e.g. phases.0.epochs=1.", show_default=False),
+    ] = None,
     run: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Folder of the run (default: runs/<name of the experiment>).")
     ] = None,
@@ -45,7 +50,7 @@ def train(
     plan: ExperimentConfig | Recipe | None = None
     chosen, problem = torch.device("cpu"), None
     try:
-        plan, chosen = _plan(config, run), choose_device(device)
+        plan, chosen = _plan(config, settings or (), run), choose_device(device)
     except (ConfigError, DeviceError) as error:
         problem = error
     # Only connected processes can agree on one of them to report the problem.
@@ -55,8 +60,8 @@ def train(
     return status
 
 
-def _plan(file: Path, run: Path | None) -> ExperimentConfig | Recipe:
-    config = load_experiment(file)
+def _plan(file: Path, settings: Sequence[str], run: Path | None) -> ExperimentConfig | Recipe:
+    config = load_experiment(file, settings)
     return Recipe(config, run or RUNS / config.name, str(file)) if isinstance(config, RecipeConfig) else config
 
 

@@ -28,8 +28,8 @@ def environment(data: Path) -> dict[str, str]:
     return {**os.environ, "SMART_CAPTION_DATA": str(data)}
 
 
-def train(config: Path, run: Path, data: Path) -> subprocess.CompletedProcess[str]:
-    return run_here(main, config, "--run", run, "--threads", 1, data=data)
+def train(config: Path, run: Path, data: Path, *settings: str) -> subprocess.CompletedProcess[str]:
+    return run_here(main, config, *settings, "--run", run, "--threads", 1, data=data)
 
 
 def without_seconds(state: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def test_a_killed_run_resumes_to_the_same_bits(
 
 
 def test_a_run_folder_of_another_experiment_is_refused(finished: Path, data: Path, tmp_path: Path) -> None:
-    done = train(write_config(tmp_path / "config.yaml", seed=2), finished, data)
+    done = train(write_config(tmp_path / "config.yaml"), finished, data, "seed=2")
     assert done.returncode == 1
     assert "another experiment" in done.stderr
     assert "Traceback" not in done.stderr

@@ -40,6 +40,40 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError(f"{path}: not YAML: {error}") from None
 
 
+def set_key(raw: Any, assignment: str) -> Any:
+    """Copy the keys and values of an experiment with one value replaced or added.
+
+    Args:
+        raw: keys and values, as :func:`read_yaml` returns them.
+        assignment: ``KEY=VALUE`` with the path of a key, e.g. ``phases.0.epochs``, and a value in YAML.
+
+    Raises:
+        ConfigError: there is no place for the key, or the value is not YAML.
+    """
+    path, equals, text = assignment.partition("=")
+    if not equals:
+        raise ConfigError(f"{assignment}: expected KEY=VALUE, e.g. phases.0.epochs=1")
+    try:
+        return _replaced(raw, path.split("."), yaml.safe_load(text), assignment)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{assignment}: not YAML: {error}") from None
+
+
+def _replaced(raw: Any, path: Sequence[str], value: Any, assignment: str) -> Any:
+    # Copies, because aliases of a YAML file are one object in several places.
+    if not path:
+        return value
+    key, *rest = path
+    if isinstance(raw, dict):
+        return {**raw, key: _replaced(raw.get(key, {}), rest, value, assignment)}
+    if not isinstance(raw, list):
+        raise ConfigError(f"{assignment}: {key} is below {raw!r}, which has no keys")
+    if not key.isdecimal() or int(key) >= len(raw):
+        raise ConfigError(f"{assignment}: {key} is in a list of {len(raw)}; expected a number from 0 to {len(raw) - 1}")
+    index = int(key)
+    return [*raw[:index], _replaced(raw[index], rest, value, assignment), *raw[index + 1 :]]
+
+
 def build_config(kind: type[T], raw: Any, where: str, ignore_unknown_keys: bool = False) -> T:
     """Build a configuration from plain keys and values; a key that is not given has its default.
 

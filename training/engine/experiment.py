@@ -1,13 +1,13 @@
 """Experiment files with every name in them checked: data sets, families, objectives, schedules, optimizers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from pydantic.dataclasses import dataclass
 
-from training.configs.parsing import build_config, read_yaml, unknown_key
+from training.configs.parsing import build_config, read_yaml, set_key, unknown_key
 from training.configs.schema import FORBID_UNKNOWN_KEYS, ExperimentConfig, RecipeConfig
 from training.data.datasets import DATASETS
 from training.data.tokenizer import RULES
@@ -19,13 +19,19 @@ from training.models.captioner import CaptionerConfig
 from training.objectives import OBJECTIVES
 
 
-def load_experiment(path: Path) -> ExperimentConfig | RecipeConfig:
+def load_experiment(path: Path, assignments: Sequence[str] = ()) -> ExperimentConfig | RecipeConfig:
     """Read an experiment file: one run, or a recipe of several.
+
+    Args:
+        path: the file.
+        assignments: values that replace those of the file, see :func:`training.configs.parsing.set_key`.
 
     Raises:
         ConfigError: not YAML, an unknown or missing key, or a value that is not allowed.
     """
     raw = read_yaml(path)
+    for assignment in assignments:
+        raw = set_key(raw, assignment)
     if isinstance(raw, dict) and "runs" in raw:
         return build_config(RecipeConfig, raw, str(path))
     return parse_experiment(raw, str(path))

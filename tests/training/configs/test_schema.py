@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from training.configs.schema import FeaturesConfig, RecipeConfig
+from training.configs.schema import ExperimentConfig, FeaturesConfig, RecipeConfig
 from training.data.stored_features import FEATURE_KINDS
 from training.engine.experiment import load_experiment, load_run, parse_record
 from training.engine.recipe import Recipe
@@ -119,6 +119,42 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
 def test_a_malformed_value_is_refused_with_its_place(tmp_path: Path, change: dict[str, object], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         load_run(written(tmp_path, {**GOOD, **change}))
+
+
+def test_keys_are_set_by_their_path(tmp_path: Path) -> None:
+    settings = ["phases.0.epochs=3", "model.heads=4", "optimizer_of=0", "data={max_words: 9}"]
+    path = written(tmp_path, GOOD)
+    with pytest.raises(ConfigError, match="unknown key 'optimizer_of'"):
+        load_experiment(path, settings)
+    config = load_experiment(path, [*settings[:2], settings[3]])
+    assert isinstance(config, ExperimentConfig)
+    assert (config.phases[0].epochs, config.phases[0].name) == (3, "p")
+    assert (config.model, config.data.max_words) == ({"heads": 4}, 9)
+
+
+def test_a_key_that_is_set_in_one_run_of_a_recipe_stays_in_the_others(tmp_path: Path) -> None:
+    text = yaml.safe_dump({"name": "r", "runs": [GOOD, {**GOOD, "name": "y"}]})
+    assert "&id" in text  # both runs have the same phases
+    config = load_experiment(written(tmp_path, text), ["runs.1.phases.0.epochs=7"])
+    assert isinstance(config, RecipeConfig)
+    assert [run["phases"][0]["epochs"] for run in config.runs] == [1, 7]
+
+
+@pytest.mark.parametrize(
+    ("assignment", "complaint"),
+    [
+        ("epochs", "epochs: expected KEY=VALUE"),
+        ("phases.1.epochs=1", "a list of 1; expected a number from 0 to 0"),
+        ("phases.first.epochs=1", "first is in a list"),
+        ("name.long=1", "long is below 'x', which has no keys"),
+        ("phases.0.epoch=1", r"phases\[0\]: unknown key 'epoch' .did you mean epochs"),
+        ("phases.0.epochs=many", r"phases\[0\]: epochs: expected int, found 'many'"),
+        ("phases=[", "not YAML"),
+    ],
+)
+def test_a_key_that_cannot_be_set_is_refused(tmp_path: Path, assignment: str, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        load_experiment(written(tmp_path, GOOD), [assignment])
 
 
 def test_one_tsv_file_or_several_may_be_given(tmp_path: Path) -> None:
