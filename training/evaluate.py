@@ -21,6 +21,7 @@ from training.engine.checkpoint_captions import BATCH, CheckpointCaptioner
 from training.engine.distributed import DeviceError, choose_device
 from training.errors import BackboneError, CheckpointError, DataError
 from training.evaluation.comparison import PERSON, Comparison, ModelCaptions, caption_references, human_captions
+from training.evaluation.metrics.bootstrap import Bootstrap
 from training.evaluation.metrics.scoring import ChairData
 from training.evaluation.references import References
 from training.evaluation.similar_images import photograph_features
@@ -236,7 +237,7 @@ def evaluate(
         comparison = Comparison.of(
             against, named, chair_data, features, metric_weights or data_folder() / "metrics", idf=bert_idf
         )
-    bootstrap = comparison.bootstrap(resamples, seed)
+    bootstrap = Bootstrap(len(comparison.evaluation.images), resamples, seed)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(comparison.table(bootstrap))
     if against.has_captions:

@@ -63,13 +63,8 @@ def open_features(kind: str, paths: Sequence[Path], width: int, max_regions: int
 def check_images(features: RegionFeatures, images: Sequence[str], where: str) -> None:
     """Check that all images have features.
 
-    Args:
-        features: of the images.
-        images: image ids.
-        where: beginning of the message.
-
     Raises:
-        DataError: an image has no features; says how many lack them and names one.
+        DataError: an image has no features; begins with ``where``, says how many lack them and names one.
     """
     if missing := [image for image in images if image not in features]:
         hint = "; its image ids are of another kind" if len(missing) == len(images) else ""
@@ -181,12 +176,7 @@ class StoredFeatures:
         facts: dict[str, Any],
         family: type[Captioner] = Captioner,
     ) -> None:
-        """
-        Args:
-            features: of all images of the splits.
-            splits: image ids of ``train`` and ``dev``.
-            facts: origin of the features.
-            family: of the captioner; says whether boxes are needed.
+        """Open the features of the images of ``train`` and ``dev``; ``facts`` say where they are from.
 
         Raises:
             DataError: images have no features, or an image lacks what the family needs.

@@ -71,24 +71,13 @@ class VisualInputs(Protocol):
         ...
 
     def dev_batch(self, images: np.ndarray) -> HostBatch:
-        """Read images of the dev split without augmentation.
-
-        Args:
-            images: (B,) integers, indices into the split.
-
-        Raises:
-            DataError: an image cannot be read.
-        """
+        """Read images of the dev split without augmentation; arguments and errors as :meth:`training_batch`."""
         ...
 
     def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
         """Compute the mean token of training images without augmentation, (B, token_width); outside of phases.
 
-        Args:
-            images: (B,) integers, indices into the split.
-
-        Raises:
-            DataError: an image cannot be read.
+        Arguments and errors are those of :meth:`training_batch`.
         """
         ...
 

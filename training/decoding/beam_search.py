@@ -191,13 +191,6 @@ def search_captions(
     """Search for the best captions of images that are already encoded, as :func:`beam_search` does.
 
     Images leave the batch when their search has ended, so that the last words are decoded for few of them.
-
-    Args:
-        captioner: has encoded the images.
-        encoded: by :meth:`Captioner.encode`.
-        visual: the images.
-        settings: of the search.
-        guide: of the images; None lets the captioner's probabilities alone choose.
     """
     max_words = settings.max_words
     if captioner.max_words is not None and max_words > captioner.max_words:

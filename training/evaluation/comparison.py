@@ -167,10 +167,6 @@ class Comparison:
             evaluation.unavailable.update(_missing_inputs(chair_data, features))
         return cls(references, models, captions, evaluation, _left_out(references, models, images))
 
-    def bootstrap(self, resamples: int, seed: int) -> Bootstrap:
-        """Draw the resamples of the images for confidence intervals."""
-        return Bootstrap(len(self.evaluation.images), resamples, seed=seed)
-
     def table(self, bootstrap: Bootstrap) -> RenderableType:
         """Make the table for the terminal."""
         return as_table(self.evaluation, bootstrap, f"{self.references.name}, {len(self.evaluation.images)} images")

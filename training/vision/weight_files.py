@@ -150,13 +150,7 @@ def read_torch(path: Path) -> Layers:
 
 
 def copy_convolutions(layers: Layers, convolutions: Sequence[nn.Conv2d], path: Path, network: str) -> None:
-    """Copy weights into a network's convolutions.
-
-    Args:
-        layers: layers of the file.
-        convolutions: layers of the network, in the order of the forward pass.
-        path: the file, for the message.
-        network: name of the network, for the message.
+    """Copy the weights of a file into the convolutions of a network, which are in the order of the forward pass.
 
     Raises:
         BackboneError: the file has another number of convolutions, or one of another shape.

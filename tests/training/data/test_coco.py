@@ -1,6 +1,7 @@
 """COCO's files: what is read, and what is refused."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,11 @@ INSTANCES = {
     "categories": [{"id": 1, "name": "person"}, {"id": 18, "name": "dog"}],
     "annotations": [{"image_id": 7, "category_id": 18}, {"image_id": 7, "category_id": 18}],
 }
+
+
+def objects_with(changes: Path) -> object:
+    """Read the instances with the changes that a file has."""
+    return read_objects([write(changes, {**INSTANCES, **json.loads(changes.read_text())})])
 
 
 def test_captions_are_grouped_by_image(tmp_path: Path) -> None:
@@ -51,53 +57,37 @@ def test_objects_are_the_classes_of_each_image_of_several_files(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
+    ("read", "content", "complaint"),
     [
-        ("{", "is not JSON"),
-        ([], "is an object, not a list"),
-        ({"images": []}, "list of annotations"),
-        ({"annotations": [{"image_id": 7, "caption": " "}]}, "entry 0, image 7: caption is missing or empty"),
-        ({"annotations": [{"caption": "a dog"}]}, "entry 0: no image_id"),
+        (read_captions, "{", "is not JSON"),
+        (read_captions, [], "is an object, not a list"),
+        (read_captions, {"images": []}, "list of annotations"),
+        (
+            read_captions,
+            {"annotations": [{"image_id": 7, "caption": " "}]},
+            "entry 0, image 7: caption is missing or empty",
+        ),
+        (read_captions, {"annotations": [{"caption": "a dog"}]}, "entry 0: no image_id"),
+        (read_results, {"annotations": []}, "is a list, not an object"),
+        (read_results, [], "no caption"),
+        (read_results, ["a dog"], "entry 0: no image_id"),
+        (read_results, [{"image_id": 7}], "entry 0, image 7: caption is missing"),
+        (read_results, [{"image_id": 7, "caption": "a"}] * 2, "entry 1: a second caption for image 7"),
+        (objects_with, {"annotations": [{"image_id": 9, "category_id": 1}]}, "image 9 is not among"),
+        (
+            objects_with,
+            {"annotations": [{"image_id": 7, "category_id": 2}]},
+            "annotation 0, image 7: unknown category 2",
+        ),
+        (objects_with, {"categories": [{"id": 1}]}, "lacks 'name'"),
+        (objects_with, {"images": None}, "list of images"),
     ],
 )
-def test_wrong_caption_files_are_refused_with_file_place_and_reason(
-    tmp_path: Path, content: Any, complaint: str
+def test_wrong_files_are_refused_with_file_place_and_reason(
+    tmp_path: Path, read: Callable[[Path], object], content: Any, complaint: str
 ) -> None:
-    with pytest.raises(DataError, match=rf"captions\.json.*{complaint}"):
-        read_captions(write(tmp_path / "captions.json", content))
-
-
-@pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
-        ({"annotations": []}, "is a list, not an object"),
-        ([], "no caption"),
-        (["a dog"], "entry 0: no image_id"),
-        ([{"image_id": 7}], "entry 0, image 7: caption is missing"),
-        ([{"image_id": 7, "caption": "a"}] * 2, "entry 1: a second caption for image 7"),
-    ],
-)
-def test_wrong_result_files_are_refused_with_file_place_and_reason(
-    tmp_path: Path, content: Any, complaint: str
-) -> None:
-    with pytest.raises(DataError, match=rf"results\.json.*{complaint}"):
-        read_results(write(tmp_path / "results.json", content))
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"annotations": [{"image_id": 9, "category_id": 1}]}, "image 9 is not among"),
-        ({"annotations": [{"image_id": 7, "category_id": 2}]}, "annotation 0, image 7: unknown category 2"),
-        ({"categories": [{"id": 1}]}, "lacks 'name'"),
-        ({"images": None}, "list of images"),
-    ],
-)
-def test_wrong_instance_files_are_refused_with_file_place_and_reason(
-    tmp_path: Path, changes: dict[str, Any], complaint: str
-) -> None:
-    with pytest.raises(DataError, match=rf"instances\.json.*{complaint}"):
-        read_objects([write(tmp_path / "instances.json", {**INSTANCES, **changes})])
+    with pytest.raises(DataError, match=rf"file\.json.*{complaint}"):
+        read(write(tmp_path / "file.json", content))
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

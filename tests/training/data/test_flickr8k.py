@@ -42,22 +42,17 @@ def test_a_missing_file_is_named(copy: Path, name: str) -> None:
         Flickr8k(copy)
 
 
-def test_an_empty_caption_is_refused_with_its_line(copy: Path) -> None:
-    with (copy / "captions.csv").open("a") as stream:
-        stream.write("dev_0.jpg, \n")
-    with pytest.raises(DataError, match=r"captions\.csv, line 56"):
-        _ = Flickr8k(copy).captions
-
-
-def test_a_file_without_header_is_refused(copy: Path) -> None:
-    (copy / "captions.csv").write_text("dev_0.jpg,a ball\n")
-    with pytest.raises(DataError, match="header"):
-        _ = Flickr8k(copy).captions
-
-
-def test_an_image_without_caption_is_named_with_the_split(copy: Path) -> None:
-    (copy / "dev.txt").write_text("dev_0.jpg\nnobody.jpg\n")
-    with pytest.raises(DataError, match=r"dev\.txt, line 2: nobody\.jpg"):
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("captions.csv", "image,caption\ndev_0.jpg, \n", r"captions\.csv, line 2"),
+        ("captions.csv", "dev_0.jpg,a ball\n", "header"),
+        ("dev.txt", "dev_0.jpg\nnobody.jpg\n", r"dev\.txt, line 2: nobody\.jpg"),
+    ],
+)
+def test_malformed_files_are_refused_with_the_place(copy: Path, name: str, text: str, complaint: str) -> None:
+    (copy / name).write_text(text)
+    with pytest.raises(DataError, match=complaint):
         Flickr8k(copy).split("dev")
 
 

@@ -8,23 +8,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tiny_model import padded_logits, tiny_smart
+from tests.tiny_model import tiny_smart
 from training.data.feature_store import FeatureStore
 from training.data.feature_store_writer import StoreWriter
 from training.data.regions import Regions
 from training.data.stored_features import StoredFeatures, open_batches, pad_regions
-from training.data.visual_batches import VisualBatch
-from training.decoding.beam_search import SearchSettings, beam_search
 from training.errors import DataError
-from training.models.captioner import Captioner, Visual
+from training.models.captioner import Captioner
 
 WIDTH = 24
-
-
-def batch_of(*counts: int) -> VisualBatch:
-    random = np.random.default_rng(0)
-    features = [random.normal(size=(count, WIDTH)).astype(np.float32) for count in counts]
-    return pad_regions([Regions(found, None, None) for found in features])
 
 
 def regions_of(
@@ -61,15 +53,19 @@ class NeedsBoxes(Captioner):
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
-def test_boxes_stay_with_their_tokens(counts: list[int]) -> None:
+def test_features_are_padded_with_their_boxes_and_a_mask_says_where(counts: list[int]) -> None:
     regions = regions_of(*counts)
     batch = pad_regions(regions)
+    assert batch.values.shape == (len(counts), max(counts), WIDTH)
+    assert (batch.mask is None) == (len(set(counts)) == 1)
+    assert batch.mask is None or batch.mask.tolist() == [[n < count for n in range(max(counts))] for count in counts]
     assert batch.boxes_xyxy is not None
     assert batch.boxes_xyxy.dtype == torch.float32
     for row, (count, found) in enumerate(zip(counts, regions, strict=True)):
         np.testing.assert_array_equal(batch.values[row, :count], found.features)
         np.testing.assert_array_equal(batch.boxes_xyxy[row, :count], found.boxes_xyxy)
         assert not batch.boxes_xyxy[row, count:].any()
+        assert not batch.values[row, count:].any()
 
 
 def test_boxes_are_unknown_where_an_image_of_the_batch_has_none() -> None:
@@ -125,48 +121,6 @@ def test_images_of_a_store_without_the_boxes_that_the_family_needs_are_refused_w
     open_batches(store, ["0"], NeedsBoxes)
     with pytest.raises(DataError, match=rf"image {lacking} have no boxes"):
         open_batches(store, ["0", f"{lacking}"], NeedsBoxes)
-
-
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
-def test_the_mask_is_true_for_regions_and_false_for_padding(counts: list[int]) -> None:
-    batch = batch_of(*counts)
-    assert batch.values.shape == (len(counts), max(counts), WIDTH)
-    if len(set(counts)) == 1:
-        assert batch.mask is None
-    else:
-        assert batch.mask is not None
-        assert batch.mask.sum(dim=1).tolist() == counts
-        assert not batch.values[~batch.mask].any()
-        assert batch.values[batch.mask].any(dim=-1).all()
-
-
-def test_an_image_has_the_same_caption_alone_and_padded_in_a_batch() -> None:
-    model, batch = tiny_smart(WIDTH), batch_of(3, 11, 7)
-    words = torch.tensor([[[1, 8, 9, 10]]])
-    with torch.inference_mode():
-        together = beam_search(model, Visual(batch.values, batch.mask), SearchSettings(3, 8))
-        logits = padded_logits(model, Visual(batch.values, batch.mask), words.expand(3, -1, -1))
-        for index, count in enumerate((3, 11, 7)):
-            alone = Visual(batch.values[index : index + 1, :count])
-            found = beam_search(model, alone, SearchSettings(3, 8))
-            steps = found.words.shape[-1]
-            assert together.words[index, 0, :steps].tolist() == found.words[0, 0].tolist()
-            torch.testing.assert_close(together.scores[index, 0], found.scores[0, 0], atol=1e-4, rtol=1e-5)
-            expected = padded_logits(model, alone, words)[0]
-            torch.testing.assert_close(logits[index], expected, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("counts", [(2, 5), (5, 5)])
-def test_the_gradient_does_not_reach_padding(counts: tuple[int, ...]) -> None:
-    model, batch = tiny_smart(WIDTH), batch_of(*counts)
-    tokens = batch.values.requires_grad_()
-    padded_logits(
-        model, Visual(tokens, batch.mask), torch.tensor([[[1, 8]]]).expand(2, -1, -1)
-    ).square().sum().backward()
-    assert tokens.grad is not None
-    for gradient, count in zip(tokens.grad, counts, strict=True):
-        assert gradient[:count].any(dim=-1).all()
-        assert not gradient[count:].any()
 
 
 def test_features_of_another_width_than_the_captioners_are_refused_with_both_widths() -> None:

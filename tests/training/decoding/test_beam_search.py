@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from tests.export.other_captioners import AdditiveLstm
 from tests.plain_beam_search import assert_same_beams, plain_beam_search
 from tests.tiny_model import padded_logits, tiny_smart
 from training.decoding.beam_search import SearchSettings, beam_search
-from training.models.captioner import CaptionerConfig, Visual
+from training.models.captioner import Visual
 
 FORBIDDEN = SearchSettings().forbidden
 
@@ -54,26 +53,6 @@ def test_forbidden_words_are_never_chosen() -> None:
         )
     ended = found.words.cumsum(-1) == found.words  # before the end token, padding is not a choice
     assert not torch.isin(found.words[~ended], torch.tensor([1, 3, 16, 55])).any()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_scores_of_a_recurrent_captioner_are_those_of_teacher_forcing(seed: int) -> None:
-    torch.manual_seed(seed)
-    model = AdditiveLstm(CaptionerConfig(vocabulary_size=40, token_width=12)).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter *= 3
-    settings = SearchSettings(beam_size=3, max_words=8, forbidden=(), stop="all")
-    visual = Visual(torch.randn(2, 5, 12))
-    with torch.inference_mode():
-        found = beam_search(model, visual, settings)
-        begin = torch.full((2, 3, 1), Vocabulary.begin_id)
-        logits = padded_logits(model, visual, torch.cat([begin, found.words[..., :-1]], dim=2))
-    again = logits.log_softmax(-1).gather(-1, found.words[..., None])[..., 0]
-    ended = (found.words == Vocabulary.end_id).int()
-    again = again.masked_fill((ended.cumsum(-1) - ended).bool(), 0.0)
-    torch.testing.assert_close(found.log_probabilities, again, atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(found.scores, again.sum(-1), atol=1e-5, rtol=1e-5)
 
 
 def test_more_words_than_the_captioner_can_decode_are_refused() -> None:
