@@ -12,7 +12,6 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 
 from smart_caption_ros.files import PROFILE_VARIABLE
 
@@ -40,24 +39,6 @@ def test_the_documentation_lists_every_argument_with_its_default() -> None:
     expected["params_file"] = "the package's `config/caption.yaml`"
     expected["fast_dds_profile"] = "`shared_memory`"
     assert documented == expected
-
-
-def test_the_topics_that_are_remapped_are_those_that_the_node_has_by_itself(launch: Callable[..., Any]) -> None:
-    nodes = (ROOT / "smart_caption_ros" / "nodes" / "caption" / "node.py").read_text(encoding="utf-8")
-    own = dict(re.findall(r'^(\w+_TOPIC) = "(.+)"$', nodes, flags=re.MULTILINE))
-    names = [own[constant] for constant in ("IMAGE_TOPIC", "DETECTIONS_TOPIC", "CAPTION_TOPIC")]
-    assert launch().remappings == [(name, name) for name in names]
-
-
-def test_the_arguments_that_set_parameters_name_parameters() -> None:
-    parameters = yaml.safe_load((ROOT / "config" / "caption.yaml").read_text())["/**"]["ros__parameters"]
-    assert {
-        "bundle",
-        "engine",
-        "objects_from",
-        "detector",
-        "detection_slop_s",
-    } <= parameters.keys() & declared_arguments().keys()
 
 
 class StandIn:
@@ -155,14 +136,6 @@ def test_a_demo_that_ends_with_its_source_waits_for_the_caption_node_before_the_
         {"source": "sample:household", "rate_hz": 2.0, "loop": False},
         {"wait_for_subscribers": 1, "wait_timeout_s": 120.0},
     ]
-
-
-def test_the_demo_shows_the_overlay_in_rviz() -> None:
-    view = yaml.safe_load((ROOT / "config" / "rviz" / "caption.rviz").read_text(encoding="utf-8"))[
-        "Visualization Manager"
-    ]
-    assert view["Displays"][0]["Topic"]["Value"] == "/robot/caption/image"
-    assert view["Global Options"]["Fixed Frame"] == "camera_optical_frame"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ pytest.importorskip("rclpy", reason="needs ROS 2")
 
 import rclpy
 from rclpy.context import Context
-from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -184,30 +183,10 @@ def blue_needs_a_count(values: Mapping[str, Any]) -> str | None:
     return NEEDS_COUNT if values["colour"] == "blue" and values["count"] <= 3 else None
 
 
-def test_parameters_that_depend_on_each_other_are_judged_together(context: Context) -> None:
-    node = node_with(context)
-    parameters = Parameters(node, [COUNT, COLOUR], rules=[blue_needs_a_count])
-    blue, four = Parameter("colour", value="blue"), Parameter("count", value=4)
-    refused = node.set_parameters_atomically([blue])
-    assert (refused.successful, refused.reason) == (False, NEEDS_COUNT)
-    assert node.set_parameters_atomically([blue, four]).successful
-    assert not node.set_parameters_atomically([Parameter("count", value=1)]).successful
-    assert dict(parameters.values) == {"count": 4, "colour": "blue"}
-
-
 def test_parameters_that_contradict_each_other_are_refused_at_the_start(context: Context) -> None:
     with pytest.raises(ValueError, match=f"^parameter {NEEDS_COUNT}$"):
         Parameters(node_with(context, colour="blue"), [COUNT, COLOUR], rules=[blue_needs_a_count])
     Parameters(node_with(context, colour="blue", count=5), [COUNT, COLOUR], rules=[blue_needs_a_count])
-
-
-def test_set_parameters_judges_each_alone_with_the_values_that_the_node_has_by_then(context: Context) -> None:
-    node = node_with(context)
-    parameters = Parameters(node, [COUNT, COLOUR], rules=[blue_needs_a_count])
-    blue, four = Parameter("colour", value="blue"), Parameter("count", value=4)
-    assert [result.successful for result in node.set_parameters([blue, four])] == [False, True]
-    assert dict(parameters.values) == {"count": 4, "colour": "red"}
-    assert [result.successful for result in node.set_parameters([four, blue])] == [True, True]
 
 
 ANY_VALUE = st.one_of(
@@ -243,14 +222,6 @@ def test_an_atomic_request_changes_all_of_its_parameters_or_none(context: Contex
         assert changes == ([set(dict(request))] if right else [])
 
     check()
-
-
-def test_a_parameter_that_is_not_declared_makes_the_whole_request_fail(context: Context) -> None:
-    node = node_with(context)
-    parameters = Parameters(node, [SPEED])
-    with pytest.raises(ParameterNotDeclaredException):
-        node.set_parameters_atomically([Parameter("speed_hz", value=5.0), Parameter("spede_hz", value=5.0)])
-    assert parameters.values["speed_hz"] == 2.0
 
 
 def test_the_reason_of_a_refused_request_names_all_that_is_wrong_and_is_bounded(context: Context) -> None:
@@ -331,16 +302,6 @@ def test_a_bad_value_is_refused_with_a_reason_and_nothing_changes(
     assert re.search(reason, result.reason), result.reason
     assert dict(parameters.values) == {"speed_hz": 2.0, "count": 3, "colour": "red", "name": "me"}
     assert not changes
-
-
-def test_what_is_fixed_while_configured_changes_before(context: Context) -> None:
-    node = node_with(context)
-    configured = False
-    parameters = Parameters(node, [COUNT], is_configured=lambda: configured)
-    assert node.set_parameters([Parameter("count", value=4)])[0].successful
-    configured = True
-    assert not node.set_parameters([Parameter("count", value=5)])[0].successful
-    assert parameters.values["count"] == 4
 
 
 def test_parameters_of_others_are_left_alone(context: Context) -> None:

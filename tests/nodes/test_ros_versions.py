@@ -14,25 +14,6 @@ import pytest
 NODES = Path(__file__).resolve().parents[2] / "smart_caption_ros" / "nodes"
 
 
-class HumbleNode:
-    """Calls the callbacks of its parameters as `rclpy.node.Node` of Humble does; there is no callback afterwards."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-        self._callbacks: list[Any] = []
-
-    def add_on_set_parameters_callback(self, callback: Any) -> None:
-        self._callbacks.insert(0, callback)
-
-    def set_parameters(self, parameters: list[Any]) -> Any:
-        for callback in self._callbacks:
-            result = callback(parameters)
-            if not result.successful:
-                return result
-        self.values.update({each.name: each.value for each in parameters})
-        return SimpleNamespace(successful=True)
-
-
 @pytest.fixture
 def humble(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The module as Humble imports it."""
@@ -55,15 +36,6 @@ def test_messages_have_no_numbers_in_humble(humble: SimpleNamespace) -> None:
     heard: list[tuple[Any, int | None]] = []
     humble.with_publication_number(lambda *given: heard.append(given))("message")
     assert heard == [("message", None)]
-
-
-def test_accepted_parameters_take_effect_in_humble_and_refused_ones_do_not(humble: SimpleNamespace) -> None:
-    node, applied = HumbleNode(), []
-    check = lambda parameters: SimpleNamespace(successful=all(each.value > 0 for each in parameters))  # noqa: E731
-    humble.add_parameter_callbacks(node, check, lambda parameters: applied.extend(each.value for each in parameters))
-    assert node.set_parameters([SimpleNamespace(name="rate", value=3)]).successful
-    assert not node.set_parameters([SimpleNamespace(name="rate", value=-1)]).successful
-    assert (applied, node.values) == ([3], {"rate": 3})
 
 
 def test_no_other_module_of_the_nodes_names_what_humble_lacks() -> None:

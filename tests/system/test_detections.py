@@ -221,44 +221,6 @@ def test_an_own_detector_finds_the_objects_in_the_node(
     assert not robot.node.get_subscriptions_info_by_topic("/detections"), "it needs no other's"
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "sentence"),
-    [
-        ("detector", None, "there is no such detector"),
-        ("detector", b"no graph", "cannot be loaded"),
-        ("detection_classes", None, "the class names cannot be read: No such file or directory"),
-    ],
-)
-def test_a_file_that_cannot_be_used_ends_the_node_with_a_sentence(
-    robot: Robot, tmp_path: Path, name: str, content: bytes | None, sentence: str
-) -> None:
-    path = tmp_path / "given.file"
-    if content is not None:
-        path.write_bytes(content)
-    process = robot.start(NODE, "-p", f"{name}:={path}")
-    robot.wait_for(lambda: process.exit_status is not None, "end of the process")
-    assert process.stop() == 1
-    log = process.log.read_text()
-    assert sentence in log
-    assert str(path) in log
-    assert "Traceback" not in log
-
-
-def test_without_autostart_a_missing_detector_leaves_the_node_alive_and_diagnosed(
-    robot: Robot, tmp_path: Path, diagnostics: list[DiagnosticArray]
-) -> None:
-    given = ("-p", f"detector:={tmp_path}/absent.onnx", "-p", "threads:=1", "-p", "coverage:=false")
-    robot.start(NODE, "-p", "autostart:=false", "-p", "allow_file_changes:=true", *given)
-    assert not robot.change_state("configure")
-    reported = robot.wait_for(
-        lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.ERROR and s, "diagnostics"
-    )
-    assert "absent.onnx: there is no such detector" in reported.message
-    path = write_yolox(tmp_path / "present.onnx")
-    assert robot.set_parameter("/caption_node", "detector", str(path)).successful
-    assert robot.change_state("configure")
-
-
 def test_vision_msgs_are_taken_as_well(robot: Robot) -> None:
     vision_msgs = pytest.importorskip("vision_msgs.msg", reason="needs vision_msgs")
     robot.start_caption_node(*PATIENT)

@@ -6,9 +6,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -134,17 +131,6 @@ class TestBond:
         assert manager.resume()
         robot.wait_for(lambda: heartbeats[-1].active, "heartbeats")
         assert len({each.instance_id for each in heartbeats}) == 2, "a new bond"
-
-    def test_a_node_that_is_killed_falls_silent(self, robot: Robot, heartbeats: list[Any]) -> None:
-        process = robot.start_caption_node("-p", "bond_heartbeat_period_s:=0.1")
-        robot.wait_for(lambda: heartbeats, "heartbeats")
-        os.kill(process.pid, signal.SIGKILL)
-        robot.wait_for(lambda: process.exit_status is not None, "end of the process")
-        robot.spin_for(0.3)
-        number, since_s = len(heartbeats), time.monotonic()
-        robot.spin_for(1.0)
-        assert len(heartbeats) == number, f"for {time.monotonic() - since_s:.1f} s"
-        assert heartbeats[-1].active, "nobody said goodbye"
 
 
 def test_heartbeats_without_the_package_bond_fail_configuration_with_a_sentence(robot: Robot) -> None:

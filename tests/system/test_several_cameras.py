@@ -99,37 +99,3 @@ def test_two_cameras_share_a_node_and_nothing_of_them_is_mixed_up(robot: Robot) 
     assert [status.hardware_id for status in diagnostics[-1].status] == ["", "front", "rear"]
     assert robot.change_state("deactivate")
     robot.wait_for(lambda: not robot.node.count_subscribers("/rear/image"), "end of the subscriptions")
-
-
-def test_a_fast_camera_leaves_a_slow_one_its_turns(robot: Robot) -> None:
-    robot.start_caption_node(
-        "-p", "cameras:=[front, rear]", "-p", "max_age_s:=0.0", *RELIABLE_INPUTS, engine="slow"
-    )  # fmt: skip
-    captions = {camera: robot.listen(Caption, f"/{camera}/caption") for camera in CAMERAS}
-    images = {camera: robot.publisher(Image, f"/{camera}/image") for camera in CAMERAS}
-    robot.wait_for(lambda: all(s.get_publisher_count() for s in robot.node.subscriptions), "publishers of captions")
-    robot.spin_for(0.3)
-    for number in range(60):
-        images["front"].publish(Image(**image_fields(100 + number)))
-        if number % 20 == 0:
-            images["rear"].publish(Image(**image_fields(number)))
-        robot.spin_for(0.05)
-    robot.wait_for(lambda: len(captions["rear"]) == 3, "answer to every image of the slow camera")
-    assert [caption.timing.dropped_frames for caption in captions["rear"]] == [0, 0, 0]
-    assert sum(caption.timing.dropped_frames for caption in captions["front"]) > 20
-
-
-@pytest.mark.parametrize(
-    ("cameras", "sentence"),
-    [
-        ("[front, front]", "parameter cameras has 'front' twice"),
-        ("['front camera']", "not 'front camera'"),
-        ("front", "parameter cameras must be a list of strings, not 'front'"),
-    ],
-)
-def test_names_that_cannot_be_topics_are_refused(robot: Robot, cameras: str, sentence: str) -> None:
-    process = robot.start_caption_node("-p", f"cameras:={cameras}")
-    robot.wait_for(lambda: process.exit_status is not None, "end of the process")
-    assert process.exit_status == 1
-    assert sentence in process.log.read_text()
-    assert "Traceback" not in process.log.read_text()

@@ -12,8 +12,6 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
@@ -22,7 +20,6 @@ from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption
 from std_msgs.msg import Header
 
-from smart_caption_ros.imaging.image_messages import SUPPORTED_ENCODINGS
 from smart_caption_ros.nodes.caption.camera import complete_answer
 from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer
 from smart_caption_ros.nodes.caption.evidence import TopicDetections
@@ -66,18 +63,6 @@ def answer(
 
 def image(shade: int = 100, **changes: Any) -> Image:
     return Image(header=HEADER, **image_fields(shade, **changes))
-
-
-def depth(values: np.ndarray[Any, Any], encoding: str) -> Image:
-    height, width = values.shape
-    return Image(
-        header=HEADER,
-        height=height,
-        width=width,
-        encoding=encoding,
-        step=width * values.itemsize,
-        data=array.array("B", values.tobytes()),
-    )
 
 
 def ticking(step_s: float) -> Callable[[], float]:
@@ -189,25 +174,13 @@ def test_what_an_engine_throws_becomes_an_answer() -> None:
 @pytest.mark.parametrize(
     ("broken", "words"),
     [
-        (image(encoding="klingon8"), ["unknown encoding", "klingon8"]),
-        (image(encoding=""), ["unknown encoding"]),
         (image(step=100), ["step", "100", "192"]),
-        (image(step=200), ["truncated"]),
-        (image(data=array.array("B", b"\1" * 100)), ["truncated"]),
-        (image(data=array.array("B")), ["truncated"]),
-        (image(data=array.array("B", b"\1" * 99_999)), ["step or height"]),
-        (image(width=0), ["no pixels"]),
-        (image(height=0), ["no pixels"]),
-        (image(width=0, height=0, step=0, data=array.array("B")), ["no pixels"]),
-        (image(width=2**32 - 1, height=2**32 - 1), ["step"]),
-        (depth(np.full((8, 8), np.nan, np.float32), "32FC1"), ["32FC1", "NaN"]),
-        (depth(np.full((8, 8), 4.5, np.float32), "32FC1"), ["32FC1"]),
-        (depth(np.zeros((8, 8), np.uint16), "16UC3"), ["unknown encoding", "16UC3"]),
-        (CompressedImage(header=HEADER, format="jpeg", data=array.array("B", b"not a jpeg")), ["decode"]),
-        (CompressedImage(header=HEADER, format="jpeg"), ["decode"]),
+        (image(encoding="x" * 1_000_000), ["unknown encoding"]),
+        (CompressedImage(header=HEADER, format="x" * 1_000_000, data=array.array("B", b"not a jpeg")), ["decode"]),
+        (image(encoding="bgr\x1b]0;title\x07\n8"), [r"\x1b]0;title\x07"]),
     ],
 )
-def test_a_malformed_image_gets_an_error_that_names_the_fault(
+def test_a_malformed_image_gets_a_short_error_that_names_the_fault(
     broken: Image | CompressedImage, words: list[str]
 ) -> None:
     captioner = FakeCaptioner()
@@ -215,22 +188,18 @@ def test_a_malformed_image_gets_an_error_that_names_the_fault(
     message = answered.message
     assert (message.status, message.text, message.header) == (Caption.STATUS_ERROR, "", HEADER)
     assert all(word in message.status_message for word in words), message.status_message
+    assert message.status_message.isprintable()
+    assert len(message.status_message) < 700
     assert not captioner.shades
     assert answered.evidence is None
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        image(encoding="x" * 1_000_000),
-        CompressedImage(header=HEADER, format="x" * 1_000_000, data=array.array("B", b"not a jpeg")),
-    ],
-)
-def test_a_long_text_in_a_message_is_not_repeated_in_full(broken: Image | CompressedImage) -> None:
-    message = answer(FakeCaptioner(), broken).message
+def test_a_larger_image_than_the_limit_is_not_decoded() -> None:
+    _, png = cv2.imencode(".png", painted(77, 1001, 1000))
+    compressed = CompressedImage(header=HEADER, format="png", data=array.array("B", png.tobytes()))
+    message = answer(FakeCaptioner(), compressed).message
     assert message.status == Caption.STATUS_ERROR
-    assert "x" * 100 in message.status_message
-    assert len(message.status_message) < 700
+    assert "1001x1000 pixels, more than the limit of 1 megapixels" in message.status_message
 
 
 def test_a_long_exception_of_an_engine_is_not_repeated_in_full() -> None:
@@ -241,15 +210,6 @@ def test_a_long_exception_of_an_engine_is_not_repeated_in_full() -> None:
     assert len(answer(Talkative(), image()).message.status_message) < 300
 
 
-def test_a_larger_image_than_the_limit_is_not_decoded() -> None:
-    _, png = cv2.imencode(".png", painted(77, 1001, 1000))
-    compressed = CompressedImage(header=HEADER, format="png", data=array.array("B", png.tobytes()))
-    raw = depth(np.zeros((1000, 1001), np.uint8), "mono8")
-    for message in (answer(FakeCaptioner(), broken).message for broken in (compressed, raw)):
-        assert message.status == Caption.STATUS_ERROR
-        assert "1001x1000 pixels, more than the limit of 1 megapixels" in message.status_message
-
-
 def test_a_caption_that_cannot_become_a_message_becomes_an_error() -> None:
     class Wordy(FakeCaptioner):
         def caption(self, image_bgr: np.ndarray[Any, Any]) -> Any:
@@ -257,38 +217,6 @@ def test_a_caption_that_cannot_become_a_message_becomes_an_error() -> None:
 
     message = answer(Wordy(), image()).message
     assert (message.status, message.header) == (Caption.STATUS_ERROR, HEADER)
-
-
-def test_a_16_bit_image_is_captioned_as_grey_levels() -> None:
-    message = answer(FakeCaptioner(), depth(np.full((8, 8), 100 * 256 + 9, np.uint16), "mono16"))
-    assert (message.message.status, message.message.text) == (Caption.STATUS_OK, "shade 100")
-
-
-def test_depth_in_millimetres_gets_an_error_and_not_a_caption_of_a_black_picture() -> None:
-    message = answer(FakeCaptioner(), depth(np.full((8, 8), 1500, np.uint16), "16UC1")).message
-    assert (message.status, message.text) == (Caption.STATUS_ERROR, "")
-    assert "depth in millimetres" in message.status_message
-
-
-@given(
-    encoding=st.one_of(st.sampled_from(SUPPORTED_ENCODINGS), st.text(max_size=8)),
-    height=st.integers(0, 12),
-    width=st.integers(0, 12),
-    step=st.integers(0, 60),
-    is_bigendian=st.integers(0, 255),
-    data=st.binary(max_size=700),
-)
-def test_no_image_message_whatever_is_left_without_an_answer(**fields: Any) -> None:
-    fields["encoding"] = fields["encoding"].replace("\0", "")
-    message = answer(
-        FakeCaptioner(),
-        Image(header=HEADER, **{**fields, "data": array.array("B", fields["data"])}),
-        age_s=0.0,
-    ).message
-    assert message.header == HEADER
-    assert message.status in (Caption.STATUS_OK, Caption.STATUS_NOTHING_FOUND, Caption.STATUS_ERROR)
-    assert bool(message.text) == (message.status == Caption.STATUS_OK)
-    assert bool(message.status_message) == (message.status != Caption.STATUS_OK)
 
 
 def test_the_wait_for_detections_and_coverage_are_no_part_of_the_total() -> None:
@@ -310,10 +238,3 @@ def test_the_wait_for_detections_and_coverage_are_no_part_of_the_total() -> None
     steps_ms = timing.total_ms + timing.detection_wait_ms + timing.coverage_ms
     assert steps_ms == pytest.approx(elapsed_ms, abs=50), "together they are the time to the answer"
     assert live_caption(answered.message, "", "").age_s == pytest.approx(0.5 + elapsed_ms / 1000, abs=0.05)
-
-
-def test_control_characters_in_a_message_reach_no_sentence() -> None:
-    message = answer(FakeCaptioner(), image(encoding="bgr\x1b]0;title\x07\n8")).message
-    assert message.status == Caption.STATUS_ERROR
-    assert message.status_message.isprintable()
-    assert r"\x1b]0;title\x07" in message.status_message

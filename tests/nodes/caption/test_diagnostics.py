@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
@@ -167,11 +165,6 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
     assert statistics.summary().in_progress == 0
 
 
-def test_with_one_camera_the_status_is_named_after_the_node(statistics: Statistics) -> None:
-    (status,) = diagnostic_statuses(STATE, [camera(statistics)])
-    assert (status.name, status.hardware_id) == ("caption_node: captions", "left")
-
-
 def test_several_cameras_have_a_status_each_beside_that_of_the_node(clock: Clock) -> None:
     front, rear = Statistics(clock), Statistics(clock)
     clock.now_s += 2.0
@@ -210,19 +203,22 @@ def test_a_fault_of_the_node_is_in_its_own_status_where_there_are_several_camera
     ]
 
 
-def test_all_is_well_while_captions_flow(statistics: Statistics) -> None:
-    statistics.count_received()
-    count_answer(statistics)
-    level, message, _ = report(statistics)
-    assert level == DiagnosticStatus.OK
-    assert message.startswith("captioning")
-
-
-def test_low_confidence_and_nothing_found_are_no_faults(statistics: Statistics) -> None:
+def test_all_is_well_while_captions_flow_whatever_they_say(statistics: Statistics) -> None:
     statistics.count_received()
     count_answer(statistics, Caption.STATUS_LOW_CONFIDENCE)
     count_answer(statistics, Caption.STATUS_NOTHING_FOUND)
-    assert report(statistics)[0] == DiagnosticStatus.OK
+    (status,) = diagnostic_statuses(STATE, [camera(statistics)])
+    assert (status.name, status.hardware_id) == ("caption_node: captions", "left")
+    assert (status.level, status.message[:10]) == (DiagnosticStatus.OK, "captioning")
+
+
+def test_two_detectors_of_one_image_are_a_warning(statistics: Statistics) -> None:
+    statistics.count_received()
+    statistics.count_detections(left_out=0, replaces=True)
+    count_evidence(statistics, ObjectOrigin.SAME_STAMP, coverage=1.0)
+    level, message, _ = report(statistics)
+    assert level == DiagnosticStatus.WARN
+    assert message.startswith("1 detections of the last 5 s replaced others with the same stamp and frame")
 
 
 def test_no_images_for_too_long_is_an_error(statistics: Statistics, clock: Clock) -> None:
@@ -286,10 +282,6 @@ def test_two_nodes_of_one_name_are_a_warning(statistics: Statistics, lifecycle: 
     assert message.startswith("2 nodes have the name /caption_node, and share topics, services and parameters")
 
 
-def test_memory_that_the_system_does_not_tell_is_left_empty(statistics: Statistics) -> None:
-    assert report(statistics, replace(STATE, memory_mb=None))[2]["resident memory (MB)"] == ""
-
-
 def test_an_image_that_is_in_work_for_too_long_is_an_error_in_every_state(statistics: Statistics) -> None:
     for lifecycle in ("active", "inactive"):
         state = replace(STATE, lifecycle=lifecycle, in_work_s=34.0)
@@ -344,15 +336,6 @@ def test_a_detector_that_the_own_one_stands_in_for_is_a_warning(statistics: Stat
     )
 
 
-def test_two_detectors_of_one_image_are_a_warning(statistics: Statistics) -> None:
-    statistics.count_received()
-    statistics.count_detections(left_out=0, replaces=True)
-    count_evidence(statistics, ObjectOrigin.SAME_STAMP, coverage=1.0)
-    level, message, _ = report(statistics)
-    assert level == DiagnosticStatus.WARN
-    assert message.startswith("1 detections of the last 5 s replaced others with the same stamp and frame")
-
-
 def test_what_keeps_images_and_detections_away_is_said(statistics: Statistics, clock: Clock) -> None:
     statistics.count_received()
     (status,) = diagnostic_statuses(STATE, [camera(statistics, detection_problem="/detections has another type")])
@@ -396,27 +379,3 @@ def test_switched_off_is_said_and_is_no_fault(statistics: Statistics) -> None:
     statistics.count_received()
     level, message, values = report(statistics, replace(STATE, enabled=False))
     assert (level, message, values["captioning"]) == (DiagnosticStatus.OK, "captioning is switched off", "off")
-
-
-@given(st.lists(st.tuples(st.floats(0, 3), st.sampled_from(["received", "answered", "dropped"]))))
-def test_totals_never_forget_and_rates_do(events: list[tuple[float, str]]) -> None:
-    clock = Clock()
-    statistics = Statistics(clock)
-    times: list[float] = []
-    for pause_s, event in events:
-        clock.now_s += pause_s
-        if event == "received":
-            statistics.count_received()
-            times.append(clock.now_s)
-        elif event == "answered":
-            count_answer(statistics)
-        else:
-            statistics.count(Count.DROPPED)
-    summary = statistics.summary()
-    names = [event for _, event in events]
-    assert summary.counts[Count.RECEIVED] == names.count("received")
-    assert sum(summary.answers.values()) == names.count("answered")
-    assert summary.counts[Count.DROPPED] == names.count("dropped")
-    elapsed_s = max(min(WINDOW_S, clock.now_s - 100.0), 1e-9)
-    recent = sum(time_s >= clock.now_s - WINDOW_S for time_s in times)
-    assert summary.received_hz == pytest.approx(recent / elapsed_s)

@@ -13,6 +13,7 @@ from smart_caption_ros.captioning import BundleError, Captioner, GuideMode
 from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.nodes.caption.model import Model, load_coverage, load_model
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
+from tests.nodes.fake_captioner import FakeCaptioner
 
 pytestmark = pytest.mark.needs_ros
 
@@ -26,10 +27,50 @@ def test_what_coverage_cannot_load_is_refused_with_a_sentence(chosen: tuple[str,
     assert "no_such" in str(caught.value) or "/no/such" in str(caught.value)
 
 
-def loaded(**changes: Any) -> Model:
+def loaded(load_captioner: Any = Captioner.from_bundle, **changes: Any) -> Model:
     values = {spec.name: spec.default for spec in CAPTION_NODE_PARAMETERS}
     values |= {"engine": "onnxruntime-cpu", "coverage": False}
-    return load_model({**values, **changes}, Captioner.from_bundle, load_coverage)
+    return load_model({**values, **changes}, load_captioner, load_coverage)
+
+
+def loaded_fake(**changes: Any) -> tuple[Model, Any]:
+    model = loaded(FakeCaptioner, **changes)
+    captioner: Any = model.captioner
+    return model, captioner
+
+
+def test_the_captioner_is_loaded_as_the_parameters_say() -> None:
+    given = {"bundle": "~/some_bundle", "threads": 3, "detector": "~/d.onnx", "detector_min_score": 0.0}
+    model, captioner = loaded_fake(**given)
+    assert model.coverage is None
+    assert captioner.engine == "fake engine (onnxruntime-cpu, 3 threads)"
+    assert captioner.bundle.path == Path.home() / "some_bundle"
+    assert captioner.detector_argument == Path.home() / "d.onnx"
+    assert captioner.minimum_score == 0.0
+    assert loaded_fake(detector_min_score=-1.0)[1].minimum_score is None
+
+
+@pytest.mark.parametrize(
+    ("objects_from", "detector", "uses_topic", "loads"),
+    [
+        ("auto", "", True, None),
+        ("auto", "d.onnx", False, "d.onnx"),
+        ("detector", "d.onnx", False, "d.onnx"),
+        ("topic", "d.onnx", True, "none"),
+        ("none", "d.onnx", False, "none"),
+    ],
+)
+def test_objects_from_decides_which_detector_is_loaded_and_whether_the_topic_is_used(
+    objects_from: str, detector: str, uses_topic: bool, loads: str | None
+) -> None:
+    model, captioner = loaded_fake(objects_from=objects_from, detector=detector)
+    assert model.uses_topic == uses_topic
+    assert captioner.detector_argument == (Path(loads) if loads else None)
+
+
+def test_a_bundle_that_lacks_the_demanded_detector_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^objects_from is bundle, but the bundle fake_bundle has no detector$"):
+        loaded_fake(objects_from="bundle")
 
 
 def test_objects_guide_the_words_where_the_parameter_says_so(detecting_bundle: Path) -> None:

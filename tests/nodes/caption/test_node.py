@@ -162,75 +162,12 @@ def bench(monkeypatch: pytest.MonkeyPatch, loaded: list[FakeCaptioner]) -> Itera
     bench.close(context)
 
 
-def test_configure_loads_what_the_parameters_say(bench: Bench, loaded: list[FakeCaptioner]) -> None:
-    bench.node.set_parameters(
-        [Parameter("bundle", value="~/some_bundle"), Parameter("engine", value="onnxruntime-cpu")]
-    )
-    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
-    (captioner,) = loaded
-    assert captioner.engine == "fake engine (onnxruntime-cpu, 3 threads)"
-    assert captioner.bundle.path.name == "some_bundle"
-    assert captioner.bundle.path.is_absolute(), "~ is the home folder"
-
-
-def test_configure_loads_the_detector_that_the_parameters_name(bench: Bench, loaded: list[FakeCaptioner]) -> None:
-    bench.node.set_parameters([Parameter("detector", value="~/d.onnx"), Parameter("detector_min_score", value=0.25)])
-    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
-    (captioner,) = loaded
-    assert captioner.detector is not None
-    assert captioner.detector.path.is_absolute(), "~ is the home folder"
-    assert captioner.minimum_score == 0.25
-
-
-@pytest.mark.parametrize(
-    ("objects_from", "detector", "listens", "loads"),
-    [
-        ("auto", "", True, None),
-        ("auto", "d.onnx", False, "d.onnx"),
-        ("detector", "d.onnx", False, "d.onnx"),
-        ("topic", "d.onnx", True, "none"),
-        ("none", "d.onnx", False, "none"),
-    ],
-)
-def test_objects_from_decides_which_detector_is_loaded_and_whether_the_topic_is_subscribed(
-    bench: Bench, loaded: list[FakeCaptioner], objects_from: str, detector: str, listens: bool, loads: str | None
-) -> None:
-    bench.node.set_parameters([Parameter("detector", value=detector), Parameter("objects_from", value=objects_from)])
-    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
-    assert bench.node.trigger_activate() == TransitionCallbackReturn.SUCCESS
-    assert loaded[0].detector_argument == (Path(loads) if loads else None)
-    assert bench.node.count_subscribers("detections") == int(listens)
-
-
-def test_a_bundle_that_lacks_the_demanded_detector_fails_configuration_with_a_sentence(bench: Bench) -> None:
-    bench.node.set_parameters([Parameter("objects_from", value="bundle")])
-    assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
-    assert bench.status().message == "objects_from is bundle, but the bundle fake_bundle has no detector"
-
-
 def test_objects_from_a_detector_and_its_file_are_set_in_one_request(bench: Bench) -> None:
     from_detector, file = Parameter("objects_from", value="detector"), Parameter("detector", value="/d.onnx")
     refused = bench.node.set_parameters_atomically([from_detector])
     assert refused.reason.startswith("objects_from is detector: name an ONNX file in the parameter detector")
     assert bench.node.get_parameter("objects_from").value == "auto"
     assert bench.node.set_parameters_atomically([from_detector, file]).successful
-
-
-@pytest.mark.parametrize(("minimum", "loads"), [(-1.0, None), (0.0, 0.0), (0.25, 0.25)])
-def test_a_minimum_score_of_zero_is_a_score_and_a_negative_one_is_the_default(
-    bench: Bench, loaded: list[FakeCaptioner], minimum: float, loads: float | None
-) -> None:
-    bench.node.set_parameters([Parameter("detector_min_score", value=minimum)])
-    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
-    assert loaded[0].minimum_score == loads
-
-
-def test_the_detections_topic_comes_before_the_bundles_own_detector(bench: Bench, loaded: list[FakeCaptioner]) -> None:
-    bench.node.trigger_configure()
-    (captioner,) = loaded
-    captioner.detector = SimpleNamespace(path=Path("bundle"), layout="vision", class_names=("cup",))
-    bench.node.trigger_activate()
-    assert bench.node.count_subscribers("detections") == 1
 
 
 def test_coverage_that_cannot_be_loaded_costs_the_node_only_if_it_was_asked_for(bench: Bench) -> None:
@@ -245,18 +182,6 @@ def test_coverage_that_cannot_be_loaded_costs_the_node_only_if_it_was_asked_for(
     assert bench.node.trigger_activate() == TransitionCallbackReturn.SUCCESS
     caption = bench.caption(98)
     assert (caption.status, len(caption.nouns), caption.coverage.valid) == (Caption.STATUS_OK, 0, False)
-
-
-def test_coverage_that_is_switched_off_is_not_loaded(bench: Bench) -> None:
-    chosen: list[Any] = []
-    bench.loaders.coverage = lambda *given: chosen.append(given)
-    bench.node.set_parameters([Parameter("coverage", value=False)])
-    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
-    assert not chosen
-    assert bench.node.trigger_cleanup() == TransitionCallbackReturn.SUCCESS
-    bench.node.set_parameters([Parameter("coverage", value=True), Parameter("synonyms", value="s.txt")])
-    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
-    assert chosen == [("", "", "s.txt", ())]
 
 
 def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,51 +269,10 @@ def test_what_the_own_detector_found_is_published_only_while_it_has_a_subscriber
     assert len(boxes[-1].points) == 8, "the frame of one object"
 
 
-def test_an_image_that_waits_for_its_detections_does_not_hold_up_the_engine(
-    bench: Bench, loaded: list[FakeCaptioner]
-) -> None:
-    bench.node.set_parameters([Parameter("detection_wait_s", value=10.0), Parameter("max_age_s", value=0.0)])
-    bench.node.trigger_configure()
-    bench.node.trigger_activate()
-    detections = bench.user.create_publisher(DetectedObjectArray, "detections", 10)
-    bench.wait_for(lambda: bench.node.count_publishers("detections"), "detector")
-    bench.wait_for(lambda: detections.get_subscription_count() and bench.images.get_subscription_count(), "inputs")
-    (captioner,) = loaded
-    captioner.shades.clear()
-    for number, shade in enumerate((10, 20, 30), start=1):
-        image = Image(**image_fields(shade))
-        image.header.stamp.sec = number
-        bench.wait_for(lambda: publish(bench, image) and shade in captioner.shades, "work of the engine")  # noqa: B023
-    assert not bench.captions, "the first one waits for its detections"
-    late = DetectedObjectArray()
-    late.header.stamp.sec = 4
-    detections.publish(late)
-    bench.wait_for(lambda: len({caption.text for caption in bench.captions}) == 3, "captions")
-    stamps = [caption.header.stamp.sec for caption in bench.captions]
-    assert stamps == sorted(stamps)
-
-
 def publish(bench: Bench, image: Image) -> bool:
     bench.images.publish(image)
     time.sleep(0.05)
     return True
-
-
-def test_deactivating_does_not_wait_for_detections(bench: Bench, loaded: list[FakeCaptioner]) -> None:
-    bench.node.set_parameters([Parameter("detection_wait_s", value=10.0), Parameter("max_age_s", value=0.0)])
-    bench.node.trigger_configure()
-    bench.node.trigger_activate()
-    bench.user.create_publisher(DetectedObjectArray, "detections", 10)
-    bench.wait_for(lambda: bench.node.count_publishers("detections"), "detector")
-    image = Image(**image_fields(10))
-    image.header.stamp.sec = 1
-    (captioner,) = loaded
-    bench.wait_for(lambda: publish(bench, image) and 10 in captioner.shades, "work of the engine")
-    assert not bench.captions
-    started_s = time.monotonic()
-    assert bench.node.trigger_deactivate() == TransitionCallbackReturn.SUCCESS
-    assert time.monotonic() - started_s < 8, "not the ten seconds of detection_wait_s"
-    bench.wait_for(lambda: bench.captions, "caption without objects")
 
 
 def test_on_request_only_the_services_caption_and_the_rate_is_limited(
@@ -538,20 +422,6 @@ def test_cleanup_cancels_the_build_of_an_engine_and_the_node_can_be_configured_a
     assert configured is not None
     assert configured.success
     assert tensorrt.builds == 2
-
-
-@pytest.mark.parametrize("autostart", [False])
-def test_shutdown_cancels_the_build_of_an_engine(building_bench: tuple[Bench, Any, threading.Event]) -> None:
-    bench, tensorrt, building = building_bench
-    configuring = threading.Thread(target=request_transition, args=[bench, Transition.TRANSITION_CONFIGURE])
-    configuring.start()
-    assert building.wait(30)
-    answer = request_transition(bench, Transition.TRANSITION_UNCONFIGURED_SHUTDOWN)
-    configuring.join(30)
-    assert answer is not None
-    assert answer.success
-    assert bench.state() == "finalized"
-    assert (tensorrt.builds, tensorrt.cancelled_builds) == (0, 1)
 
 
 def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(bench: Bench) -> None:
