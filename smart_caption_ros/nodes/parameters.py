@@ -1,6 +1,6 @@
 """Declare, validate and update the parameters of a node.
 
-Each node has one table of :class:`ParameterSpec`, in a module `parameters.py` or `caption_node_parameters.py`. The
+Each node has one table of :class:`ParameterSpec`, in its module `parameters.py`. The
 descriptors of `ros2 param describe`, the checks of new values, the parameter files in `config/` and the tables in
 `docs/nodes.md`, which `parameter_documentation.py` writes, follow these tables; tests compare them.
 """

@@ -186,15 +186,11 @@ def _end_process(status: int) -> NoReturn:
 
 
 def _spin(executor: MultiThreadedExecutor, node: Node, ended: threading.Event) -> None:
+    """Run the callbacks; an exception in one is logged and does not end the node."""
     while not ended.is_set():
-        _spin_once(executor, node)
-
-
-def _spin_once(executor: MultiThreadedExecutor, node: Node) -> None:
-    """Run one callback; an exception in it is logged and does not end the node."""
-    try:
-        executor.spin_once()
-    except InvalidHandle:
-        pass  # an event of an entity that was destroyed meanwhile
-    except Exception:
-        node.get_logger().error(traceback.format_exc(), throttle_duration_sec=1.0)
+        try:
+            executor.spin_once()
+        except InvalidHandle:
+            pass  # an event of an entity that was destroyed meanwhile
+        except Exception:
+            node.get_logger().error(traceback.format_exc(), throttle_duration_sec=1.0)

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,15 +49,6 @@ _LOG_PERIOD_S = 5.0
 _MAX_REASON = 1000  # our own sentences are shorter; texts from outside are bounded where they enter a sentence
 
 
-@dataclass(frozen=True)
-class CameraTopics:
-    """The topics of a camera: of its images, its detections and its captions; other names are derived from them."""
-
-    image: str
-    detections: str
-    caption: str
-
-
 class Camera:
     """One camera of the caption node.
 
@@ -78,7 +68,6 @@ class Camera:
         self,
         node: LifecycleNode,
         name: str,
-        topics: CameraTopics,
         parameters: Parameters,
         request_turn: Callable[[Camera], None],
     ) -> None:
@@ -86,8 +75,7 @@ class Camera:
 
         Args:
             node: the node.
-            name: name of the camera; empty for the only camera of a node.
-            topics: its topics.
+            name: name of the camera, the namespace of its topics; empty for the only camera of a node.
             parameters: the parameters of the node.
             request_turn: lets the worker call :meth:`take` soon.
         """
@@ -97,11 +85,11 @@ class Camera:
         self.latest: ReceivedImage | None = None
         self.reference: NDArray[np.float32] | None = None
         self.detections = DetectionBuffer()
-        self.image_input = ImageInput(node, topics.image, self.receive, self._count_lost)
-        self.detection_input = DetectionInput(node, topics.detections, self._receive_detections)
+        namespace = f"{name}/" if name else ""
+        self.image_input = ImageInput(node, f"{namespace}image", self.receive, self._count_lost)
+        self.detection_input = DetectionInput(node, f"{namespace}detections", self._receive_detections)
         self.outputs: Outputs | None = None
         self._node = node
-        self._topics = topics
         self._parameters = parameters
         self._request_turn = request_turn
         self._mailbox: Mailbox[ReceivedImage] = Mailbox()
@@ -130,7 +118,7 @@ class Camera:
 
     def create_outputs(self) -> None:
         """Create the publishers."""
-        self.outputs = Outputs(self._node, self._topics.caption, self._parameters)
+        self.outputs = Outputs(self._node, f"{self.name}/caption" if self.name else "robot/caption", self._parameters)
 
     def destroy_outputs(self) -> None:
         """Destroy the publishers."""

@@ -60,15 +60,11 @@ class DetectionInput:
         self._on_detections = on_detections
         self._subscription: Subscription | None = None
         self._label_subscription: Subscription | None = None
-        self._type = VISION_TYPE if Detection2DArray is not None else OWN_TYPE
+        self.type = VISION_TYPE if Detection2DArray is not None else OWN_TYPE
+        """Message type of the subscription, or of the next one."""
         self._class_names: Mapping[int, str] = {}
         self._unnamed: set[int] = set()
         self._unnamed_at_s = 0.0
-
-    @property
-    def type(self) -> str:
-        """Message type of the subscription, or of the next one."""
-        return self._type
 
     @property
     def has_publisher(self) -> bool:
@@ -82,7 +78,7 @@ class DetectionInput:
             return ""
         if self._unnamed and time.monotonic() - self._unnamed_at_s < _UNNAMED_PERIOD_S:
             return self._unnamed_ids()
-        others = sorted(self._published_types() - {self._type})
+        others = sorted(self._published_types() - {self.type})
         if not others:
             return ""
         problem = f"{self.topic} has messages of the type {', '.join(others)}, which are not read"
@@ -102,10 +98,10 @@ class DetectionInput:
         """
         wanted = self._wanted_type(chosen_type)
         if self._subscription is not None:
-            if wanted == self._type:
+            if wanted == self.type:
                 return
             self.close()
-        self._type = wanted
+        self.type = wanted
         self._class_names = class_names
         readers = {
             VISION_TYPE: (Detection2DArray, objects_of_vision, "detections"),
@@ -153,10 +149,10 @@ class DetectionInput:
             return chosen
         published = self._published_types()
         readable = (VISION_TYPE, OWN_TYPE) if Detection2DArray is not None else (OWN_TYPE,)
-        if self._subscription is not None and self._type in published:
-            return self._type
+        if self._subscription is not None and self.type in published:
+            return self.type
         # Without a publisher, the last type is the likeliest.
-        return next((name for name in readable if name in published), self._type)
+        return next((name for name in readable if name in published), self.type)
 
     def _read_labels(self, label_info: Any) -> None:
         self._class_names = class_names_of(label_info)

@@ -1,47 +1,21 @@
-"""Lifecycle transitions: exceptions in them are reported, requests are carried out one at a time."""
+"""Requests for lifecycle transitions: one is carried out at a time, and configuring can be cancelled."""
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable
-from typing import Protocol, TypeVar
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleNode
 from rclpy.service import Service
 
-
-class ReportsFailures(Protocol):
-    """A node with a method that reports failures."""
-
-    def fail(self, failure: str) -> None:
-        """Report a failure to the log and the diagnostics."""
-
-
-NodeType = TypeVar("NodeType", bound=ReportsFailures)
-TransitionCallback = Callable[[NodeType, LifecycleState], TransitionCallbackReturn]
 ChangeStateCallback = Callable[[ChangeState.Request, ChangeState.Response], ChangeState.Response]
 
 _CLEANUP, _SHUTDOWN = "cleanup", "shutdown"
 _UNCONFIGURED, _CONFIGURING = "unconfigured", "configuring"
 _CANCEL_PERIOD_S = 0.05
-
-
-def report_exceptions(transition: TransitionCallback[NodeType]) -> TransitionCallback[NodeType]:
-    """Report the exceptions of a transition callback, which rclpy turns into ERROR without a message."""
-
-    @functools.wraps(transition)
-    def reporting(node: NodeType, state: LifecycleState) -> TransitionCallbackReturn:
-        try:
-            return transition(node, state)
-        except Exception as error:
-            node.fail(f"{transition.__name__}: {error}")
-            return TransitionCallbackReturn.ERROR
-
-    return reporting
 
 
 class TransitionRequests:

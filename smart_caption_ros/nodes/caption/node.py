@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -26,9 +26,9 @@ from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.allocator import release_freed_memory, resident_mb
 from smart_caption_ros.nodes.caption import bond
-from smart_caption_ros.nodes.caption.camera import Camera, CameraTopics, complete_answer, error_description, lacks_clock
+from smart_caption_ros.nodes.caption.camera import Camera, complete_answer, error_description, lacks_clock
 from smart_caption_ros.nodes.caption.diagnostics import CameraState, NodeState, diagnostic_statuses
-from smart_caption_ros.nodes.caption.lifecycle import TransitionRequests, report_exceptions
+from smart_caption_ros.nodes.caption.lifecycle import TransitionRequests
 from smart_caption_ros.nodes.caption.model import LoadCaptioner, LoadCoverage, Model, load_coverage, load_model
 from smart_caption_ros.nodes.caption.parameters import (
     CAPTION_NODE_PARAMETERS,
@@ -44,12 +44,6 @@ from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
 from smart_caption_ros.text import visible
 
-IMAGE_TOPIC = "image"
-DETECTIONS_TOPIC = "detections"
-CAPTION_TOPIC = "robot/caption"
-CAMERA_CAPTION_TOPIC = "caption"
-"""Topic of the captions in the namespace of a camera, where the node has several."""
-
 MAX_WAITING_REQUESTS = 16
 """Requests to the services that caption an image which may wait; more are refused as busy."""
 
@@ -60,6 +54,22 @@ _END_TIMEOUT_S = 3.0
 _END_DELAY_S = 2.0  # a lifecycle manager asks for the state after shutdown
 _MAX_FAILURE = 1000
 _LOG_PERIOD_S = 5.0
+
+
+def report_exceptions(
+    transition: Callable[[CaptionNode, LifecycleState], TransitionCallbackReturn],
+) -> Callable[[CaptionNode, LifecycleState], TransitionCallbackReturn]:
+    """Report the exceptions of a transition callback, which rclpy turns into ERROR without a message."""
+
+    @wraps(transition)
+    def reporting(node: CaptionNode, state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            return transition(node, state)
+        except Exception as error:
+            node.fail(f"{transition.__name__}: {error}")
+            return TransitionCallbackReturn.ERROR
+
+    return reporting
 
 
 class CaptionNode(LifecycleNode):
@@ -101,9 +111,7 @@ class CaptionNode(LifecycleNode):
         self._worker = Worker(self, self._settings)
         self._transition_requests = TransitionRequests(self, self._worker.cancel_loading)
         names: tuple[str, ...] = self._values["cameras"]
-        self._cameras = tuple(
-            Camera(self, name, _topics(name), self._settings, self._worker.request_turn) for name in names or ("",)
-        )
+        self._cameras = tuple(Camera(self, name, self._settings, self._worker.request_turn) for name in names or ("",))
         # Threads of ONNX Runtime that poll for work would take CPU time from the robot's other nodes.
         self._load_captioner: LoadCaptioner = load_captioner or partial(
             Captioner.from_bundle, spinning=False, is_cancelled=self._worker.loading_cancelled.is_set
@@ -438,9 +446,3 @@ class CaptionNode(LifecycleNode):
             objects_from=camera.object_sources(model) if model is not None else "",
             summary=camera.statistics.summary(),
         )
-
-
-def _topics(camera: str) -> CameraTopics:
-    if not camera:
-        return CameraTopics(IMAGE_TOPIC, DETECTIONS_TOPIC, CAPTION_TOPIC)
-    return CameraTopics(*(f"{camera}/{topic}" for topic in (IMAGE_TOPIC, DETECTIONS_TOPIC, CAMERA_CAPTION_TOPIC)))

@@ -66,7 +66,6 @@ class ServiceReport:
         state: Callable[[], str],
         is_ready: Callable[[], bool],
         problem: Callable[[], str],
-        manager: ServiceManager | None = None,
     ) -> None:
         """Start to report, if systemd runs this process.
 
@@ -75,11 +74,10 @@ class ServiceReport:
             state: what the node does, in a few words.
             is_ready: whether the node has started; not called again after that.
             problem: why the node has to be restarted; empty where it goes on.
-            manager: the socket of systemd; None: that of the environment.
         """
         self._node = node
         self._state, self._is_ready, self._problem = state, is_ready, problem
-        self._manager = manager or ServiceManager.of_process()
+        self._manager = ServiceManager.of_process()
         self._ready = False
         self._status = ""
         if self._manager is not None:

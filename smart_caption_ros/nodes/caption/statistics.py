@@ -39,11 +39,10 @@ class Count(enum.Enum):
 
 @dataclass(frozen=True)
 class RecentAnswer:
-    """An answer within the time window; `latency_s` is the time from the stamp of the image to the answer."""
+    """An answer within the time window."""
 
     status: int
     reason: str
-    latency_s: float
     work_s: float
 
 
@@ -145,7 +144,7 @@ class Statistics:
             self._answers[status] += 1
             if status == Caption.STATUS_ERROR:
                 self._last_error = reason
-            self._recent.add(self._clock(), RecentAnswer(status, reason, latency_s, work_s))
+            self._recent.add(self._clock(), RecentAnswer(status, reason, work_s))
             self._ages_s.add(self._clock(), latency_s)
 
     def count_detections(self, left_out: int, *, replaces: bool) -> None:

@@ -94,10 +94,12 @@ def test_only_the_process_that_is_watched_serves_the_watchdog(watchdog: dict[str
     assert manager.watchdog_s == time_s
 
 
-def test_a_service_manager_that_has_gone_is_a_warning(node: Any, tmp_path: Path) -> None:
-    gone = ServiceManager(f"{tmp_path}/gone", None)
-    report = ServiceReport(node, state=str, is_ready=lambda: True, problem=str, manager=gone)
-    report.stop()
+def test_a_service_manager_that_has_gone_is_a_warning(
+    node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", f"{tmp_path}/gone")
+    ServiceReport(node, state=str, is_ready=lambda: True, problem=str).stop()
+    assert "systemd cannot be told STOPPING=1: No such file or directory" in capfd.readouterr().err
 
 
 class GatedCaptioner(FakeCaptioner):

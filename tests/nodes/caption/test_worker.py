@@ -20,7 +20,7 @@ from sensor_msgs.msg import Image
 from smart_caption_ros.msg import Caption
 
 from smart_caption_ros.captioning import DetectedObject
-from smart_caption_ros.nodes.caption.camera import MAX_UNFINISHED, Camera, CameraTopics
+from smart_caption_ros.nodes.caption.camera import MAX_UNFINISHED, Camera
 from smart_caption_ros.nodes.caption.detection_buffer import Detections
 from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
@@ -93,7 +93,6 @@ class Shared:
             Camera(
                 node,
                 name,
-                CameraTopics(f"{name}/image", f"{name}/detections", f"{name}/caption"),
                 parameters,
                 self.worker.request_turn,
             )
