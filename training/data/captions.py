@@ -104,12 +104,7 @@ class EncodedCaptions:
     """
 
     def __init__(self, captions: TokenizedCaptions, vocabulary: Vocabulary, max_words: int) -> None:
-        """
-        Args:
-            captions: of the images.
-            vocabulary: other words have its unknown id.
-            max_words: longest caption, end token included.
-        """
+        """Take captions; words outside the vocabulary get its unknown id."""
         self._captions, self._max_words = captions, max_words
         self._ids = np.array(vocabulary.encode(captions.words), np.int64)
 

@@ -68,11 +68,7 @@ class CocoDataset:
 
     @classmethod
     def open(cls, data: Path, options: CocoOptions) -> "CocoDataset":
-        """Read the annotation files.
-
-        Args:
-            data: folder that contains the paths of the options.
-            options: paths of the annotation files and photographs.
+        """Read the annotation files; ``data`` is the folder that contains the paths of the options.
 
         Raises:
             DataError: an annotation file is missing or malformed, or an image is in two splits.

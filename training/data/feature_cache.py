@@ -58,10 +58,7 @@ class FeatureCache:
         self._values = np.memmap(path, np.float16, "r+", offset=start, shape=(rows, width))
 
     def read(self, rows: NDArray[np.integer]) -> tuple[NDArray[np.float16], NDArray[np.bool_]]:
-        """Read features.
-
-        Args:
-            rows: (B,) integers.
+        """Read the features of B rows.
 
         Returns:
             (B, width) the features, undefined where they are not computed yet; and (B,) whether they are computed.
@@ -74,12 +71,7 @@ class FeatureCache:
         return values, computed
 
     def write(self, rows: NDArray[np.integer], values: NDArray[np.float16]) -> None:
-        """Write features.
-
-        Args:
-            rows: (B,) integers.
-            values: (B, width).
-        """
+        """Write the features of B rows, (B, width)."""
         self._records[rows] = 0
         self._values[rows] = values
         self._records[rows] = _records_of(values)

@@ -83,11 +83,7 @@ class FeatureExtractor:
     """Computes the features of photographs: the tokens of a vision graph, or their means inside a detector's boxes."""
 
     def __init__(self, bundle: Path | None, engine: str = "auto", threads: int | None = None) -> None:
-        """
-        Args:
-            bundle: folder; None takes the bundle that ships with the package.
-            engine: name of the engine.
-            threads: CPU threads of the engine; None leaves the choice to it.
+        """Load a bundle, by default the one that ships with the package, into an engine.
 
         Raises:
             BundleError: the bundle is missing or wrong.
@@ -105,11 +101,7 @@ class FeatureExtractor:
         """Identifies what makes the features, for the store."""
 
     def pool_inside_boxes(self, detector: Path, minimum_score: float) -> None:
-        """Pool the tokens inside the boxes of a detector from now on.
-
-        Args:
-            detector: ONNX file.
-            minimum_score: lowest score of a region, from 0 to 1.
+        """Pool the tokens inside the boxes that a detector, an ONNX file, finds with a score of ``minimum_score``.
 
         Raises:
             DetectorError: the detector is missing, or its layout is unknown.

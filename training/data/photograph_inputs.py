@@ -60,14 +60,12 @@ class Photographs:
         seed: int = 1,
         precision: str = "auto",
     ) -> None:
-        """
+        """Take the photographs of ``train`` and ``dev``.
+
         Args:
-            dataset: of the photographs.
             splits: image ids of ``train`` and ``dev``.
-            backbone: makes the tokens.
             facts: origin of the backbone.
             cache: folder for features, shared between runs.
-            seed: of the run.
             precision: of the run, as in an experiment file.
 
         Raises:

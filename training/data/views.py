@@ -45,13 +45,7 @@ class EpochViews:
     """
 
     def __init__(self, images: int, phase: PhaseConfig, seed: int, epoch: int) -> None:
-        """
-        Args:
-            images: number of images of the split.
-            phase: the phase.
-            seed: of the run.
-            epoch: of the phase, from 0.
-        """
+        """Draw which of the split's ``images`` are mirrored in an epoch of the phase, counted from 0."""
         self._phase, self._epoch = phase, epoch
         self._seed = (seed, int(sha256_of_bytes(phase.name.encode())[:8], 16))
         self.mirrored: NDArray[np.bool_] = np.zeros(images, bool)

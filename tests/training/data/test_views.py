@@ -59,7 +59,6 @@ def test_without_crops_an_image_is_mirrored_in_half_of_the_epochs() -> None:
     epochs = [EpochViews(IMAGES, WHOLE, 1, epoch) for epoch in range(10)]
     mirrored = np.stack([views.mirrored for views in epochs])
     assert 0.45 < mirrored.mean() < 0.55
-    assert 0 < mirrored.mean(axis=0).max() <= 1
     pairs = zip(PHOTOGRAPHS, mirrored[0][FOUR], strict=True)
     expected = [frame[:, ::-1] if is_mirrored else frame for frame, is_mirrored in pairs]
     np.testing.assert_array_equal(epochs[0].cut(PHOTOGRAPHS, FOUR), np.stack(expected))

@@ -37,9 +37,7 @@ class IndexedReferences:
     """The human captions of images, indexed for many comparisons; document frequencies are those of all images."""
 
     def __init__(self, references: References) -> None:
-        """
-        Args:
-            references: for each image the human captions, space-joined tokens.
+        """Index references as space-joined tokens.
 
         Raises:
             ValueError: there are no images, or an image has no references.

@@ -36,11 +36,7 @@ class Diversity:
 
     @classmethod
     def of(cls, captions: Sequence[str]) -> "Diversity":
-        """Measure captions.
-
-        Args:
-            captions: space-joined tokens, one caption per image, at least one.
-        """
+        """Measure captions: space-joined tokens, one caption per image, at least one."""
         words = [caption.split() for caption in captions]
         commonest, commonest_count = Counter(captions).most_common(1)[0]
         return cls(

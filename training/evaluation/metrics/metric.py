@@ -45,11 +45,7 @@ class Metric:
         return self.combine(counts @ self.statistics)
 
     def of_images(self, rows: np.ndarray) -> "Metric":
-        """Restrict the metric to some of its images.
-
-        Args:
-            rows: (images,) bool.
-        """
+        """Restrict the metric to the images whose entry in ``rows``, (images,) bool, is True."""
         return replace(self, statistics=self.statistics[rows], per_image=self.per_image[rows])
 
 
@@ -59,12 +55,7 @@ def ratio(sums: np.ndarray) -> np.ndarray:
 
 
 def mean_metric(name: str, per_image: Sequence[float] | np.ndarray) -> Metric:
-    """Build a metric whose corpus value is the mean of the images' values.
-
-    Args:
-        name: of the metric.
-        per_image: (images,).
-    """
+    """Build a metric whose corpus value is the mean of the images' values, (images,)."""
     values = np.asarray(per_image, dtype=np.float64)
     return Metric(name, np.stack([values, np.ones_like(values)], axis=1), ratio, values)
 
