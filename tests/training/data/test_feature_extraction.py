@@ -104,12 +104,6 @@ def test_broken_images_are_left_out_and_named_and_a_second_run_adds_them_once_re
     assert FeatureStore(tmp_path / "store").images() == ["0", "2"]
 
 
-def test_features_beyond_float16_are_left_out(tmp_path: Path) -> None:
-    path = write_npz(tmp_path, {"7": {"features": np.full((1, WIDTH), 1e6, np.float32)}})
-    report = convert_features("npz", [path], tmp_path / "store", WIDTH, MAX_REGIONS)
-    assert "image 7: features contain NaN or infinity" in report.broken[0]
-
-
 def test_a_wrong_width_ends_the_conversion_with_one_sentence(tmp_path: Path) -> None:
     path = write_npz(tmp_path, {f"{image}": regions(1) for image in range(30)})
     with pytest.raises(DataError, match=r"the first 20 images cannot be read: .* 16 wide instead of 2048"):

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.errors import DataError
 from training.evaluation.similar_images import photograph_features, similar_images
 
 ANGLES = {"a": 0.0, "b": 0.1, "c": 0.3, "d": 1.5, "e": 1.6}
@@ -91,12 +90,3 @@ def test_a_cache_that_cannot_be_written_or_read_does_not_matter(empty_cache: Pat
     (empty_cache / "smart_caption_ros").write_text("a file in the folder's place")
     shown = {"1": np.full((30, 40, 3), 50, np.uint8)}
     assert photograph_features(list(shown), shown.__getitem__)["1"].shape == (1280,)
-
-
-@needs_weights
-def test_a_missing_photograph_is_reported() -> None:
-    def read_image(image: str) -> np.ndarray:
-        raise DataError(f"no {image}")
-
-    with pytest.raises(DataError, match="no a"):
-        photograph_features(["a"], read_image)
