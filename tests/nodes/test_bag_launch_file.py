@@ -1,8 +1,7 @@
-"""bag.launch.py, run with stand-ins for launch, which is not among the Python wheels."""
+"""bag.launch.py, run with stand-ins for launch."""
 
 from __future__ import annotations
 
-import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,22 +13,7 @@ import pytest
 pytest.importorskip("rosbags", reason="rosbags is not installed (extra [bags])")
 
 from tests.bags.bag_files import compressed, image, write_bag
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-class StandIn:
-    """An action of launch: keeps what it was given."""
-
-    def __init__(self, *positional: Any, **named: Any) -> None:
-        self.positional = positional
-        self.name = positional[0] if positional else ""
-        self.default_value = ""
-        vars(self).update(named)
-
-    def perform(self, context: SimpleNamespace) -> str:
-        value: str = context.launch_configurations[self.name]
-        return value
+from tests.nodes.fake_launch import actions_of, install
 
 
 def rosbag2_of(topics: dict[str, int] | Exception) -> ModuleType:
@@ -51,48 +35,17 @@ def rosbag2_of(topics: dict[str, int] | Exception) -> ModuleType:
     return module
 
 
-class NotFoundError(Exception):
-    """Stands for PackageNotFoundError."""
-
-
 @pytest.fixture
 def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Returns the names in the file, and the actions that it creates with the given arguments."""
-    names = {
-        "ament_index_python.packages": "",
-        "launch": "LaunchContext LaunchDescription",
-        "launch.actions": "DeclareLaunchArgument ExecuteProcess GroupAction IncludeLaunchDescription OpaqueFunction "
-        "Shutdown",
-        "launch.events.process": "ProcessExited",
-        "launch.launch_description_sources": "PythonLaunchDescriptionSource",
-        "launch.substitutions": "LaunchConfiguration",
-        "launch_ros.actions": "Node",
-    }
-    packages: set[str] = set()
-
-    def prefix(package: str) -> str:
-        if package not in packages:
-            raise NotFoundError
-        return "/opt/ros"
-
-    for module, members in names.items():
-        stand_in = ModuleType(module)
-        vars(stand_in).update({name: type(name, (StandIn,), {}) for name in members.split()})
-        if module.startswith("ament"):
-            share = {"get_package_share_directory": lambda package: str(ROOT), "get_package_prefix": prefix}
-            vars(stand_in).update(share, PackageNotFoundError=NotFoundError)
-        monkeypatch.setitem(sys.modules, module, stand_in)
-    for package in ("ament_index_python", "launch.events", "launch_ros"):
-        monkeypatch.setitem(sys.modules, package, ModuleType(package))
+    packages = install(monkeypatch)
 
     def create(
         *, rosbag2: bool = False, topics: dict[str, int] | Exception | None = None, **given: str
     ) -> tuple[dict[str, Any], list[Any]]:
         packages.update({"ros2bag", "rosbag2_transport", "rosbag2_py"} if rosbag2 else ())
         monkeypatch.setitem(sys.modules, "rosbag2_py", rosbag2_of(topics or {"/front/image_raw/compressed": 2}))
-        file = runpy.run_path(str(ROOT / "launch" / "bag.launch.py"))
-        defaults = {argument.name: argument.default_value for argument in file["ARGUMENTS"]}
-        (group,) = file["actions"](SimpleNamespace(launch_configurations={**defaults, **given}))
+        file, (group,) = actions_of("bag", "actions", given)
         return file, group.positional[0]
 
     return create

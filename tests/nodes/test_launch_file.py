@@ -1,21 +1,18 @@
-"""The launch file by its text, and run with stand-ins for launch, which is not among the Python wheels."""
+"""The launch files of the nodes, run with stand-ins for launch."""
 
 from __future__ import annotations
 
 import ast
 import re
-import runpy
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from smart_caption_ros.files import PROFILE_VARIABLE
+from tests.nodes.fake_launch import ROOT, actions_of, install
 
-ROOT = Path(__file__).resolve().parents[2]
 TREE = ast.parse((ROOT / "launch" / "caption.launch.py").read_text(encoding="utf-8"))
 
 
@@ -41,46 +38,13 @@ def test_the_documentation_lists_every_argument_with_its_default() -> None:
     assert documented == expected
 
 
-class StandIn:
-    """An action or event of launch: keeps what it was given."""
-
-    def __init__(self, *positional: Any, **named: Any) -> None:
-        self.name = positional[0] if positional else ""
-        vars(self).update(named)
-
-    def perform(self, context: SimpleNamespace) -> str:
-        value: str = context.launch_configurations[self.name]
-        return value
-
-
 @pytest.fixture
 def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Creates the node with the given arguments, as `ros2 launch` does."""
-    names = {
-        "ament_index_python.packages": "get_package_share_directory",
-        "launch": "LaunchContext LaunchDescription",
-        "launch.actions": "DeclareLaunchArgument GroupAction IncludeLaunchDescription OpaqueFunction",
-        "launch.conditions": "IfCondition",
-        "launch.events.process": "ProcessExited",
-        "launch.launch_description_sources": "PythonLaunchDescriptionSource",
-        "launch.substitutions": "LaunchConfiguration",
-        "launch_ros.actions": "LifecycleNode Node",
-    }
-    for module, members in names.items():
-        stand_in = ModuleType(module)
-        vars(stand_in).update(dict.fromkeys(members.split(), StandIn))
-        if module.startswith("ament"):
-            stand_in.get_package_share_directory = lambda package: str(ROOT)  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, module, stand_in)
-    for package in ("ament_index_python", "launch.events", "launch_ros"):
-        monkeypatch.setitem(sys.modules, package, ModuleType(package))
+    install(monkeypatch)
 
     def create(name: str = "caption", **given: str) -> Any:
-        file = runpy.run_path(str(ROOT / "launch" / f"{name}.launch.py"))
-        defaults = {argument.name: argument.default_value for argument in file["ARGUMENTS"]}
-        (node,) = file[f"{'camera' if name == 'demo' else name}_node"](
-            SimpleNamespace(launch_configurations={**defaults, **given})
-        )
+        _, (node,) = actions_of(name, f"{'camera' if name == 'demo' else name}_node", given)
         return node
 
     return create

@@ -17,7 +17,6 @@ pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built m
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from lifecycle_msgs.srv import GetState
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -163,14 +162,6 @@ def assert_ended_quietly(robot: Robot, process: NodeProcess, within_s: float = 6
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_node_cleanly(robot: Robot, number: signal.Signals) -> None:
-    process = robot.start_caption_node()
-    User(robot)
-    os.kill(process.pid, number)
-    assert_ended_quietly(robot, process)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_at_any_moment_of_the_start_ends_the_node_quietly(robot: Robot, number: signal.Signals) -> None:
     """The moments are tenths of a second after the command has taken over the signals: imports, DDS, loading."""
     processes = []
@@ -204,24 +195,6 @@ def test_a_node_that_loads_answers_its_services_and_ends_at_a_signal(
     assert robot.lifecycle_state() == "configuring"
     os.kill(process.pid, signal.SIGINT)
     assert_ended_quietly(robot, process)
-
-
-def test_shutdown_ends_the_process(robot: Robot) -> None:
-    process = robot.start_caption_node("-p", "autostart:=false")
-    assert robot.change_state("configure")
-    assert robot.change_state("inactive_shutdown")
-    assert_ended_quietly(robot, process)
-
-
-def test_a_home_folder_that_cannot_be_written_costs_the_node_nothing(
-    robot: Robot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as environment:
-        environment.delenv("ROS_LOG_DIR")
-        environment.setenv("HOME", "/proc")
-        process = robot.start_caption_node("-p", "autostart:=false")
-    assert robot.lifecycle_state() == "unconfigured"
-    assert "/proc/.ros/log cannot be written; ROS logs to /tmp/" in process.log.read_text()
 
 
 def test_a_node_starts_without_a_home_variable(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -456,19 +429,6 @@ def test_compressed_images_are_taken_where_nobody_publishes_raw_ones(
     robot.wait_for(answer_to_raw, "caption of the raw topic, once it is there")
 
 
-def test_one_remap_moves_all_topics_and_namespaces_apply(robot: Robot) -> None:
-    robot.start_caption_node(
-        *("-r", "__ns:=/left", "-r", "robot/caption:=words", "-r", "image:=/driver/image_raw"),
-        *("-p", "qos_overrides./driver/image_raw.subscription.reliability:=reliable"),
-    )
-    user = User(robot, image_topic="/driver/image_raw", caption_topic="/left/words")
-    assert user.ask(shade=5).text == "shade 5"
-    robot.wait_for(lambda: user.texts, "text")
-    topics = {name for name, _ in robot.node.get_topic_names_and_types()}
-    assert {"/left/words/text", "/left/words/image", "/left/words/image/compressed"} <= topics
-    assert robot.call(GetState, "/left/caption_node/get_state").current_state.label == "active"
-
-
 def test_the_input_is_best_effort_and_the_captions_are_reliable(user: User) -> None:
     node = user.robot.node
     # A node of an earlier test that was killed may still be announced: what it offered is the same.
@@ -516,21 +476,6 @@ def test_a_node_that_cannot_start_says_why_and_ends_with_status_1(
     assert "Traceback" not in log
 
 
-def test_without_autostart_a_wrong_bundle_leaves_the_node_alive_and_diagnosed(
-    robot: Robot, diagnostics: list[DiagnosticArray]
-) -> None:
-    given = ("-p", "autostart:=false", "-p", "allow_file_changes:=true", "-p", "coverage:=false")
-    robot.start(NODE, "-p", "bundle:=/no/such/bundle", *given)
-    assert not robot.change_state("configure")
-    assert robot.lifecycle_state() == "unconfigured"
-    robot.wait_for(
-        lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.ERROR and "/no/such/bundle" in s.message,
-        "diagnostics of the wrong bundle",
-    )
-    assert robot.set_parameter("/caption_node", "bundle", "").successful
-    assert robot.change_state("configure")
-
-
 def test_a_misspelt_parameter_is_pointed_out(robot: Robot) -> None:
     of_others = ("-p", "use_sim_time:=false", "-p", "start_type_description_service:=true")
     process = robot.start_caption_node("-p", "max_agr_s:=3.0", *of_others, "-p", "diagnostic_updater.period:=1.0")
@@ -565,18 +510,6 @@ def test_the_real_engine_says_in_the_node_what_it_says_alone(
 def sample_photograph() -> Path:
     skimage = pytest.importorskip("skimage", reason="needs the photographs of scikit-image")
     return Path(skimage.__file__).parent / "data" / "chelsea.png"
-
-
-def test_a_best_effort_user_hears_captions_as_well(user: User) -> None:
-    heard = user.robot.listen(
-        Caption, "/robot/caption", QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-    )
-
-    def one_more() -> bool:
-        user.ask()
-        return bool(heard)
-
-    user.robot.wait_for(one_more, "caption")
 
 
 def test_every_image_received_is_counted_once_however_the_node_is_switched(

@@ -157,17 +157,6 @@ def test_a_fast_camera_does_not_starve_a_slow_one(shared: Shared) -> None:
     assert [message.timing.dropped_frames for message in shared.recorders[shared.front].messages] == [0, 19, 0]
 
 
-def test_cameras_that_always_have_an_image_alternate(shared: Shared) -> None:
-    shared.put(shared.front, 10)
-    wait_for(lambda: shared.captioner.begun)
-    for _ in range(6):
-        for _ in range(5):
-            shared.put(shared.front, 10)
-        shared.put(shared.rear, 20)
-        shared.captioner.go_on()
-    assert shared.captioner.begun == [10, 10, 20, 10, 20, 10, 20]
-
-
 def test_a_camera_that_waits_for_its_detections_does_not_hold_up_another_one(
     shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
