@@ -9,7 +9,7 @@ from onnx import numpy_helper
 
 from export.trace import TracedCaptioner
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.engine.buffers import averaged_buffers, released_tensors, synchronised_buffers
+from training.engine.buffers import released_tensors, synchronised_buffers
 from training.engine.bundle_captioner import EXCLUDED, Place
 from training.models.captioner import Captioner
 
@@ -34,7 +34,7 @@ def parameter_table(captioner: Captioner, traced: TracedCaptioner, end_penalty: 
         something from them.
     """
     changing = {name for name, _ in captioner.named_parameters()}
-    changing |= averaged_buffers(captioner).keys() | synchronised_buffers(captioner).keys()
+    changing |= synchronised_buffers(captioner).keys()
     parameters = {
         name: tensor.numpy().reshape(-1)
         for name, tensor in released_tensors(captioner).items()

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from training.command_line import run_command
-from training.engine.averaging import AverageError, average_captioners
+from training.engine.averaging import average_captioners
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError
 
@@ -22,14 +22,14 @@ def average(
     their weights is nearly as good as their ensemble, at the cost of one model.
     """
     if repeated := [path for path in models if models.count(path) > 1]:
-        raise AverageError(f"{repeated[0]} is named twice; each model counts once")
+        raise CheckpointError(f"{repeated[0]} is named twice; each model counts once")
     average_captioners({str(path): TrainedCaptioner.load(path) for path in models}).save(output)
     print(f"{output}: the average of {len(models)} models; score it before it ships")
 
 
 def main() -> int:
     """Run the command and return its exit status."""
-    return run_command(average, "python -m training.average", (AverageError, CheckpointError))
+    return run_command(average, "python -m training.average", (CheckpointError,))
 
 
 if __name__ == "__main__":

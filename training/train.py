@@ -11,7 +11,6 @@ from rich.console import Console
 
 from training.command_line import FAILED, INTERRUPTED, DeviceOption, ThreadsOption, report_error, run_command
 from training.configs.schema import ExperimentConfig, RecipeConfig
-from training.engine.averaging import AverageError
 from training.engine.distributed import DeviceError, OtherProcessError, Processes, choose_device
 from training.engine.experiment import load_experiment
 from training.engine.recipe import Recipe
@@ -20,7 +19,7 @@ from training.engine.trainer import Trainer
 from training.errors import BackboneError, CheckpointError, ConfigError, DataError, TrainingError
 from training.paths import CHECKOUT, data_folder
 
-USER_ERRORS = (AverageError, BackboneError, CheckpointError, ConfigError, DataError, DeviceError, TrainingError)
+USER_ERRORS = (BackboneError, CheckpointError, ConfigError, DataError, DeviceError, TrainingError)
 """Errors whose message is a sentence for the user."""
 RUNS = CHECKOUT / "runs"
 CACHE = RUNS / "features"

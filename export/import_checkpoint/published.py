@@ -12,7 +12,6 @@ from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.data.json_files import read_json
-from training.engine.buffers import saved_tensors
 from training.models import FAMILIES
 from training.models.captioner import Captioner, CaptionerConfig
 
@@ -214,7 +213,7 @@ def build(model: PublishedModel, state: Mapping[str, Tensor]) -> Captioner:
         ImportCheckpointError: a parameter is missing, unknown or of another shape; names the first.
     """
     captioner = FAMILIES[model.family](model.config).eval()
-    ours = saved_tensors(captioner)
+    ours = captioner.state_dict()
     values: dict[str, Tensor] = {}
     for name, parameter in model.parameters.items():
         if name not in state:

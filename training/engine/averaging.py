@@ -12,12 +12,9 @@ import torch
 from torch import nn
 
 from training.data.datasets import merge_provenance
-from training.engine.buffers import averaged_buffers, declared_buffers
+from training.engine.buffers import declared_buffers
 from training.engine.trained_captioner import TrainedCaptioner
-
-
-class AverageError(Exception):
-    """Models that cannot be averaged; the message says why."""
+from training.errors import CheckpointError
 
 
 def average_captioners(models: Mapping[str, TrainedCaptioner]) -> TrainedCaptioner:
@@ -30,10 +27,10 @@ def average_captioners(models: Mapping[str, TrainedCaptioner]) -> TrainedCaption
         A model whose record names the data sets of all models.
 
     Raises:
-        AverageError: there are fewer than two, or they differ in family, size, vocabulary or backbone.
+        CheckpointError: there are fewer than two, or they differ in family, size, vocabulary or backbone.
     """
     if len(models) < 2:
-        raise AverageError("an average is of two different models at least")
+        raise CheckpointError("an average is of two different models at least")
     (first_name, first), *others = models.items()
     for name, other in others:
         for what, one, another in (
@@ -42,7 +39,7 @@ def average_captioners(models: Mapping[str, TrainedCaptioner]) -> TrainedCaption
             ("backbone", first.backbone_options, other.backbone_options),
         ):
             if one != another:
-                raise AverageError(
+                raise CheckpointError(
                     f"{name} and {first_name} differ in their {what}; average runs that began with one model"
                 )
     average = copy.deepcopy(first)
@@ -50,8 +47,8 @@ def average_captioners(models: Mapping[str, TrainedCaptioner]) -> TrainedCaption
     modules = [_trained_modules(model) for model in models.values()]
     for target, *sources in zip(_trained_modules(average), *modules, strict=True):
         states = [source.state_dict() for source in sources]
-        # Buffers with a policy change in training, and correspond to each other only if it says so.
-        own = declared_buffers(target).keys() - averaged_buffers(target).keys()
+        # Buffers with a policy change in training, and those of two runs do not correspond to each other.
+        own = declared_buffers(target)
         mean = {name: _mean([state[name] for state in states]) for name in states[0] if name not in own}
         target.load_state_dict({**target.state_dict(), **mean})
     return average

@@ -1,6 +1,6 @@
-"""Select the buffers of a captioner by the policies that it declares: save, release, average, synchronise.
+"""Select the buffers of a captioner by the policies that it declares: synchronise, release.
 
-Modules without policies (backbones, detectors) have constant buffers: they are saved, not averaged, not synchronised.
+Modules without policies (backbones, detectors) have constant buffers: they are released, not synchronised.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,49 +15,30 @@ def declared_buffers(module: nn.Module) -> dict[str, Tensor]:
     return _chosen(module, lambda policy: True)
 
 
-def averaged_buffers(module: nn.Module) -> dict[str, Tensor]:
-    """Return the buffers that a moving average averages, by name."""
-    return {
-        name: buffer
-        for name, buffer in _chosen(module, lambda policy: policy.average).items()
-        if buffer.is_floating_point()
-    }
-
-
 def synchronised_buffers(module: nn.Module) -> dict[str, Tensor]:
     """Return the buffers that the first process sends to all others, by name."""
     return _chosen(module, lambda policy: policy.synchronise)
 
 
-def saved_tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Return the module's ``state_dict()`` without the buffers that are not saved."""
-    unsaved = _unsaved(module)
-    return {name: tensor for name, tensor in module.state_dict().items() if name not in unsaved}
-
-
 def released_tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Return :func:`saved_tensors` without the buffers that only training needs."""
+    """Return the module's ``state_dict()`` without the buffers that only training needs."""
     unreleased = _unreleased(module)
-    return {name: tensor for name, tensor in saved_tensors(module).items() if name not in unreleased}
+    return {name: tensor for name, tensor in module.state_dict().items() if name not in unreleased}
 
 
-def load_saved_tensors(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Load the tensors of :func:`saved_tensors` or :func:`released_tensors`; other buffers keep their values.
+def load_released_tensors(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Load a ``state_dict()`` or the tensors of :func:`released_tensors`; other buffers keep their values.
 
     Raises:
         RuntimeError: tensors are missing, unknown or of another shape.
     """
-    kept = _unsaved(module) | (_unreleased(module) - tensors.keys())
+    kept = _unreleased(module) - tensors.keys()
     own = {name: tensor for name, tensor in module.state_dict().items() if name in kept}
     module.load_state_dict({**tensors, **own})
 
 
-def _unsaved(module: nn.Module) -> set[str]:
-    return set(_chosen(module, lambda policy: not policy.save))
-
-
-def _unreleased(module: nn.Module) -> set[str]:
-    return set(_chosen(module, lambda policy: not policy.release))
+def _unreleased(module: nn.Module) -> dict[str, Tensor]:
+    return _chosen(module, lambda policy: not policy.release)
 
 
 def _chosen(module: nn.Module, condition: Callable[[BufferPolicy], bool]) -> dict[str, Tensor]:

@@ -18,7 +18,7 @@ from smart_caption_ros.captioning import Bundle, BundleError
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.data.json_files import read_json
-from training.engine.buffers import load_saved_tensors, released_tensors
+from training.engine.buffers import load_released_tensors, released_tensors
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import BackboneError, CheckpointError, DataError
 from training.models import FAMILIES
@@ -84,7 +84,7 @@ def trained_captioner_of(bundle: Bundle) -> TrainedCaptioner:
         raise CheckpointError(
             f"{bundle.path / PARAMETERS} does not fit the bundle ({error}); copy the bundle again"
         ) from None
-    load_saved_tensors(captioner, {**released_tensors(captioner), **weights})
+    load_released_tensors(captioner, {**released_tensors(captioner), **weights})
     trained = TrainedCaptioner(
         family=manifest["architecture"]["family"],
         captioner=captioner,

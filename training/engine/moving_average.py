@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from training.engine.buffers import averaged_buffers, load_saved_tensors, released_tensors
+from training.engine.buffers import load_released_tensors, released_tensors
 
 
 class WeightAverage:
     """The average of a module's weights, updated after every step of its optimizer.
 
-    Buffers whose policy says so are averaged, too; all other buffers that are released have the latest value.
+    Buffers that are released have the latest value.
     """
 
     def __init__(self, module: nn.Module, decay: float) -> None:
@@ -31,10 +31,8 @@ class WeightAverage:
         self._module, self._include = module, get_ema_multi_avg_fn(decay)
         self._average = copy.deepcopy(module)
         self._parameters = [*self._average.parameters()], [*module.parameters()]
-        averaged = averaged_buffers(self._average)
-        self._averaged_names = list(averaged)
         released = released_tensors(self._average)
-        self._copied_names = [name for name, _ in self._average.named_buffers() if name in released.keys() - averaged]
+        self._buffers = [name for name, _ in self._average.named_buffers() if name in released]
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the average of all tensors that the file of a trained module has."""
@@ -42,25 +40,18 @@ class WeightAverage:
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Continue with an average that :meth:`tensors` returned."""
-        load_saved_tensors(self._average, tensors)
+        load_released_tensors(self._average, tensors)
 
     @torch.no_grad()
     def update(self) -> None:
         """Include the module's present state in the average."""
-        averages, values = self._parameters
-        more_averages, more_values = self._buffers(self._averaged_names)
-        self._include([*averages, *more_averages], [*values, *more_values], None)
-        for copied, value in zip(*self._buffers(self._copied_names), strict=True):
-            copied.copy_(value)
-
-    def _buffers(self, names: list[str]) -> tuple[list[Tensor], list[Tensor]]:
-        """Return buffers of the average and of the module; a hook may have assigned another tensor to a name."""
-        average, module = self._average, self._module
-        return [average.get_buffer(name) for name in names], [module.get_buffer(name) for name in names]
+        self._include(*self._parameters, None)
+        for name in self._buffers:  # by name, because a hook may have assigned another tensor
+            self._average.get_buffer(name).copy_(self._module.get_buffer(name))
 
     def copy_to_module(self) -> None:
         """Replace the module's state by the average."""
-        load_saved_tensors(self._module, released_tensors(self._average))
+        load_released_tensors(self._module, released_tensors(self._average))
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -70,4 +61,4 @@ class WeightAverage:
         try:
             yield
         finally:
-            load_saved_tensors(self._module, own)
+            load_released_tensors(self._module, own)

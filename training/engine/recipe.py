@@ -60,8 +60,7 @@ class Recipe:
         """Average the models that the recipe names and write the result; all runs must be finished.
 
         Raises:
-            CheckpointError: the weights of an epoch are missing or malformed.
-            AverageError: the models cannot be averaged.
+            CheckpointError: the weights of an epoch are missing or malformed, or the models cannot be averaged.
         """
         if self.config.average:
             files = [

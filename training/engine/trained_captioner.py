@@ -13,7 +13,7 @@ from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.photograph_inputs import visual_of_images
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.decoding.repeats import RepeatPenalty
-from training.engine.buffers import load_saved_tensors, released_tensors, saved_tensors
+from training.engine.buffers import load_released_tensors, released_tensors
 from training.engine.untrained_words import fill_untrained_words
 from training.errors import CheckpointError
 from training.models import FAMILIES
@@ -119,7 +119,7 @@ class TrainedCaptioner:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Collect the weights and everything that training continues with, as ``captioner.*`` and ``backbone.*``."""
-        return self._with_backbone(saved_tensors(self.captioner))
+        return self._with_backbone(self.captioner.state_dict())
 
     def _with_backbone(self, captioner: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         tensors = with_prefix("captioner", captioner)
@@ -129,7 +129,7 @@ class TrainedCaptioner:
 
     def load_tensors(self, tensors: dict[str, torch.Tensor]) -> None:
         """Load the weights of :meth:`tensors`; other names are ignored."""
-        load_saved_tensors(self.captioner, under_prefix("captioner", tensors))
+        load_released_tensors(self.captioner, under_prefix("captioner", tensors))
         if self.backbone is not None:
             self.backbone.load_state_dict(under_prefix("backbone", tensors))
 

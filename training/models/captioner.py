@@ -131,12 +131,8 @@ class PrefixTree(NamedTuple):
 class BufferPolicy(NamedTuple):
     """How training and checkpoints treat a buffer of a captioner."""
 
-    average: bool = False
-    """Whether the moving average of the weights averages it; otherwise the latest value is taken."""
     synchronise: bool = False
     """Whether the first process' value is sent to all processes after every hook."""
-    save: bool = True
-    """Whether checkpoints contain it; otherwise the captioner computes it when it is constructed."""
     release: bool = True
     """Whether the file of a trained captioner contains it; otherwise the checkpoint of a run alone does, and moving
     averages of the weights leave it out."""

@@ -23,19 +23,16 @@ class Banked(Smart):
     """SMArT whose logits depend on a bank that every hook changes in a way that cannot be repeated."""
 
     buffer_policies: ClassVar[dict[str, BufferPolicy]] = {
-        "bank": BufferPolicy(average=True, synchronise=True),
+        "bank": BufferPolicy(synchronise=True),
         "steps": BufferPolicy(),
-        "scratch": BufferPolicy(save=False),
     }
     bank: Tensor
     steps: Tensor
-    scratch: Tensor
 
     def __init__(self, config: CaptionerConfig) -> None:
         super().__init__(config)  # type: ignore[arg-type]
         self.register_buffer("bank", torch.zeros(2))
         self.register_buffer("steps", torch.tensor(0))
-        self.register_buffer("scratch", torch.zeros(1))
         self.contexts: list[HookContext] = []
         self.banks: list[list[float]] = []
 
@@ -50,7 +47,6 @@ class Banked(Smart):
         self.contexts.append(context)
         self.bank += torch.rand(2)  # another number in every process
         self.steps += 1
-        self.scratch += 1
 
 
 class Watched(Banked):

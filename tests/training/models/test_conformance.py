@@ -22,7 +22,7 @@ from training.configs.schema import PhaseConfig
 from training.data.captions import TokenizedCaptions
 from training.data.prefix_trees import prefix_trees
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
-from training.engine.buffers import saved_tensors
+from training.engine.buffers import released_tensors
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models import FAMILIES
 from training.models.captioner import (
@@ -339,12 +339,12 @@ def test_a_saved_captioner_computes_the_same_logits(family: str, captioner: Capt
         assert torch.equal(padded_logits(loaded, visual, captions), padded_logits(captioner, visual, captions))
 
 
-def test_checkpoints_hold_the_buffers_whose_policy_says_so(captioner: Captioner) -> None:
-    buffers, saved = dict(captioner.named_buffers()), saved_tensors(captioner)
+def test_policies_are_of_buffers_and_decide_what_is_released(captioner: Captioner) -> None:
+    buffers, released = dict(captioner.named_buffers()), released_tensors(captioner)
     assert set(captioner.buffer_policies) <= set(buffers)
     for name in buffers:
-        assert (name in saved) == captioner.buffer_policies.get(name, BufferPolicy()).save, name
-    assert saved.keys() >= dict(captioner.named_parameters()).keys()
+        assert (name in released) == captioner.buffer_policies.get(name, BufferPolicy()).release, name
+    assert released.keys() >= dict(captioner.named_parameters()).keys()
 
 
 def test_hooks_can_be_called_at_any_place_of_a_run(captioner: Captioner) -> None:
