@@ -44,6 +44,23 @@ def command(monkeypatch: pytest.MonkeyPatch, module: object, *options: object) -
     return int(module.main())  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"evaluation": {"beam_size": 200}}, "beam_size is 200, but the vocabulary of the training captions has only"),
+        ({"data": {"minimum_count": 10_000}}, "no word of the training captions is in the vocabulary"),
+    ],
+)
+def test_a_vocabulary_without_words_or_with_fewer_than_beams_is_refused_before_the_first_step(
+    data: Path, tmp_path: Path, changes: dict[str, dict[str, int]], sentence: str
+) -> None:
+    options = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}, "max_words": 10}
+    settings = {"features": features_config("hdf5"), **changes, "data": {**options, **changes.get("data", {})}}
+    config = load_run(write_coco_config(tmp_path / "config.yaml", **settings))
+    with pytest.raises(ConfigError, match=sentence):
+        Trainer(config, data, tmp_path / "run", tmp_path / "cache")
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_captioner_of_stored_features_is_trained_and_scored(
     data: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from smart_caption_ros.captioning.vocabulary import Vocabulary
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.byte_pairs import BytePairs
 from training.data.captions import TokenizedCaptions, tokenize_captions
@@ -68,6 +68,7 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     initial = load_trained(CHECKOUT / config.start_from) if config.start_from else None
     train_words = words.select([places[image] for image in images["train"]])
     vocabulary, pairs = _vocabulary(config.data, train_words, initial)
+    _check_vocabulary(vocabulary, config)
     train_words = train_words if pairs is None else pairs.split(train_words)
     max_words = config.data.max_words
     captions = TrainingCaptions(
@@ -95,6 +96,24 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
         _start_from(initial, trained, config.start_from)
     references = {image: [" ".join(caption) for caption in words[places[image]]] for image in images["dev"]}
     return CaptionerSetup(images, references, dataset.groups(images["train"]), captions, inputs, trained)
+
+
+def _check_vocabulary(vocabulary: Vocabulary, config: ExperimentConfig) -> None:
+    """Check that the vocabulary has words, and enough of them for the beams of every search of the run.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    if len(vocabulary) == len(SPECIAL):
+        raise ConfigError(
+            "data: no word of the training captions is in the vocabulary; lower data.minimum_count or check the captions"
+        )
+    beams = max([config.evaluation.beam_size, *(phase.beam_size for phase in config.phases)])
+    if beams > len(vocabulary):
+        raise ConfigError(
+            f"beam_size is {beams}, but the vocabulary of the training captions has only {len(vocabulary)} words; "
+            "use fewer beams"
+        )
 
 
 def _vocabulary(
