@@ -106,7 +106,7 @@ def _check_vocabulary(vocabulary: Vocabulary, config: ExperimentConfig) -> None:
     """
     if len(vocabulary) == len(SPECIAL):
         raise ConfigError(
-            "data: no word of the training captions is in the vocabulary; lower data.minimum_count or check the captions"
+            "data: no word of the training captions is in the vocabulary; lower data.minimum_count or check them"
         )
     beams = max([config.evaluation.beam_size, *(phase.beam_size for phase in config.phases)])
     if beams > len(vocabulary):
