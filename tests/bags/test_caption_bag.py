@@ -63,20 +63,20 @@ def test_every_camera_is_captioned_with_the_headers_and_times_of_its_images(
     assert report.recording_s == pytest.approx(0.3)
 
     messages = read(output)
-    assert [each[1] for each in messages] == sorted(each[1] for each in messages)
+    assert [message[1] for message in messages] == sorted(message[1] for message in messages)
     for camera, place in (("front", 0), ("rear", 2)):
-        captions = [each for each in messages if each[0] == f"/{camera}/caption"]
-        assert [each[1] for each in captions] == [START_NS + number * PERIOD_NS + place for number in range(4)]
+        captions = [message for message in messages if message[0] == f"/{camera}/caption"]
+        assert [message[1] for message in captions] == [START_NS + number * PERIOD_NS + place for number in range(4)]
         for number, (_, _, caption) in enumerate(captions):
             assert caption.header.stamp == image(number).header.stamp
             assert (caption.header.frame_id, caption.camera) == ("optical", camera)
             assert (caption.image_width, caption.image_height) == (48, 32)
         texts = [caption.text for *_, caption in captions if caption.status == caption.STATUS_OK]
         assert texts
-        assert [each.data for each in on(messages, f"/{camera}/caption/text")] == texts
+        assert [text.data for text in on(messages, f"/{camera}/caption/text")] == texts
     # The same picture has the same caption, raw or compressed.
     assert [c.text for c in on(messages, "/front/caption")] == [c.text for c in on(messages, "/rear/caption")]
-    assert {each[0] for each in messages} <= {
+    assert {message[0] for message in messages} <= {
         PROVENANCE_TOPIC,
         *(f"/{camera}/caption{end}" for camera in ("front", "rear") for end in ("", "/text")),
     }
@@ -88,12 +88,12 @@ def test_images_are_copied_beside_their_captions_on_demand(bag: Path, message_ca
     options = BagOptions(topics=("front/image_raw",), thinning=Thinning(every=2), with_images=True)
     caption_bag(bag, output, message_captioner, options)
     messages = read(output)
-    images = [each for each in messages if each[0] == "/front/image_raw"]
-    source = [each for each in read(bag) if each[0] == "/front/image_raw"]
+    images = [message for message in messages if message[0] == "/front/image_raw"]
+    source = [message for message in read(bag) if message[0] == "/front/image_raw"]
     assert [(ns, bytes(message.data)) for _, ns, message in images] == [(ns, bytes(m.data)) for _, ns, m in source]
     assert len(on(messages, "/front/caption")) == 2
     assert not on(messages, "/rear/caption")
-    assert [each[1] for each in messages] == sorted(each[1] for each in messages)
+    assert [message[1] for message in messages] == sorted(message[1] for message in messages)
 
 
 @pytest.mark.parametrize("suffix", [".mcap", ".db3"])
@@ -195,7 +195,7 @@ def test_of_a_bag_that_was_cut_off_everything_readable_is_captioned(
         assert f"{spec.name} is cut off or damaged" in report.damage
         assert "of its messages can be read" in report.damage
         assert [c.header.stamp for c in on(read(report.output), "/front/caption")] == [
-            image(100 * each).header.stamp for each in range(report.images)
+            image(100 * index).header.stamp for index in range(report.images)
         ]
 
 

@@ -51,5 +51,8 @@ def test_rclpy_reads_what_rosbags_wrote_and_has_the_same_type_hash() -> None:
     assert (read.text, read.score, read.words[0].box.x2) == ("cup", -1.5, 4.0)
     described = Path(sys.prefix, "share", "smart_caption_ros", "msg", "Caption.json")
     if described.is_file():  # Humble has no type hashes
-        hashes = {each["type_name"]: each["hash_string"] for each in json.loads(described.read_text())["type_hashes"]}
+        hashes = {
+            type_hash["type_name"]: type_hash["hash_string"]
+            for type_hash in json.loads(described.read_text())["type_hashes"]
+        }
         assert store.hash_rihs01(CAPTION) == hashes[CAPTION]

@@ -17,4 +17,4 @@ def test_every_kind_of_search_is_timed(tmp_path: Path, monkeypatch: pytest.Monke
     assert result["rows"] == 1500
     assert result["searches"]["a common word"]["found"] == 20
     assert result["searches"]["a word that is not there"]["found"] == 0
-    assert all(each["p95_ms"] >= each["p50_ms"] > 0 for each in result["searches"].values())
+    assert all(timing["p95_ms"] >= timing["p50_ms"] > 0 for timing in result["searches"].values())

@@ -119,7 +119,7 @@ def test_a_captioner_of_larger_frames_is_measured_with_frames_whose_tokens_fit(
     trained.set_image_size(288)
     trained.save(path)
     _, inputs, _ = paper_sized(path, 2)
-    assert [each.tokens.shape[:2] for each in inputs] == [(1, TOKENS)] * 2
+    assert [visual.tokens.shape[:2] for visual in inputs] == [(1, TOKENS)] * 2
 
 
 def test_checkpoints_that_cannot_be_widened_are_refused_in_a_sentence(

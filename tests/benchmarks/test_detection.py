@@ -103,11 +103,11 @@ def test_household_frames_are_written_as_annotations(tmp_path: Path) -> None:
     write_rooms(root)
     path = household_annotations(root, tmp_path)
     content = json.loads(path.read_text())
-    names = {each["id"]: each["name"] for each in content["categories"]}
+    names = {category["id"]: category["name"] for category in content["categories"]}
     frames = list(AcvrSequences(root).frames())
     assert len(content["images"]) == len(frames)
     wanted = [thing.class_name for frame in frames for thing in frame.objects]
-    assert [names[each["category_id"]] for each in content["annotations"]] == wanted
+    assert [names[annotation["category_id"]] for annotation in content["annotations"]] == wanted
     left, top, right, bottom = next(thing.box_xyxy for frame in frames for thing in frame.objects)
     assert content["annotations"][0]["bbox"] == [left, top, right - left, bottom - top]
     assert Path(content["images"][0]["file_name"]).is_file()

@@ -74,7 +74,7 @@ def test_another_row_with_the_id_of_one_that_is_there_gets_the_next_one(tmp_path
     with CaptionLog(tmp_path / "log.db") as log:
         number = log.append(row("a cup"))
         assert log.add([row("a dog", id=number)]) == (1, 0)
-    assert [(each.id, each.text) for each in rows_of(log.path)] == [(number, "a cup"), (number + 1, "a dog")]
+    assert [(caption.id, caption.text) for caption in rows_of(log.path)] == [(number, "a cup"), (number + 1, "a dog")]
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ for kill in range(kills):
     while part := os.read(reading, 1 << 16):
         told += part
     os.close(reading)
-    ids = [int(each) for each in told.split()[:-1]]
+    ids = [int(line) for line in told.split()[:-1]]
     inside += Path(f"{path}-wal").exists()
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

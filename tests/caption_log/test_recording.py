@@ -72,7 +72,7 @@ def test_a_row_has_what_the_caption_has(log: CaptionLog) -> None:
         "tiny",
     )
     assert [(noun.lemma, noun.supported) for noun in row.nouns] == [("cup", True), ("door", False)]
-    assert [(each.class_name, each.box_xyxy) for each in row.objects] == [("cup", (1.0, 2.0, 3.0, 4.0))]
+    assert [(thing.class_name, thing.box_xyxy) for thing in row.objects] == [("cup", (1.0, 2.0, 3.0, 4.0))]
     assert (row.coverage, row.stamp_ns, row.status) == (0.5, START_NS, "ok")
     assert row.pose is not None
     assert row.pose.position == (1.0, 2.0, 3.0)

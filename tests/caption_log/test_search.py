@@ -42,7 +42,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogReader]:
 
 def found(reader: LogReader, words: str = "", **conditions: Any) -> list[int]:
     """Numbers of the rows found, in their order."""
-    return [(each.stamp_ns - START_NS) // 10**10 for each in reader.find(Query(words, **conditions))]
+    return [(caption.stamp_ns - START_NS) // 10**10 for caption in reader.find(Query(words, **conditions))]
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_above_its_size_the_oldest_rows_go_and_the_file_does_not_grow_on(path: P
             if second == 200:
                 size = path.stat().st_size
         assert log.used_bytes <= MIN_BYTES
-    kept = [each.text for each in rows_of(path)]
+    kept = [caption.text for caption in rows_of(path)]
     assert kept == [f"caption {second}" for second in range(400 - len(kept), 400)]
     assert 50 < len(kept) < 150
     assert path.stat().st_size <= 1.2 * size
@@ -109,7 +109,7 @@ def test_rows_that_are_too_old_go_in_small_batches_and_the_newest_stays(path: Pa
         while not log.prune():
             assert log.captions < left
             left = log.captions
-        assert [each.text for each in rows_of(path)] == ["old 149"]
+        assert [caption.text for caption in rows_of(path)] == ["old 149"]
 
 
 def test_a_bound_that_leaves_no_room_is_refused() -> None:
@@ -121,7 +121,7 @@ def test_a_full_disk_costs_the_row_and_the_next_one_is_written_when_there_is_roo
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     with CaptionLog(path) as log:
         log.append(row("first"))
-        used = max(each.stat().st_size for each in path.parent.iterdir())
+        used = max(file.stat().st_size for file in path.parent.iterdir())
         resource.setrlimit(resource.RLIMIT_FSIZE, (used + 20_000, limits[1]))
         try:
             with pytest.raises(CaptionLogError, match="cannot be written: disk I/O error"):
@@ -129,7 +129,7 @@ def test_a_full_disk_costs_the_row_and_the_next_one_is_written_when_there_is_roo
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         log.append(row("third", at_s=2, picture=bytes(500_000)))
-    assert [each.text for each in rows_of(path)] == ["first", "third"]
+    assert [caption.text for caption in rows_of(path)] == ["first", "third"]
     check_integrity(path)
 
 
@@ -144,7 +144,9 @@ def test_two_writers_take_turns(path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(each.text for each in rows_of(path)) == sorted(f"{n} {s}" for n in ("one", "two") for s in range(50))
+    assert sorted(caption.text for caption in rows_of(path)) == sorted(
+        f"{n} {s}" for n in ("one", "two") for s in range(50)
+    )
     check_integrity(path)
 
 
@@ -167,7 +169,7 @@ def test_a_log_that_another_writer_creates_while_its_version_is_read_is_accepted
     with CaptionLog(path) as log:
         others[0].join()
         log.append(row("first"))
-    assert [each.text for each in rows_of(path)] == ["first"]
+    assert [caption.text for caption in rows_of(path)] == ["first"]
 
 
 def test_a_writer_that_never_lets_go_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +195,7 @@ def test_old_rows_that_cannot_be_deleted_do_not_cost_the_new_one(path: Path) -> 
         other.execute("DROP TRIGGER no_deletion")
         other.close()
         assert log.prune()
-    assert [each.text for each in rows_of(path)] == ["new"]
+    assert [caption.text for caption in rows_of(path)] == ["new"]
 
 
 def test_a_damaged_log_is_named_whatever_is_done_with_it(path: Path) -> None:

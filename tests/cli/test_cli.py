@@ -585,8 +585,8 @@ def test_the_documentation_has_every_command_and_option_and_no_other() -> None:
 
     def collect(name: str, command: Any) -> None:
         if hasattr(command, "commands"):
-            for each, inner in command.commands.items():
-                collect(f"{name} {each}", inner)
+            for inner_name, inner in command.commands.items():
+                collect(f"{name} {inner_name}", inner)
         else:
             commands[name] = command
 

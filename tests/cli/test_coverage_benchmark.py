@@ -148,7 +148,7 @@ def test_several_files_of_captions_are_set_side_by_side(root: Path, captions: Pa
     page = tmp_path / "report.html"
     content = figures("acvr", root, "--captions", captions, "--captions", other, "--html", page)
     labels = [f"captions.json ({path})" for path in (captions, other)]
-    assert [each["label"] for each in content["results"]] == labels
+    assert [result["label"] for result in content["results"]] == labels
     alone = figures("acvr", root, "--captions", other)
     assert content["results"][1]["coverage"] == alone["coverage"]
     assert all(label in page.read_text() for label in labels)
@@ -299,7 +299,7 @@ def test_mistakes_are_told_in_a_sentence(
     monkeypatch.setenv("COLUMNS", "400")
     places = {"ROOT": root, "CAPTIONS": captions, "DETECTOR": write_yolox(root.parent / "d.onnx")}
     for name, place in places.items():
-        arguments = [each.replace(name, str(place)) for each in arguments]
+        arguments = [argument.replace(name, str(place)) for argument in arguments]
     result = run(*arguments)
     assert result.exit_code == status
     assert sentence in result.stderr
@@ -336,7 +336,7 @@ def test_what_is_left_out_is_told_and_the_rest_is_scored(root: Path, captions: P
         assert sentence in result.stderr
     content = json.loads((tmp_path / "out.json").read_text())
     assert content["frames"]["0.01"] == 1
-    assert sum(each["count"] for each in content["skipped"].values()) == 5  # with the two captions that had no frame
+    assert sum(issue["count"] for issue in content["skipped"].values()) == 5  # with the two captions that had no frame
 
 
 # --- with a model --------------------------------------------------------------------------------------

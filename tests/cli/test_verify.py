@@ -31,9 +31,13 @@ def test_the_engines_of_this_machine_agree_on_the_tiny_bundle(run: Run, tiny_bun
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     assert (report["ok"], report["reference"]) == (True, "onnxruntime-cpu")
-    on_cpu = [each for each in report["comparisons"] if each["engine"] == "onnxruntime-cpu"]
-    assert [each["graph"] for each in on_cpu] == ["captioner.onnx", "captioner_static.onnx"]
-    assert [each["same_captions"] for each in on_cpu] == [each["captions"] for each in on_cpu] == [6, 6]
+    on_cpu = [comparison for comparison in report["comparisons"] if comparison["engine"] == "onnxruntime-cpu"]
+    assert [comparison["graph"] for comparison in on_cpu] == ["captioner.onnx", "captioner_static.onnx"]
+    assert (
+        [comparison["same_captions"] for comparison in on_cpu]
+        == [comparison["captions"] for comparison in on_cpu]
+        == [6, 6]
+    )
     assert on_cpu[0]["largest_log_probability_difference"] == 0
 
 
@@ -42,7 +46,7 @@ def test_tensorrt_is_compared_where_it_is(
 ) -> None:
     install(monkeypatch, tmp_path)
     report = json.loads(run("verify", tiny_bundle, "--frames", 2, "--threads", 1, "--json").stdout)
-    (found,) = [each for each in report["comparisons"] if each["engine"] == "tensorrt"]
+    (found,) = [comparison for comparison in report["comparisons"] if comparison["engine"] == "tensorrt"]
     assert (found["graph"], found["agrees"], found["same_captions"]) == ("captioner_static.onnx", True, 4)
 
 
@@ -88,7 +92,7 @@ def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out
     install(monkeypatch, tmp_path)
     # What TensorRT would do with a broken kernel: the weights are off.
     spoilt = onnx.load(bundle / "vision.onnx")
-    weights = next(each for each in spoilt.graph.initializer if each.name == "to_tokens")
+    weights = next(tensor for tensor in spoilt.graph.initializer if tensor.name == "to_tokens")
     weights.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weights) + 1, weights.name))
     onnx.save(spoilt, tmp_path / "spoilt.onnx")
     monkeypatch.setattr(
@@ -99,17 +103,17 @@ def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out
 
     real = create_engine("onnxruntime-cpu", 1).load
     report = json.loads(run("verify", bundle, "--frames", 2, "--threads", 1, "--json").stdout)
-    (broken,) = [each for each in report["comparisons"] if each["engine"] == "tensorrt"]
+    (broken,) = [comparison for comparison in report["comparisons"] if comparison["engine"] == "tensorrt"]
     assert not broken["agrees"]
     assert broken["largest_token_difference"] > 0.05
 
 
 @pytest.mark.needs_gpu
 def test_the_engines_of_a_gpu_agree_with_the_processor(run: Run, tiny_bundle: Path) -> None:
-    if not any(each.available and each.name != "onnxruntime-cpu" for each in available_engines()):
+    if not any(engine.available and engine.name != "onnxruntime-cpu" for engine in available_engines()):
         pytest.skip("no engine for the GPU is installed")
     result = run("verify", tiny_bundle, "--frames", 4, "--json")
     report = json.loads(result.stdout)
-    compared = {each["engine"]: each["problem"] for each in report["comparisons"]}
+    compared = {comparison["engine"]: comparison["problem"] for comparison in report["comparisons"]}
     assert compared.keys() - {"onnxruntime-cpu"}
     assert not any(compared.values()), compared

@@ -62,7 +62,7 @@ def test_without_a_terminal_captions_are_lines_and_count_ends_them(run: Run, pic
     ],
 )
 def test_bad_input_is_one_sentence(run: Run, pictures: Path, arguments: list[str], status: int, sentence: str) -> None:
-    result = run("watch", *(str(pictures) if each == "KITCHEN" else each for each in arguments))
+    result = run("watch", *(str(pictures) if argument == "KITCHEN" else argument for argument in arguments))
     assert (result.exit_code, result.stdout) == (status, "")
     assert sentence in " ".join(result.stderr.replace("│", " ").split())
     if status == 1:

@@ -40,7 +40,7 @@ def test_images_come_by_their_ids_with_exclusive_boxes(tmp_path: Path) -> None:
     data = CocoInstances([written(tmp_path, content())], tmp_path)
     first, second = data.frames()
     assert (first.name, first.width, first.height) == ("instances_small/7", 20, 10)
-    assert [(each.class_name, each.instance_id, each.box_xyxy) for each in first.objects] == [
+    assert [(thing.class_name, thing.instance_id, thing.box_xyxy) for thing in first.objects] == [
         ("cup", 70, (1, 2, 11, 7)),
         ("person", 71, (0.5, 0, 4.75, 10)),
     ]
@@ -78,7 +78,7 @@ def test_what_is_amiss_is_left_out_and_counted(tmp_path: Path) -> None:
     instances["categories"] += [{"id": 2, "name": " "}, {"id": [3], "name": "dog"}]
     data = CocoInstances([written(tmp_path, instances)], tmp_path)
     assert [len(frame.objects) for frame in data.frames()] == [2, 0]
-    assert {name: each["count"] for name, each in data.issues.to_json().items()} == {
+    assert {name: issue["count"] for name, issue in data.issues.to_json().items()} == {
         DatasetIssue.MALFORMED_FRAME.value: 2,
         DatasetIssue.REPEATED_FRAME.value: 1,
         DatasetIssue.IMAGE_OF_ANOTHER_SIZE.value: 1,
@@ -144,7 +144,9 @@ def test_coco_mini_is_read_as_pycocotools_reads_it(data_dir: Path) -> None:
     ]
     for frame, number in zip(frames, sorted(reference.imgs), strict=True):
         annotations = reference.loadAnns(reference.getAnnIds(imgIds=number))
-        names = [reference.cats[each["category_id"]]["name"] for each in annotations]
-        assert Counter(each.class_name for each in frame.objects) == Counter(names)
-        shares = [each["bbox"][2] * each["bbox"][3] / (frame.width * frame.height) for each in annotations]
-        assert [each.area_share for each in frame.objects] == pytest.approx(shares, rel=1e-3)
+        names = [reference.cats[annotation["category_id"]]["name"] for annotation in annotations]
+        assert Counter(thing.class_name for thing in frame.objects) == Counter(names)
+        shares = [
+            annotation["bbox"][2] * annotation["bbox"][3] / (frame.width * frame.height) for annotation in annotations
+        ]
+        assert [thing.area_share for thing in frame.objects] == pytest.approx(shares, rel=1e-3)

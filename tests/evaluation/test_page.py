@@ -48,7 +48,7 @@ class Elements(HTMLParser):
         assert self.open.pop() == tag
 
     def all(self, tag: str, **attributes: str) -> list[dict[str, str]]:
-        return [each for name, each in self.found if name == tag and attributes.items() <= each.items()]
+        return [found for name, found in self.found if name == tag and attributes.items() <= found.items()]
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(coverage: NounCoverage, draw
     assert not elements.all("link")
     assert "http" not in page
     assert "url(" not in page
-    links = [each[name] for _, each in elements.found for name in ("src", "href") if name in each]
+    links = [attributes[name] for _, attributes in elements.found for name in ("src", "href") if name in attributes]
     assert links
     assert all(link.startswith("data:image/jpeg;base64,") for link in links)
 
@@ -87,7 +87,7 @@ def test_named_objects_share_a_colour_with_their_noun_and_the_others_are_grey(
     noun = next(span for span in drawn.caption if span.colour)
     assert (noun.text, noun.note) == ("cup", "cup, similarity 1.00")
     assert "".join(span.text for span in drawn.caption) == CAPTION
-    colours = {(each.x, each.y): each.colour for each in drawn.drawings}
+    colours = {(drawing.x, drawing.y): drawing.colour for drawing in drawn.drawings}
     assert colours[(10, 60)] == colours[(100, 40)] == noun.colour
     assert colours[(80, 20)] != noun.colour
     elements = Elements(coverage_page("t", {}, [column(coverage, "a", [drawn])]))
@@ -97,11 +97,11 @@ def test_named_objects_share_a_colour_with_their_noun_and_the_others_are_grey(
 
 
 def test_a_class_has_one_label_on_its_largest_object_inside_the_picture(drawn: Picture) -> None:
-    labels = [each for each in drawn.drawings if each.label]
-    assert sorted(each.label for each in labels) == ["couch", "cup"]
-    cup = next(each for each in labels if each.label == "cup")
+    labels = [drawing for drawing in drawn.drawings if drawing.label]
+    assert sorted(drawing.label for drawing in labels) == ["couch", "cup"]
+    cup = next(drawing for drawing in labels if drawing.label == "cup")
     assert (cup.x, cup.y) == (10, 60)
-    assert all(0 < each.label_y < drawn.height for each in labels)
+    assert all(0 < drawing.label_y < drawn.height for drawing in labels)
 
 
 def test_captions_and_names_are_text_and_no_markup(coverage: NounCoverage, drawn: Picture) -> None:
@@ -128,10 +128,10 @@ def test_pictures_are_no_wider_than_they_are_shown(coverage: NounCoverage, width
 def test_the_table_and_the_plot_show_the_figures_of_every_column(coverage: NounCoverage) -> None:
     columns = [column(coverage, "M = 0", [], ["a cup", "a dog"]), column(coverage, "M = 40", [], ["a cup on a couch"])]
     page = coverage_page("t", {}, columns)
-    for each in columns:
-        for value in each.report.overall.coverage.values():
+    for shown_column in columns:
+        for value in shown_column.report.overall.coverage.values():
             assert f"{value:.3f}" in page
-        assert each.label in page
+        assert shown_column.label in page
     lines = Elements(page).all("polyline")
     assert len(lines) == 2
     for line in lines:

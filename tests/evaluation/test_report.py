@@ -42,7 +42,7 @@ def test_figures_are_the_means_over_the_frames_that_have_such_objects(
         tally.add(sequence, caption, targets)
     report = tally.report()
     parts = [(report.overall, frames)]
-    parts += [(figures, [each for each in frames if each[0] == name]) for name, figures in report.sequences.items()]
+    parts += [(figures, [frame for frame in frames if frame[0] == name]) for name, figures in report.sequences.items()]
     assert set(report.sequences) == {sequence for sequence, _, _ in frames}
     for figures, members in parts:
         assert figures.scored_frames == len(members)
@@ -72,14 +72,17 @@ def test_classes_and_near_misses_add_up_to_the_assignments(
     tally = CoverageTally(coverage)
     results = [tally.add(*frame).above.get(AREA_THRESHOLDS[0]) for frame in frames]
     report = tally.report()
-    for each in report.classes:
-        there = [result for result in results if result is not None and each.class_name in result.classes]
-        assert each.frames == len(there)
-        assert each.missed == sum(each.class_name in result.missed_classes for result in there)
+    for statistics in report.classes:
+        there = [result for result in results if result is not None and statistics.class_name in result.classes]
+        assert statistics.frames == len(there)
+        assert statistics.missed == sum(statistics.class_name in result.missed_classes for result in there)
         profits = [
-            match.similarity for result in there for match in result.matches if match.class_name == each.class_name
+            match.similarity
+            for result in there
+            for match in result.matches
+            if match.class_name == statistics.class_name
         ]
-        assert each.similarity == pytest.approx(sum(profits) / len(there))
+        assert statistics.similarity == pytest.approx(sum(profits) / len(there))
     for near in report.near_misses:
         pairs = [
             match.similarity
@@ -89,7 +92,7 @@ def test_classes_and_near_misses_add_up_to_the_assignments(
             if (match.class_name, match.noun.lemma) == (near.class_name, near.noun)
         ]
         assert (near.frames, near.similarity) == (len(pairs), pytest.approx(fmean(pairs)))
-    missed = [each.missed for each in report.classes]
+    missed = [class_.missed for class_ in report.classes]
     assert missed == sorted(missed, reverse=True)
 
 
@@ -98,8 +101,10 @@ def test_a_class_is_no_near_miss_of_itself_where_one_of_its_objects_is_named(cov
     tally = CoverageTally(counting)
     tally.add("000000", "a chair next to a table", [Target("chair", 0.3), Target("chair", 0.2)])
     report = tally.report()
-    assert [(each.class_name, each.frames, each.named) for each in report.classes] == [("chair", 2, 1)]
-    assert [(each.class_name, each.noun) for each in report.near_misses] == [("chair", "table")]
+    assert [(statistics.class_name, statistics.frames, statistics.named) for statistics in report.classes] == [
+        ("chair", 2, 1)
+    ]
+    assert [(near_miss.class_name, near_miss.noun) for near_miss in report.near_misses] == [("chair", "table")]
 
 
 def test_an_object_as_large_as_the_threshold_is_not_above_it(coverage: NounCoverage) -> None:

@@ -47,7 +47,7 @@ def test_the_nth_list_belongs_to_the_nth_frame_and_replaces_its_objects(root: Pa
     data = DetectedFrames(AcvrSequences(root, objects=False), tmp_path / "found")
     frames = list(data.frames())
     assert not data.issues
-    assert [[each.class_name for each in frame.objects] for frame in frames] == [
+    assert [[thing.class_name for thing in frame.objects] for frame in frames] == [
         ["chair"], [], ["dining table", "television"], [], ["chair"], [],
     ]  # fmt: skip
     assert [frame.name for frame in frames[2:4]] == ["000000/000002", "000001/000000"]
@@ -69,7 +69,7 @@ def test_a_frame_that_lost_its_image_keeps_its_list(root: Path, tmp_path: Path) 
     (root / "000000" / "rgb_000000.png").unlink()
     path = written(tmp_path / "any name.json", [[detection(1, 0.9)], [detection(2, 0.9)], []])
     data = DetectedFrames(AcvrSequences(root / "000000", objects=False), path)
-    assert [[each.class_name for each in frame.objects] for frame in data.frames()] == [["dining table"], []]
+    assert [[thing.class_name for thing in frame.objects] for frame in data.frames()] == [["dining table"], []]
     assert data.issues.count(DatasetIssue.FRAME_WITHOUT_IMAGE) == 1
 
 

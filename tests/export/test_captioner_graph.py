@@ -89,7 +89,9 @@ def test_a_graph_uses_standard_operators_alone(traced: TracedCaptioner, form: ob
 
 def test_what_keeps_words_from_being_chosen_is_part_of_the_last_bias(traced: TracedCaptioner) -> None:
     # of the tiny model: words that are never said are -1e9, and nothing is added to the 200 logits after that
-    biases = [onnx.numpy_helper.to_array(each) for each in traced.step.graph.initializer if list(each.dims) == [200]]
+    biases = [
+        onnx.numpy_helper.to_array(tensor) for tensor in traced.step.graph.initializer if list(tensor.dims) == [200]
+    ]
     assert len(biases) == 1
     assert biases[0].min() < -1e8
 

@@ -78,12 +78,12 @@ def test_objects_are_those_of_torch_surest_first_and_inside_the_frame(captioner:
     assert objects[0].score == pytest.approx(float(best.max()), abs=1e-3)
     expected = found.boxes_xyxy[0, cell].clamp(0, 1).numpy() * 224
     np.testing.assert_allclose(objects[0].box_xyxy, expected, atol=0.1)
-    assert [each.score for each in objects] == sorted((each.score for each in objects), reverse=True)
-    for each in objects:
-        x1, y1, x2, y2 = each.box_xyxy
+    assert [detected.score for detected in objects] == sorted((detected.score for detected in objects), reverse=True)
+    for thing in objects:
+        x1, y1, x2, y2 = thing.box_xyxy
         assert 0 <= x1 < x2 <= 224
         assert 0 <= y1 < y2 <= 224
-        assert each.score >= 0.2
+        assert thing.score >= 0.2
 
 
 def test_a_detector_may_be_left_out(checkpoint: Path, tmp_path: Path) -> None:

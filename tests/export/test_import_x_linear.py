@@ -86,7 +86,7 @@ def test_a_state_dict_that_does_not_fit_is_refused_with_its_first_differing_para
 ) -> None:
     case = ParityCase(reference_dir / "parity" / CASES[format_name])
     state = {**case.state, name: value}
-    torch.save({key: each for key, each in state.items() if each is not None}, tmp_path / "published.pth")
+    torch.save({key: tensor for key, tensor in state.items() if tensor is not None}, tmp_path / "published.pth")
     (tmp_path / "words.txt").write_text("\n".join(case.words), encoding="utf-8")
     assert run(monkeypatch, tmp_path, format_name) == 1
     error = capsys.readouterr().err

@@ -85,7 +85,7 @@ def test_the_layers_of_an_lstm_can_be_put_in_8_bits(lstm: Traced) -> None:
     assert kinds["MatMulInteger"] == len(layers)
     visual = tiny_visual(4, 9, seed=0)
     expected, found = (
-        run(session_of(loop_form(each, MAX_WORDS, early_exit=False)), visual) for each in (traced, quantised)
+        run(session_of(loop_form(variant, MAX_WORDS, early_exit=False)), visual) for variant in (traced, quantised)
     )
     first, ours = expected["log_probabilities"][:, 0, 0], found["log_probabilities"][:, 0, 0]
     np.testing.assert_allclose(ours, first, atol=0.3)

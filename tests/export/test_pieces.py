@@ -36,10 +36,10 @@ def test_an_exported_captioner_of_pieces_says_the_whole_words_of_torch(tmp_path:
         caption = robot.caption(blobs(seed))
         assert [word.text for word in caption.words] == torch_side.sentences(expected)[0]
         places = torch_side.vocabulary.word_places(expected.words[0, 0].tolist())
-        sums = [float(expected.log_probabilities[0, 0, each].sum()) for each in places]
+        sums = [float(expected.log_probabilities[0, 0, place].sum()) for place in places]
         np.testing.assert_allclose([word.log_probability for word in caption.words], sums, atol=1e-4)
         assert caption.score == pytest.approx(float(expected.scores[0, 0]), abs=1e-3)
-    assert any(len(each) > 1 for each in places)
+    assert any(len(place) > 1 for place in places)
 
     cv2.imwrite(str(tmp_path / "a.png"), blobs(1))
     said = CliRunner().invoke(app, ["describe", str(tmp_path / "a.png"), "--bundle", str(tmp_path / "bundle")])

@@ -24,12 +24,12 @@ def runs(tmp_path: Path) -> Path:
 
 
 def names(*specs: object, **given: Path) -> list[str]:
-    return [each.name for each in find_inputs([str(spec) for spec in specs], **given)]
+    return [shard.name for shard in find_inputs([str(spec) for spec in specs], **given)]
 
 
 def test_a_folder_is_searched_and_its_inputs_keep_their_places(runs: Path) -> None:
     found = find_inputs([str(runs)])
-    assert {each.name: each.is_bag for each in found} == {
+    assert {shard.name: shard.is_bag for shard in found} == {
         "day_1/run": True,
         "day_2/run": True,
         "heap/a": True,
@@ -37,7 +37,7 @@ def test_a_folder_is_searched_and_its_inputs_keep_their_places(runs: Path) -> No
         "photos": False,
         "rooms/000000": False,
     }
-    assert {each.name: each.path for each in found}["day_2/run"] == runs / "day_2" / "run"
+    assert {shard.name: shard.path for shard in found}["day_2/run"] == runs / "day_2" / "run"
 
 
 def test_patterns_files_and_list_files_name_inputs(runs: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_the_median_colour_is_named(bgr: tuple[int, int, int], name: str) -> Non
 @pytest.mark.needs_data
 def test_the_teachers_find_the_bed_in_a_photograph_of_a_bedroom(data_dir: Path) -> None:
     data = RoomsData.open(data_dir)
-    bedroom = next(each for each in data.photographs if each.id == "scenes-000144")
+    bedroom = next(photograph for photograph in data.photographs if photograph.id == "scenes-000144")
     content = ContentTeacher(data_dir / "detectors").find(decode_photograph(*next(iter(data.encoded([bedroom])))))
     assert {"bed", "wall", "ceiling"} <= {area.name for area in content.areas}
 

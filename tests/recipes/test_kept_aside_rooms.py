@@ -48,9 +48,13 @@ def test_rooms_kept_aside_are_written_with_what_people_name_in_them(
     assert {path.name for path in (tmp_path / "out" / "images").iterdir()} == set(kept_aside_rooms())
     names = {category["id"]: category["name"] for category in written["categories"]}
     room = next(image["id"] for image in written["images"] if image["file_name"] == ROOM)
-    found = {names[each["category_id"]]: each["bbox"] for each in written["annotations"] if each["image_id"] == room}
+    found = {
+        names[annotation["category_id"]]: annotation["bbox"]
+        for annotation in written["annotations"]
+        if annotation["image_id"] == room
+    }
     assert found == {"lamp": [40.0, 10.0, 20.0, 20.0], "book": [0.0, 0.0, 80.0, 40.0], "table": [0.0, 0.0, 80.0, 40.0]}
-    assert all(each["image_id"] == room for each in written["annotations"])
+    assert all(annotation["image_id"] == room for annotation in written["annotations"])
 
 
 def test_an_entry_without_its_image_is_refused_with_the_files(

@@ -71,13 +71,13 @@ def write_sequence(
         picture[2 * height // 3 :] = (120, 140, 150)
         mask = np.zeros((height, width), {8: np.uint8, 16: np.uint16}[mask_bits])
         record: dict[str, Any] = {"_metadata": {"mask_name": f"{number}.png", "mask_channel": 0}} if objects else {}
-        for each in objects:
-            each.draw(picture, COLOURS_BGR[each.instance % len(COLOURS_BGR)])
-            each.draw(mask, each.mask_id)
-            box = {"bounding_box": list(each.box)} if with_boxes else {}
-            record[f"{each.instance:06d}"] = {"class": each.class_name, "mask_id": each.mask_id, **box}
-        for each in objects:
-            record[f"{each.instance:06d}"]["num_pixels"] = int((mask == each.mask_id).sum())
+        for drawn in objects:
+            drawn.draw(picture, COLOURS_BGR[drawn.instance % len(COLOURS_BGR)])
+            drawn.draw(mask, drawn.mask_id)
+            box = {"bounding_box": list(drawn.box)} if with_boxes else {}
+            record[f"{drawn.instance:06d}"] = {"class": drawn.class_name, "mask_id": drawn.mask_id, **box}
+        for drawn in objects:
+            record[f"{drawn.instance:06d}"]["num_pixels"] = int((mask == drawn.mask_id).sum())
         labels[f"{number:06d}"] = record
         cv2.imwrite(str(folder / image_name.format(number)), picture)
         if objects and with_masks:

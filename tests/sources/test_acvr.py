@@ -25,7 +25,7 @@ def frames_of(root: Path, every: int = 1) -> tuple[list[GroundTruthFrame], dict[
     """The frames, and how often what was amiss."""
     data = AcvrSequences(root)
     frames = list(data.frames(every))
-    return frames, {name: each["count"] for name, each in data.issues.to_json().items()}
+    return frames, {name: issue["count"] for name, issue in data.issues.to_json().items()}
 
 
 def oddities_after(root: Path, change: Change) -> tuple[list[GroundTruthFrame], dict[str, int]]:
@@ -54,7 +54,7 @@ def test_boxes_come_from_the_mask_where_labels_have_none(tmp_path: Path, bits: i
     write_sequence(tmp_path / "000000", {0: [drawn, CUP]}, mask_bits=bits, with_boxes=False)
     (frame,), issues = frames_of(tmp_path)
     assert not issues
-    assert [each.box_xyxy for each in frame.objects] == [(10, 20, 40, 70), (60, 60, 70, 70)]
+    assert [thing.box_xyxy for thing in frame.objects] == [(10, 20, 40, 70), (60, 60, 70, 70)]
 
 
 @pytest.mark.parametrize("spelling", [str, float])
@@ -142,7 +142,7 @@ def test_unknown_classes_and_background_are_no_objects_and_are_counted(tmp_path:
         del labels["000001"]["000015"]["class"]
 
     frames, issues = oddities_after(tmp_path, change)
-    assert [[each.class_name for each in frame.objects] for frame in frames] == [[], ["television"]]
+    assert [[thing.class_name for thing in frame.objects] for frame in frames] == [[], ["television"]]
     assert issues == {DatasetIssue.UNKNOWN_CLASS.value: 2, DatasetIssue.BACKGROUND.value: 1}
 
 
@@ -168,11 +168,11 @@ def test_boxes_that_are_amiss_are_cut_or_taken_from_the_mask_or_left_out(
     frames, issues = oddities_after(tmp_path, lambda labels: change(labels["000000"]["000015"]))
     assert [len(frame.objects) for frame in frames] == [boxes, 2]
     assert issues == {expected.value: 1}
-    for each in frames[0].objects:
-        left, top, right, bottom = each.box_xyxy
+    for thing in frames[0].objects:
+        left, top, right, bottom = thing.box_xyxy
         assert 0 <= left < right <= 100
         assert 0 <= top < bottom <= 100
-        assert 0 < each.area_share <= 1
+        assert 0 < thing.area_share <= 1
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_without_a_usable_mask_objects_with_boxes_remain(
     if content is not None:
         mask.write_bytes(content)
     (frame,), issues = frames_of(tmp_path)
-    assert [each.class_name for each in frame.objects] == ["chair"]
+    assert [thing.class_name for thing in frame.objects] == ["chair"]
     assert issues == {expected.value: 1, DatasetIssue.OBJECT_WITHOUT_PLACE.value: 1}
 
 

@@ -61,7 +61,7 @@ def test_a_frame_that_turns_out_damaged_is_skipped(root: Path) -> None:
     image.write_bytes(image.read_bytes()[:200])
     source = open_source(root)
     assert len(list(source)) == 15
-    assert [(each.name, each.index) for each in source.skipped_frames] == [("000000/000003", 1)]
+    assert [(skipped.name, skipped.index) for skipped in source.skipped_frames] == [("000000/000003", 1)]
 
 
 @pytest.mark.parametrize("labels", [{"cat.png": "cat"}, {"cat": {}}, {"0": "cat"}, {}, ["cat"]])

@@ -25,7 +25,7 @@ RAW, COMPRESSED = raw_templates(PICTURES, seed=1), compressed_templates(PICTURES
 
 
 def named(templates: list[Template]) -> list[object]:
-    return [pytest.param(each, id=each.kind) for each in templates]
+    return [pytest.param(template, id=template.kind) for template in templates]
 
 
 @pytest.mark.parametrize("template", named([*RAW.good, *RAW.bad]))
@@ -69,5 +69,5 @@ def test_the_number_of_an_image_is_read_from_its_frame_id_alone() -> None:
 
 
 def test_a_negative_stamp_is_negative() -> None:
-    (template,) = [each for each in RAW.bad if each.kind == "negative stamp"]
+    (template,) = [bad for bad in RAW.bad if bad.kind == "negative stamp"]
     assert template.stamped(0, now_ns=5 * 10**9)[1] == (-5, 0)

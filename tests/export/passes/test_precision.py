@@ -62,7 +62,7 @@ def test_the_vision_graph_in_float16_takes_and_gives_what_the_other_does(vision_
     halved, _ = write_float16(vision_graph)
     assert input_types(halved.graph)["Conv"] == {TensorProto.FLOAT16}
     images = synthetic_images(1, 224)
-    expected, found = (session_of(each).run(["tokens"], {"image_bgr": images})[0] for each in (vision_graph, halved))
+    expected, found = (session_of(graph).run(["tokens"], {"image_bgr": images})[0] for graph in (vision_graph, halved))
     assert found.dtype == np.float32
     # Rounded after each of 52 random layers.
     assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.999

@@ -73,8 +73,8 @@ def encoded(shade: int) -> bytes:
 
 
 def test_a_sentence_is_used_for_a_limited_number_of_photographs() -> None:
-    assert [each.sentences for each in with_few_uses(IMAGES, 1)] == [["a dog", "a red dog"], ["two dogs"]]
-    assert [each.image for each in with_few_uses(IMAGES, 3)] == ["1.jpg", "2.jpg", "3.jpg"]
+    assert [captioned.sentences for captioned in with_few_uses(IMAGES, 1)] == [["a dog", "a red dog"], ["two dogs"]]
+    assert [captioned.image for captioned in with_few_uses(IMAGES, 3)] == ["1.jpg", "2.jpg", "3.jpg"]
 
 
 def test_the_files_are_a_data_set_for_training(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_only_what_reads_like_people_is_kept() -> None:
 def test_equal_photographs_have_equal_captions() -> None:
     assert captions(POSITIONS) == captions(POSITIONS)
     seeds = [captions(POSITIONS, seed=f"image{number}.jpg") for number in range(20)]
-    assert len({tuple(each) for each in seeds}) > 3
+    assert len({tuple(sentences) for sentences in seeds}) > 3
 
 
 PEOPLE = ["a room with a lamp on a table", "a lamp on a table in a room", "a lamp sitting on a table in a room"]

@@ -100,7 +100,7 @@ def test_words_that_are_usual_everywhere_count_less() -> None:
 def test_a_caption_is_used_for_a_limited_number_of_photographs() -> None:
     pool = FittingCaptions(TEXTS * MIN_USES, SYNONYMS, max_uses=2)
     found = [pool.choose(evidence("cat", "bench"), 1) for _ in range(3)]
-    assert [len(each) for each in found] == [1, 1, 0]
+    assert [len(chosen) for chosen in found] == [1, 1, 0]
     assert pool.uses.total() == 2
 
 

@@ -59,7 +59,7 @@ def test_captions_of_photographs_that_are_reserved_for_measuring_are_never_used(
     output = tmp_path / "out"
     run(monkeypatch, data, output)
     withheld = WITHHELD.lower().rstrip(".")
-    assert all(sentence != withheld for each in everything(output).values() for _, sentence in each)
+    assert all(sentence != withheld for pairs in everything(output).values() for _, sentence in pairs)
 
 
 def test_the_result_is_a_coco_data_set_for_training(
@@ -85,9 +85,9 @@ def test_an_experiment_reads_the_training_captions_of_the_sources_that_it_names(
     dataset = open_dataset(DataConfig(dataset="rooms", options=options), data)
     found = captions(tmp_path / "out")
     assert {image: list(dataset.captions[image]) for image in dataset.split("train")} == {
-        image: [sentence for source, sentence in each if source in options["sources"]]
-        for image, each in found.items()
-        if any(source in options["sources"] for source, _ in each)
+        image: [sentence for source, sentence in pairs if source in options["sources"]]
+        for image, pairs in found.items()
+        if any(source in options["sources"] for source, _ in pairs)
     }
     assert dataset.split("dev") == list(captions(tmp_path / "out", "dev"))
 
@@ -105,7 +105,7 @@ def test_dev_has_only_human_captions(data: Path, tmp_path: Path, monkeypatch: py
     run(monkeypatch, data, tmp_path / "out")
     held_out = captions(tmp_path / "out", "dev")
     assert len(held_out) == 1
-    assert {source for each in held_out.values() for source, _ in each} <= {"human_caption", "human_sentences"}
+    assert {source for pairs in held_out.values() for source, _ in pairs} <= {"human_caption", "human_sentences"}
 
 
 def test_captions_of_dev_photographs_are_not_retrieved_for_others(
@@ -115,10 +115,10 @@ def test_captions_of_dev_photographs_are_not_retrieved_for_others(
     shutil.copy(coco / "000000000007.jpg", coco / "000000000008.jpg")  # the pool's captions are about photograph 8
     assert run(monkeypatch, data, tmp_path / "out", dev=100) == 0
     dev, train = captions(tmp_path / "out", "dev"), captions(tmp_path / "out")
-    described = {sentence for each in dev.values() for _, sentence in each}
+    described = {sentence for pairs in dev.values() for _, sentence in pairs}
     assert "a bed next to a window in a bedroom" in described
     assert train
-    assert not described & {sentence for each in train.values() for _, sentence in each}
+    assert not described & {sentence for pairs in train.values() for _, sentence in pairs}
 
 
 def test_a_second_run_gives_the_same_and_asks_no_teacher_twice(

@@ -45,7 +45,7 @@ def test_captions_that_name_more_come_first_and_none_is_repeated(vectors: WordVe
         BEDROOM,
     )
     assert found[0] in ("a bedroom with a bed, a chair and a window", "a bedroom with a chair, a bed and a window")
-    assert len([each for each in found if "chair" in each]) == 1
+    assert len([sentence for sentence in found if "chair" in sentence]) == 1
 
 
 def test_unconfirmed_colours_and_opinions_are_removed(vectors: WordVectors) -> None:

@@ -44,7 +44,7 @@ def test_objects_are_apart_inside_the_room_and_supported(seed: int, kind: str, d
 
 def assert_no_object_intersects_another(scene: Scene) -> None:
     boxes = [placed.oriented_boxes() for placed in scene.objects]
-    bounds = [each.axis_aligned_bounds() for each in boxes]
+    bounds = [oriented.axis_aligned_bounds() for oriented in boxes]
     for a, b in itertools.combinations(range(len(boxes)), 2):
         if (bounds[a][1] <= bounds[b][0]).any() or (bounds[b][1] <= bounds[a][0]).any():
             continue
@@ -74,8 +74,8 @@ def test_scene_follows_from_its_seed(kind: str, scene_of: SceneOf) -> None:
     first, again = scene_of(kind, 0), random_scene(np.random.default_rng(0), kind, day=True)
     assert first.room == again.room
     assert first.lighting == again.lighting
-    assert [(each.mesh.class_name, each.pose, each.support) for each in first.objects] == [
-        (each.mesh.class_name, each.pose, each.support) for each in again.objects
+    assert [(placed.mesh.class_name, placed.pose, placed.support) for placed in first.objects] == [
+        (placed.mesh.class_name, placed.pose, placed.support) for placed in again.objects
     ]
 
 
@@ -93,7 +93,7 @@ def test_scene_follows_from_its_seed(kind: str, scene_of: SceneOf) -> None:
 def test_rooms_have_their_typical_objects(kind: str, names: set[str], scene_of: SceneOf) -> None:
     found = [{placed.mesh.class_name for placed in scene_of(kind, seed).objects} for seed in range(8)]
     for name in names:
-        assert sum(name in each for each in found) >= 6, name
+        assert sum(name in classes for classes in found) >= 6, name
 
 
 def test_small_objects_stand_on_furniture(scene_of: SceneOf) -> None:
@@ -131,8 +131,8 @@ def test_sequence_does_not_depend_on_how_many_frames_are_made() -> None:
     short, long = plan_sequence(RenderSettings(frames=2), 3), plan_sequence(RenderSettings(frames=5), 3)
     assert long.poses[:2] == short.poses
     assert long.response == short.response
-    assert [each.mesh.class_name for each in long.scene.objects] == [
-        each.mesh.class_name for each in short.scene.objects
+    assert [placed.mesh.class_name for placed in long.scene.objects] == [
+        placed.mesh.class_name for placed in short.scene.objects
     ]
 
 

@@ -75,8 +75,8 @@ def test_a_restored_optimizer_continues_as_the_saved_one(name: str) -> None:
     other = copy.deepcopy(linear)
     restored = make_optimizer(OptimizerConfig(name=name), [{"params": list(other.parameters()), "lr": 0.01}])
     restore_optimizer(restored, {name: tensor.clone() for name, tensor in optimizer_tensors(optimizer).items()})
-    for each, chosen in ((linear, optimizer), (other, restored)):
-        differentiate(each, 2.0)
+    for layer, chosen in ((linear, optimizer), (other, restored)):
+        differentiate(layer, 2.0)
         chosen.step()
     assert all(torch.equal(*pair) for pair in zip(linear.parameters(), other.parameters(), strict=True))
 

@@ -40,7 +40,7 @@ def test_every_result_is_returned_once_when_the_next_one_is_good(reader: ResultR
     ],
 )
 def test_the_first_bad_step_is_named(reader: ResultReader, bad: UnreadResult, problem: str) -> None:
-    for place, each in enumerate((result(100.0), bad, result(math.nan))):
-        reader.add(each, f"frozen 1/7, step {place}")
+    for place, unread in enumerate((result(100.0), bad, result(math.nan))):
+        reader.add(unread, f"frozen 1/7, step {place}")
     with pytest.raises(TrainingError, match=f"{problem}, at frozen 1/7, step 1; the last good checkpoint is kept"):
         reader.read()

@@ -72,7 +72,7 @@ def test_captions_count_by_their_weights() -> None:
     assert weighted.weights(np.arange(3)).tolist() == [11 * 0.5, 8 * 2.0, 6]
     alone = [loss(objective(None), np.array([image])) for image in range(3)]
     shares = weighted.weights(np.arange(3)) / weighted.weights(np.arange(3)).sum()
-    expected = sum(share * each for share, each in zip(shares, alone, strict=True))
+    expected = sum(share * image_loss for share, image_loss in zip(shares, alone, strict=True))
     torch.testing.assert_close(loss(weighted, np.arange(3)), expected, rtol=1e-5, atol=1e-6, check_dtype=False)
 
 
