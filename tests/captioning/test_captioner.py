@@ -124,9 +124,11 @@ def test_captions_of_a_bundle_with_a_detector_have_the_detected_objects(
     with_detector = Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu", threads=1)
     frame = squares(640, 640, (GREEN, (320, 160, 480, 320)))
     caption = with_detector.caption(frame)
-    assert ("dog", (320.0, 160.0, 480.0, 320.0)) in [(each.class_name, each.box_xyxy) for each in caption.objects]
-    assert {each.class_name for each in caption.objects} == {"dog"}
-    assert min(each.score for each in caption.objects) >= 0.75, "what the manifest asks for"
+    assert ("dog", (320.0, 160.0, 480.0, 320.0)) in [
+        (detected.class_name, detected.box_xyxy) for detected in caption.objects
+    ]
+    assert {detected.class_name for detected in caption.objects} == {"dog"}
+    assert min(detected.score for detected in caption.objects) >= 0.75, "what the manifest asks for"
     assert caption.text == captioner.caption(frame).text
     assert captioner.caption(frame).objects == ()
 
@@ -135,7 +137,7 @@ def test_a_given_detector_takes_the_place_of_the_bundles(bundle_with_detector: P
     path = write_boxes_scores_labels(tmp_path / "given.onnx", names=str(["lamp"] * 80))
     captioner = Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu", threads=1, detector=path)
     objects = captioner.caption(squares(64, 64, (GREEN, (32, 16, 48, 32)))).objects
-    assert {each.class_name for each in objects} == {"lamp"}
+    assert {detected.class_name for detected in objects} == {"lamp"}
     assert captioner.detector is not None
     assert captioner.detector.minimum_score == 0.35
 

@@ -44,7 +44,7 @@ def test_a_biased_word_is_said_once_and_has_the_models_own_probability(captioner
     seen = guide.seen[-1]
     assert seen.complete
     assert seen.scores.keys() == set(captioner.bundle.class_names)
-    best = max(plain.objects, key=lambda each: each.score)
+    best = max(plain.objects, key=lambda detected: detected.score)
     assert seen.scores[best.class_name] == max(seen.scores.values()) == pytest.approx(best.score)
     assert f"w{SAID}" not in plain.text
     assert guided.text.split().count(f"w{SAID}") == 1

@@ -25,12 +25,12 @@ def captioner(detecting_bundle: Path) -> Captioner:
 def test_objects_are_sorted_by_score_and_inside_the_frame(captioner: Captioner) -> None:
     objects = captioner.caption(blobs(4)).objects
     assert objects
-    assert [each.score for each in objects] == sorted((each.score for each in objects), reverse=True)
-    for each in objects:
-        left, top, right, bottom = each.box_xyxy
+    assert [detected.score for detected in objects] == sorted((detected.score for detected in objects), reverse=True)
+    for detected in objects:
+        left, top, right, bottom = detected.box_xyxy
         assert 0 <= left < right <= 224
         assert 0 <= top < bottom <= 224
-        assert each.score >= 0.2
+        assert detected.score >= 0.2
 
 
 def test_boxes_are_in_pixels_of_a_frame_of_any_size(captioner: Captioner) -> None:
@@ -79,7 +79,7 @@ def test_a_given_detector_takes_precedence_and_a_given_minimum_score_applies(
     found = Captioner.from_bundle(detecting_bundle).caption(image).objects
     score = found[len(found) // 2].score
     fewer = Captioner.from_bundle(detecting_bundle, minimum_score=score).caption(image).objects
-    assert fewer == tuple(each for each in found if each.score >= score)
+    assert fewer == tuple(detected for detected in found if detected.score >= score)
 
 
 def test_a_manifest_that_promises_objects_of_a_graph_without_them_is_refused(tiny_bundle: Path, tmp_path: Path) -> None:

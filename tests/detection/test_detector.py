@@ -38,7 +38,7 @@ def load(path: Path, **options: Any) -> Detector:
 
 
 def found(objects: tuple[DetectedObject, ...]) -> set[tuple[str, Box]]:
-    return {(each.class_name, tuple(round(edge, 2) for edge in each.box_xyxy)) for each in objects}  # type: ignore[misc]
+    return {(detected.class_name, tuple(round(edge, 2) for edge in detected.box_xyxy)) for detected in objects}  # type: ignore[misc]
 
 
 # --- YOLOX
@@ -52,8 +52,8 @@ def test_yolox_finds_each_square_in_its_place_and_colour(tmp_path: Path, decoded
     objects = detector.detect(frame)
     at_least = {(BLUE, (8, 0, 16, 8)), (GREEN, (32, 16, 48, 32)), (RED, (0, 32, 32, 64))}
     assert at_least <= found(objects)
-    assert all(each.score == pytest.approx(1) for each in objects)
-    assert {each.class_name: each.class_id for each in objects} == {BLUE: 0, GREEN: 16, RED: 56}
+    assert all(detected.score == pytest.approx(1) for detected in objects)
+    assert {detected.class_name: detected.class_id for detected in objects} == {BLUE: 0, GREEN: 16, RED: 56}
 
 
 def test_a_frame_of_another_shape_gets_boxes_in_its_own_pixels(tmp_path: Path) -> None:
@@ -144,8 +144,8 @@ def test_boxes_that_are_no_boxes_are_left_out_and_the_others_stay(tmp_path: Path
     detector = load(write_yolox(tmp_path / "d.onnx", regression=regression))
     objects = detector.detect(np.full((SIDE, SIDE, 3), 255, np.uint8))
     assert objects
-    for each in objects:
-        left, top, right, bottom = each.box_xyxy
+    for detected in objects:
+        left, top, right, bottom = detected.box_xyxy
         assert 0 <= left < right <= SIDE
         assert 0 <= top < bottom <= SIDE
 
@@ -176,7 +176,7 @@ def test_objects_come_surest_first_and_no_more_than_the_limit(tmp_path: Path) ->
     detector._graph.run = lambda inputs: outputs  # type: ignore[method-assign]
     objects = detector.detect(np.zeros((SIDE, SIDE, 3), np.uint8))
     assert len(objects) == MAX_OBJECTS == 500
-    scores = [each.score for each in objects]
+    scores = [detected.score for detected in objects]
     assert scores == sorted(outputs["scores"][0].tolist(), reverse=True)[:500]
 
 
@@ -202,9 +202,9 @@ def test_what_is_no_object_is_left_out(tmp_path: Path, change: dict[str, Any], k
     }
     objects = detector.detect(np.zeros((SIDE, SIDE, 3), np.uint8))
     assert len(objects) == kept
-    for each in objects:
-        assert 0 <= each.score <= 1
-        assert 0 <= min(each.box_xyxy) < max(each.box_xyxy) <= SIDE
+    for detected in objects:
+        assert 0 <= detected.score <= 1
+        assert 0 <= min(detected.box_xyxy) < max(detected.box_xyxy) <= SIDE
 
 
 def test_answers_that_do_not_go_together_are_an_engine_error(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_classes_that_name_nothing_are_left_out(tmp_path: Path) -> None:
     names = ["__background__" if name == GREEN else "N/A" if name == RED else name for name in COCO_CLASSES]
     path.with_suffix(".txt").write_text("\n".join(names))
     frame = squares(SIDE, SIDE, (BLUE, (8, 0, 16, 8)), (GREEN, (32, 16, 48, 32)), (RED, (0, 32, 32, 64)))
-    assert {each.class_name for each in load(path).detect(frame)} == {BLUE}
+    assert {detected.class_name for detected in load(path).detect(frame)} == {BLUE}
 
 
 @pytest.mark.parametrize(
@@ -375,14 +375,14 @@ def test_yolox_nano_gives_what_its_graph_gives_decoded_by_hand(yolox_nano: Path,
                     place += 1
         objects = detector.detect(frame)
         total += len(objects)
-        for each in objects:
+        for detected in objects:
             clipped = [
                 [*np.clip(box, 0, [columns, rows, columns, rows])]
                 for class_id, score, box in expected
-                if class_id == each.class_id and score == pytest.approx(each.score, abs=1e-5)
+                if class_id == detected.class_id and score == pytest.approx(detected.score, abs=1e-5)
             ]
-            assert any(np.allclose(box, each.box_xyxy, atol=0.02 * max(rows, columns) / 10) for box in clipped)
-        kept = [(each.class_id, each.box_xyxy) for each in objects]
+            assert any(np.allclose(box, detected.box_xyxy, atol=0.02 * max(rows, columns) / 10) for box in clipped)
+        kept = [(detected.class_id, detected.box_xyxy) for detected in objects]
         for class_id, _, box in expected:  # what was left out overlaps something that was kept
             assert any(k == class_id and plain_iou(kept_box, box) > 0.4 for k, kept_box in kept)
     assert total > 5

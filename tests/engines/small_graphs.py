@@ -19,8 +19,8 @@ def save(path: Path, nodes: list[onnx.NodeProto], inputs: list, outputs: list, c
     graph = helper.make_graph(
         nodes,
         "graph",
-        [helper.make_tensor_value_info(*each) for each in inputs],
-        [helper.make_tensor_value_info(*each) for each in outputs],
+        [helper.make_tensor_value_info(*tensor) for tensor in inputs],
+        [helper.make_tensor_value_info(*tensor) for tensor in outputs],
         initializer=[numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)

@@ -21,14 +21,14 @@ GPU_ENGINES = ("tensorrt", "onnxruntime-tensorrt", "onnxruntime-cuda")
 def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A GPU engine of this machine, with an empty cache of built engines."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    report = next(each for each in available_engines() if each.name == request.param)
+    report = next(engine_report for engine_report in available_engines() if engine_report.name == request.param)
     if not report.available:
         pytest.skip(f"{report.name}: {report.detail}; {report.remedy}")
     return str(request.param)
 
 
 def test_at_least_one_engine_uses_the_gpu() -> None:
-    reports = {each.name: each for each in available_engines()}
+    reports = {report.name: report for report in available_engines()}
     assert any(reports[name].available for name in GPU_ENGINES), [reports[name].detail for name in GPU_ENGINES]
 
 
@@ -58,5 +58,5 @@ def test_captions_are_those_of_the_cpu(engine: str, tiny_bundle: Path) -> None:
 
 def test_every_engine_agrees_with_the_reference_on_the_default_bundle() -> None:
     comparisons = compare_engines(Bundle.load(), frames=4)
-    assert any(each.engine in GPU_ENGINES for each in comparisons)
-    assert all(each.agrees for each in comparisons)
+    assert any(comparison.engine in GPU_ENGINES for comparison in comparisons)
+    assert all(comparison.agrees for comparison in comparisons)

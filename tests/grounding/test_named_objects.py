@@ -133,7 +133,7 @@ def test_the_names_of_cocos_classes_are_in_the_one_spelling() -> None:
 def test_a_word_that_people_use_for_a_class_names_it(
     coverage: NounCoverage, text: str, noun: str, class_name: str
 ) -> None:
-    found = {each.text: each for each in ground_caption(coverage, caption(text, (class_name, 0.9))).nouns}
+    found = {grounded.text: grounded for grounded in ground_caption(coverage, caption(text, (class_name, 0.9))).nouns}
     assert found[noun].object_index == 0
 
 

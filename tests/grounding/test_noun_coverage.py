@@ -178,7 +178,7 @@ def test_node_command_line_and_benchmark_name_and_miss_the_same_classes(
     tally.add("sequence", caption, sized)
     report = tally.report()
     assert grounding.missed_classes == result.missed_classes
-    assert {each.class_name for each in report.classes if each.missed} == set(result.missed_classes)
+    assert {statistics.class_name for statistics in report.classes if statistics.missed} == set(result.missed_classes)
     assert grounding.unsupported_nouns == result.unsupported_nouns
     assert grounding.noun_support == result.noun_support == report.overall.noun_support
     named = {classes[noun.object_index] for noun in grounding.nouns if noun.object_index is not None}

@@ -77,7 +77,7 @@ def shift_of(msg: SimpleNamespace) -> int:
     """By how many bits 16-bit values are too long, by the brightest of the image."""
     order = ">" if msg.is_bigendian else "<"
     raw = [pixel_bytes(msg, row, column) for row in range(msg.height) for column in range(msg.width)]
-    brightest = max(max(struct.unpack(f"{order}{len(each) // 2}H", each)) for each in raw)
+    brightest = max(max(struct.unpack(f"{order}{len(pixel) // 2}H", pixel)) for pixel in raw)
     return min(bits for bits in (8, 10, 12, 14, 16) if brightest < 2**bits) - 8
 
 
@@ -96,7 +96,7 @@ def brute_force(msg: SimpleNamespace) -> NDArray[np.uint8]:
             elif msg.encoding in ("mono8", "8UC1"):
                 value = raw * 3
             elif msg.encoding.endswith("16"):
-                values = [each >> shift for each in struct.unpack(f"{order}{len(raw) // 2}H", raw)]
+                values = [sample >> shift for sample in struct.unpack(f"{order}{len(raw) // 2}H", raw)]
                 value = bytes([values[0]] * 3 if len(values) == 1 else values[:3])
                 value = value[::-1] if msg.encoding.startswith("rgb") else value
             else:
@@ -171,7 +171,7 @@ def test_bayer_equals_bilinear_interpolation_inside_the_border(msg: SimpleNamesp
 @pytest.mark.parametrize("pattern", ["rggb", "bggr", "gbrg", "grbg"])
 def test_a_mosaic_of_one_colour_gives_that_colour_up_to_the_border(pattern: str) -> None:
     blue_green_red = {"b": 10, "g": 120, "r": 230}
-    tile = np.array([blue_green_red[each] for each in pattern], np.uint8).reshape(2, 2)
+    tile = np.array([blue_green_red[letter] for letter in pattern], np.uint8).reshape(2, 2)
     mosaic = np.tile(tile, (4, 5))
     decoded = decode_image(message(encoding=f"bayer_{pattern}8", height=8, width=10, step=10, data=mosaic.tobytes()))
     assert (decoded == [10, 120, 230]).all()

@@ -60,9 +60,9 @@ def test_every_photograph_of_a_folder_is_captioned_and_a_broken_one_is_an_error_
     (tmp_path / "1.png").write_bytes(b"no picture")
     items = items_of(SourceFeed(open_cameras([str(tmp_path)]), FakeCaptioner(), interval_s=0.0))  # type: ignore[arg-type]
     captions = captions_of(items)
-    assert [(each.name, each.caption.text) for each in captions] == [("0.png", "shade 10"), ("2.png", "shade 30")]
-    assert all((each.camera, each.stamp_ns, each.dropped) == (tmp_path.stem, None, 0) for each in captions)
-    assert all(each.age_s is not None and each.age_s >= 0 for each in captions)
+    assert [(live.name, live.caption.text) for live in captions] == [("0.png", "shade 10"), ("2.png", "shade 30")]
+    assert all((live.camera, live.stamp_ns, live.dropped) == (tmp_path.stem, None, 0) for live in captions)
+    assert all(live.age_s is not None and live.age_s >= 0 for live in captions)
     events = [item for item in items if isinstance(item, FeedEvent)]
     assert [event.kind for event in events] == [
         EventKind.APPEARED,
@@ -78,9 +78,9 @@ def test_of_a_recording_that_is_faster_than_the_captioner_the_newest_frames_are_
     captions = captions_of(items_of(feed))
     assert captions[-1].caption.text == "shade 40"
     assert 2 <= len(captions) < 40
-    assert sum(each.dropped for each in captions) + len(captions) == 40
+    assert sum(live.dropped for live in captions) + len(captions) == 40
     assert captions[-1].stamp_ns == round(5.39e9)
-    assert feed.cameras[0].dropped == sum(each.dropped for each in captions)
+    assert feed.cameras[0].dropped == sum(live.dropped for live in captions)
 
 
 def test_a_recording_takes_as_long_as_its_stamps_say() -> None:
@@ -94,9 +94,9 @@ def test_several_cameras_take_turns_and_one_that_fails_leaves_the_others_alone()
     cameras = {"good": Recording([1, 2, 3], None), "bad": Recording([9], None, error="the cable is out")}
     feed = SourceFeed(cameras, FakeCaptioner(), interval_s=0.0)  # type: ignore[arg-type]
     items = items_of(feed)
-    assert sorted(each.camera for each in captions_of(items)) == ["bad", "good", "good", "good"]
+    assert sorted(live.camera for live in captions_of(items)) == ["bad", "good", "good", "good"]
     assert [i.text for i in items if isinstance(i, FeedEvent) and i.kind is EventKind.ERROR] == ["the cable is out"]
-    assert [each.is_online for each in feed.cameras] == [False, False]
+    assert [camera.is_online for camera in feed.cameras] == [False, False]
 
 
 def test_a_frame_that_the_engine_cannot_caption_has_its_answer_and_the_next_one_is_captioned() -> None:
@@ -121,7 +121,7 @@ def test_a_loop_goes_on_until_it_is_closed_and_closing_ends_its_threads() -> Non
     feed = SourceFeed({"r": Recording([1, 2], None)}, FakeCaptioner(), interval_s=0.0, loop=True)  # type: ignore[arg-type]
     with feed:
         seen = [feed.next(5.0) for _ in range(8)]
-    assert len(captions_of([each for each in seen if each])) == 7
+    assert len(captions_of([item for item in seen if item])) == 7
     while feed.next(0.0) is not None:
         pass
     assert feed.ended

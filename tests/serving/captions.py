@@ -37,7 +37,7 @@ def live_caption(
         source=f"/{camera}/caption",
         caption=Caption(
             text=text,
-            words=tuple(Word(each, math.log(0.8), (n, 0.0, n + 1.0, 1.0)) for n, each in enumerate(words)),
+            words=tuple(Word(word, math.log(0.8), (n, 0.0, n + 1.0, 1.0)) for n, word in enumerate(words)),
             score=-1.0,
             confidence=0.7,
             alternatives=(Alternative(alternative, -2.5),),

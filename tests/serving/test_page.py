@@ -227,9 +227,9 @@ def test_colours_follow_the_system_until_the_button_chooses(hub: Hub, server: Pa
 
 CONTRAST = """() => {
   const parts = (text) => text.match(/[\\d.]+/g).map(Number);
-  const luminance = ([r, g, b]) => [r, g, b].map((each) => each / 255)
-    .map((each) => (each <= 0.03928 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, each, place) => sum + each * [0.2126, 0.7152, 0.0722][place], 0);
+  const luminance = ([r, g, b]) => [r, g, b].map((channel) => channel / 255)
+    .map((channel) => (channel <= 0.03928 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, channel, place) => sum + channel * [0.2126, 0.7152, 0.0722][place], 0);
   const behind = (node) => {
     for (let it = node; it; it = it.parentElement) {
       const colour = parts(getComputedStyle(it).backgroundColor);

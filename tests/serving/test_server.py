@@ -124,7 +124,7 @@ def test_the_page_its_files_and_nothing_else_are_served(server: PageServer) -> N
     assert {"page/page.css", "page/main.js"} <= files
     imported = set(re.findall(r'from "\./([a-z]+\.js)"', get(server, "/page/main.js")[1]))
     assert len(imported) > 3
-    for name in [*files, *(f"page/{each}" for each in imported)]:
+    for name in [*files, *(f"page/{script}" for script in imported)]:
         assert get(server, f"/{name}")[0] == 200, name
     assert get(server, "/page/main.js")[2]["content-type"].startswith("text/javascript")
 
@@ -151,9 +151,9 @@ def test_a_request_that_could_change_something_is_refused(server: PageServer, me
 @pytest.mark.parametrize("path", ["/", "/page/main.js", "/captions.json", "/nothing", "/frames/0.jpg"])
 def test_every_answer_allows_scripts_of_this_server_alone_and_no_frame_around_it(server: PageServer, path: str) -> None:
     headers = get(server, path)[2]
-    policy = dict(each.strip().partition(" ")[::2] for each in headers["content-security-policy"].split(";"))
+    policy = dict(directive.strip().partition(" ")[::2] for directive in headers["content-security-policy"].split(";"))
     assert policy["default-src"] == "'none'"
-    assert {policy[each] for each in ("script-src", "style-src", "img-src", "connect-src")} == {"'self'"}
+    assert {policy[directive] for directive in ("script-src", "style-src", "img-src", "connect-src")} == {"'self'"}
     assert "unsafe" not in headers["content-security-policy"]
     assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
     assert policy["require-trusted-types-for"] == "'script'"
@@ -197,7 +197,7 @@ def test_the_printed_address_leaves_the_token_in_a_cookie_and_not_in_the_address
     assert status == 303
     assert headers["location"] == "."
     cookie = headers["set-cookie"]
-    assert {"httponly", "samesite=lax", "path=/"} <= {each.strip().lower() for each in cookie.split(";")}
+    assert {"httponly", "samesite=lax", "path=/"} <= {attribute.strip().lower() for attribute in cookie.split(";")}
     assert get(locked, "/", Cookie=cookie.split(";")[0])[0] == 200
 
 

@@ -11,7 +11,7 @@ from launch.launch_description_sources import AnyLaunchDescriptionSource
 if __name__ == "__main__":
     file, *given = sys.argv[2:]
     service = LaunchService(argv=given, noninteractive=True)
-    arguments = [tuple(each.split(":=", 1)) for each in given]
+    arguments = [tuple(argument.split(":=", 1)) for argument in given]
     include = IncludeLaunchDescription(AnyLaunchDescriptionSource(file), launch_arguments=arguments)
     service.include_launch_description(LaunchDescription([include]))
     sys.exit(service.run())

@@ -88,9 +88,9 @@ def test_as_a_driver_it_publishes_calibration_and_jpeg_with_the_header_of_the_im
     assert ends(robot, process) == 0
     robot.wait_for(lambda: len(images) == len(compressed) == len(infos) == 3, "images, compressed and calibration")
     headers = [image.header for image in images]
-    assert [each.header for each in compressed] == [each.header for each in infos] == headers
+    assert [image.header for image in compressed] == [info.header for info in infos] == headers
     assert {header.frame_id for header in headers} == {"camera_optical_frame"}
-    assert [round(float(decode_compressed(each).mean())) for each in compressed] == [10, 20, 30]
+    assert [round(float(decode_compressed(image).mean())) for image in compressed] == [10, 20, 30]
     assert {(info.width, info.height, info.k[0]) for info in infos} == {(640, 480, 438.783367)}
 
 
@@ -163,14 +163,14 @@ def test_what_is_known_of_a_frame_is_published_with_the_header_of_its_image(robo
     given = parameters(tmp_path / "rooms", loop="false", rate_hz=20.0, every=2, publish_objects=True)
     assert ends(robot, robot.start(CAMERA, *given)) == 0
     robot.wait_for(lambda: len(images) == len(detections) == 8, "images and detections")
-    assert [each.header for each in detections] == [image.header for image in images]
+    assert [array.header for array in detections] == [image.header for image in images]
     frames = list(open_source(tmp_path / "rooms").every(2))
     for message, frame in zip(detections, frames, strict=True):
         assert frame.objects
-        assert [(each.class_name, each.class_id, each.score) for each in message.objects] == [
+        assert [(detected.class_name, detected.class_id, detected.score) for detected in message.objects] == [
             (known.class_name, -1, 1.0) for known in frame.objects
         ]
-        boxes = [(each.box.x1, each.box.y1, each.box.x2, each.box.y2) for each in message.objects]
+        boxes = [(detected.box.x1, detected.box.y1, detected.box.x2, detected.box.y2) for detected in message.objects]
         assert boxes == [known.box_xyxy for known in frame.objects]
 
 

@@ -434,12 +434,12 @@ def test_the_input_is_best_effort_and_the_captions_are_reliable(user: User) -> N
     node = user.robot.node
     # A node of an earlier test that was killed may still be announced: what it offered is the same.
     captions = node.get_publishers_info_by_topic("/robot/caption")
-    assert {each.qos_profile.reliability for each in captions} == {ReliabilityPolicy.RELIABLE}
+    assert {publisher.qos_profile.reliability for publisher in captions} == {ReliabilityPolicy.RELIABLE}
     assert user.robot.set_parameter("/caption_node", "image_transport", "compressed").successful
     images = user.robot.wait_for(
         lambda: node.get_subscriptions_info_by_topic("/image/compressed"), "other subscription"
     )
-    assert {each.qos_profile.reliability for each in images} == {ReliabilityPolicy.BEST_EFFORT}
+    assert {subscription.qos_profile.reliability for subscription in images} == {ReliabilityPolicy.BEST_EFFORT}
 
 
 def test_no_image_is_reported_as_an_error(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:

@@ -66,8 +66,8 @@ def test_the_demo_drives_through_the_household_sequences_with_their_objects(tmp_
         assert record["latency_ms"] >= record["timing_ms"]["total"] > 0
         assert float(record["stamp"]) == pytest.approx(time.time(), abs=3600)
         assert record["objects_from"] == "ground truth"
-        assert sorted((each["class_name"], each["box_xyxy"]) for each in record["objects"]) == sorted(
-            (each.class_name, list(each.box_xyxy)) for each in frame.objects or ()
+        assert sorted((detected["class_name"], detected["box_xyxy"]) for detected in record["objects"]) == sorted(
+            (known.class_name, list(known.box_xyxy)) for known in frame.objects or ()
         )
         assert (record["coverage"] is not None) == bool(frame.objects)
         assert {"nouns", "model", "engine"} <= record.keys()

@@ -74,7 +74,11 @@ def test_objects_of_the_topic_reach_the_caption_of_their_image(
     detector.publish(at(1), detected("shade", (-5, 2, 30, 400)), detected("16"), detected("shade", score=0.5))
     caption = ask(user, at(1))
     assert (caption.status, caption.text) == (Caption.STATUS_OK, "shade 100")
-    assert [(each.class_name, each.class_id) for each in caption.objects] == [("shade", -1), ("dog", 16), ("shade", -1)]
+    assert [(found.class_name, found.class_id) for found in caption.objects] == [
+        ("shade", -1),
+        ("dog", 16),
+        ("shade", -1),
+    ]
     box = caption.objects[0].box
     assert (box.x1, box.y1, box.x2, box.y2) == (0, 2, 30, 48), "cut at the edges of the 64x48 image"
     assert [(noun.noun, noun.word_index, noun.object_index) for noun in caption.nouns] == [
@@ -89,7 +93,7 @@ def test_objects_of_the_topic_reach_the_caption_of_their_image(
     # Nearby in time is good enough within the slop, and nothing else is.
     detector.publish(at(2, 50_000_000), detected("cat"))
     detector.publish(at(2, 90_000_000))
-    assert [each.class_name for each in ask(user, at(2)).objects] == ["cat"]
+    assert [found.class_name for found in ask(user, at(2)).objects] == ["cat"]
     detector.publish(at(9), detected("cat"))
     alone = ask(user, at(8))
     assert (alone.status, len(alone.objects), alone.coverage.valid) == (Caption.STATUS_OK, 0, False)
@@ -106,7 +110,7 @@ def test_objects_of_the_topic_reach_the_caption_of_their_image(
     assert (refused.successful, refused.reason) == (False, "parameter detection_slop is now detection_slop_s")
     assert robot.set_parameter("/caption_node", "detection_slop_s", 1.5).successful
     detector.publish(at(12))  # farther from the image, and a sign that no more are to be waited for
-    assert [each.class_name for each in ask(user, at(10)).objects] == ["cat"]
+    assert [found.class_name for found in ask(user, at(10)).objects] == ["cat"]
 
 
 def test_nothing_that_a_detector_sends_stops_the_captions(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
@@ -126,12 +130,12 @@ def test_nothing_that_a_detector_sends_stops_the_captions(robot: Robot, diagnost
     detector.publish(at(1, frame_id="another eye"), detected("cat"))
     detector.publish(at(1), *broken, detected("dog", (1, 1, 5, 5), score=9.0), detected("cat", (900, 900, 950, 950)))
     caption = ask(user, at(1))
-    assert [(each.class_name, each.score) for each in caption.objects] == [("dog", 1.0)]
+    assert [(found.class_name, found.score) for found in caption.objects] == [("dog", 1.0)]
     many = [detected(str(i % 80), (i % 60, 1, i % 60 + 3, 9), score=i / 1000) for i in range(700)]
     detector.publish(at(2), *many)
     caption = ask(user, at(2))
     assert len(caption.objects) == 500
-    assert min(each.score for each in caption.objects) == pytest.approx(0.2), "the surest are kept"
+    assert min(found.score for found in caption.objects) == pytest.approx(0.2), "the surest are kept"
     assert caption.coverage.valid
     detector.publish(at(3))
     assert ask(user, at(3)).status == Caption.STATUS_OK
@@ -200,13 +204,13 @@ def test_an_own_detector_finds_the_objects_in_the_node(
     user.publish_as_it_is(Image(header=header, **encode_image(frame)))
     caption = user.answer_to(header)
     assert caption.status == Caption.STATUS_OK
-    boxes = {(each.class_name, each.box.x1, each.box.y1, each.box.x2, each.box.y2) for each in caption.objects}
+    boxes = {(found.class_name, found.box.x1, found.box.y1, found.box.x2, found.box.y2) for found in caption.objects}
     assert {(GREEN, 320, 160, 480, 320), (BLUE, 0, 320, 320, 640)} <= boxes
     if published is not None:
         robot.wait_for(lambda: published, "detections")
         assert published[0].header == header
-        classes = [each.results[0].hypothesis.class_id for each in published[0].detections]
-        assert classes == [each.class_name for each in caption.objects]
+        classes = [detection.results[0].hypothesis.class_id for detection in published[0].detections]
+        assert classes == [found.class_name for found in caption.objects]
     assert caption.nouns, "every caption of the default bundle has a noun"
     assert caption.coverage.valid
     named = {caption.objects[noun.object_index].class_name for noun in caption.nouns if noun.object_index >= 0}

@@ -121,8 +121,8 @@ class TestBond:
         assert not heartbeats
         assert manager.change(Transition.TRANSITION_ACTIVATE)
         robot.wait_for(lambda: len(heartbeats) >= 5, "heartbeats", BOND_TIMEOUT_S)
-        assert {(each.id, each.active) for each in heartbeats} == {("caption_node", True)}
-        assert len({each.instance_id for each in heartbeats}) == 1
+        assert {(heartbeat.id, heartbeat.active) for heartbeat in heartbeats} == {("caption_node", True)}
+        assert len({heartbeat.instance_id for heartbeat in heartbeats}) == 1
         assert manager.pause()
         robot.wait_for(lambda: not heartbeats[-1].active, "end of the bond")
         number = len(heartbeats)
@@ -130,7 +130,7 @@ class TestBond:
         assert len(heartbeats) == number
         assert manager.resume()
         robot.wait_for(lambda: heartbeats[-1].active, "heartbeats")
-        assert len({each.instance_id for each in heartbeats}) == 2, "a new bond"
+        assert len({heartbeat.instance_id for heartbeat in heartbeats}) == 2, "a new bond"
 
 
 def test_heartbeats_without_the_package_bond_fail_configuration_with_a_sentence(robot: Robot) -> None:

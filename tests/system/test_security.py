@@ -45,7 +45,7 @@ Graph = dict[str, set[str]]
 
 
 def policy_of(node: str) -> Graph:
-    (profile,) = (each for each in ET.parse(POLICY).iter("profile") if each.get("node") == node)
+    (profile,) = (element for element in ET.parse(POLICY).iter("profile") if element.get("node") == node)
     assert profile.get("ns") == "/"
     allowed: Graph = defaultdict(set)
     for rules in profile:
@@ -129,7 +129,10 @@ def test_the_policy_is_what_the_log_node_does_in_one_enclave(robot: Robot, tmp_p
         DiagnosticStatus(name="user: captions", hardware_id=camera, values=[KeyValue(key="image topic", value=topic)])
         for camera, topic in topics.items()
     ]
-    images = [robot.node.create_publisher(*each, 1) for each in ((Image, "/image"), (CompressedImage, topics["right"]))]
+    images = [
+        robot.node.create_publisher(*type_and_topic, 1)
+        for type_and_topic in ((Image, "/image"), (CompressedImage, topics["right"]))
+    ]
     diagnostics = robot.node.create_publisher(DiagnosticArray, "/diagnostics", 1)
     captions = robot.publisher(Caption, "/robot/caption")
 
@@ -138,7 +141,7 @@ def test_the_policy_is_what_the_log_node_does_in_one_enclave(robot: Robot, tmp_p
             captions.publish(Caption(camera=camera, format_version=Caption.FORMAT_VERSION))
         diagnostics.publish(DiagnosticArray(status=statuses))
         robot.spin_for(0.1)
-        return all(each.get_subscription_count() for each in images)
+        return all(publisher.get_subscription_count() for publisher in images)
 
     robot.wait_for(has_images, "images")
     nodes = {(name, enclave) for name, _, enclave in robot.node.get_node_names_and_namespaces_with_enclaves()}
@@ -183,8 +186,10 @@ def test_no_topic_service_or_parameter_makes_the_node_touch_other_files(
         before = trace.stat().st_size
         hostile = [Parameter(spec.name, value=str(secret)) for spec in CAPTION_NODE_PARAMETERS if spec.default == ""]
         assert len(hostile) >= 7
-        refused = [robot.set_parameter("/caption_node", each.name, each.value) for each in hostile]
-        assert [each.name for each, result in zip(hostile, refused, strict=True) if result.successful] == ["camera"]
+        refused = [robot.set_parameter("/caption_node", parameter.name, parameter.value) for parameter in hostile]
+        assert [parameter.name for parameter, result in zip(hostile, refused, strict=True) if result.successful] == [
+            "camera"
+        ]
         image = Image(**image_fields(20, encoding=str(secret)))
         image.header.frame_id = str(secret)
         images.publish(image)
@@ -196,8 +201,8 @@ def test_no_topic_service_or_parameter_makes_the_node_touch_other_files(
         compressed.publish(CompressedImage(format=str(secret), data=str(secret).encode()))
         for name in ("deactivate", "cleanup"):
             assert robot.change_state(name)
-        for each in hostile:
-            robot.set_parameter("/caption_node", each.name, each.value)
+        for parameter in hostile:
+            robot.set_parameter("/caption_node", parameter.name, parameter.value)
         for name in ("configure", "activate"):
             assert robot.change_state(name)
     finally:

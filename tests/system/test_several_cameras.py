@@ -67,7 +67,7 @@ def test_two_cameras_share_a_node_and_nothing_of_them_is_mixed_up(robot: Robot) 
         assert [caption.text for caption in captions[camera]] == [f"shade {shade}" for shade in shades]
         assert [caption.header for caption in captions[camera]] == published[camera]
         assert {caption.camera for caption in captions[camera]} == {camera}
-        objects = [[each.class_name for each in caption.objects] for caption in captions[camera]]
+        objects = [[detected.class_name for detected in caption.objects] for caption in captions[camera]]
         assert objects == [[f"thing {shade}"] for shade in shades]
         robot.wait_for(lambda: len(texts[camera]) == 5, f"texts of {camera}")  # noqa: B023
 

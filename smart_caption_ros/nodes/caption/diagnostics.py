@@ -73,7 +73,7 @@ class CameraState:
         name: name of the camera.
         image_timeout_s: time without an image after which the level is ERROR.
         topic: full name of the image topic.
-        awaited: the topic or topics on which an image may arrive.
+        image_topics: the topic or topics on which an image may arrive.
         image_problem: why images cannot arrive there; empty where no reason is known.
         detection_problem: why detections cannot be used; empty where no reason is known.
         objects_from: the detector or the detections topic; empty while unconfigured.
@@ -83,7 +83,7 @@ class CameraState:
     name: str
     image_timeout_s: float
     topic: str
-    awaited: str
+    image_topics: str
     image_problem: str
     detection_problem: str
     objects_from: str
@@ -204,7 +204,7 @@ def _camera_conditions(node: NodeState, camera: CameraState) -> Iterator[tuple[b
     summary = camera.summary
     if summary.since_image_s > camera.image_timeout_s:
         reason = f": {camera.image_problem}" if camera.image_problem else ""
-        yield DiagnosticStatus.ERROR, f"no image on {camera.awaited} for {summary.since_image_s:.1f} s{reason}"
+        yield DiagnosticStatus.ERROR, f"no image on {camera.image_topics} for {summary.since_image_s:.1f} s{reason}"
     recent = Counter(answer.status for answer in summary.recent)
     if failed := recent[Caption.STATUS_ERROR]:
         reason = f"{failed} of the last {len(summary.recent)} images could not be captioned: {summary.last_error}"

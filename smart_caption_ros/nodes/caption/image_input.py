@@ -57,7 +57,7 @@ class ImageInput:
         return str(subscription.topic_name) if subscription else self._raw_topic
 
     @property
-    def awaited(self) -> str:
+    def image_topics(self) -> str:
         """The topic or topics on which an image may arrive, for a sentence that says that none does."""
         topics = (self._raw_topic, self._compressed_topic)
         if self._transport == "auto" and not any(map(self._node.count_publishers, topics)):

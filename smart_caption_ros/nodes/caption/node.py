@@ -341,7 +341,7 @@ class CaptionNode(LifecycleNode):
             response.caption = self._describe(camera, image, max_age_s=max_age_s)
         else:
             reason = (
-                f"no image has arrived on {' or '.join(camera.image_input.awaited for camera in cameras)} yet"
+                f"no image has arrived on {' or '.join(camera.image_input.image_topics for camera in cameras)} yet"
                 if self._lifecycle == "active"
                 else f"the node is {self._lifecycle} and receives no images"
             )
@@ -440,7 +440,7 @@ class CaptionNode(LifecycleNode):
             name=camera.caption_name,
             image_timeout_s=self._values["image_timeout_s"],
             topic=camera.image_input.topic,
-            awaited=camera.image_input.awaited,
+            image_topics=camera.image_input.image_topics,
             image_problem=camera.image_input.problem,
             detection_problem=camera.detection_input.problem,
             objects_from=camera.object_sources(model) if model is not None else "",

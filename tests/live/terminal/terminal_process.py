@@ -79,11 +79,11 @@ class TerminalProcess:
         row = column = 0
         for parameters, final, text in re.findall(r"\x1b\[([?0-9;]*)([A-Za-z])|([^\x1b]+)", shown):
             if final == "H":
-                row, column = (int(each or 1) - 1 for each in [*parameters.split(";"), "1"][:2])
-            for each in text:
-                assert each.isprintable(), f"{each!r} moves the cursor"
+                row, column = (int(number or 1) - 1 for number in [*parameters.split(";"), "1"][:2])
+            for character in text:
+                assert character.isprintable(), f"{character!r} moves the cursor"
                 if row < height and column < width:
-                    cells[row][column] = each
+                    cells[row][column] = character
                 column += 1
         return "\n".join("".join(line) for line in cells)
 

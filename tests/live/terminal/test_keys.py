@@ -24,7 +24,7 @@ from smart_caption_ros.live.terminal.keys import Key, KeyParser
 def test_keys(received: bytes, keys: list[Key | int]) -> None:
     assert KeyParser().feed(received) == keys
     parser = KeyParser()
-    assert [key for each in received for key in parser.feed(bytes([each]))] == keys
+    assert [key for byte in received for key in parser.feed(bytes([byte]))] == keys
 
 
 @given(st.binary(max_size=200))

@@ -48,7 +48,7 @@ def state_with(*items: LiveCaption | FeedEvent) -> ViewState:
         state.add(item)
         if isinstance(item, LiveCaption):
             statistics.setdefault(item.camera, LiveStatistics(item.camera, item.source)).add(item)
-    state.set_cameras(tuple(each.summary(101.0) for each in statistics.values()))
+    state.set_cameras(tuple(camera_statistics.summary(101.0) for camera_statistics in statistics.values()))
     return state
 
 
@@ -58,7 +58,7 @@ def screen(state: ViewState, width: int = 80, height: int = 24, waiting_for: tup
     )
     assert len(lines) == height
     assert all(line.cell_len <= width for line in lines)
-    assert all(each.isprintable() for line in lines for each in line.plain), "a control character"
+    assert all(character.isprintable() for line in lines for character in line.plain), "a control character"
     return [line.plain for line in lines]
 
 
@@ -110,7 +110,9 @@ def test_nothing_from_outside_leaves_its_line_or_moves_the_cursor(
     items.append(FeedEvent(EventKind.ERROR, f"{text}{ATTACK}", camera))
     items.append(caption("", camera, status=CaptionStatus.ERROR, status_message=ATTACK + text))
     screen(state_with(*items), width, height, (ATTACK + text,))
-    assert all(each.isprintable() for item in items if isinstance(item, LiveCaption) for each in caption_line(item))
+    assert all(
+        character.isprintable() for item in items if isinstance(item, LiveCaption) for character in caption_line(item)
+    )
 
 
 def test_what_a_terminal_gets_has_no_escape_sequence_of_a_caption() -> None:

@@ -120,7 +120,7 @@ def test_captions_of_a_publisher_are_shown_and_what_is_awaited_before(monkeypatc
             publisher = node.create_publisher(Caption, "/robot/caption", 10)
             words = ["a", "\x1b[2Jcup"]
             message = Caption(
-                format_version=1, text=" ".join(words), camera="front", words=[CaptionWord(text=each) for each in words]
+                format_version=1, text=" ".join(words), camera="front", words=[CaptionWord(text=word) for word in words]
             )
 
             def is_shown() -> bool:

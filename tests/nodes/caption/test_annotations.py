@@ -34,7 +34,7 @@ def stand_in() -> SimpleNamespace:
     def message(name: str, **fields: Any) -> type:
         return make_dataclass(
             name,
-            [(each, Any, field(default_factory=kind)) for each, kind in fields.items()],
+            [(field_name, Any, field(default_factory=kind)) for field_name, kind in fields.items()],
             kw_only=True,
             slots=True,
         )
@@ -103,7 +103,7 @@ def test_every_object_has_a_box_and_a_label_and_the_named_one_lies_on_top(captio
     assert colour(dog.outline_color) != colour(lamp.outline_color)
     assert dog.outline_color.a == 1
     assert [text.text for text in annotations.texts] == ["lamp 0.75", "dog 0.50", "a dog on a sofa"]
-    assert all(each.timestamp == STAMP for each in (*annotations.points, *annotations.texts))
+    assert all(annotation.timestamp == STAMP for annotation in (*annotations.points, *annotations.texts))
     assert getattr(annotations, "timestamp", STAMP) == STAMP
 
 
@@ -148,7 +148,7 @@ def test_the_marker_has_four_lines_of_one_colour_for_each_object(caption: Captio
     corners = [(point.x, point.y) for point in marker.points[8:]]
     assert corners[0::2] == [(10, 100), (60, 100), (60, 200), (10, 200)], "the dog"
     assert corners[1::2] == [*corners[2::2], corners[0]], "a closed frame"
-    colours = [colour(each) for each in marker.outline_colors]
+    colours = [colour(outline_color) for outline_color in marker.outline_colors]
     assert len(colours) * 2 == len(marker.points)
     assert len(set(colours[:4])) == len(set(colours[4:])) == 1
     assert colours[0] != colours[4]

@@ -80,7 +80,7 @@ def camera(statistics: Statistics, name: str = "left", problem: str = "", detect
         name=name,
         image_timeout_s=3.0,
         topic="/image",
-        awaited="/image or /image/compressed",
+        image_topics="/image or /image/compressed",
         image_problem=problem,
         detection_problem=detection_problem,
         objects_from="/detections",

@@ -122,7 +122,9 @@ def test_an_own_detector_without_the_topic_finds_the_objects() -> None:
 def test_beside_the_topic_the_own_detector_stands_in_for_what_it_lacks(stamp_ns: int) -> None:
     own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
     evidence = collect(caption((own,)), header(stamp_ns), topic(5 * SECOND), has_detector=True)
-    assert [each.class_name for each in evidence.caption.objects] == ["shade" if stamp_ns == 5 * SECOND else "wall"]
+    assert [detected.class_name for detected in evidence.caption.objects] == [
+        "shade" if stamp_ns == 5 * SECOND else "wall"
+    ]
     assert evidence.origin is (ObjectOrigin.SAME_STAMP if stamp_ns == 5 * SECOND else ObjectOrigin.DETECTOR)
     assert bool(evidence.missing_reason) == (stamp_ns != 5 * SECOND), "that it stands in is reported"
 
@@ -188,7 +190,7 @@ def test_without_topic_and_detector_there_are_no_objects_and_none_are_missed() -
 def test_with_coverage_off_the_objects_are_there_all_the_same() -> None:
     evidence = collect(caption(), header(5 * SECOND), topic(5 * SECOND), coverage=None)
     assert evidence.grounding is None
-    assert [each.class_name for each in evidence.caption.objects] == ["shade"]
+    assert [detected.class_name for detected in evidence.caption.objects] == ["shade"]
 
 
 edges = st.floats(-1e6, 1e6)
@@ -198,8 +200,8 @@ edges = st.floats(-1e6, 1e6)
 def test_what_is_cut_at_the_edges_lies_inside_and_has_an_area(
     boxes: list[tuple[float, float, float, float]], width: int, height: int
 ) -> None:
-    for each in clip_to_image([DetectedObject("dog", 1, 0.5, box) for box in boxes], width, height):
-        left, top, right, bottom = each.box_xyxy
+    for detected in clip_to_image([DetectedObject("dog", 1, 0.5, box) for box in boxes], width, height):
+        left, top, right, bottom = detected.box_xyxy
         assert 0 <= left < right <= width
         assert 0 <= top < bottom <= height
 

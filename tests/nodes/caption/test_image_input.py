@@ -57,15 +57,15 @@ def test_images_that_do_not_arrive_are_counted_and_none_arrives_after_closing(no
 def test_after_the_last_publisher_both_topics_are_awaited(node: Node) -> None:
     given = ImageInput(node, "image", lambda image: None, lambda lost: None)
     given.open("auto")
-    assert given.awaited == "/image or /image/compressed"
+    assert given.image_topics == "/image or /image/compressed"
     publisher = node.create_publisher(CompressedImage, "image/compressed", 10)
     given.open("auto")
-    assert given.topic == given.awaited == "/image/compressed"
+    assert given.topic == given.image_topics == "/image/compressed"
     node.destroy_publisher(publisher)
     given.open("auto")
-    assert given.awaited == "/image or /image/compressed"
+    assert given.image_topics == "/image or /image/compressed"
     given.open("raw")
-    assert given.awaited == "/image"
+    assert given.image_topics == "/image"
     given.close()
 
 

@@ -169,7 +169,7 @@ def test_a_caption_node_is_ready_when_active_and_is_watched_while_its_worker_goe
     def is_stuck() -> bool:
         images.publish(Image(**image_fields(100)))
         systemd.hears("")
-        return any(each.startswith("STATUS=an image has been in work") for each in systemd.heard)
+        return any(message.startswith("STATUS=an image has been in work") for message in systemd.heard)
 
     wait_for(is_stuck, "image that is stuck")
     systemd.forget()

@@ -108,17 +108,17 @@ def test_captions_of_all_topics_are_found_with_cameras_health_and_images(domain:
         items = wait_for_items(
             feed,
             lambda items: (
-                {each.camera for each in captions_in(items)} == {"front", "rear"}
-                and any(each.image is not None for each in captions_in(items))
-                and any(each.health is Health.WARNING for each in feed.cameras)
+                {live.camera for live in captions_in(items)} == {"front", "rear"}
+                and any(live.image is not None for live in captions_in(items))
+                and any(camera.health is Health.WARNING for camera in feed.cameras)
             ),
             publish,
         )
         assert feed.waiting_for == ()
-        cameras = {each.camera: each for each in feed.cameras}
+        cameras = {camera.camera: camera for camera in feed.cameras}
         assert cameras.keys() == {"front", "rear"}, "no place-holder is left"
         assert (cameras["front"].health_message, cameras["rear"].health) == ("it is dark", Health.UNKNOWN)
-        with_image = next(each for each in captions_in(items) if each.image is not None)
+        with_image = next(live for live in captions_in(items) if live.image is not None)
         assert with_image.camera == "front"
         assert (with_image.image.bgr() == painted(100)).all()  # type: ignore[union-attr]
         assert (with_image.caption.text, with_image.frame_id, with_image.dropped) == ("shade 100", "eye", 3)
@@ -128,10 +128,10 @@ def test_captions_of_all_topics_are_found_with_cameras_health_and_images(domain:
         wait_for_items(
             feed,
             lambda items: any(
-                isinstance(each, FeedEvent) and (each.kind, each.camera) == (EventKind.GONE, "rear") for each in items
+                isinstance(item, FeedEvent) and (item.kind, item.camera) == (EventKind.GONE, "rear") for item in items
             ),
         )
-        assert [each.is_online for each in feed.cameras if each.camera == "rear"] == [False]
+        assert [camera.is_online for camera in feed.cameras if camera.camera == "rear"] == [False]
 
 
 def test_one_camera_of_a_topic_can_be_chosen_and_a_misspelt_topic_is_told_of(domain: LifecycleNode) -> None:
@@ -198,11 +198,13 @@ def test_a_feed_on_a_node_of_its_caller_obeys_each_remapping_once_and_leaves_no_
             diagnostics.publish(DiagnosticArray(status=[status]))
             executor.spin_once(0.05)
 
-        items = wait_for_items(feed, lambda items: any(each.image is not None for each in captions_in(items)), publish)
-        assert {(each.caption.text, each.source) for each in captions_in(items)} == {("shade 20", "/b")}
-        image = next(each.image for each in captions_in(items) if each.image is not None)
+        items = wait_for_items(feed, lambda items: any(live.image is not None for live in captions_in(items)), publish)
+        assert {(live.caption.text, live.source) for live in captions_in(items)} == {("shade 20", "/b")}
+        image = next(live.image for live in captions_in(items) if live.image is not None)
         assert (image.bgr() == painted(40)).all()
-    wait_for_items(feed, lambda _: not any(each.get_subscription_count() for each in (*captions, *images)), publish)
+    wait_for_items(
+        feed, lambda _: not any(publisher.get_subscription_count() for publisher in (*captions, *images)), publish
+    )
     assert feed.ended
     executor.shutdown()
     owner.destroy_node()
