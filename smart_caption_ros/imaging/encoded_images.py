@@ -26,7 +26,9 @@ from smart_caption_ros.imaging.pixels import scaled_to_8_bits
 logger = logging.getLogger(__name__)
 
 _EXIF_ORIENTATION = 0x0112  # PIL.ExifTags.Base.Orientation, since Pillow 9.4
-_PNG_STAYS_UNROTATED = tuple(map(int, cv2.__version__.split(".")[:2])) < (4, 6)  # OpenCV reads no EXIF in PNG files
+_BEFORE_OPENCV_4_6 = tuple(map(int, cv2.__version__.split(".")[:2])) < (4, 6)
+_PNG_STAYS_UNROTATED = _BEFORE_OPENCV_4_6  # it reads no EXIF in PNG files
+_TIFF_IS_FRACTIONS = _BEFORE_OPENCV_4_6  # it takes all TIFF pixels of 32 bits for floating-point numbers
 
 MAX_PIXELS = 50_000_000
 """Default limit of decoded images. A PNG of a few megabytes can hold 900 million pixels, 2.7 GB."""
@@ -84,7 +86,12 @@ def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX
             image = _imdecode(raw, cv2.IMREAD_UNCHANGED)
     except cv2.error as error:
         raise ImageError(f"OpenCV refuses it ({' '.join(str(error.err).split())})") from error
-    return _decoded_by_pillow(raw) if image is None else _to_bgr(image, is_radiance=raw.startswith(b"#?"))
+    if image is None:
+        return _decoded_by_pillow(raw)
+    if _TIFF_IS_FRACTIONS and image.dtype == np.float32 and raw.startswith((b"II*\0", b"MM\0*")):
+        sample_format = _tiff_tags(raw).get(TiffImagePlugin.SAMPLEFORMAT, (1,))[0]
+        image = image.view({1: np.uint32, 2: np.int32}.get(sample_format, np.float32))
+    return _to_bgr(image, is_radiance=raw.startswith(b"#?"))
 
 
 def _imdecode(raw: bytes, flags: int) -> NDArray[Any] | None:
@@ -118,7 +125,10 @@ def _decoded_by_pillow(raw: bytes) -> NDArray[np.uint8]:
     """Decode an image of a format that this OpenCV does not know, such as GIF before OpenCV 5."""
     try:
         with Image.open(io.BytesIO(raw)) as image:
-            return np.array(ImageOps.exif_transpose(image).convert("RGB"))[:, :, ::-1].copy()
+            upright = ImageOps.exif_transpose(image)
+            if upright.mode.startswith(("I", "F")):  # more than 8 bits, which convert() would cut off
+                return _to_bgr(np.array(upright), is_radiance=False)
+            return np.array(upright.convert("RGB"))[:, :, ::-1].copy()
     except (OSError, SyntaxError, ValueError) as error:
         raise ImageError(_NOT_AN_IMAGE) from error
 
@@ -172,12 +182,18 @@ def _size_in_header(raw: bytes) -> tuple[int, int]:
     if match := _PFM_HEADER.match(raw):
         return int(match[1]), int(match[2])
     with suppress(SyntaxError, ValueError, LookupError, TypeError, struct.error):
-        tags = TiffImagePlugin.ImageFileDirectory_v2(raw[:8])
-        stream = io.BytesIO(raw)
-        stream.seek(tags.next)
-        tags.load(stream)
+        tags = _tiff_tags(raw)
         return int(tags[TiffImagePlugin.IMAGEWIDTH]), int(tags[TiffImagePlugin.IMAGELENGTH])
     raise ImageError(_NOT_AN_IMAGE)
+
+
+def _tiff_tags(raw: bytes) -> TiffImagePlugin.ImageFileDirectory_v2:
+    """Read the tags of the first image of a TIFF file."""
+    tags = TiffImagePlugin.ImageFileDirectory_v2(raw[:8])
+    stream = io.BytesIO(raw)
+    stream.seek(tags.next)
+    tags.load(stream)
+    return tags
 
 
 def _lacks_end_marker(raw: bytes) -> bool:
