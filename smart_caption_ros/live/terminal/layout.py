@@ -13,7 +13,6 @@ from functools import lru_cache
 from rich.console import Console
 from rich.text import Text
 
-from smart_caption_ros.live.feed import FeedItem
 from smart_caption_ros.live.live_caption import CaptionStatus, LiveCaption
 from smart_caption_ros.live.statistics import CameraSummary, Health
 from smart_caption_ros.live.terminal.caption_text import (
@@ -27,7 +26,7 @@ from smart_caption_ros.live.terminal.caption_text import (
     milliseconds,
     objects_text,
 )
-from smart_caption_ros.live.terminal.view_state import ViewState
+from smart_caption_ros.live.terminal.view_state import HistoryLine, ViewState
 from smart_caption_ros.text import visible
 
 MIN_WIDTH, MIN_HEIGHT = 30, 6
@@ -186,21 +185,25 @@ def _caption(live: LiveCaption, width: int, room: int) -> list[Text]:
 
 
 def _history(state: ViewState, width: int, room: int) -> list[Text]:
-    items, scrolled = state.history(room - 1)
+    lines, scrolled = state.history(room - 1)
     title = " history" if not scrolled else f" history, {scrolled} newer below"
     chosen = "" if state.camera is None else f" of {visible(state.camera, 40)}"
     rule = Text(f"{'-' * 3}{title}{chosen} ".ljust(width, "-"), style=DIM)
     names = [visible(camera.camera, 60) for camera in state.cameras]
     name_width = min(_NAME_WIDTHS[1], max(map(len, names), default=0)) if state.camera is None else 0
-    return [rule, *(_history_line(item, name_width) for item in items)]
+    return [rule, *(_history_line(line, name_width, width) for line in lines)]
 
 
-def _history_line(item: FeedItem, name_width: int) -> Text:
-    line = Text.assemble((f"{clock_time(item.received_s)} ", DIM))
+def _history_line(shown: HistoryLine, name_width: int, width: int) -> Text:
+    item = shown.item
+    line = Text.assemble((f"{clock_time(shown.first_s)} ", DIM))
     if name_width:
         name = _fitted(Text(visible(item.camera or "", 60)), name_width, padded=True)
         line.append(f"{name.plain} ", style=DIM)
     line.append_text(caption_text(item) if isinstance(item, LiveCaption) else event_text(item))
+    if shown.count > 1:
+        times = f"  x {shown.count}, {_short(shown.span_s)}"
+        line = _fitted(line, max(0, width - len(times))).append(times, style=DIM)
     return line
 
 

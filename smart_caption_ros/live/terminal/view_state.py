@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from smart_caption_ros.live.feed import FeedItem
@@ -13,7 +13,28 @@ from smart_caption_ros.live.statistics import CameraSummary
 from smart_caption_ros.live.terminal.keys import Key
 
 HISTORY = 2000
-"""Number of captions and events that are kept."""
+"""Number of lines of captions and events that are kept."""
+_FOLDED_WITHIN = 50  # lines before the end: a caption that is repeated later gets a line of its own
+
+
+@dataclass
+class HistoryLine:
+    """An event, or a caption and those of its camera after it that say the same.
+
+    Attributes:
+        item: the newest of them.
+        first_s: when the first one was received, seconds since the epoch.
+        count: number of them.
+    """
+
+    item: FeedItem
+    first_s: float
+    count: int = 1
+
+    @property
+    def span_s(self) -> float:
+        """Time from the first to the newest one."""
+        return max(0.0, self.item.received_s - self.first_s)
 
 
 class ViewState:
@@ -26,18 +47,23 @@ class ViewState:
         self.cameras: tuple[CameraSummary, ...] = ()
         self.new_items = 0
         """Items that came while the view was paused."""
-        self._items: deque[FeedItem] = deque(maxlen=HISTORY)
-        self._shown: Sequence[FeedItem] = self._items
-        self._scroll = 0  # items between the end of the history and the last one that is shown
+        self._lines: deque[HistoryLine] = deque(maxlen=HISTORY)
+        self._shown: deque[HistoryLine] = self._lines
+        self._scroll = 0  # lines between the end of the history and the last one that is shown
 
     def add(self, item: FeedItem) -> None:
         """Take a caption or an event of the feed."""
         if isinstance(item, LiveCaption):
             item = replace(item, image=None)  # thousands of images would fill the memory
-        self._items.append(item)
+        last = self._last_line(item.camera)
+        is_repeated = last is not None and _says_the_same(last.item, item)
+        if last is not None and is_repeated:
+            last.item, last.count = item, last.count + 1
+        else:
+            self._lines.append(HistoryLine(item, item.received_s))
         if self.is_paused:
             self.new_items += 1
-        elif self._scroll and self._is_chosen(item):
+        elif self._scroll and not is_repeated and self._is_chosen(item):
             self._scroll += 1  # what is being read stays where it is
 
     def set_cameras(self, cameras: tuple[CameraSummary, ...]) -> None:
@@ -63,7 +89,7 @@ class ViewState:
             self._choose(choices[(place + step) % len(choices)])
         elif key is Key.PAUSE:
             self.is_paused = not self.is_paused
-            self._shown = tuple(self._items) if self.is_paused else self._items
+            self._shown = deque(map(replace, self._lines)) if self.is_paused else self._lines
             self.new_items, self._scroll = 0, 0
         else:
             steps = {Key.UP: 1, Key.DOWN: -1, Key.PAGE_UP: page, Key.PAGE_DOWN: -page, Key.HOME: HISTORY}
@@ -71,18 +97,35 @@ class ViewState:
 
     def newest(self) -> LiveCaption | None:
         """Return the newest caption of the chosen camera, or of all."""
-        captions = (item for item in reversed(self._shown) if isinstance(item, LiveCaption))
-        return next((caption for caption in captions if self._is_chosen(caption)), None)
+        items = (line.item for line in reversed(self._shown))
+        captions = (item for item in items if isinstance(item, LiveCaption) and self._is_chosen(item))
+        return max(captions, key=lambda caption: caption.received_monotonic_s, default=None)
 
-    def history(self, lines: int) -> tuple[list[FeedItem], int]:
-        """Return the items for so many lines, oldest first, and the number of newer ones that are scrolled away."""
-        chosen = [item for item in self._shown if self._is_chosen(item)]
+    def history(self, lines: int) -> tuple[list[HistoryLine], int]:
+        """Return so many lines, oldest first, and the number of newer ones that are scrolled away."""
+        chosen = [line for line in self._shown if self._is_chosen(line.item)]
         self._scroll = min(self._scroll, max(0, len(chosen) - lines))
         end = len(chosen) - self._scroll
-        return list(islice(chosen, max(0, end - lines), end)), self._scroll
+        return chosen[max(0, end - lines) : end], self._scroll
+
+    def _last_line(self, camera: str | None) -> HistoryLine | None:
+        newest: Iterable[HistoryLine] = islice(reversed(self._lines), _FOLDED_WITHIN)
+        return next((line for line in newest if line.item.camera == camera), None)
 
     def _choose(self, camera: str | None) -> None:
         self.camera, self._scroll = camera, 0
 
     def _is_chosen(self, item: FeedItem) -> bool:
         return self.camera is None or item.camera in (self.camera, None)
+
+
+def _says_the_same(one: FeedItem, other: FeedItem) -> bool:
+    """Whether two captions, or failures, give equal lines: words, marks of the nouns and status."""
+    if not (isinstance(one, LiveCaption) and isinstance(other, LiveCaption)):
+        return False
+    return _said(one) == _said(other)
+
+
+def _said(live: LiveCaption) -> tuple[object, ...]:
+    nouns = live.grounding.nouns if live.grounding is not None else ()
+    return live.caption.text, live.status, live.status_message, [live.state_of(noun) for noun in nouns]

@@ -36,6 +36,7 @@ _TICK_S = 0.1
 _IMAGE_WAIT_S = 0.5
 """How long a caption waits for its image, seconds."""
 _MAX_PENDING = 32
+_MAX_OTHER_CAMERAS = 16
 
 PoseLookup = Callable[[Header], Pose | None]
 
@@ -98,6 +99,7 @@ class RosCaptionFeed(CaptionFeed):
         self._pose_lookup = pose_lookup
         self._topics: dict[str, _Topic] = {}
         self._other_topics: tuple[str, ...] = ()
+        self._other_cameras: set[str] = set()
         self._domain = node.context.get_domain_id()
         try:
             for name in self._wanted_topics:
@@ -139,6 +141,8 @@ class RosCaptionFeed(CaptionFeed):
             )
         if self._wanted_cameras:
             waits.append(f"of the camera {', '.join(sorted(self._wanted_cameras))}")
+        if self._other_cameras:
+            checks = f"captions are of {', '.join(sorted(self._other_cameras))}"
         return (" ".join(waits), checks)
 
     def _tick(self) -> None:
@@ -255,6 +259,8 @@ class RosCaptionFeed(CaptionFeed):
     def _receive(self, topic: _Topic, message: Caption) -> None:
         camera = camera_name(topic.name, message.camera)
         if self._wanted_cameras and not self._wanted_cameras & {camera, message.camera}:
+            if len(self._other_cameras) < _MAX_OTHER_CAMERAS:
+                self._other_cameras.add(camera)
             return
         if message.format_version != Caption.FORMAT_VERSION and message.format_version != topic.refused_format:
             topic.refused_format = message.format_version

@@ -163,6 +163,38 @@ def test_pause_keeps_the_screen_and_counts_what_comes() -> None:
     assert any("two" in line for line in screen(state))
 
 
+def test_captions_of_a_camera_that_say_the_same_are_one_line_with_their_number_and_time() -> None:
+    state = ViewState()
+    for second in range(9):
+        state.add(caption("a cup", received_s=1.7e9 + 1.5 * second, received_monotonic_s=100.0 + second))
+        state.add(caption("a floor", "rear", received_monotonic_s=99.0, looked_for_objects=second < 8))
+    lines, _ = state.history(20)
+    assert [(line.item.camera, line.count, line.span_s) for line in lines] == [
+        ("front", 9, 12.0),
+        ("rear", 8, 0.0),
+        ("rear", 1, 0.0),
+    ], "the marks of the nouns are part of what a line says"
+    page = screen(state, 60)
+    assert any(line.endswith("?cup  x 9, 12 s") or line.endswith("a +cup  x 9, 12 s") for line in page)
+    newest = state.newest()
+    assert newest is not None
+    assert newest.camera == "front", "the newest caption, wherever its line is"
+    state.add(FeedEvent(EventKind.GONE, "no publisher", "front"))
+    state.add(caption("a cup"))
+    assert [line.count for line in state.history(20)[0]] == [9, 8, 1, 1, 1], "an event begins a new line"
+    narrow = screen(state, 30)
+    assert any(line.rstrip().endswith("x 9, 12 s") for line in narrow)
+
+
+def test_a_pause_holds_the_number_of_repetitions() -> None:
+    state = state_with(caption("a cup"), caption("a cup"))
+    state.press(Key.PAUSE, 10)
+    state.add(caption("a cup"))
+    assert [line.count for line in state.history(20)[0]] == [2]
+    state.press(Key.PAUSE, 10)
+    assert [line.count for line in state.history(20)[0]] == [3]
+
+
 def test_the_history_keeps_no_images() -> None:
     state = state_with(caption(image=LiveImage.of_pixels(np.zeros((2, 2, 3), np.uint8))))
     newest = state.newest()

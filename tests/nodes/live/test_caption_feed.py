@@ -138,6 +138,12 @@ def test_one_camera_of_a_topic_can_be_chosen_and_a_misspelt_topic_is_told_of(dom
     captions = domain.create_publisher(Caption, "both", 10)
     with standalone_feed(["bot"]) as misspelt:
         wait_for_items(misspelt, lambda items: "captions are on /both" in " ".join(misspelt.waiting_for))
+    with standalone_feed(["both"], ["nosuch"]) as unknown:
+        wait_for_items(
+            unknown,
+            lambda items: "of the camera nosuch captions are of both/rear" in " ".join(unknown.waiting_for),
+            lambda: captions.publish(caption_message(9, "rear")),
+        )
     with standalone_feed(["both"], ["front"]) as feed:
 
         def publish() -> None:
