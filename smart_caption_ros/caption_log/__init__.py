@@ -5,7 +5,7 @@
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
 from smart_caption_ros.caption_log.logged_caption import LoggedCaption, LoggedNoun, LoggedObject, LoggedPose
-from smart_caption_ros.caption_log.search import LogReader, Near, Query
+from smart_caption_ros.caption_log.search import LogReader, Match, Near, Query
 from smart_caption_ros.caption_log.store import Bounds, CaptionLog
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "LoggedNoun",
     "LoggedObject",
     "LoggedPose",
+    "Match",
     "Near",
     "Query",
 ]

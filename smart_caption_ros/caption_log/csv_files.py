@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
-from smart_caption_ros.caption_log.logged_caption import COLUMNS, LoggedCaption
+from smart_caption_ros.caption_log.logged_caption import ADDED_COLUMNS, COLUMNS, LoggedCaption
 from smart_caption_ros.caption_log.store import CaptionLog
 from smart_caption_ros.caption_log.times import iso_utc
 from smart_caption_ros.files import replaced_atomically, write_bytes_atomically
@@ -104,7 +104,7 @@ def _read(path: Path, pictures: Path | None) -> Iterator[LoggedCaption]:
     with path.open(encoding="utf-8-sig", errors=_ERRORS, newline="") as stream:
         reader = csv.DictReader(stream, strict=True)
         try:
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            missing = [name for name in COLUMNS if name not in (*(reader.fieldnames or ()), *ADDED_COLUMNS)]
             if missing:
                 raise ValueError(f"the columns {', '.join(missing)} are missing; it is no export of a caption log")
             for record in reader:
@@ -118,15 +118,17 @@ def _row(record: dict[str, str], folder: Path, pictures: Path) -> LoggedCaption:
     if None in record or None in record.values():
         raise ValueError("the line has another number of columns than the first one")
     has_pose = any(record[name] for name in _POSE)
-    values = [_value(name, record[name], has_pose) for name in COLUMNS]
+    values = [_value(name, record.get(name, ""), has_pose) for name in COLUMNS]
     return LoggedCaption.from_values(values, _picture(record, folder, pictures))
 
 
 def _value(column: str, cell: str, has_pose: bool) -> str | int | float | None:
     if column in ("id", "stamp_ns", "wall_time_ns"):
         return _integer(column, cell)
-    if column in ("score", "coverage"):
+    if column in ("score", "coverage", "confidence"):
         return float(cell) if cell else None
+    if column in ("image_width", "image_height"):
+        return _integer(column, cell) if cell else None
     if column in _POSE and not has_pose:
         return None
     return float(cell) if column in _POSE[1:] else cell

@@ -13,9 +13,13 @@ from smart_caption_ros.text import shortened
 
 COLUMNS = (
     "id", "stamp_ns", "wall_time_ns", "robot", "camera", "frame_id", "text", "score", "status", "model", "objects",
-    "nouns", "coverage", "pose_frame", "x", "y", "z", "qx", "qy", "qz", "qw",
+    "nouns", "coverage", "confidence", "image_width", "image_height", "pose_frame", "x", "y", "z", "qx", "qy", "qz",
+    "qw",
 )  # fmt: skip
 """Columns of a row in the database and in CSV files, in the order of :meth:`LoggedCaption.values`."""
+
+ADDED_COLUMNS = ("confidence", "image_width", "image_height")
+"""Columns that version 3 of the log added; unknown in the rows of older ones."""
 
 MAX_TEXT, MAX_NAME = 2000, 200
 """Maximum characters of a caption, and of the name of a camera, robot, frame, model, class or noun."""
@@ -38,10 +42,21 @@ class LoggedObject:
 
 @dataclass(frozen=True)
 class LoggedNoun:
-    """A noun of a caption in its dictionary form; `supported` is None where no objects were looked for."""
+    """A noun of a caption.
+
+    Attributes:
+        lemma: its dictionary form.
+        supported: whether a detected object supports it; None where no objects were looked for.
+        word_index: index of its first word, counted between the spaces of the text; None if unknown.
+        word_count: number of its words.
+        object_index: index of the object that it names in the caption's objects; None if it names none, or unknown.
+    """
 
     lemma: str
     supported: bool | None
+    word_index: int | None = None
+    word_count: int = 1
+    object_index: int | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +85,8 @@ class LoggedCaption:
         objects: what was detected in the image.
         nouns: the nouns of the text.
         coverage: share of the detected classes that the text names (Eq. 10 of the SMArT paper); None if not measured.
+        confidence: geometric mean of the probabilities of the words; None if unknown.
+        image_size: width and height of the source image in pixels; None if unknown.
         pose: where the robot was; None if unknown.
         picture: a small JPEG of the image; None without one.
         id: number of the row, the time in milliseconds since 1970, moved to the next free one; None before it is
@@ -88,6 +105,8 @@ class LoggedCaption:
     objects: tuple[LoggedObject, ...] = ()
     nouns: tuple[LoggedNoun, ...] = ()
     coverage: float | None = None
+    confidence: float | None = None
+    image_size: tuple[int, int] | None = None
     pose: LoggedPose | None = None
     picture: bytes | None = field(default=None, repr=False)
     id: int | None = None
@@ -107,6 +126,11 @@ class LoggedCaption:
         """:attr:`time_ns` in milliseconds, rounded down."""
         return self.time_ns // _NS_PER_MS
 
+    @property
+    def search_terms(self) -> tuple[str, ...]:
+        """What a search finds beside the words of the text: lemmas ("person" for "people") and classes."""
+        return tuple(dict.fromkeys([*(n.lemma for n in self.nouns), *(o.class_name for o in self.objects)]))
+
     def values(self) -> tuple[object, ...]:
         """Return the values of :data:`COLUMNS`: objects and nouns as JSON, eight times None without a pose."""
         pose: tuple[object, ...] = (None,) * 8
@@ -124,8 +148,10 @@ class LoggedCaption:
             self.status,
             self.model,
             _json([[item.class_name, item.score, item.box_xyxy] for item in self.objects]),
-            _json([[noun.lemma, noun.supported] for noun in self.nouns]),
+            _json([_noun_values(noun) for noun in self.nouns]),
             self.coverage,
+            self.confidence,
+            *(self.image_size or (None, None)),
             *pose,
         )
 
@@ -138,9 +164,14 @@ class LoggedCaption:
         """
         fields = dict(zip(COLUMNS, values, strict=True))
         frame, x, y, z, qx, qy, qz, qw = (fields.pop(name) for name in COLUMNS[-8:])
+        objects, nouns = _objects_from_json(fields.pop("objects")), _nouns_from_json(fields.pop("nouns"))
+        if any(noun.object_index is not None and noun.object_index >= len(objects) for noun in nouns):
+            raise ValueError("a noun names an object that is not in the list of objects")
+        width, height = fields.pop("image_width"), fields.pop("image_height")
         return cls(
-            objects=_objects_from_json(fields.pop("objects")),
-            nouns=_nouns_from_json(fields.pop("nouns")),
+            objects=objects,
+            nouns=nouns,
+            image_size=(width, height) if width and height else None,
             pose=None if frame is None else LoggedPose(frame, (x, y, z), (qx, qy, qz, qw)),
             picture=picture,
             **fields,
@@ -155,6 +186,10 @@ class LoggedCaption:
         pose = self.pose
         if pose is not None and not all(map(math.isfinite, (*pose.position, *pose.orientation))):
             pose = None
+        kept = [place for place, item in enumerate(self.objects) if all(map(math.isfinite, item.box_xyxy))][
+            :MAX_OBJECTS
+        ]
+        moved = {before: after for after, before in enumerate(kept)}
         return replace(
             self,
             stamp_ns=min(max(self.stamp_ns, 0), _MAX_NS),
@@ -168,11 +203,15 @@ class LoggedCaption:
             model=one_line(self.model),
             objects=tuple(
                 LoggedObject(one_line(o.class_name), _finite(o.score), o.box_xyxy)
-                for o in self.objects[:MAX_OBJECTS]
-                if all(map(math.isfinite, o.box_xyxy))
+                for o in map(self.objects.__getitem__, kept)
             ),
-            nouns=tuple(LoggedNoun(one_line(n.lemma), n.supported) for n in self.nouns[:MAX_NOUNS]),
+            nouns=tuple(
+                replace(noun, lemma=one_line(noun.lemma), object_index=moved.get(noun.object_index))  # type: ignore[arg-type] # None is no key
+                for noun in self.nouns[:MAX_NOUNS]
+            ),
             coverage=_finite(self.coverage),
+            confidence=_finite(self.confidence),
+            image_size=self.image_size if self.image_size and all(0 < px < 2**31 for px in self.image_size) else None,
             pose=None if pose is None else replace(pose, frame_id=one_line(pose.frame_id)),
         )
 
@@ -200,12 +239,26 @@ def _objects_from_json(text: str) -> tuple[LoggedObject, ...]:
 
 def _nouns_from_json(text: str) -> tuple[LoggedNoun, ...]:
     try:
-        nouns = tuple(LoggedNoun(_name(lemma), supported) for lemma, supported in json.loads(text))
+        nouns = tuple(LoggedNoun(_name(lemma), *values) for lemma, *values in json.loads(text))
     except (TypeError, KeyError) as error:
         raise ValueError(f"not a list of nouns: {shortened(text, 40)}") from error
-    if not all(noun.supported is None or isinstance(noun.supported, bool) for noun in nouns):
+    if not all(map(_is_noun, nouns)):
         raise ValueError(f"not a list of nouns: {shortened(text, 40)}")
     return nouns
+
+
+def _noun_values(noun: LoggedNoun) -> list[object]:
+    """Return a noun for JSON; without the numbers of version 3 where they are unknown."""
+    if noun.word_index is None:
+        return [noun.lemma, noun.supported]
+    return [noun.lemma, noun.supported, noun.word_index, noun.word_count, noun.object_index]
+
+
+def _is_noun(noun: LoggedNoun) -> bool:
+    places = (noun.word_index, noun.word_count, noun.object_index)
+    # A bool is an int, too.
+    numbers = all(place is None or (type(place) is int and 0 <= place < 2**31) for place in places)
+    return numbers and (noun.supported is None or isinstance(noun.supported, bool)) and noun.word_count is not None
 
 
 def _name(value: object) -> str:

@@ -13,6 +13,9 @@ import cv2
 from smart_caption_ros.caption_log.errors import CaptionLogError
 from smart_caption_ros.caption_log.logged_caption import LoggedCaption, LoggedNoun, LoggedObject, LoggedPose
 from smart_caption_ros.caption_log.store import CaptionLog
+from smart_caption_ros.captioning import Caption
+from smart_caption_ros.captioning.vocabulary import word_starts
+from smart_caption_ros.grounding.named_objects import GroundedNoun
 from smart_caption_ros.grounding.text_filter import TextFilter
 from smart_caption_ros.imaging import ImageError, shrink_image
 from smart_caption_ros.live import CaptionFeed, CaptionStatus, FeedEvent, LiveCaption, LiveImage, NounState
@@ -127,8 +130,19 @@ class Recorder:
                 LoggedObject(item.class_name, float(item.score), (*map(float, item.box_xyxy),))  # type: ignore[arg-type] # four
                 for item in caption.objects
             ),
-            nouns=tuple(LoggedNoun(noun.lemma, _SUPPORTED[live.state_of(noun)]) for noun in nouns),
+            nouns=tuple(
+                LoggedNoun(
+                    noun.lemma,
+                    _SUPPORTED[live.state_of(noun)],
+                    _word_index(caption, noun),
+                    len(noun.text.split()),
+                    noun.object_index,
+                )
+                for noun in nouns
+            ),
             coverage=grounding.coverage if grounding is not None else None,
+            confidence=float(caption.confidence),
+            image_size=caption.image_size,
             pose=None
             if live.pose is None
             else LoggedPose(live.pose.frame_id, live.pose.position, live.pose.orientation),
@@ -144,6 +158,12 @@ class Recorder:
             return encode_picture(picture_bgr, ".jpg", self._jpeg_quality)
         except (ImageError, OSError, cv2.error):
             return None
+
+
+def _word_index(caption: Caption, noun: GroundedNoun) -> int:
+    """Return the index of a noun's first word between the spaces of the text, in which a clitic is no word."""
+    starts = word_starts([word.text for word in caption.words])
+    return caption.text.count(" ", 0, starts[noun.word_index]) if starts else noun.word_index
 
 
 def record(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.caption_log.logged_caption import LoggedCaption, LoggedPose
+from smart_caption_ros.caption_log.search import Match
 from smart_caption_ros.caption_log.times import iso_utc, local_time
 from smart_caption_ros.files import write_bytes_atomically
 from smart_caption_ros.viewing.html_page import render_page
@@ -36,8 +37,10 @@ def to_json(row: LoggedCaption, picture: Path | None = None) -> dict[str, Any]:
         "status": row.status,
         "model": row.model,
         "objects": [{"class": o.class_name, "score": o.score, "box_xyxy": list(o.box_xyxy)} for o in row.objects],
-        "nouns": [{"lemma": noun.lemma, "supported": noun.supported} for noun in row.nouns],
+        "nouns": [vars(noun) for noun in row.nouns],
         "coverage": row.coverage,
+        "confidence": row.confidence,
+        "image_size": None if row.image_size is None else list(row.image_size),
         "pose": None
         if row.pose is None
         else {
@@ -62,8 +65,12 @@ def line_of(row: LoggedCaption) -> str:
 
 def objects_of(row: LoggedCaption) -> str:
     """Return the classes of the detected objects for a person: "wine glass, 2 chair"."""
-    counts = Counter(item.class_name for item in row.objects)
-    return ", ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items())
+    return ", ".join(f"{count} {name}" if count > 1 else name for name, count in counted_objects(row))
+
+
+def counted_objects(row: LoggedCaption) -> list[tuple[str, int]]:
+    """Return the classes of the detected objects and how many there are of each."""
+    return list(Counter(item.class_name for item in row.objects).items())
 
 
 def write_picture_of(row: LoggedCaption, folder: Path) -> Path | None:
@@ -80,19 +87,20 @@ def write_picture_of(row: LoggedCaption, folder: Path) -> Path | None:
     return path
 
 
-def log_page(title: str, source: str, rows: Sequence[LoggedCaption]) -> str:
+def log_page(title: str, source: str, rows: Sequence[LoggedCaption], matches: Sequence[Match]) -> str:
     """Render what was found as one HTML file without references to others.
 
     Args:
         title: heading.
         source: what was searched.
         rows: with their pictures.
+        matches: why each of them was found.
     """
     pictures = ["" if row.picture is None else base64.b64encode(row.picture).decode("ascii") for row in rows]
     return render_page(
         _TEMPLATE,
-        {"iso": iso_utc, "local": local_time, "place": place_of, "objects": objects_of},
+        {"iso": iso_utc, "local": local_time, "place": place_of, "objects": counted_objects},
         title=title,
         source=source,
-        entries=list(zip(rows, pictures, strict=True)),
+        entries=list(zip(rows, pictures, matches, strict=True)),
     )

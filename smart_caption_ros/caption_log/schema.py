@@ -14,7 +14,7 @@ from smart_caption_ros.caption_log.errors import CaptionLogError
 APPLICATION_ID = 0x53434C47
 """`PRAGMA application_id` of a caption log: "SCLG"."""
 
-VERSION = 2
+VERSION = 3
 """`PRAGMA user_version` of the logs that this program writes."""
 
 _TABLES = """
@@ -32,8 +32,11 @@ _TABLES = """
         status TEXT NOT NULL,
         model TEXT NOT NULL,
         objects TEXT NOT NULL,          -- JSON: [[class, score, [x1, y1, x2, y2]], ...]
-        nouns TEXT NOT NULL,            -- JSON: [[lemma, supported], ...]
+        nouns TEXT NOT NULL,            -- JSON: [[lemma, supported, first word, words, object], ...]
         coverage REAL,
+        confidence REAL,
+        image_width INTEGER,            -- of the source image in pixels, to which the boxes belong
+        image_height INTEGER,
         pose_frame TEXT,                -- NULL without a pose
         x REAL, y REAL, z REAL, qx REAL, qy REAL, qz REAL, qw REAL,
         search_terms TEXT NOT NULL      -- lemmas of the nouns and classes of the objects, found beside the text
@@ -83,6 +86,12 @@ _INDEXES = """
             AND robot = old.robot AND camera = old.camera AND pose_frame = coalesce(old.pose_frame, '');
     END;
 """
+# Version 2 had no confidence and no size of the image, and nothing but lemma and support of a noun.
+_FROM_2 = """
+    ALTER TABLE caption ADD COLUMN confidence REAL;
+    ALTER TABLE caption ADD COLUMN image_width INTEGER;
+    ALTER TABLE caption ADD COLUMN image_height INTEGER;
+"""
 _LIFTS = {
     0: _TABLES + _INDEXES,  # an empty file
     # Version 1 found cameras, robots and places by words in a column of tags.
@@ -96,7 +105,9 @@ _LIFTS = {
     INSERT INTO caption_search(caption_search) VALUES ('rebuild');
     INSERT INTO caption_words(caption_words) VALUES ('rebuild');
     INSERT INTO place SELECT id, x, x, y, y FROM caption WHERE pose_frame IS NOT NULL;
+    {_FROM_2}
     """,
+    2: _FROM_2,
 }
 """SQL that lifts a file of a version to the present one."""
 

@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -27,6 +27,7 @@ MAX_WORDS = 32
 _NS_PER_MS = 1_000_000
 _LOWEST_ID, _HIGHEST_ID = -(2**63), 2**63 - 1
 _STEPS_BETWEEN_CLOCKS = 10_000
+_MARKS = ("\x01", "\x02")  # texts of the log have no control characters
 _COLUMNS = ", ".join(f"caption.{name}" for name in COLUMNS)
 _PART = re.compile(r'"([^"]*)"?|(\S+)')
 
@@ -49,6 +50,20 @@ class Near:
             raise CaptionLogError("the coordinates of a place must be finite numbers")
         if not 0 < self.radius_m < math.inf:
             raise CaptionLogError(f"the radius around a place must be a positive number, not {self.radius_m:g}")
+
+    @classmethod
+    def parse(cls, text: str, radius_m: float = 1.0, frame_id: str = "") -> Near:
+        """Read "x,y" or "x,y,z" as a person writes it.
+
+        Raises:
+            CaptionLogError: it is something else.
+        """
+        try:
+            x, y, *z = map(float, text.split(","))
+            (height,) = z or (None,)
+        except ValueError as error:
+            raise CaptionLogError(f"{text!r} is not a place: write x,y or x,y,z in metres") from error
+        return cls(x, y, height, radius_m, frame_id)
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,28 @@ class Query:
             raise CaptionLogError(f"the order is one of {', '.join(ORDERS)}, not {self.order!r}")
         if not 1 <= self.limit <= MAX_LIMIT:
             raise CaptionLogError(f"the number of captions is between 1 and {MAX_LIMIT}, not {self.limit}")
+
+
+@dataclass(frozen=True)
+class Match:
+    """Why a row was found.
+
+    Attributes:
+        text: the caption in pieces, each with whether it is a word that was looked for.
+        nouns: lemmas that were looked for.
+        classes: classes of detected objects that were looked for.
+    """
+
+    text: tuple[tuple[str, bool], ...]
+    nouns: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """What was found beside words of the text, for a person: "the object cup"; else empty."""
+        words = {piece.casefold() for piece, is_match in self.text if is_match}
+        nouns = [f"the noun {lemma}" for lemma in self.nouns if lemma.casefold() not in words]
+        return ", ".join([*(f"the object {name}" for name in self.classes), *nouns])
 
 
 @dataclass(frozen=True)
@@ -151,6 +188,36 @@ class LogReader:
         statement, values = self._statement(query)
         rows = [self._row(row[: len(COLUMNS)]) for row in self._rows(statement, values, timeout_s)]
         return [self._with_picture(row) for row in rows] if with_pictures else rows
+
+    def row(self, number: int) -> LoggedCaption | None:
+        """Return a row with its picture; None if there is none of this id."""
+        if abs(number) > _HIGHEST_ID:
+            return None
+        rows = self._rows(f"SELECT {_COLUMNS} FROM caption WHERE id = ?", (number,))
+        return self._with_picture(self._row(rows[0])) if rows else None
+
+    def with_pictures(self, rows: Sequence[LoggedCaption]) -> frozenset[int]:
+        """Return the ids of those rows that have a picture, without reading it."""
+        places = ", ".join("?" * len(rows))
+        found = self._rows(f"SELECT id FROM picture WHERE id IN ({places})", [row.id for row in rows])
+        return frozenset(number for (number,) in found)
+
+    def matches(self, query: Query, rows: Sequence[LoggedCaption]) -> list[Match]:
+        """Return why each of the rows that a query has found matches."""
+        stems, beginnings = _match_expressions(query.words, side_by_side=False)
+        searches = [
+            (
+                f"SELECT highlight({table}, 0, ?, ?), highlight({table}, 1, ?, ?) FROM {table} "
+                f"WHERE {table} MATCH ? AND rowid = ?",
+                (*_MARKS, *_MARKS, " AND ".join(expressions)),
+            )
+            for table, expressions in (("caption_search", stems), ("caption_words", beginnings))
+            if expressions
+        ]
+        return [
+            _match(row, [marked for sql, values in searches for marked in self._rows(sql, (*values, row.id))])
+            for row in rows
+        ]
 
     def all_rows(self) -> Iterator[LoggedCaption]:
         """Yield all rows with their pictures, the oldest first.
@@ -262,6 +329,35 @@ class LogReader:
 
     def _unreadable(self, error: sqlite3.Error) -> CaptionLogError:
         return CaptionLogError(f"the caption log {self.path} cannot be read: {error}")
+
+
+def _match(row: LoggedCaption, marked: Sequence[tuple[str, str]]) -> Match:
+    """Translate what `highlight` returned for the text and for the search terms of a row, once for each index."""
+    in_text = _marked_characters(len(row.text), [text for text, _ in marked])
+    pieces = groupby(zip(row.text, in_text, strict=True), key=lambda character: character[1])
+    text = tuple(("".join(letter for letter, _ in letters), is_match) for is_match, letters in pieces)
+    in_terms = _marked_characters(len(" ".join(row.search_terms)), [terms for _, terms in marked])
+    found, start = set(), 0
+    for term in row.search_terms:
+        if any(in_terms[start : start + len(term)]):
+            found.add(term)
+        start += len(term) + 1
+    classes = dict.fromkeys(item.class_name for item in row.objects)
+    nouns = dict.fromkeys(noun.lemma for noun in row.nouns)
+    return Match(text, tuple(filter(found.__contains__, nouns)), tuple(filter(found.__contains__, classes)))
+
+
+def _marked_characters(length: int, marked: Iterable[str]) -> list[bool]:
+    """Return which characters of a text are marked in any of its versions with marks."""
+    is_marked = [False] * length
+    for version in marked:
+        start = 0
+        for number, piece in enumerate(re.split(f"[{''.join(_MARKS)}]", version)):
+            end = start + len(piece)
+            if number % 2:
+                is_marked[start:end] = [True] * len(piece)
+            start = end
+    return is_marked[:length]
 
 
 def _match_expressions(words: str, *, side_by_side: bool) -> tuple[list[str], list[str]]:

@@ -149,7 +149,7 @@ class CaptionLog:
         """Write a row with the smallest free id from a number on; captions of one millisecond are few."""
         while self._connection.execute("SELECT 1 FROM caption WHERE id = ?", (number,)).fetchone():
             number += 1
-        self._connection.execute(_INSERT, (*replace(row, id=number).values(), _search_terms(row)))
+        self._connection.execute(_INSERT, (*replace(row, id=number).values(), " ".join(row.search_terms)))
         if row.picture is not None:
             self._connection.execute("INSERT INTO picture VALUES (?, ?)", (number, row.picture))
         return number
@@ -186,9 +186,3 @@ class CaptionLog:
         except sqlite3.Error as error:
             reason = "another process has been writing for 5 s" if "locked" in str(error) else str(error)
             raise CaptionLogError(f"the caption log {self.path} cannot be {action}: {reason}") from error
-
-
-def _search_terms(row: LoggedCaption) -> str:
-    """Return what the search finds beside the words of the text: lemmas ("person" for "people") and classes."""
-    terms = [noun.lemma for noun in row.nouns] + [item.class_name for item in row.objects]
-    return " ".join(dict.fromkeys(terms))

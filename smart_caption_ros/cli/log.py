@@ -24,7 +24,7 @@ from smart_caption_ros.cli.terminal import (
 from smart_caption_ros.text import counted
 
 if TYPE_CHECKING:
-    from smart_caption_ros.caption_log import LoggedCaption, Near, Query
+    from smart_caption_ros.caption_log import LoggedCaption, Query
     from smart_caption_ros.caption_log.recording import Recorder
     from smart_caption_ros.live import FeedEvent
 
@@ -146,7 +146,8 @@ def find(
             rows = reader.find(query, with_pictures=bool(options.html or options.pictures))
             paths = [write_picture_of(row, options.pictures) if options.pictures else None for row in rows]
             if options.html is not None:
-                write_text_atomically(options.html, log_page(query.words or "Captions", str(reader.path), rows))
+                page = log_page(query.words or "Captions", str(reader.path), rows, reader.matches(query, rows))
+                write_text_atomically(options.html, page)
         if options.as_json:
             print_json([to_json(row, path) for row, path in zip(rows, paths, strict=True)])
             return
@@ -165,7 +166,7 @@ def _path(log: Path | None) -> Path:
 
 
 def _query(words: str, options: FindOptions) -> Query:
-    from smart_caption_ros.caption_log import Query
+    from smart_caption_ros.caption_log import Near, Query
     from smart_caption_ros.caption_log.times import parse_time
 
     return Query(
@@ -174,22 +175,10 @@ def _query(words: str, options: FindOptions) -> Query:
         until_ns=None if options.until is None else parse_time(options.until),
         camera=options.camera,
         robot=options.robot,
-        near=None if options.near is None else _near(options.near, options),
+        near=None if options.near is None else Near.parse(options.near, options.radius, options.frame),
         order=options.order,
         limit=options.limit,
     )
-
-
-def _near(text: str, options: FindOptions) -> Near:
-    from smart_caption_ros.caption_log import Near
-
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        values = []
-    if len(values) not in (2, 3):
-        raise typer.BadParameter(f"{text!r} is not a place: write x,y or x,y,z in metres.", param_hint="--near")
-    return Near(values[0], values[1], values[2] if len(values) == 3 else None, options.radius, options.frame)
 
 
 def _print_row(row: LoggedCaption, picture: Path | None) -> None:

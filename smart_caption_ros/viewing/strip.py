@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -25,7 +26,8 @@ _SEPARATOR = "  ·  "
 
 def facts_of(caption: Caption, grounding: Grounding | None) -> list[str]:
     """Return coverage, confidence, score, time and model as short texts, each only where it is known."""
-    facts = [f"confidence {caption.confidence:.2f}", f"score {caption.score:.2f}"]
+    known = (("confidence", caption.confidence), ("score", caption.score))
+    facts = [f"{name} {value:.2f}" for name, value in known if not math.isnan(value)]
     if grounding is not None and grounding.coverage is not None:
         facts.insert(0, f"coverage {grounding.coverage:.2f}")
     if caption.timing.total_s > 0:

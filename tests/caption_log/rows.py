@@ -27,8 +27,10 @@ def full_row(at_s: float = 0.0) -> LoggedCaption:
             LoggedObject("cup", 0.9, (1.0, 2.0, 3.5, 4.0)),
             LoggedObject("dining table", None, (0.0, 0.0, 9.0, 9.0)),
         ),
-        nouns=(LoggedNoun("cup", True), LoggedNoun("table", False), LoggedNoun("person", None)),
+        nouns=(LoggedNoun("cup", True, 2, 1, 0), LoggedNoun("table", False, 5), LoggedNoun("person", None)),
         coverage=0.5,
+        confidence=0.75,
+        image_size=(640, 480),
         pose=at(1.5, -2.0),
         picture=JPEG,
     )

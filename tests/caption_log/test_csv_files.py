@@ -22,12 +22,17 @@ from smart_caption_ros.caption_log import (
     LogReader,
 )
 from smart_caption_ros.caption_log.csv_files import export_csv, import_csv
+from smart_caption_ros.caption_log.logged_caption import ADDED_COLUMNS
 from tests.caption_log.rows import JPEG, full_row, row
 
 TEXTS = st.text(max_size=30)
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
 COORDINATES = st.floats(-1e300, 1e300)
 TIMES = st.integers(0, 2**62)
+SUPPORTED = st.none() | st.booleans()
+NOUNS = st.builds(LoggedNoun, TEXTS, SUPPORTED) | st.builds(
+    LoggedNoun, TEXTS, SUPPORTED, st.integers(0, 9), st.integers(1, 3), st.none() | st.integers(0, 3)
+)
 ROWS = st.builds(
     LoggedCaption,
     stamp_ns=TIMES,
@@ -42,8 +47,10 @@ ROWS = st.builds(
     objects=st.lists(
         st.builds(LoggedObject, TEXTS, st.none() | NUMBERS, st.tuples(*[COORDINATES] * 4)), max_size=3
     ).map(tuple),
-    nouns=st.lists(st.builds(LoggedNoun, TEXTS, st.none() | st.booleans()), max_size=3).map(tuple),
+    nouns=st.lists(NOUNS, max_size=3).map(tuple),
     coverage=st.none() | NUMBERS,
+    confidence=st.none() | NUMBERS,
+    image_size=st.none() | st.tuples(st.integers(1, 5000), st.integers(1, 5000)),
     pose=st.none() | st.builds(LoggedPose, TEXTS, st.tuples(*[COORDINATES] * 3), st.tuples(*[COORDINATES] * 4)),
     picture=st.none() | st.binary(max_size=40).map(lambda data: b"\xff\xd8\xff" + data + b"\xff\xd9"),
 )
@@ -68,6 +75,17 @@ def test_export_and_import_give_the_same_rows(rows: list[LoggedCaption], in_a_fo
             assert import_csv(folder / "log.csv", log.path) == (len(before), 0)
             assert import_csv(folder / "log.csv", log.path) == (0, len(before))
         assert rows_of(folder / "two.db") == before
+
+
+def test_a_file_of_version_2_is_imported_with_unknown_columns(exported: Path, tmp_path: Path) -> None:
+    with exported.open(newline="") as stream:
+        rows = [{k: v for k, v in line.items() if k not in ADDED_COLUMNS} for line in csv.DictReader(stream)]
+    with exported.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    assert import_csv(exported, tmp_path / "log.db") == (2, 0)
+    assert rows_of(tmp_path / "log.db")[0] == replace(full_row(), id=1, confidence=None, image_size=None)
 
 
 def test_another_row_with_the_id_of_one_that_is_there_gets_the_next_one(tmp_path: Path) -> None:

@@ -76,6 +76,58 @@ def test_words(reader: LogReader, words: str, numbers: list[int]) -> None:
     assert found(reader, words) == numbers
 
 
+@pytest.mark.parametrize(
+    ("words", "marked", "reason"),
+    [
+        ("cups", "a red [cup] on a table", ""),
+        ("red ta*", "a [red] cup on a [table]", ""),
+        ('"red cup"', "a [red cup] on a table", ""),
+        ("person", "people in a kitchen", "the noun person"),
+        ('dog "dining table"', "a small [dog]", "the object dining table"),
+        ("din*", "a small dog", "the object dining table"),
+        ("cafe", "a [café] at night", ""),
+        ("", "a café at night", ""),
+    ],
+)
+def test_the_words_that_were_found_are_marked_and_what_else_was_is_the_reason(
+    reader: LogReader, words: str, marked: str, reason: str
+) -> None:
+    query = Query(words)
+    rows = reader.find(query)
+    matches = reader.matches(query, rows)
+    assert len(matches) == len(rows)
+    match = next(m for m, r in zip(matches, rows, strict=True) if r.text == marked.replace("[", "").replace("]", ""))
+    assert "".join(f"[{piece}]" if is_match else piece for piece, is_match in match.text) == marked
+    assert match.reason == reason
+
+
+@given(st.text(alphabet='cup red*"dinÉ', max_size=12))
+def test_the_pieces_of_a_match_are_the_text(reader: LogReader, words: str) -> None:
+    query = Query(words if any(map(str.isalnum, words)) else "")
+    rows = reader.find(query)
+    for row_, match in zip(rows, reader.matches(query, rows), strict=True):
+        assert "".join(piece for piece, _ in match.text) == row_.text
+        assert not query.words or match.reason or any(is_match for _, is_match in match.text)
+
+
+def test_one_row_is_read_by_its_id(reader: LogReader) -> None:
+    with_picture = START_NS // 10**6
+    found_row = reader.row(with_picture)
+    assert found_row is not None
+    assert (found_row.text, found_row.picture) == ("a red cup on a table", JPEG)
+    assert [reader.row(number) for number in (1, -1, 10**30)] == [None] * 3
+    assert reader.with_pictures(reader.find(Query())) == {with_picture}
+    assert reader.with_pictures([]) == frozenset()
+
+
+@pytest.mark.parametrize("text", ["", "1", "1,2,3,4", "a,b", "1;2"])
+def test_a_place_is_two_or_three_numbers(text: str) -> None:
+    assert Near.parse("1,-2.5,3", 2.0, "map") == Near(1.0, -2.5, 3.0, 2.0, "map")
+    assert Near.parse("1,2").z is None
+    with pytest.raises(CaptionLogError, match="is not a place: write x,y or x,y,z in metres"):
+        Near.parse(text)
+
+
 def test_the_beginning_of_a_word_is_found_whatever_its_stem(tmp_path: Path) -> None:
     """The stem of `agreed` is agre, whose own stem is agr; that of `plays` is plai."""
     with CaptionLog(tmp_path / "captions.db") as log, LogReader(log.path) as reader:

@@ -47,7 +47,7 @@ def test_what_a_caption_says_is_no_html(run: Run, log: Path, tmp_path: Path) -> 
     page = tmp_path / "found.html"
     run("log", "find", "<b>", "--log", log, "--html", page)
     run("log", "find", "dogs", "--log", log, "--html", page)
-    assert "two dogs &lt;b&gt;" in page.read_text()
+    assert "two <mark>dogs</mark> &lt;b&gt;" in page.read_text()
     assert "<b>" not in page.read_text()
 
 
@@ -101,7 +101,7 @@ def test_objects_that_the_text_does_not_name_are_shown(run: Run, log: Path, tmp_
         opened.append(row("a room", at_s=7200, objects=tuple(objects)))
     result = run("log", "find", "wine", "--log", log, "--html", page)
     assert result.stdout.splitlines()[:3:2] == ["a room", "  objects: wine glass, 2 chair"]
-    assert "wine glass, 2 chair" in page.read_text()
+    assert "<mark>wine glass</mark>, 2 chair" in page.read_text()
 
 
 def test_a_word_with_a_dash_is_a_word_and_a_misspelt_option_is_none(run: Run, log: Path) -> None:
@@ -133,7 +133,7 @@ def test_nothing_found_is_no_error(run: Run, log: Path) -> None:
 def test_info(run: Run, log: Path) -> None:
     assert "1  front of robot1, poses in map" in run("log", "info", "--log", log).stdout
     facts = json.loads(run("log", "info", "--log", log, "--json").stdout)
-    assert (facts["captions"], facts["version"], len(facts["origins"])) == (2, 2, 2)
+    assert (facts["captions"], facts["version"], len(facts["origins"])) == (2, 3, 2)
 
 
 def test_export_and_import(run: Run, log: Path, tmp_path: Path) -> None:
