@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smart_caption_ros.cli.caption_feed import FeedOptions, open_feed
-from smart_caption_ros.cli.options import Argument, JsonOption, Option
+from smart_caption_ros.cli.options import Argument, JsonOption, LogOption, Option
 from smart_caption_ros.cli.terminal import (
     FAILED,
     check_engine,
@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from smart_caption_ros.caption_log import LoggedCaption, Query
     from smart_caption_ros.caption_log.recording import Recorder
     from smart_caption_ros.live import FeedEvent
-
-LogOption = Annotated[
-    Path | None,
-    Option("--log", metavar="FILE", help="The log; ~/.local/share/smart_caption_ros/captions.db if omitted."),
-]
 
 
 @dataclass(frozen=True)

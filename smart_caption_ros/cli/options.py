@@ -57,6 +57,10 @@ class Argument(Option):
 
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON.")]
+LogOption = Annotated[
+    Path | None,
+    Option("--log", metavar="FILE", help="The log; ~/.local/share/smart_caption_ros/captions.db if omitted."),
+]
 BundleArgument = Annotated[
     Path | None, Argument(metavar="PATH", help="Folder of the bundle; the default bundle if omitted.")
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smart_caption_ros.cli.caption_feed import FeedOptions, open_feed
-from smart_caption_ros.cli.options import Option
+from smart_caption_ros.cli.options import LogOption, Option
 from smart_caption_ros.cli.terminal import (
     WRONG_USAGE,
     check_engine,
@@ -45,6 +45,7 @@ class ServeOptions(FeedOptions):
         list[str] | None, Option(help="Another name of this machine that browsers may use; several times for several.")
     ] = None
     loop: Annotated[bool, Option("--loop", help="Start --source again at its end.")] = False
+    log: LogOption = None
 
 
 def serve(*, options: ServeOptions) -> None:
@@ -60,7 +61,7 @@ def serve(*, options: ServeOptions) -> None:
             access = _access(options)
             domain = os.environ.get("ROS_DOMAIN_ID", "0")
             hub = Hub(", ".join(options.source or []) or f"ROS 2 domain {domain}")
-            server = PageServer(hub, access, options.host, options.port, _tls(options))
+            server = PageServer(hub, access, options.host, options.port, _tls(options), options.log)
         except ServingError as error:
             report_error(str(error))
             raise typer.Exit(WRONG_USAGE) from None

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from smart_caption_ros.serving.access import Access
 from smart_caption_ros.serving.hub import Hub
+from smart_caption_ros.serving.past import past_routes
 
 MAX_BROWSERS = 100
 _PAGE = Path(__file__).parent / "page"
@@ -41,8 +42,8 @@ _HEADERS = {
 mimetypes.add_type("text/javascript", ".js")  # Python before 3.12 says application/javascript
 
 
-def make_application(hub: Hub, access: Access) -> Starlette:
-    """Make the application of a hub's captions; GET alone, so that no request changes anything."""
+def make_application(hub: Hub, access: Access, log: Path) -> Starlette:
+    """Make the application of a hub's captions and of a log; GET alone, so that no request changes anything."""
 
     async def page(request: Request) -> Response:
         return FileResponse(_PAGE / "index.html")
@@ -71,6 +72,7 @@ def make_application(hub: Hub, access: Access) -> Starlette:
             Route("/events", events),
             Route("/captions.json", captions),
             Route("/frames/{number:int}.jpg", frame),
+            *past_routes(log),
         ],
         middleware=[Middleware(_Gate, access=access)],
         exception_handlers={HTTPException: _explain},
@@ -90,7 +92,8 @@ class _Gate:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
+                headers = MutableHeaders(scope=message)
+                headers.update({name: value for name, value in _HEADERS.items() if name not in headers})
             await send(message)
 
         request = Request(scope)

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from smart_caption_ros.caption_log.schema import default_log_path
 from smart_caption_ros.serving.access import Access
 from smart_caption_ros.serving.errors import ServingError
 from smart_caption_ros.serving.hub import Hub
@@ -49,7 +50,13 @@ class PageServer:
     """Serves the captions of a hub; a context manager that starts and stops its thread."""
 
     def __init__(
-        self, hub: Hub, access: Access, host: str = "127.0.0.1", port: int = 0, tls: TlsFiles | None = None
+        self,
+        hub: Hub,
+        access: Access,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: TlsFiles | None = None,
+        log: Path | None = None,
     ) -> None:
         """Bind the address, so that a port that is taken is noticed before a model is loaded.
 
@@ -59,6 +66,7 @@ class PageServer:
             host: address or name to listen on.
             port: 0 takes a free one.
             tls: certificate and key for HTTPS; None serves plain HTTP.
+            log: the caption log that the page searches; None takes the standard one. It need not be there yet.
 
         Raises:
             ServingError: the address or the certificate cannot be used, or the packages of the server are not
@@ -66,7 +74,7 @@ class PageServer:
         """
         self._hub = hub
         self._scheme = "http" if tls is None else "https"
-        self._server = _make_server(hub, access, tls)
+        self._server = _make_server(hub, access, tls, log or default_log_path())
         self._socket = _bind(host, port)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
@@ -111,7 +119,7 @@ class PageServer:
         await self._server.serve(sockets=[self._socket])
 
 
-def _make_server(hub: Hub, access: Access, tls: TlsFiles | None) -> uvicorn.Server:
+def _make_server(hub: Hub, access: Access, tls: TlsFiles | None, log: Path) -> uvicorn.Server:
     try:
         import uvicorn
 
@@ -136,7 +144,7 @@ def _make_server(hub: Hub, access: Access, tls: TlsFiles | None) -> uvicorn.Serv
 
     return Server(
         uvicorn.Config(
-            make_application(hub, access),
+            make_application(hub, access, log),
             access_log=False,
             http=BoundedProtocol,
             lifespan="off",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 
-def render_page(template: Path, filters: Mapping[str, Callable[[Any], str]], **values: Any) -> str:
+def render_page(template: Path, filters: Mapping[str, Callable[[Any], object]], **values: Any) -> str:
     """Render a template; text is escaped, and a name that the template uses and `values` lacks is an error.
 
     Args:

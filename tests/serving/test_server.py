@@ -32,9 +32,9 @@ from smart_caption_ros.serving import Access, Hub, PageServer, ServingError, Tls
 from smart_caption_ros.serving.connections import ErrorLimit
 from smart_caption_ros.serving.hub import KEPT_PICTURES, MAX_PICTURE_PX
 from tests.serving.captions import live_caption, picture
+from tests.serving.serving_requests import TIMEOUT_S, get
 
 TOKEN = make_token()
-TIMEOUT_S = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -52,17 +52,6 @@ def server(hub: Hub) -> Iterator[PageServer]:
 def locked() -> Iterator[PageServer]:
     with PageServer(Hub(), Access.of(TOKEN)) as running:
         yield running
-
-
-def get(server: PageServer, path: str, method: str = "GET", **headers: str) -> tuple[int, str, dict[str, str]]:
-    """Status, body and headers (in lower case) of an answer; a path is sent as it stands."""
-    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT_S)) as connection:
-        connection.putrequest(method, path, skip_host="Host" in headers)
-        for name, value in headers.items():
-            connection.putheader(name, value)
-        connection.endheaders()
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode("latin-1"), {name.lower(): v for name, v in answer.getheaders()}
 
 
 class Browser:

@@ -1,0 +1,212 @@
+"""The caption log on the page: what `smart-caption log find` finds, its pictures, and both to be downloaded."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import tempfile
+import zlib
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from starlette.datastructures import QueryParams
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from smart_caption_ros.caption_log import CaptionLogError, LoggedCaption, LogReader, Match, Near, Query
+from smart_caption_ros.caption_log.csv_files import export_csv
+from smart_caption_ros.caption_log.replay import live_caption_of
+from smart_caption_ros.caption_log.results import log_page, place_of
+from smart_caption_ros.caption_log.times import parse_time
+from smart_caption_ros.imaging import ImageError
+from smart_caption_ros.serving.drawing import drawn_jpeg
+from smart_caption_ros.serving.page_json import caption_json, to_json
+from smart_caption_ros.text import shortened
+
+Result = TypeVar("Result")
+
+ROWS_A_PAGE = 60
+MAX_DOWNLOADED = 1000
+"""Number of captions of a download, the newest ones; their pictures are in it."""
+SEARCH_TIMEOUT_S = 5.0
+_THREADS = 2  # a search of one browser does not hold up the pictures of another, nor the captioner
+_MAX_MS = 2**53
+_NS_PER_MS = 1_000_000
+
+
+def past_routes(log: Path) -> list[Route]:
+    """Return the routes of a log; each request opens the file to read, which may be written, or be made later.
+
+    Args:
+        log: the file.
+    """
+    threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="log")
+
+    def answer(
+        make: Callable[[LogReader, Request], Response], *, otherwise: Callable[[str], Response] | None = None
+    ) -> Callable[[Request], Awaitable[Response]]:
+        def read(request: Request) -> Response:
+            with LogReader(log) as reader:
+                return make(reader, request)
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                return await asyncio.get_running_loop().run_in_executor(threads, read, request)
+            except CaptionLogError as error:
+                if otherwise is not None:
+                    return otherwise(str(error))
+                raise HTTPException(400, str(error)) from error
+
+        return endpoint
+
+    return [
+        Route("/log.json", answer(_overview, otherwise=lambda problem: _json({"problem": problem}))),
+        Route("/log/captions.json", answer(_captions)),
+        Route("/log/captions.html", answer(_page)),
+        Route("/log/captions.csv", answer(_csv)),
+        Route("/log/{number:int}.json", answer(_caption)),
+        Route("/log/{number:int}.jpg", answer(_picture)),
+        Route("/log/{number:int}/drawn.jpg", answer(_drawn)),
+    ]
+
+
+def attachment(content: bytes | str, media_type: str, name: str) -> Response:
+    """Return an answer that a browser saves as a file; the name is of plain letters."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=media_type, headers=headers)
+
+
+def query_of(parameters: QueryParams, limit: int) -> Query:
+    """Translate the parameters of an address: words, camera, robot, since, until, near, radius, frame and before.
+
+    `before` is the id of a row; the newest rows before it are the next page.
+
+    Raises:
+        CaptionLogError: one of them makes no sense.
+    """
+    since, until, near = (parameters.get(name, "") for name in ("since", "until", "near"))
+    until_ns = parse_time(until) if until else None
+    if before := parameters.get("before", ""):
+        before_ns = (round(min(max(_number("before", before), 0), _MAX_MS)) - 1) * _NS_PER_MS
+        until_ns = before_ns if until_ns is None else min(until_ns, before_ns)
+    radius_m = _number("radius", parameters.get("radius") or "2")
+    return Query(
+        words=parameters.get("words", ""),
+        since_ns=parse_time(since) if since else None,
+        until_ns=until_ns,
+        camera=parameters.get("camera", ""),
+        robot=parameters.get("robot", ""),
+        near=Near.parse(near, radius_m, parameters.get("frame", "")) if near else None,
+        limit=limit,
+    )
+
+
+def _overview(reader: LogReader, request: Request) -> Response:
+    overview = reader.overview()
+    return _json(
+        {
+            "problem": "" if overview.captions else "There is no caption in the log yet.",
+            "log": reader.path.name,
+            "captions": overview.captions,
+            "first_ms": overview.first_ms,
+            "last_ms": overview.last_ms,
+            "cameras": sorted({origin.camera for origin in overview.origins}),
+            "has_places": any(origin.pose_frame for origin in overview.origins),
+        }
+    )
+
+
+def _captions(reader: LogReader, request: Request) -> Response:
+    """Answer with a page of captions, the newest first, and the id before which the next page begins."""
+    query = query_of(request.query_params, ROWS_A_PAGE)
+    rows = reader.find(query, timeout_s=SEARCH_TIMEOUT_S)
+    with_pictures = reader.with_pictures(rows)
+    found = [
+        _found_json(row, match, row.id in with_pictures)
+        for row, match in zip(rows, reader.matches(query, rows), strict=True)
+    ]
+    return _json({"captions": found, "before": rows[-1].id if len(rows) == query.limit else None})
+
+
+def _found_json(row: LoggedCaption, match: Match, has_picture: bool) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "time_ms": row.time_ms,
+        "robot": row.robot,
+        "camera": row.camera,
+        "text": match.text,
+        "reason": match.reason,
+        "picture": f"log/{row.id}.jpg" if has_picture else None,
+    }
+
+
+def _caption(reader: LogReader, request: Request) -> Response:
+    row = _row(reader, request)
+    caption = caption_json(live_caption_of(row), row.id or 0, f"log/{row.id}.jpg" if row.picture else None)
+    place = "" if row.pose is None else place_of(row.pose)
+    return _json({**caption, "time_ms": row.time_ms, "robot": row.robot, "place": place})
+
+
+def _picture(reader: LogReader, request: Request) -> Response:
+    """Answer with the picture; a browser that has it asks whether it is the same, and gets nothing more."""
+    row = _row(reader, request)
+    if row.picture is None:
+        raise HTTPException(404, "The log has no picture of this caption.")
+    headers = {"ETag": f'"{row.id}-{zlib.crc32(row.picture)}"', "Cache-Control": "private, no-cache"}
+    if request.headers.get("If-None-Match") == headers["ETag"]:
+        return Response(status_code=304, headers=headers)
+    return Response(row.picture, media_type="image/jpeg", headers=headers)
+
+
+def _drawn(reader: LogReader, request: Request) -> Response:
+    row = _row(reader, request)
+    if row.picture is None:
+        raise HTTPException(404, "The log has no picture of this caption.")
+    try:
+        return attachment(drawn_jpeg(live_caption_of(row), row.picture), "image/jpeg", f"caption-{row.id}.jpg")
+    except ImageError as error:
+        raise HTTPException(404, f"The picture of this caption is damaged: {error}.") from error
+
+
+def _page(reader: LogReader, request: Request) -> Response:
+    query, rows = _downloaded(reader, request)
+    page = log_page(query.words or "Captions", reader.path.name, rows, reader.matches(query, rows))
+    return attachment(page, "text/html", "captions.html")
+
+
+def _csv(reader: LogReader, request: Request) -> Response:
+    _, rows = _downloaded(reader, request)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "captions.csv")
+        export_csv(rows, path)
+        return attachment(path.read_bytes(), "text/csv", "captions.csv")
+
+
+def _downloaded(reader: LogReader, request: Request) -> tuple[Query, list[LoggedCaption]]:
+    query = query_of(request.query_params, MAX_DOWNLOADED)
+    return query, reader.find(query, with_pictures=True, timeout_s=SEARCH_TIMEOUT_S)
+
+
+def _row(reader: LogReader, request: Request) -> LoggedCaption:
+    row = reader.row(request.path_params["number"])
+    if row is None:
+        raise HTTPException(404, "This caption is not in the log any more.")
+    return row
+
+
+def _json(value: Any) -> Response:
+    return Response(to_json(value), media_type="application/json")
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise CaptionLogError(f"{name} is not a number: {shortened(text, 40)!r}")
+    return number

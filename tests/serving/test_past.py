@@ -1,0 +1,226 @@
+"""The caption log on the page's server: searches, pictures, downloads, and a sentence for what is wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette", reason="needs the extra serve")
+pytest.importorskip("uvicorn", reason="needs the extra serve")
+
+from smart_caption_ros.caption_log import CaptionLog, LogReader, Query
+from smart_caption_ros.caption_log.csv_files import import_csv
+from smart_caption_ros.imaging import decode_image_bytes
+from smart_caption_ros.serving import Access, Hub, PageServer, make_token
+from smart_caption_ros.serving.past import ROWS_A_PAGE
+from tests.caption_log.rows import START_NS, at, full_row, row
+from tests.serving.serving_requests import get
+
+JPEG = cv2.imencode(".jpg", np.full((240, 320, 3), 90, np.uint8))[1].tobytes()
+CUP_MS, DOG_MS = START_NS // 10**6, START_NS // 10**6 + 10_000
+MANY = 100
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("log") / "captions.db"
+    with CaptionLog(path) as opened:
+        opened.add(
+            [
+                replace(full_row(), picture=JPEG, pose=at(0.5, 0.5)),
+                row("a dog <b>", at_s=10, camera="rear", pose=at(9.0, 9.0)),
+                *(row(f"chair {number}", at_s=-number) for number in range(1, MANY + 1)),
+            ]
+        )
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(log: Path) -> Iterator[PageServer]:
+    with PageServer(Hub(), Access.of(), log=log) as running:
+        yield running
+
+
+def found(server: PageServer, query: str = "") -> dict[str, Any]:
+    status, body, _ = get(server, f"/log/captions.json?{query}")
+    assert status == 200, body
+    answer: dict[str, Any] = json.loads(body)
+    return answer
+
+
+def ids(server: PageServer, query: str) -> list[int]:
+    return [caption["id"] for caption in found(server, query)["captions"]]
+
+
+def test_the_overview_has_what_a_search_can_ask_for(server: PageServer) -> None:
+    overview = json.loads(get(server, "/log.json")[1])
+    assert overview == {
+        "problem": "",
+        "log": "captions.db",
+        "captions": MANY + 2,
+        "first_ms": CUP_MS - MANY * 1000,
+        "last_ms": DOG_MS,
+        "cameras": ["front", "rear"],
+        "has_places": True,
+    }
+
+
+def test_a_search_asks_for_words_camera_time_and_place_as_log_find_does(server: PageServer) -> None:
+    assert ids(server, "words=cups") == [CUP_MS]
+    assert ids(server, "camera=rear") == [DOG_MS]
+    assert ids(server, "since=2026-09-21T14:13:25Z") == [DOG_MS]
+    assert ids(server, "until=2026-09-21T14:13:20Z&since=2026-09-21T14:13:20Z") == [CUP_MS]
+    assert ids(server, "near=0,0.5&radius=1.5") == [CUP_MS]
+    assert ids(server, "near=9,9") == [DOG_MS]
+    assert ids(server, "words=dog&camera=front") == []
+    assert ids(server, "words=%22%27)+OR+1%3D1&robot=") == []
+
+
+def test_a_caption_that_is_found_says_why(server: PageServer) -> None:
+    (cup,) = found(server, "words=red+dining")["captions"]
+    assert cup == {
+        "id": CUP_MS,
+        "time_ms": CUP_MS,
+        "robot": "robot1",
+        "camera": "front",
+        "text": [["a ", False], ["red", True], [" cup on a table", False]],
+        "reason": "the object dining table",
+        "picture": f"log/{CUP_MS}.jpg",
+    }
+    (dog,) = found(server, "words=dog")["captions"]
+    assert (dog["picture"], dog["reason"]) == (None, "")
+
+
+def test_the_pages_of_a_result_have_every_caption_once_the_newest_first(server: PageServer) -> None:
+    pages = [found(server)]
+    while pages[-1]["before"] is not None:
+        pages.append(found(server, f"before={pages[-1]['before']}"))
+    assert [len(page["captions"]) for page in pages] == [ROWS_A_PAGE, MANY + 2 - ROWS_A_PAGE]
+    times = [caption["id"] for page in pages for caption in page["captions"]]
+    assert times == sorted(set(times), reverse=True)
+    assert len(times) == MANY + 2
+
+
+def test_a_caption_is_shown_as_a_live_one(server: PageServer) -> None:
+    caption = json.loads(get(server, f"/log/{CUP_MS}.json")[1])
+    assert caption["text"] == "a red cup on a table"
+    assert caption["objects"][0] == {"name": "cup", "score": 0.9, "box": [1, 2, 3.5, 4]}
+    assert caption["objects"][1]["score"] is None
+    assert caption["nouns"][0] == {"first": 2, "count": 1, "object": 0, "state": "supported"}
+    assert (caption["size"], caption["picture"]) == ([640, 480], f"log/{CUP_MS}.jpg")
+    assert (caption["time_ms"], caption["robot"], caption["place"]) == (CUP_MS, "robot1", "map 0.50, 0.50, 0.00")
+    assert caption["status"] == "low confidence"
+
+
+def test_a_picture_is_sent_once(server: PageServer) -> None:
+    status, body, headers = get(server, f"/log/{CUP_MS}.jpg")
+    assert (status, headers["content-type"]) == (200, "image/jpeg")
+    assert body.encode("latin-1") == JPEG
+    assert headers["cache-control"] == "private, no-cache"
+    assert "content-security-policy" in headers
+    again = get(server, f"/log/{CUP_MS}.jpg", **{"If-None-Match": headers["etag"]})
+    assert again[:2] == (304, "")
+    assert get(server, f"/log/{CUP_MS}.jpg", **{"If-None-Match": '"other"'})[0] == 200
+
+
+def test_a_frame_is_downloaded_with_its_caption_and_boxes(server: PageServer) -> None:
+    status, body, headers = get(server, f"/log/{CUP_MS}/drawn.jpg")
+    assert status == 200
+    assert headers["content-disposition"] == f'attachment; filename="caption-{CUP_MS}.jpg"'
+    drawn = decode_image_bytes(body.encode("latin-1"))
+    assert drawn.shape[1] == 320
+    assert drawn.shape[0] > 240, "the caption is below the frame"
+    # The box of the table is (0, 0, 9, 9) in a frame of 640 pixels, and half as large on the picture.
+    assert abs(int(drawn[100, 100].mean()) - 90) < 3, "the frame"
+    assert drawn[:6, :6].std() > 20, "its outline"
+
+
+def test_what_was_found_is_downloaded_as_a_page_and_as_a_table(server: PageServer, tmp_path: Path) -> None:
+    status, page, headers = get(server, "/log/captions.html?words=cup")
+    assert (status, headers["content-disposition"]) == (200, 'attachment; filename="captions.html"')
+    assert "<mark>cup</mark>" in page
+    assert "data:image/jpeg;base64,/9j/" in page
+    assert str(tmp_path.parent) not in page, "not where the log is"
+    status, table, headers = get(server, "/log/captions.csv?camera=rear")
+    assert (status, headers["content-type"].split(";")[0]) == (200, "text/csv")
+    assert [line["text"] for line in csv.DictReader(io.StringIO(table))] == ["a dog <b>"]
+    (tmp_path / "captions.csv").write_text(get(server, "/log/captions.csv")[1])
+    assert import_csv(tmp_path / "captions.csv", tmp_path / "copy.db") == (MANY + 2, 0)
+    with LogReader(tmp_path / "copy.db") as reader:
+        (cup,) = reader.find(Query("cup"), with_pictures=True)
+    assert cup.picture == JPEG
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "sentence"),
+    [
+        ("/log/captions.json?words=???", 400, "there is no word in the search '???'"),
+        ("/log/captions.json?since=soon", 400, "'soon' is not a time: write 2026-11-22"),
+        ("/log/captions.json?near=here", 400, "'here' is not a place: write x,y"),
+        ("/log/captions.json?near=0,0&radius=inf", 400, "radius is not a number: 'inf'"),
+        ("/log/captions.json?near=0,0&radius=-1", 400, "must be a positive number"),
+        ("/log/captions.json?before=x", 400, "before is not a number: 'x'"),
+        ("/log/captions.json?near=0,0&frame=odom", 400, "is in the frame 'odom': map"),
+        ("/log/captions.html?words=???", 400, "there is no word"),
+        ("/log/captions.csv?words=???", 400, "there is no word"),
+        ("/log/1.json", 404, "This caption is not in the log any more."),
+        ("/log/1.jpg", 404, "not in the log any more"),
+        (f"/log/{10**25}.jpg", 404, "not in the log any more"),
+        (f"/log/{DOG_MS}.jpg", 404, "The log has no picture of this caption."),
+        (f"/log/{DOG_MS}/drawn.jpg", 404, "The log has no picture of this caption."),
+        ("/log/-1.json", 404, "There is no such page."),
+        ("/log/captions.db", 404, "There is no such page."),
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence(server: PageServer, path: str, status: int, sentence: str) -> None:
+    answer, body, _ = get(server, path)
+    assert answer == status
+    assert sentence in body
+    assert body.count("\n") == 1
+
+
+def test_extreme_numbers_find_nothing_or_everything(server: PageServer) -> None:
+    assert ids(server, "before=-1e300") == []
+    assert len(ids(server, "before=1e300")) == ROWS_A_PAGE
+    assert ids(server, "near=1e300,1e300&radius=1e-300") == []
+
+
+def test_without_a_log_the_overview_says_which_command_writes_one(tmp_path: Path) -> None:
+    path = tmp_path / "captions.db"
+    with PageServer(Hub(), Access.of(), log=path) as server:
+        problem = json.loads(get(server, "/log.json")[1])["problem"]
+        assert "there is no such log; `smart-caption log record` or caption_log_node writes it" in problem
+        assert get(server, "/log/captions.json")[0] == 400
+        assert not path.exists()
+        with CaptionLog(path) as log:
+            assert json.loads(get(server, "/log.json")[1])["problem"] == "There is no caption in the log yet."
+            log.append(row())
+            assert len(found(server)["captions"]) == 1, "it is found while it is written"
+        path.write_bytes(b"no database" * 100)
+        assert "it is not an SQLite database" in json.loads(get(server, "/log.json")[1])["problem"]
+
+
+def test_the_log_is_behind_the_token_and_is_not_written(log: Path) -> None:
+    with PageServer(Hub(), Access.of(make_token()), log=log) as locked:
+        for path in ("/log.json", "/log/captions.json", f"/log/{CUP_MS}.jpg", "/log/captions.csv"):
+            assert get(locked, path)[0] == 401
+    with PageServer(Hub(), Access.of(), log=log) as server:
+        assert get(server, "/log/captions.json", method="POST")[0] == 405
+
+
+def test_a_picture_that_is_damaged_is_not_drawn(tmp_path: Path) -> None:
+    with CaptionLog(tmp_path / "captions.db") as log:
+        number = log.append(full_row())  # with bytes that are no picture
+    with PageServer(Hub(), Access.of(), log=log.path) as server:
+        status, body, _ = get(server, f"/log/{number}/drawn.jpg")
+    assert status == 404
+    assert body.startswith("The picture of this caption is damaged: ")
