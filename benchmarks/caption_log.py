@@ -146,14 +146,16 @@ def queries(words: list[str], last_ms: int) -> dict[str, list[Query]]:
 
 
 def build(path: Path, rows: int, words: list[str], seed: int) -> float:
-    """Write the log; return the rows that were written a second through its interface."""
-    started = time.perf_counter()
+    """Write the log; return the rows that were written in a second of CPU time through its interface."""
+    cpu_s = 0.0
     written = 0
     with CaptionLog(path) as log:
         for chunk in generate(rows, words, seed):
+            started = time.process_time()
             written += log.add(chunk)[0]
+            cpu_s += time.process_time() - started
             _show(written)
-    rate = written / (time.perf_counter() - started)
+    rate = written / cpu_s
     print(file=sys.stderr)
     return rate
 
@@ -213,7 +215,7 @@ def caption_log(
     result: dict[str, object] = {
         "rows": captions,
         "bytes_a_row": round(size / captions, 1),
-        "rows_written_a_second": None if rate is None else round(rate),
+        "rows_written_a_cpu_second": None if rate is None else round(rate),
         "searches": searches,
     }
     report({**describe_environment(seed), **result}, output)

@@ -18,7 +18,7 @@ from smart_caption_ros.captioning.vocabulary import word_starts
 from smart_caption_ros.grounding.named_objects import GroundedNoun
 from smart_caption_ros.grounding.text_filter import TextFilter
 from smart_caption_ros.imaging import ImageError, shrink_image
-from smart_caption_ros.live import CaptionFeed, CaptionStatus, FeedEvent, LiveCaption, LiveImage, NounState
+from smart_caption_ros.live import MAX_CAMERAS, CaptionFeed, CaptionStatus, FeedEvent, LiveCaption, LiveImage, NounState
 from smart_caption_ros.viewing import encode_picture
 
 PICTURE_SIDE_PX, JPEG_QUALITY = 320, 75
@@ -81,7 +81,10 @@ class Recorder:
             self.without_caption += 1
             return False
         lemmas = [noun.lemma for noun in live.grounding.nouns] if live.grounding is not None else []
-        texts = self._filters.setdefault(live.camera, TextFilter(QUIET_S))
+        texts = self._filters.pop(live.camera, None) or TextFilter(QUIET_S)
+        self._filters[live.camera] = texts  # the last one, for the order of the last captions
+        if len(self._filters) > MAX_CAMERAS:
+            del self._filters[next(iter(self._filters))]
         is_photograph = bool(live.name) and live.stamp_ns is None  # of no camera that would see the same again
         if not texts.is_new(live.caption.text, lemmas, math.inf if is_photograph else live.received_s):
             self.unchanged += 1

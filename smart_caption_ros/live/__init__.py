@@ -13,7 +13,7 @@ the caller, and :func:`smart_caption_ros.nodes.live.standalone_feed` makes the n
                     print(event.camera, event.text)
 """
 
-from smart_caption_ros.live.feed import CaptionFeed, FeedError, FeedItem
+from smart_caption_ros.live.feed import MAX_CAMERAS, CaptionFeed, FeedError, FeedItem
 from smart_caption_ros.live.live_caption import (
     CaptionStatus,
     EventKind,
@@ -29,6 +29,7 @@ from smart_caption_ros.live.source_feed import SourceFeed, open_cameras
 from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatistics
 
 __all__ = [
+    "MAX_CAMERAS",
     "CameraSummary",
     "CaptionFeed",
     "CaptionStatus",

@@ -13,6 +13,8 @@ from smart_caption_ros.errors import ExpectedError
 from smart_caption_ros.live.live_caption import EventKind, FeedEvent, LiveCaption
 from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatistics
 
+MAX_CAMERAS = 64
+"""Number of cameras that are kept; of more, the one gives way that has been silent for the longest time."""
 CAPACITY = 256
 """Standard number of captions and events that wait for a consumer."""
 
@@ -43,6 +45,7 @@ class CaptionFeed:
         self._changed = threading.Condition()
         self._items: deque[FeedItem] = deque()
         self._statistics: dict[str, LiveStatistics] = {}
+        self._forgotten = 0
         self._is_closed = False
         self._failure: FeedError | None = None
 
@@ -83,6 +86,18 @@ class CaptionFeed:
         now_s = time.monotonic()
         with self._changed:
             return tuple(statistics.summary(now_s) for statistics in self._statistics.values())
+
+    @property
+    def camera_names(self) -> frozenset[str]:
+        """Names of the cameras known so far."""
+        with self._changed:
+            return frozenset(self._statistics)
+
+    @property
+    def forgotten(self) -> int:
+        """Number of times that a camera gave way, because there were more than :data:`MAX_CAMERAS`."""
+        with self._changed:
+            return self._forgotten
 
     @property
     def has_captions(self) -> bool:
@@ -132,7 +147,7 @@ class CaptionFeed:
             if known is not None and known.is_online:
                 return
             if known is None:
-                self._statistics[camera] = LiveStatistics(camera, source)
+                self._add_statistics(camera, source)
             else:
                 known.is_online = True
             self._put(FeedEvent(EventKind.APPEARED, text, camera))
@@ -153,7 +168,7 @@ class CaptionFeed:
     def add(self, live: LiveCaption) -> None:
         """Count a caption and pass it on."""
         with self._changed:
-            statistics = self._statistics.setdefault(live.camera, LiveStatistics(live.camera, live.source))
+            statistics = self._statistics.get(live.camera) or self._add_statistics(live.camera, live.source)
             statistics.is_online = True
             statistics.add(live)
             self._put(live)
@@ -172,6 +187,12 @@ class CaptionFeed:
             before, known.health, known.health_message = known.health, health, message
             if health is not before and (before, health) != (Health.UNKNOWN, Health.OK):
                 self._put(FeedEvent(EventKind.DIAGNOSTICS, message, camera))
+
+    def _add_statistics(self, camera: str, source: str) -> LiveStatistics:
+        if len(self._statistics) >= MAX_CAMERAS:
+            del self._statistics[min(self._statistics, key=lambda name: self._statistics[name].last_s)]
+            self._forgotten += 1
+        return self._statistics.setdefault(camera, LiveStatistics(camera, source))
 
     def _put(self, item: FeedItem) -> None:
         if self._is_closed:

@@ -73,15 +73,17 @@ class LiveStatistics:
         self.health_message = ""
         self._by_status: Counter[CaptionStatus] = Counter()
         self._dropped = 0
-        self._last_s: float | None = None
+        self.last_s = time.monotonic()
+        """When it was added, or its last caption received, by :func:`time.monotonic`."""
+        self._has_captions = False
         self._ages_s: TimeWindow[float | None] = TimeWindow(WINDOW_S)
 
     def add(self, live: LiveCaption) -> None:
         """Count a caption."""
         self._by_status[live.status] += 1
         self._dropped += live.dropped
-        self._last_s = live.received_monotonic_s
-        self._ages_s.add(self._last_s, live.age_s)
+        self.last_s, self._has_captions = live.received_monotonic_s, True
+        self._ages_s.add(self.last_s, live.age_s)
 
     def summary(self, now_s: float | None = None) -> CameraSummary:
         """Return the statistics at `now_s` (:func:`time.monotonic`); None takes the current time."""
@@ -99,7 +101,7 @@ class LiveStatistics:
             rate_hz=self._ages_s.rate_hz(now_s),
             age_p50_s=None if median is None else float(median),
             age_p95_s=None if high is None else float(high),
-            last_received_monotonic_s=self._last_s,
+            last_received_monotonic_s=self.last_s if self._has_captions else None,
             health=self.health,
             health_message=self.health_message,
         )

@@ -17,13 +17,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from smart_caption_ros.imaging import ImageError
 from smart_caption_ros.serving.access import Access
 from smart_caption_ros.serving.hub import Hub
-from smart_caption_ros.serving.past import past_routes
+from smart_caption_ros.serving.past import attachment, past_routes
 
 MAX_BROWSERS = 100
 _PAGE = Path(__file__).parent / "page"
 _EVENT_STREAM = "text/event-stream"
+NOT_KEPT = "This frame is not kept: only one a second of the last two minutes is, while a page is open."
 _SENTENCES = {404: "There is no such page.", 405: "This server answers GET alone."}
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -62,8 +64,27 @@ def make_application(hub: Hub, access: Access, log: Path) -> Starlette:
     async def frame(request: Request) -> Response:
         data = await hub.picture(request.path_params["number"])
         if data is None:
-            raise HTTPException(404, "This frame is not kept: only those of the newest captions are.")
+            raise HTTPException(404, NOT_KEPT)
         return Response(data, media_type="image/jpeg")
+
+    async def drawn(request: Request) -> Response:
+        number = request.path_params["number"]
+        try:
+            data = await hub.drawn(number)
+        except ImageError as error:
+            raise HTTPException(404, f"This frame cannot be drawn on: {error}.") from error
+        if data is None:
+            raise HTTPException(404, NOT_KEPT)
+        return attachment(data, "image/jpeg", f"frame-{number}.jpg")
+
+    async def past(request: Request) -> Response:
+        return Response(hub.past(request.query_params.get("camera", "")), media_type="application/json")
+
+    async def past_caption(request: Request) -> Response:
+        caption = hub.past_caption(request.path_params["number"])
+        if caption is None:
+            raise HTTPException(404, NOT_KEPT)
+        return Response(caption, media_type="application/json")
 
     return Starlette(
         routes=[
@@ -72,6 +93,9 @@ def make_application(hub: Hub, access: Access, log: Path) -> Starlette:
             Route("/events", events),
             Route("/captions.json", captions),
             Route("/frames/{number:int}.jpg", frame),
+            Route("/frames/{number:int}.json", past_caption),
+            Route("/frames/{number:int}/drawn.jpg", drawn),
+            Route("/history.json", past),
             *past_routes(log),
         ],
         middleware=[Middleware(_Gate, access=access)],

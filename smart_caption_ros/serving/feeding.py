@@ -39,5 +39,7 @@ def pass_on(feed: CaptionFeed, hub: Hub, is_stopped: Callable[[], bool]) -> None
             # the diagnostics.
             notes[item.camera] = "" if item.kind is EventKind.APPEARED else item.text
         if (now_s := time.monotonic()) >= due_s:
-            hub.update_status(status_json(feed.cameras, feed.waiting_for, notes))
+            cameras = feed.cameras
+            notes = {summary.camera: notes.get(summary.camera, "") for summary in cameras}
+            hub.update_status(status_json(cameras, feed.waiting_for, notes, feed.forgotten))
             due_s = now_s + STATUS_PERIOD_S

@@ -10,14 +10,16 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import cv2
 
 from smart_caption_ros.imaging import ImageError, shrink_image
-from smart_caption_ros.live import LiveCaption
+from smart_caption_ros.live import MAX_CAMERAS, LiveCaption
 from smart_caption_ros.mailbox import Mailbox
+from smart_caption_ros.serving.drawing import drawn_jpeg
+from smart_caption_ros.serving.history import History, Moment
 from smart_caption_ros.serving.outbox import Outbox
 from smart_caption_ros.serving.page_json import caption_json, event, to_json
 from smart_caption_ros.viewing import encode_picture
@@ -81,6 +83,8 @@ class Hub:
         self._inboxes: dict[str, Mailbox[LiveCaption]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cameras: dict[str, _Camera] = {}
+        self._history = History()
+        self._keeping: set[asyncio.Task[None]] = set()
         self._status: Mapping[str, Any] = {"waiting_for": "", "cameras": {}}
         self._outboxes: set[Outbox] = set()
         self._numbers = itertools.count(1)
@@ -152,12 +156,71 @@ class Hub:
         """Return the JPEG of the frame of a caption; None if there is none or it is not kept any more."""
         for camera in self._cameras.values():
             if (shown := camera.pictures.get(number)) is not None:
-                if shown.picture is None:
-                    self.pictures_encoded += 1
-                    shown.picture = asyncio.get_running_loop().run_in_executor(self._encoder, _encode, shown.live)
-                # Shielded, because a browser that leaves must not cancel what others wait for.
-                return await asyncio.shield(shown.picture)
-        return None
+                return await self._encoded(shown)
+        moment = self._history.get(number)
+        return None if moment is None else moment.picture
+
+    async def drawn(self, number: int) -> bytes | None:
+        """Return a JPEG of a kept frame with its caption and boxes; None if the frame is not kept.
+
+        Raises:
+            ImageError: the frame cannot be drawn on.
+        """
+        picture = await self.picture(number)
+        live = self._caption(number)
+        if picture is None or live is None:
+            return None
+        return await asyncio.get_running_loop().run_in_executor(self._encoder, drawn_jpeg, live, picture)
+
+    def past(self, camera: str) -> str:
+        """Return what is kept of the last two minutes of a camera, oldest first, as JSON: number, age in s, text."""
+        now_s = time.monotonic()
+        moments = [
+            {
+                "number": moment.number,
+                "age_s": round(now_s - moment.live.received_monotonic_s, 1),
+                "text": moment.live.caption.text,
+            }
+            for moment in self._history.of(camera)
+        ]
+        return to_json({"moments": moments})
+
+    def past_caption(self, number: int) -> str | None:
+        """Return a kept caption as JSON, as the browsers got it; None if it is not kept."""
+        moment = self._history.get(number)
+        if moment is None:
+            return None
+        return to_json(caption_json(moment.live, number, moment.picture and f"frames/{number}.jpg"))
+
+    def _caption(self, number: int) -> LiveCaption | None:
+        if (moment := self._history.get(number)) is not None:
+            return moment.live
+        kept = (camera.pictures.get(number) for camera in self._cameras.values())
+        return next((shown.live for shown in kept if shown is not None), None)
+
+    async def _encoded(self, shown: _Shown) -> bytes | None:
+        if shown.picture is None:
+            self.pictures_encoded += 1
+            shown.picture = asyncio.get_running_loop().run_in_executor(self._encoder, _encode, shown.live)
+        # Shielded, because a browser that leaves must not cancel what others wait for.
+        return await asyncio.shield(shown.picture)
+
+    async def _keep(self, shown: _Shown) -> None:
+        """Keep a caption for two minutes, with its frame while a browser is connected: nobody else has asked for it."""
+        picture = await self._encoded(shown) if self._outboxes and shown.live.image is not None else None
+        self._history.add(Moment(shown.number, replace(shown.live, image=None), picture))
+
+    def _make_room(self) -> None:
+        """Drop the camera that has been silent for the longest time, if there are as many as are kept."""
+        if len(self._cameras) < MAX_CAMERAS:
+            return
+        silent = min(self._cameras, key=lambda name: self._cameras[name].newest.live.received_monotonic_s)
+        del self._cameras[silent]
+        self._inboxes.pop(silent, None)
+        self._history.forget(silent)
+        for outbox in self._outboxes:
+            outbox.drop(_key(silent))
+            outbox.missed.pop(silent, None)
 
     def _call(self, function: Callable[[], None]) -> None:
         loop = self._loop
@@ -173,6 +236,8 @@ class Hub:
             return
         live, _ = delivery
         shown = _Shown(next(self._numbers), live)
+        if live.camera not in self._cameras:
+            self._make_room()
         camera = self._cameras.setdefault(live.camera, _Camera(shown))
         camera.newest = shown
         coverage = None if live.grounding is None else live.grounding.coverage
@@ -182,6 +247,10 @@ class Hub:
             camera.pictures[shown.number] = shown
             if len(camera.pictures) > KEPT_PICTURES:
                 camera.pictures.popitem(last=False)
+        if self._loop is not None and self._history.is_due(live):
+            task = self._loop.create_task(self._keep(shown))
+            self._keeping.add(task)
+            task.add_done_callback(self._keeping.discard)
         for outbox in self._outboxes:
             if outbox.put(_key(live.camera), shown.event):
                 outbox.missed[live.camera] += 1

@@ -24,6 +24,10 @@ class Outbox:
         self._changed.set()
         return replaces
 
+    def drop(self, key: str) -> None:
+        """Take back an event that was not taken."""
+        self._events.pop(key, None)
+
     def close(self) -> None:
         """Drop what waits; :meth:`take` returns None from now on."""
         self._is_closed = True

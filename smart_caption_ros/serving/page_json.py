@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from smart_caption_ros.json_text import json_text, rounded
-from smart_caption_ros.live import CameraSummary, CaptionStatus, Health, LiveCaption
+from smart_caption_ros.live import MAX_CAMERAS, CameraSummary, CaptionStatus, Health, LiveCaption
 
 _UNWELL = (Health.WARNING, Health.ERROR)
 
@@ -64,16 +64,24 @@ def caption_json(live: LiveCaption, number: int, picture: str | None) -> dict[st
     }
 
 
-def status_json(cameras: Sequence[CameraSummary], waiting_for: Sequence[str], notes: dict[str, str]) -> dict[str, Any]:
+def status_json(
+    cameras: Sequence[CameraSummary], waiting_for: Sequence[str], notes: dict[str, str], forgotten: int = 0
+) -> dict[str, Any]:
     """Convert the statistics of the cameras to JSON values.
 
     Args:
         cameras: their statistics.
         waiting_for: what the feed waits for, before there is a caption.
         notes: for each camera a sentence about it, if there is one.
+        forgotten: number of times that a camera gave way to another one.
     """
     return {
         "waiting_for": "; ".join(waiting_for),
+        "note": (
+            f"More than {MAX_CAMERAS} cameras: those that were silent for the longest time are not shown any more."
+            if forgotten
+            else ""
+        ),
         "cameras": {
             camera.camera: {
                 "rate_hz": rounded(camera.rate_hz),

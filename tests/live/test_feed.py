@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.live import (
+    MAX_CAMERAS,
     CaptionFeed,
     CaptionStatus,
     EventKind,
@@ -34,6 +35,21 @@ def test_captions_come_in_order_and_a_late_consumer_loses_the_oldest_ones_which_
     assert buffer.next(0) is None
     (front,) = buffer.cameras
     assert (front.captions, front.lost) == (5, 3)
+
+
+def test_of_more_cameras_than_are_kept_the_one_gives_way_that_has_been_silent_for_the_longest_time() -> None:
+    feed = CaptionFeed()
+    feed.add(live("front"))
+    feed.add_camera("announced", "/announced", "there")
+    for number in range(MAX_CAMERAS):
+        feed.add(live(f"invented {number}"))
+        feed.add(live("front"))
+    assert len(feed.cameras) == len(feed.camera_names) == MAX_CAMERAS
+    assert "front" in feed.camera_names
+    assert not {"announced", "invented 0"} & feed.camera_names
+    assert feed.forgotten == 2
+    feed.add(live("invented 0"))
+    assert "invented 1" not in feed.camera_names, "the next one"
 
 
 def test_images_that_wait_do_not_fill_the_memory() -> None:

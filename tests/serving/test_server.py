@@ -27,8 +27,9 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 from smart_caption_ros.imaging import decode_image_bytes
-from smart_caption_ros.live import LiveImage
+from smart_caption_ros.live import MAX_CAMERAS, LiveImage
 from smart_caption_ros.serving import Access, Hub, PageServer, ServingError, TlsFiles, make_token
+from smart_caption_ros.serving.application import NOT_KEPT
 from smart_caption_ros.serving.connections import ErrorLimit
 from smart_caption_ros.serving.hub import KEPT_PICTURES, MAX_PICTURE_PX
 from tests.serving.captions import live_caption, picture
@@ -128,7 +129,7 @@ def test_any_other_path_is_not_found_in_a_sentence(server: PageServer, path: str
     status, body, headers = get(server, path)
     assert status == 404
     assert headers["content-type"].startswith("text/plain")
-    assert body in ("There is no such page.\n", "This frame is not kept: only those of the newest captions are.\n")
+    assert body in ("There is no such page.\n", f"{NOT_KEPT}\n")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
@@ -263,6 +264,49 @@ def test_a_frame_is_encoded_once_for_all_and_only_if_somebody_asks(server: PageS
     decoded = cv2.imdecode(np.frombuffer(answers[0][1].encode("latin-1"), np.uint8), cv2.IMREAD_COLOR)
     np.testing.assert_allclose(decoded, picture(200), atol=3)
     assert hub.pictures_encoded == before + 1
+
+
+def test_the_last_two_minutes_are_kept_a_frame_a_second_while_a_browser_is_connected() -> None:
+    hub = Hub()
+    with PageServer(hub, Access.of()) as server:
+        before = replace(live_caption("a lamp"), received_monotonic_s=time.monotonic() - 3)
+        hub.publish(before)
+        wait_until(lambda: json.loads(hub.past("front"))["moments"])
+        with browsing(server) as browser:
+            browser.next("hello")
+            for second, name in enumerate(["first", "too soon", "second"]):
+                at_s = before.received_monotonic_s + 1 + second / 2
+                hub.publish(replace(live_caption("a cup beside a lamp"), name=name, received_monotonic_s=at_s))
+                newest(server, "front", name)
+            wait_until(lambda: len(json.loads(hub.past("front"))["moments"]) == 3)
+        moments = json.loads(get(server, "/history.json?camera=front")[1])["moments"]
+        assert [moment["text"] for moment in moments] == ["a lamp", *["a cup beside a lamp"] * 2]
+        assert [round(moment["age_s"] - moments[-1]["age_s"]) for moment in moments] == [2, 1, 0]
+        captions = [json.loads(get(server, f"/frames/{moment['number']}.json")[1]) for moment in moments]
+        assert [caption["name"] for caption in captions] == ["", "first", "second"]
+        assert captions[0]["picture"] is None, "nobody looked"
+        status, body, headers = get(server, f"/frames/{moments[1]['number']}/drawn.jpg")
+        assert (status, headers["content-disposition"].split(";")[0]) == (200, "attachment")
+        assert decode_image_bytes(body.encode("latin-1")).shape[0] > picture().shape[0]
+        assert get(server, f"/{captions[2]['picture']}")[0] == 200
+        for path in (f"/frames/{moments[0]['number']}/drawn.jpg", "/frames/99.json", "/frames/99/drawn.jpg"):
+            assert get(server, path)[1] == f"{NOT_KEPT}\n"
+        assert json.loads(get(server, "/history.json?camera=nosuch")[1]) == {"moments": []}
+
+
+def test_the_camera_that_is_silent_for_the_longest_time_gives_way_to_one_more_than_are_kept() -> None:
+    hub = Hub()
+    with PageServer(hub, Access.of()) as server, browsing(server) as browser:
+        browser.next("hello")
+        for number in range(MAX_CAMERAS + 3):
+            hub.publish(live_caption(camera=f"invented {number}", shade=None))
+            newest(server, f"invented {number}")
+            hub.publish(live_caption(camera="front", shade=None))
+        newest(server, "front")
+        cameras = json.loads(get(server, "/captions.json")[1])["captions"]
+        assert len(cameras) == MAX_CAMERAS
+        assert "front" in cameras
+        assert "invented 0" not in cameras
 
 
 def test_a_large_frame_is_scaled_down_and_an_old_one_is_gone(server: PageServer, hub: Hub) -> None:

@@ -100,6 +100,7 @@ class RosCaptionFeed(CaptionFeed):
         self._topics: dict[str, _Topic] = {}
         self._other_topics: tuple[str, ...] = ()
         self._other_cameras: set[str] = set()
+        self._forgotten_before = 0
         self._domain = node.context.get_domain_id()
         try:
             for name in self._wanted_topics:
@@ -276,12 +277,26 @@ class RosCaptionFeed(CaptionFeed):
                 self._diagnostics.forget_camera(topic.placeholder)
             topic.placeholder = ""
             self.add_camera(camera, topic.name, f"captions on {topic.name}")
+            if self.forgotten != self._forgotten_before:
+                self._forget_cameras()
             self._diagnostics.set_camera(topic.name, message.camera, camera)
         live = live_caption(message, camera, topic.name)
         if self._pose_lookup is not None:
             live = replace(live, pose=self._pose_lookup(message.header))
         topic.pending.append((live, time.monotonic() + _IMAGE_WAIT_S))
         self._release(topic)
+
+    def _forget_cameras(self) -> None:
+        """Forget the cameras that gave way to others."""
+        self._forgotten_before = self.forgotten
+        known = self.camera_names
+        for topic in self._topics.values():
+            for key, camera in list(topic.cameras.items()):
+                if camera not in known:
+                    del topic.cameras[key]
+                    self._diagnostics.forget_camera(camera)
+                    if (history := topic.images.pop(camera, None)) is not None:
+                        history.destroy()
 
     def _release(self, topic: _Topic) -> None:
         """Pass on captions, in order, whose images are there or have not come in time."""

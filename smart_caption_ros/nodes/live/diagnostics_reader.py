@@ -51,6 +51,7 @@ class DiagnosticsReader:
     def forget_camera(self, camera: str) -> None:
         """Undo :meth:`set_camera`."""
         self._cameras.pop(camera, None)
+        self._image_topics.pop(camera, None)
 
     def image_topic(self, camera: str) -> str | None:
         """Return the full name of the image topic of a camera; None while it is unknown."""
