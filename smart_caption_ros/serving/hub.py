@@ -190,7 +190,7 @@ class Hub:
         moment = self._history.get(number)
         if moment is None:
             return None
-        return to_json(caption_json(moment.live, number, moment.picture and f"frames/{number}.jpg"))
+        return to_json(caption_json(moment.live, number, f"frames/{number}.jpg" if moment.picture else None))
 
     def _caption(self, number: int) -> LiveCaption | None:
         if (moment := self._history.get(number)) is not None:
