@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -18,24 +17,12 @@ from tests.serving.captions import SIZE, live_caption
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: the extra test")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-if CHROMIUM is None:
-    pytest.skip("needs Chromium: apt install chromium", allow_module_level=True)
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 expect = sync_api.expect
 expect.set_options(timeout=20_000)
 Open = Callable[..., "Page"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--disable-dev-shm-usage"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +173,8 @@ def test_the_keyboard_reaches_everything_in_order_and_marks_what_has_the_focus(
         page.keyboard.press(key)
         return str(page.evaluate(focused))
 
-    order = ["pause", "announce", "theme", "a", "cup 90 %", "table 50 %, not named"]
+    order = ["to-now", "to-before", "pause", "announce", "theme", "time-before-now", "download-frame", "a", "cup 90 %"]
+    order.append("table 50 %, not named")
     assert [pressed("Tab") for _ in order] == order
     assert active_objects(page) == ["table"]
     assert [pressed("Shift+Tab"), pressed("Shift+Tab")] == ["cup 90 %", "a"]
@@ -306,7 +294,7 @@ def test_markup_in_a_caption_an_object_or_an_alternative_is_text(hub: Hub, serve
     assert page.locator("#boxes text").text_content() == name
     page.locator("#words button").hover()
     expect(page.locator("#detail")).to_contain_text(word)
-    assert page.locator("main img, main script, main iframe, [onload], [onerror]").count() == 1, "the frame alone"
+    assert page.locator("#view img, #view script, #view iframe, [onload], [onerror]").count() == 1, "the frame alone"
 
 
 def test_pause_keeps_a_caption_and_going_on_shows_the_newest(hub: Hub, server: PageServer, open_page: Open) -> None:

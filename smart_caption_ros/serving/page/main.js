@@ -5,7 +5,9 @@ import { Chart, SPAN_S } from "./chart.js";
 import { Connection } from "./connection.js";
 import { byId, element, matchChildren, setText } from "./elements.js";
 import { coloursOf, Links } from "./links.js";
+import { Past } from "./past.js";
 import { Picture } from "./picture.js";
+import { Scrub } from "./scrub.js";
 import { Tabs } from "./tabs.js";
 import { startTheme } from "./theme.js";
 
@@ -14,15 +16,22 @@ const SILENT_AFTER_S = 5;
 // What is known of each camera: newest caption, when it arrived, points of the charts, captions that did not arrive.
 const cameras = new Map();
 let waitingFor = "";
+let camerasNote = "";
 let paused = false;
 let loading = false;
 let shown = null;
+let held = null; // the caption of the last two minutes that the slider is at; null for the newest
 
 startTheme(byId("theme"));
 const announcer = new Announcer(byId("announcement"), byId("announce"));
 const picture = new Picture(byId("frame"), byId("boxes"), (index) => links.pointAtObject(index));
 const links = new Links(byId("words"), byId("objects"), byId("detail"), picture);
 const tabs = new Tabs(byId("cameras"), byId("view"), showNewest);
+const scrub = new Scrub(byId("scrub"), (caption) => {
+  held = caption;
+  showNewest();
+});
+const past = new Past(byId("past"));
 const coverageChart = new Chart(byId("charts"), "Coverage", (value) => value.toFixed(2), 1);
 const ageChart = new Chart(byId("charts"), "Age", milliseconds);
 
@@ -54,9 +63,11 @@ const connection = new Connection(byId("connection"), {
   status(status) {
     for (const [name, each] of Object.entries(status.cameras)) camera(name).status = each;
     for (const [name, known] of cameras) {
-      if (!known.caption && !(name in status.cameras)) cameras.delete(name); // it had this name by mistake
+      // It had this name by mistake, or gave way to another one.
+      if ((!known.caption || status.note) && !(name in status.cameras)) cameras.delete(name);
     }
     waitingFor = status.waiting_for;
+    camerasNote = status.note;
     showTabs();
     drawSlowly();
   },
@@ -71,9 +82,26 @@ byId("pause").addEventListener("click", () => {
   if (!paused) showNewest();
 });
 document.addEventListener("visibilitychange", showNewest);
+addEventListener("hashchange", route);
+route();
 setInterval(drawSlowly, 1000);
 connection.start();
 drawSlowly();
+
+// The address says what is shown: the newest captions, or the log.
+function route() {
+  const [view, query] = location.hash.slice(1).split("?");
+  const isPast = view === "before";
+  byId("view").hidden = isPast;
+  byId("past").hidden = !isPast;
+  showTabs();
+  for (const [link, isCurrent] of [["to-now", !isPast], ["to-before", isPast]]) {
+    if (isCurrent) byId(link).setAttribute("aria-current", "page");
+    else byId(link).removeAttribute("aria-current");
+  }
+  if (isPast) past.open(new URLSearchParams(query));
+  else past.close();
+}
 
 function camera(name) {
   if (!cameras.has(name)) cameras.set(name, { caption: null, at: 0, points: [], missed: 0, status: null, isInHistory: false });
@@ -82,13 +110,15 @@ function camera(name) {
 
 function showTabs() {
   tabs.show([...cameras.keys()].sort());
+  if (!byId("past").hidden) byId("cameras").hidden = true;
+  else byId("cameras").hidden = cameras.size < 2;
 }
 
 // Show the newest caption; while its picture loads, newer ones wait and all but the last are left out.
 async function showNewest() {
   const known = cameras.get(tabs.chosen);
-  if (loading || paused || document.hidden || !known?.caption || known.caption === shown) return;
-  const caption = known.caption;
+  const caption = held?.camera === tabs.chosen ? held : known?.caption;
+  if (loading || paused || document.hidden || !caption || caption === shown) return;
   loading = true;
   const url = await Picture.load(caption);
   loading = false;
@@ -103,6 +133,7 @@ function draw(caption, url) {
   const colours = coloursOf(caption);
   picture.show(caption, url, colours);
   links.show(caption, colours);
+  scrub.show(caption);
   announcer.offer(caption.text);
   drawAlternatives(caption.alternatives);
   drawSlowly();
@@ -155,6 +186,7 @@ function drawNotice(known) {
   else if (!known?.caption) text = waitingFor ? `Waiting for ${waitingFor}` : "Waiting for the first caption";
   else if (silent >= SILENT_AFTER_S) text = `No new caption for ${rounded(silent)}. ${known.status?.note ?? ""}`;
   else text = shown?.message || known.status?.note || "";
+  if (camerasNote) text = text ? `${text} ${camerasNote}` : camerasNote;
   byId("notice").hidden = !text;
   setText(byId("notice"), text);
 }

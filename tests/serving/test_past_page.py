@@ -1,0 +1,245 @@
+"""The log and the last two minutes on the page, in Chromium: search, thumbnails, a caption, a link, downloads."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+import pytest
+
+from smart_caption_ros.caption_log import CaptionLog, LoggedObject
+from smart_caption_ros.serving import Access, Hub, PageServer
+from tests.caption_log.rows import START_NS, at, full_row, row
+from tests.serving.captions import live_caption
+
+pytest.importorskip("uvicorn", reason="needs the extra serve")
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: the extra test")
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+expect = sync_api.expect
+JPEG = cv2.imencode(".jpg", np.full((240, 320, 3), 90, np.uint8))[1].tobytes()
+CUP_MS, DAY_S = START_NS // 10**6, 86_400
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("log") / "captions.db"
+    cup = replace(full_row(), picture=JPEG, pose=at(0.5, 0.5))
+    with CaptionLog(path) as opened:
+        opened.add(
+            [
+                cup,
+                row("people in a kitchen", at_s=60, camera="rear", objects=(LoggedObject("cup", 0.5, (0, 0, 9, 9)),)),
+                row(MARKUP, at_s=70, camera=MARKUP, robot=MARKUP),
+                *(row(f"chair {n}", at_s=-2 * DAY_S - n, camera="rear" if n % 2 else "arm") for n in range(70)),
+            ]
+        )
+    return path
+
+
+@pytest.fixture(scope="module")
+def hub() -> Hub:
+    return Hub()
+
+
+@pytest.fixture(scope="module")
+def server(hub: Hub, log: Path) -> Iterator[PageServer]:
+    with PageServer(hub, Access.of(), log=log) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared_page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(timezone_id="America/New_York", accept_downloads=True, locale="en-GB")
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def page(shared_page: Page, server: PageServer) -> Iterator[Page]:
+    """The page of the log; at the end, nothing went wrong in it."""
+    wrong: list[str] = []
+
+    def note(message: object) -> None:
+        wrong.append(str(message))
+
+    shared_page.on("console", note)
+    shared_page.on("pageerror", note)
+    shared_page.on("dialog", note)
+    shared_page.goto(f"{server.url}#before")
+    yield shared_page
+    shared_page.goto("about:blank")
+    for event in ("console", "pageerror", "dialog"):
+        shared_page.remove_listener(event, note)  # type: ignore[call-overload]
+    assert [text for text in wrong if "400" not in text] == []
+
+
+def search(page: Page, **fields: str) -> None:
+    for name, text in fields.items():
+        page.locator(f"#past [name={name}]").fill(text)
+    page.get_by_role("button", name="Search").click()
+
+
+def texts(page: Page) -> list[str]:
+    return page.locator(".moment .text").all_text_contents()
+
+
+def test_thumbnails_stand_by_day_and_camera_and_older_ones_follow(page: Page) -> None:
+    moments = page.locator(".moment")
+    expect(moments).to_have_count(60)
+    expect(page.locator("#to-before")).to_have_attribute("aria-current", "page")
+    expect(page.locator("#view")).to_be_hidden()
+    assert page.locator(".day > h2").all_text_contents() == ["Monday, 21 September 2026", "Saturday, 19 September 2026"]
+    days = page.locator(".day")
+    assert days.nth(0).locator("h3").all_text_contents() == [MARKUP, "front", "rear"]
+    assert days.nth(1).locator("h3").all_text_contents() == ["arm", "rear"]
+    assert days.nth(0).get_by_role("list", name="front, Monday").locator("img").count() == 1
+    expect(days.nth(0).locator(".thumbnail", has_text="no picture kept").first).to_be_visible()
+    assert page.locator(".past img[onerror]").count() == 0, "names and captions are text"
+    older = page.get_by_role("button", name="Older captions")
+    older.click()
+    expect(moments).to_have_count(73)
+    expect(older).to_be_hidden()
+    expect(page.locator(".summary")).to_have_text("73 captions")
+    assert days.count() == 2
+
+
+def test_a_search_marks_the_words_and_says_what_else_matched(page: Page) -> None:
+    expect(page.locator(".moment")).to_have_count(60)
+    search(page, words="cup")
+    expect(page.locator(".moment")).to_have_count(2)
+    assert page.locator(".moment mark").all_text_contents() == ["cup"]
+    assert page.locator(".moment .reason").all_text_contents() == ["matched the object cup"] * 2
+    expect(page).to_have_url(re.compile("#before[?]words=cup$"))
+    page.locator("[name=camera]").select_option("rear")
+    expect(page.locator(".moment")).to_have_count(1)
+    assert texts(page) == ["people in a kitchen"]
+    page.go_back()
+    expect(page.locator(".moment")).to_have_count(2)
+    expect(page.locator("[name=camera]")).to_have_value("")
+    search(page, words="", near="0,0", radius="1")
+    expect(page.locator(".moment")).to_have_count(1)
+    search(page, near="", since="2026-09-21T14:14:00Z")
+    expect(page.locator(".moment")).to_have_count(2)
+    search(page, since="", words="zebra")
+    expect(page.locator(".summary")).to_have_text("Nothing found.")
+    search(page, words="", since="soon")
+    expect(page.locator(".summary")).to_contain_text("'soon' is not a time: write 2026-11-22")
+    expect(page.locator(".moment")).to_have_count(0)
+    search(page, since="")
+    expect(page.locator(".moment")).to_have_count(60)
+    page.locator("[name=day]").fill("2026-09-21")  # of New York
+    expect(page.locator(".moment")).to_have_count(3)
+
+
+def test_a_caption_opens_with_its_boxes_and_the_link_opens_it_again(page: Page, server: PageServer) -> None:
+    search(page, words="cup")
+    expect(page.locator(".moment")).to_have_count(2)
+    page.locator(".moment", has_text="a red cup").focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Monday, 21 September 2026, 10:13:20, front")
+    expect(dialog).to_be_visible()
+    assert dialog.locator(".boxes text").all_text_contents() == ["cup", "dining table"]
+    box = dialog.locator("g.object").first.locator("rect").last
+    assert [float(box.get_attribute(name) or "") for name in ("x", "y", "width", "height")] == [1, 2, 2.5, 2]
+    assert dialog.locator(".boxes").get_attribute("viewBox") == "0 0 640 480"
+    dialog.locator(".words button", has_text="cup").hover()
+    assert dialog.locator("g.active text").all_text_contents() == ["cup"]
+    expect(dialog.locator(".reason")).to_have_text("matched the object cup")
+    assert "map 0.50, 0.50, 0.00" in (dialog.locator("dl").text_content() or "")
+    with page.expect_download() as download:
+        dialog.get_by_role("link", name="Download with boxes").click()
+    assert download.value.suggested_filename == f"caption-{CUP_MS}.jpg"
+    address = page.url
+    assert address == f"{server.url}#before?words=cup&id={CUP_MS}"
+    dialog.get_by_role("button", name="Later").click()
+    later = page.get_by_role("dialog", name=re.compile("10:14:20, rear"))
+    expect(later.locator(".missing")).to_be_visible()
+    expect(later.get_by_role("button", name="Later")).to_be_disabled()
+    expect(later.get_by_role("link", name="Download")).to_be_hidden()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_be_hidden()
+    assert page.url == f"{server.url}#before?words=cup"
+    page.goto("about:blank")
+    page.goto(address)
+    expect(dialog).to_be_visible()
+    expect(page.locator("[name=words]")).to_have_value("cup")
+    expect(dialog.get_by_role("button", name="Later")).to_be_enabled()
+    dialog.get_by_role("button", name="Close").click()
+    expect(page.locator(".moment")).to_have_count(2)
+
+
+def test_the_result_is_downloaded(page: Page) -> None:
+    search(page, words="cup")
+    expect(page.locator(".moment")).to_have_count(2)
+    for kind in ("HTML", "CSV"):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=kind).click()
+        assert download.value.suggested_filename == f"captions.{kind.lower()}"
+        assert "people in a kitchen" in download.value.path().read_text()
+
+
+def test_targets_are_large_enough_and_nothing_is_wider_than_a_phone(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(".moment")).to_have_count(60)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    small = """() => [...document.querySelectorAll("#past input, #past select, #past button, #past .moment, nav a")]
+        .filter((node) => node.getClientRects().length && node.getBoundingClientRect().height < 44)
+        .map((node) => node.outerHTML)"""
+    assert page.evaluate(small) == []
+    page.goto(f"{page.url.split('#')[0]}#before?id={CUP_MS}")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert page.evaluate("document.querySelector('dialog').scrollWidth <= 390")
+    page.set_viewport_size({"width": 1280, "height": 720})
+
+
+def test_without_a_log_the_page_says_which_command_writes_one(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "captions.db"
+    with PageServer(Hub(), Access.of(), log=path) as server:
+        page = browser.new_page()
+        page.goto(f"{server.url}#before")
+        expect(page.locator("#past .summary")).to_contain_text(
+            "`smart-caption log record` or caption_log_node writes it"
+        )
+        expect(page.locator("#past form")).to_be_hidden()
+        with CaptionLog(path) as log:
+            log.append(row())
+        page.goto("about:blank")
+        page.goto(f"{server.url}#before")
+        expect(page.locator(".moment")).to_have_count(1)
+        page.close()
+
+
+def test_the_slider_shows_what_was_seen_in_the_last_two_minutes(page: Page, hub: Hub, server: PageServer) -> None:
+    page.locator("#to-now").click()
+    expect(page.locator("#connection")).to_contain_text("Connected")
+    now_s = time.monotonic()
+    for ago in (40, 30, 20, 0):
+        hub.publish(replace(live_caption(f"a cup {ago} here"), received_monotonic_s=now_s - ago))
+        expect(page.locator("#words")).to_have_text(f"acup{ago}here")
+    slider, words = page.get_by_role("slider", name="Time before now"), page.locator("#words")
+    slider.fill("-29")
+    expect(words).to_have_text("acup30here")
+    expect(page.locator("#scrub output")).to_have_text(re.compile("^3[01] s ago$"))
+    expect(page.locator("#frame")).to_be_visible()
+    hub.publish(live_caption("a new cup here"))
+    slider.focus()
+    page.keyboard.press("PageDown")
+    expect(words).to_have_text("acup40here")
+    with page.expect_download() as download:
+        page.locator("#scrub").get_by_role("link", name="Download with boxes").click()
+    assert re.fullmatch(r"frame-\d+\.jpg", download.value.suggested_filename)
+    page.get_by_role("button", name="Now").click()
+    expect(words).to_have_text("anewcuphere")
+    expect(page.locator("#scrub output")).to_have_text("now")
