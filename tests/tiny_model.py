@@ -20,7 +20,9 @@ from training.vision.side_by_side import SideBySide
 MAX_WORDS = 12
 
 TINY_TRANSFORMER = {"d_model": 32, "heads": 4, "d_ff": 64, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
+TINY_TEXT_DECODER = {"d_model": 32, "heads": 4, "d_ff": 64, "layers": 2, "dropout": 0.0, "max_length": 54}
 TINY_SIZES: dict[str, dict[str, Any]] = {
+    "blip": {**TINY_TEXT_DECODER, "prompt": [1, 7, 9]},
     "ensemble": {
         "members": [
             {
@@ -30,12 +32,14 @@ TINY_SIZES: dict[str, dict[str, Any]] = {
             {"family": "up_down", "model": {"lstm_units": 24, "attention_units": 16, "embedding_width": 20}},
         ]
     },
+    "git": TINY_TEXT_DECODER,
     "m2": {**TINY_TRANSFORMER, "memory_slots": 5},
     "pma_net": {**TINY_TRANSFORMER, "prototypes": 5, "bank_steps": 8, "bank_words": 4, "neighbours": 3},
     "object_relation": {**TINY_TRANSFORMER, "token_dropout": 0.0},
     "smart": {**TINY_TRANSFORMER, "encoder_layers": 1, "memory_slots": 5},
     "transformer": TINY_TRANSFORMER,
     "up_down": {"lstm_units": 24, "attention_units": 16, "embedding_width": 20},
+    "vision_encoder_decoder": {**TINY_TEXT_DECODER, "project_tokens": True, "tied": False},
     "x_lan": {
         "d_model": 32,
         "heads": 4,

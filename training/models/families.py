@@ -1,12 +1,15 @@
 """The families of single captioners by name. A new one is one file and one line here."""
 
+from training.models.blip import Blip
 from training.models.captioner import Captioner
+from training.models.git import Git
 from training.models.m2 import M2
 from training.models.object_relation import ObjectRelation
 from training.models.pma_net import PmaNet
 from training.models.smart import Smart
 from training.models.transformer import Transformer
 from training.models.up_down import UpDown
+from training.models.vision_encoder_decoder import VisionEncoderDecoder
 from training.models.x_lan import XLan
 from training.models.x_transformer import XTransformer
 
@@ -19,4 +22,7 @@ SINGLE_FAMILIES: dict[str, type[Captioner]] = {
     "pma_net": PmaNet,
     "x_lan": XLan,
     "x_transformer": XTransformer,
+    "git": Git,
+    "blip": Blip,
+    "vision_encoder_decoder": VisionEncoderDecoder,
 }

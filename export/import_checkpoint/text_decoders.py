@@ -1,0 +1,393 @@
+"""The decoders of GIT, BLIP and vision-encoder-decoder models of transformers, as captioners of our families.
+
+``published_captioner(config, state, order, prompt)`` takes the content of config.json and the tensors of a model that
+transformers saved, ``GitForCausalLM``, ``BlipForConditionalGeneration`` or ``VisionEncoderDecoderModel`` with GPT-2 or
+BERT, and returns a :class:`PublishedCaptioner`: the family, the captioner with the published weights, the prefix of the
+vision model's tensors, and the words that the search must not choose. ``special_ids(config)`` says with which words
+captions begin and end.
+
+Both word tables are compared: a projection that equals the embeddings, or is left out as a copy of them, is tied.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from export.import_checkpoint.published import ImportCheckpointError
+from training.models import FAMILIES
+from training.models.captioner import Captioner
+
+
+class SpecialIds(NamedTuple):
+    """Published ids of the words that frame a caption."""
+
+    padding: int
+    begin: int
+    end: int
+
+
+class PublishedCaptioner(NamedTuple):
+    """A published decoder as a captioner."""
+
+    family: str
+    """A key of :data:`training.models.FAMILIES`."""
+    captioner: Captioner
+    vision_prefix: str
+    """Beginning of the names of the vision model's tensors."""
+    forbidden: tuple[int, ...]
+    """Our ids of special words that repeat another word, and whose probability would count twice."""
+
+
+class Source(NamedTuple):
+    """Where the value of one of our parameters is from."""
+
+    name: str
+    """Published name."""
+    convert: Callable[[Tensor], Tensor] = lambda value: value
+    """Computes our value from the published one."""
+    addend: str = ""
+    """Published table whose first row is added to every row; empty: none."""
+
+
+class Architecture(NamedTuple):
+    """How an architecture of transformers is read."""
+
+    model_type: str
+    """Its name in config.json and in transformers."""
+    family: str
+    """A key of :data:`training.models.FAMILIES`."""
+    vision_prefix: str
+    sources: Callable[[Any], dict[str, Source]]
+    """Where our parameters are from, by our names, except the word tables; takes the configuration of transformers."""
+    options: Callable[[Any], dict[str, Any]]
+    """Hyper-parameters of our family that only this architecture has, from the configuration of transformers."""
+
+
+def published_captioner(
+    config: Mapping[str, Any], state: Mapping[str, Tensor], order: Sequence[int] | Tensor, prompt: Sequence[int] = ()
+) -> PublishedCaptioner:
+    """Build the captioner of a published model and load the published values.
+
+    Args:
+        config: content of config.json.
+        state: tensors by their published names, in any float type.
+        order: published id of each word of our vocabulary, which begins with padding, begin, end and unknown; an id
+            may stand for several of them.
+        prompt: our ids of the words before every caption, the begin token first; empty: the begin token alone.
+
+    Raises:
+        ImportCheckpointError: the architecture is unknown or differs from the published one in what it computes, or a
+            parameter is missing, unknown or of another shape; names the first.
+    """
+    full = _with_defaults(config)
+    architecture = ARCHITECTURES[config["architectures"][0]]
+    text, names = _text_config(full), _WORD_TABLES[_text_config(full).model_type]
+    rows = torch.as_tensor(order)
+    if int(rows.max()) >= text.vocab_size:
+        raise ImportCheckpointError(f"the vocabulary has the id {int(rows.max())}, config.json {text.vocab_size} words")
+    words, projection = _word_tables(state, names, text.tie_word_embeddings)
+    vision = full.encoder if architecture.family == "vision_encoder_decoder" else full.vision_config
+    options = {
+        "d_model": text.hidden_size,
+        "heads": text.num_attention_heads,
+        "layers": text.num_hidden_layers,
+        "max_length": text.max_position_embeddings,
+        "tied": projection is None,
+        "prompt": list(prompt),
+        **(_gpt2_options(text) if text.model_type == "gpt2" else _bert_options(text)),
+        **architecture.options(full),
+    }
+    family = FAMILIES[architecture.family]
+    try:
+        with torch.device("meta"):  # its weights are the published tensors
+            captioner = family(family.Config(len(rows), vision.hidden_size, **options)).eval()
+    except ValueError as error:
+        raise ImportCheckpointError(f"config.json: {error}") from None
+    sources = architecture.sources(full)
+    sources["word_embedding.weight"] = Source(words, lambda table: table[rows])
+    if projection is not None:
+        sources["output_words"] = Source(projection, lambda table: table[rows])
+    if names.bias:
+        bias = next((name for name in names.bias if name in state), names.bias[0])
+        sources["word_bias"] = Source(bias, lambda values: values[rows])
+    ignored = {names.embedding, names.projection, *names.bias}
+    _load(captioner, sources, state, architecture.vision_prefix, ignored)
+    padding, begin, end, unknown = rows[:4].tolist()
+    repeats = (padding == end, begin in (padding, end), False, unknown in (padding, begin, end))
+    forbidden = tuple(place for place, repeated in enumerate(repeats) if repeated)
+    return PublishedCaptioner(architecture.family, captioner, architecture.vision_prefix, forbidden)
+
+
+def special_ids(config: Mapping[str, Any]) -> SpecialIds:
+    """Return the words that frame a caption; ``generation_config.json`` may name others.
+
+    Raises:
+        ImportCheckpointError: the architecture is unknown, or config.json does not say them.
+    """
+    full = _with_defaults(config)
+    text = _text_config(full)
+    begin = getattr(full, "decoder_start_token_id", None)
+    found = {
+        "bos_token_id": text.bos_token_id if begin is None else begin,
+        # BLIP's captions end with BERT's separator, whatever eos_token_id says.
+        "eos_token_id": text.sep_token_id if full.model_type == "blip" else _first(text.eos_token_id),
+    }
+    found["pad_token_id"] = found["eos_token_id"] if text.pad_token_id is None else text.pad_token_id
+    for key, value in found.items():
+        if value is None:
+            raise ImportCheckpointError(f"config.json does not say {key}")
+    return SpecialIds(found["pad_token_id"], found["bos_token_id"], found["eos_token_id"])
+
+
+def _first(ids: int | list[int] | None) -> int | None:
+    return ids[0] if isinstance(ids, list) else ids
+
+
+def _with_defaults(config: Mapping[str, Any]) -> Any:
+    """Read config.json as transformers does, which fills in what the file leaves out."""
+    from transformers import AutoConfig  # imported here: it takes seconds
+
+    named = (config.get("architectures") or ["none"])[0]
+    if named not in ARCHITECTURES:
+        raise ImportCheckpointError(
+            f"config.json: the architecture is {named}; known are {', '.join(ARCHITECTURES)}. Another captioner needs "
+            "a family of its own, see docs/families.md"
+        )
+    full = AutoConfig.for_model(**{**config, "model_type": ARCHITECTURES[named].model_type})
+    text = _text_config(full)
+    if text.model_type not in _WORD_TABLES:
+        raise ImportCheckpointError(f"config.json: the decoder is {text.model_type}; known are gpt2 and bert")
+    for option, expected in _EXPECTED.items():
+        if getattr(text, option, expected) != expected:
+            raise ImportCheckpointError(
+                f"config.json: {option} is {getattr(text, option)}; decoders with {expected} alone can be imported"
+            )
+    return full
+
+
+_EXPECTED = {
+    "position_embedding_type": "absolute",
+    "scale_attn_weights": True,
+    "scale_attn_by_inverse_layer_idx": False,
+    "cross_attention_hidden_size": None,
+}
+"""Options of decoders that change what they compute, with the values that the families have."""
+
+
+def _text_config(full: Any) -> Any:
+    """Return the configuration of the decoder."""
+    if full.model_type == "vision-encoder-decoder":
+        return full.decoder
+    return full.text_config if full.model_type == "blip" else full
+
+
+class _WordTables(NamedTuple):
+    """Published names of what has a row for each word."""
+
+    embedding: str
+    projection: str
+    bias: tuple[str, ...] = ()
+    """Two names of the same values; a file may have one or both."""
+
+
+def _bert_tables(prefix: str) -> _WordTables:
+    head = f"{prefix}.cls.predictions"
+    return _WordTables(
+        f"{prefix}.bert.embeddings.word_embeddings.weight",
+        f"{head}.decoder.weight",
+        (f"{head}.decoder.bias", f"{head}.bias"),
+    )
+
+
+_WORD_TABLES = {
+    "git": _WordTables("git.embeddings.word_embeddings.weight", "output.weight", ("output.bias",)),
+    "blip_text_model": _bert_tables("text_decoder"),
+    "bert": _bert_tables("decoder"),
+    "gpt2": _WordTables("decoder.transformer.wte.weight", "decoder.lm_head.weight"),
+}
+"""By the decoder's ``model_type``."""
+
+
+def _word_tables(state: Mapping[str, Tensor], names: _WordTables, may_be_tied: bool) -> tuple[str, str | None]:
+    """Return the names of the embeddings and of the projection, None where it is the embeddings."""
+    found = [name for name in (names.embedding, names.projection) if name in state]
+    if len(found) == 1 and may_be_tied:  # a file has a shared table once, by either name
+        return found[0], None
+    if len(found) == 2 and torch.equal(state[found[0]], state[found[1]]):
+        return names.embedding, None
+    return names.embedding, names.projection
+
+
+def _bert_options(text: Any) -> dict[str, Any]:
+    return {
+        "d_ff": text.intermediate_size,
+        "dropout": text.hidden_dropout_prob,
+        "activation": text.hidden_act,
+        "epsilon": text.layer_norm_eps,
+    }
+
+
+def _gpt2_options(text: Any) -> dict[str, Any]:
+    return {
+        "d_ff": text.n_inner or 4 * text.n_embd,
+        "dropout": text.resid_pdrop,
+        "activation": text.activation_function,
+        "epsilon": text.layer_norm_epsilon,
+    }
+
+
+def _git_sources(full: Any) -> dict[str, Source]:
+    projection = "git.visual_projection.visual_projection"
+    return {
+        **_linear("token_projection.0", f"{projection}.0"),
+        **_linear("token_projection.1", f"{projection}.1"),
+        **_bert_sources("git", full.num_hidden_layers, cross=False),
+    }
+
+
+def _blip_sources(full: Any) -> dict[str, Source]:
+    return {
+        **_bert_sources("text_decoder.bert", full.text_config.num_hidden_layers),
+        **_transform_sources("text_decoder"),
+    }
+
+
+def _vision_encoder_decoder_sources(full: Any) -> dict[str, Source]:
+    layers = full.decoder.num_hidden_layers
+    projection = _linear("token_projection", "enc_to_dec_proj") if _projects(full) else {}
+    if full.decoder.model_type == "gpt2":
+        return {**projection, **_gpt2_sources("decoder.transformer", layers)}
+    types = "decoder.bert.embeddings.token_type_embeddings.weight"
+    return {**projection, **_bert_sources("decoder.bert", layers, types), **_transform_sources("decoder")}
+
+
+def _projects(full: Any) -> bool:
+    """Whether a linear layer brings the tokens to the decoder's width."""
+    return bool(full.encoder.hidden_size != full.decoder.hidden_size)
+
+
+ARCHITECTURES = {
+    "GitForCausalLM": Architecture(
+        "git",
+        "git",
+        "git.image_encoder.",
+        _git_sources,
+        lambda full: {"token_epsilon": full.vision_config.layer_norm_eps},
+    ),
+    "BlipForConditionalGeneration": Architecture("blip", "blip", "vision_model.", _blip_sources, lambda full: {}),
+    "VisionEncoderDecoderModel": Architecture(
+        "vision-encoder-decoder",
+        "vision_encoder_decoder",
+        "encoder.",
+        _vision_encoder_decoder_sources,
+        lambda full: {"decoder": full.decoder.model_type, "project_tokens": _projects(full)},
+    ),
+}
+"""The architectures by the names of config.json."""
+
+
+def _linear(ours: str, theirs: str) -> dict[str, Source]:
+    return {f"{ours}.{leaf}": Source(f"{theirs}.{leaf}") for leaf in ("weight", "bias")}
+
+
+def _bert_sources(prefix: str, layers: int, types: str = "", *, cross: bool = True) -> dict[str, Source]:
+    """Map embeddings and layers; ``types`` names the table of token types, if there is one."""
+    embeddings = f"{prefix}.embeddings"
+    sources = {
+        "position_embedding.weight": Source(f"{embeddings}.position_embeddings.weight", addend=types),
+        **_linear("embedding_norm", f"{embeddings}.LayerNorm"),
+    }
+    for layer in range(layers):
+        ours, theirs = f"layers.{layer}", f"{prefix}.encoder.layer.{layer}"
+        attentions = {"self": "attention", "cross": "crossattention"} if cross else {"self": "attention"}
+        for kind, their_attention in attentions.items():
+            for name in ("query", "key", "value"):
+                sources |= _linear(f"{ours}.{kind}_attention.{name}", f"{theirs}.{their_attention}.self.{name}")
+            sources |= _linear(f"{ours}.{kind}_attention.output", f"{theirs}.{their_attention}.output.dense")
+            sources |= _linear(f"{ours}.{kind}_norm", f"{theirs}.{their_attention}.output.LayerNorm")
+        sources |= _linear(f"{ours}.inner", f"{theirs}.intermediate.dense")
+        sources |= _linear(f"{ours}.outer", f"{theirs}.output.dense")
+        sources |= _linear(f"{ours}.feed_forward_norm", f"{theirs}.output.LayerNorm")
+    return sources
+
+
+def _transform_sources(prefix: str) -> dict[str, Source]:
+    theirs = f"{prefix}.cls.predictions.transform"
+    return {**_linear("transform", f"{theirs}.dense"), **_linear("transform_norm", f"{theirs}.LayerNorm")}
+
+
+def _gpt2_sources(prefix: str, layers: int) -> dict[str, Source]:
+    """Map positions and layers; GPT-2 stores the weights of linear layers as (in, out), several side by side."""
+    sources = {"position_embedding.weight": Source(f"{prefix}.wpe.weight"), **_linear("final_norm", f"{prefix}.ln_f")}
+    for layer in range(layers):
+        ours, theirs = f"layers.{layer}", f"{prefix}.h.{layer}"
+        joined = {
+            f"{theirs}.attn.c_attn": [f"{ours}.self_attention.{name}" for name in ("query", "key", "value")],
+            f"{theirs}.attn.c_proj": [f"{ours}.self_attention.output"],
+            f"{theirs}.crossattention.q_attn": [f"{ours}.cross_attention.query"],
+            f"{theirs}.crossattention.c_attn": [f"{ours}.cross_attention.{name}" for name in ("key", "value")],
+            f"{theirs}.crossattention.c_proj": [f"{ours}.cross_attention.output"],
+            f"{theirs}.mlp.c_fc": [f"{ours}.inner"],
+            f"{theirs}.mlp.c_proj": [f"{ours}.outer"],
+        }
+        for their_name, our_names in joined.items():
+            for place, our_name in enumerate(our_names):
+                sources[f"{our_name}.weight"] = Source(f"{their_name}.weight", _part(place, len(our_names)))
+                sources[f"{our_name}.bias"] = Source(f"{their_name}.bias", _part(place, len(our_names)))
+        for our_norm, their_norm in (("self", "ln_1"), ("cross", "ln_cross_attn"), ("feed_forward", "ln_2")):
+            sources |= _linear(f"{ours}.{our_norm}_norm", f"{theirs}.{their_norm}")
+    return sources
+
+
+def _part(place: int, parts: int) -> Callable[[Tensor], Tensor]:
+    """Return what copies one of several equal parts of the last axis of a weight or a bias, and turns a weight."""
+
+    def part(value: Tensor) -> Tensor:
+        chosen = value.chunk(parts, dim=-1)[place]
+        return chosen.T.contiguous() if chosen.ndim == 2 else chosen.clone()
+
+    return part
+
+
+_IGNORED = (".position_ids", ".attn.bias", ".attn.masked_bias", ".crossattention.bias", ".crossattention.masked_bias")
+"""Endings of constants that older versions of transformers stored."""
+
+
+def _load(
+    captioner: Captioner,
+    sources: Mapping[str, Source],
+    state: Mapping[str, Tensor],
+    vision_prefix: str,
+    ignored: set[str],
+) -> None:
+    """Load the published values.
+
+    Raises:
+        ImportCheckpointError: a parameter is missing, unknown or of another shape; names the first.
+    """
+    ours = captioner.state_dict()
+    values: dict[str, Tensor] = {}
+    for name, source in sources.items():
+        for needed in filter(None, (source.name, source.addend)):
+            if needed not in state:
+                raise ImportCheckpointError(f"the weights lack {needed}, which a model of this config.json has")
+        published = state[source.name]
+        try:
+            value = source.convert(published)
+        except (IndexError, RuntimeError):
+            value = published
+        if value.shape != ours[name].shape:
+            raise ImportCheckpointError(
+                f"{source.name} has the shape {tuple(published.shape)}, which does not fit {name} of the shape "
+                f"{tuple(ours[name].shape)}; config.json and the weights are of different models"
+            )
+        values[name] = value.to(ours[name].dtype)
+        if source.addend:
+            values[name] = values[name] + state[source.addend][0].to(ours[name].dtype)
+    read = {name for source in sources.values() for name in (source.name, source.addend)} | ignored
+    for name in state:
+        if name not in read and not name.startswith(vision_prefix) and not name.endswith(_IGNORED):
+            raise ImportCheckpointError(f"the weights have {name}, which a model of this config.json lacks")
+    captioner.load_state_dict(values, strict=True, assign=True)

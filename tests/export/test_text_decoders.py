@@ -1,0 +1,153 @@
+"""Decoders of published captioners compute the logits of transformers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from export.import_checkpoint.published import ImportCheckpointError
+from export.import_checkpoint.text_decoders import PublishedCaptioner, SpecialIds, published_captioner, special_ids
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+from tests.published_captioners import FULL_SIZE, TINY, UNKNOWN, image_tokens, published, published_logits
+from training.engine.trained_captioner import TrainedCaptioner
+from training.models.captioner import Visual
+
+State = dict[str, Tensor]
+PROMPT = [1, 11, 12]
+"""Of our ids, the begin token first."""
+
+
+def order_of(config: dict[str, Any], words: int) -> list[int]:
+    """Published ids of our words, the special ones first."""
+    special = [*special_ids(config), UNKNOWN]
+    return [*special, *(word for word in range(words) if word not in special)]
+
+
+def imported(config: dict[str, Any], state: State, prompt: list[int] | None = None) -> PublishedCaptioner:
+    words = config.get("vocab_size") or config.get("text_config", config.get("decoder", {}))["vocab_size"]
+    return published_captioner(config, state, order_of(config, words), prompt or ())
+
+
+def assert_same_logits(name: str, prompt: list[int], *, full_size: bool = False) -> None:
+    model = published(name, full_size=full_size)
+    config = model.config.to_dict()
+    found = imported(config, model.state_dict(), prompt)
+    captioner = found.captioner
+    random = torch.Generator().manual_seed(1)
+    order = torch.tensor(order_of(config, captioner.config.vocabulary_size))[: captioner.config.vocabulary_size]
+    size = (model.config.encoder if "encoder" in config else model.config.vision_config).image_size
+    images = 1 if full_size else 2
+    pixels = torch.randn(images, 3, size, size, generator=random)
+    captions = torch.randint(4, len(order), (images, 1, 8), generator=random)
+    captions[..., 0] = Vocabulary.begin_id
+    before = torch.tensor(prompt[:-1], dtype=torch.int64).expand(images, -1)
+    with torch.no_grad():
+        ours = captioner.decode_captions(captions, captioner.encode(Visual(image_tokens(model, pixels))))[:, 0]
+        spoken = captions[:, 0].clone()
+        spoken[:, 0] = (prompt or [Vocabulary.begin_id])[-1]
+        theirs = published_logits(model, pixels, order[torch.cat([before, spoken], dim=1)])[:, len(before[0]) :]
+    assert theirs.std() > 0.5
+    torch.testing.assert_close(ours, theirs[..., order], atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("prompt", [[], PROMPT], ids=["begin", "prompt"])
+@pytest.mark.parametrize("name", TINY)
+def test_logits_are_those_of_transformers(name: str, prompt: list[int]) -> None:
+    assert_same_logits(name, prompt)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FULL_SIZE)
+def test_logits_of_models_of_full_size_are_those_of_transformers(name: str) -> None:
+    assert_same_logits(name, PROMPT if name == "blip" else [], full_size=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("git", SpecialIds(0, 38, 37)), ("blip", SpecialIds(0, 38, 37)), ("vit-gpt2", SpecialIds(39, 39, 39))],
+)
+def test_captions_begin_and_end_with_the_published_words(name: str, expected: SpecialIds) -> None:
+    model = published(name)
+    config = model.config.to_dict()
+    assert special_ids(config) == expected
+    # Words that are one in the published table: their probability counts once, as that of the end.
+    assert imported(config, model.state_dict()).forbidden == ((0, 1) if name == "vit-gpt2" else ())
+
+
+def test_a_tied_table_is_stored_once_and_an_untied_one_beside_it(tmp_path: Path) -> None:
+    sizes = {}
+    for name in ("git", "git-untied"):
+        model = published(name)
+        found = imported(model.config.to_dict(), model.state_dict())
+        vocabulary = Vocabulary(("<pad>", "<bos>", "<eos>", "<unk>", *(f"w{index}" for index in range(36))))
+        kept = TrainedCaptioner(found.family, found.captioner, None, vocabulary, {})
+        kept.save(tmp_path / name)
+        again = TrainedCaptioner.load(tmp_path / name).captioner
+        assert again.config == found.captioner.config
+        sizes[name] = sum(parameter.numel() for parameter in again.parameters())
+    assert sizes["git-untied"] - sizes["git"] == 40 * 32
+
+
+@pytest.mark.parametrize("kept", ["git.embeddings.word_embeddings.weight", "output.weight"])
+def test_a_shared_table_may_have_either_name(kept: str) -> None:
+    model = published("git")
+    state = model.state_dict()
+    table = state["output.weight"]
+    for name in ("git.embeddings.word_embeddings.weight", "output.weight"):
+        if name != kept:
+            del state[name]
+    captioner = imported(model.config.to_dict(), state).captioner
+    assert captioner.config.tied
+    assert torch.equal(captioner.word_embedding.weight[0], table[0])
+
+
+def without(name: str) -> Callable[[dict[str, Any], State], None]:
+    return lambda _, state: state.__delitem__(name)
+
+
+def with_tensor(name: str, *shape: int) -> Callable[[dict[str, Any], State], None]:
+    return lambda _, state: state.update({name: torch.zeros(shape)})
+
+
+def with_option(name: str, value: object) -> Callable[[dict[str, Any], State], None]:
+    return lambda config, _: config.update({name: value})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without("git.encoder.layer.1.output.dense.bias"), "lack git.encoder.layer.1.output.dense.bias"),
+        (without("output.weight"), "lack output.weight"),
+        (with_tensor("git.img_temperal_embedding.0", 1, 1, 24), "have git.img_temperal_embedding.0"),
+        (
+            with_tensor("git.encoder.layer.0.attention.self.key.weight", 32, 16),
+            r"git.encoder.layer.0.attention.self.key.weight has the shape \(32, 16\), which does not fit "
+            r"layers.0.self_attention.key.weight of the shape \(32, 32\)",
+        ),
+        (with_option("num_hidden_layers", 2), "have git.encoder.layer.2.attention.self.query.weight"),
+        (with_option("num_attention_heads", 5), r"d_model \(32\) must be a multiple of heads \(5\)"),
+        (with_option("hidden_act", "silu"), "activation must be one of gelu"),
+        (with_option("position_embedding_type", "relative_key"), "position_embedding_type is relative_key"),
+        (with_option("architectures", ["LlavaForConditionalGeneration"]), "LlavaForConditionalGeneration; known are"),
+        (with_option("architectures", None), "the architecture is none"),
+        (with_option("eos_token_id", None), "does not say eos_token_id"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_name(
+    change: Callable[[dict[str, Any], State], None], message: str
+) -> None:
+    model = published("git-untied")
+    config, state = model.config.to_dict(), model.state_dict()
+    change(config, state)
+    with pytest.raises(ImportCheckpointError, match=message):
+        imported(config, state)
+
+
+def test_a_decoder_that_is_neither_gpt2_nor_bert_is_refused() -> None:
+    config = published("vit-gpt2").config.to_dict()
+    config["decoder"] = {"model_type": "trocr", "vocab_size": 40}
+    with pytest.raises(ImportCheckpointError, match="the decoder is trocr; known are gpt2 and bert"):
+        special_ids(config)

@@ -1,0 +1,108 @@
+"""Published captioners with random weights: models of transformers, tiny and of full size."""
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import (
+    BertConfig,
+    BlipConfig,
+    BlipForConditionalGeneration,
+    GitConfig,
+    GitForCausalLM,
+    GPT2Config,
+    PreTrainedModel,
+    VisionEncoderDecoderConfig,
+    VisionEncoderDecoderModel,
+    ViTConfig,
+)
+
+WORDS = 40
+"""Words of a tiny model."""
+SPECIAL = {"pad_token_id": 0, "bos_token_id": 38, "eos_token_id": 37}
+UNKNOWN = 36
+FRAME = 32
+"""Width and height of a tiny model's frames; they have four patches."""
+_VISION = {"hidden_size": 24, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+_BERT = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4}
+_TINY_VISION = {**_VISION, "image_size": FRAME, "patch_size": 16}
+_TINY_TEXT = {**_BERT, **SPECIAL, "vocab_size": WORDS, "max_position_embeddings": 40}
+
+
+def _git(**text: Any) -> GitForCausalLM:
+    tiny = GitConfig(vision_config=_TINY_VISION, **{**_TINY_TEXT, **text})
+    return GitForCausalLM(tiny)
+
+
+def _blip() -> BlipForConditionalGeneration:
+    text = {**_TINY_TEXT, "eos_token_id": 2, "sep_token_id": SPECIAL["eos_token_id"]}
+    return BlipForConditionalGeneration(BlipConfig(text_config=text, vision_config=_TINY_VISION))
+
+
+def _vision_encoder_decoder(decoder: Any, vision: Any) -> VisionEncoderDecoderModel:
+    config = VisionEncoderDecoderConfig.from_encoder_decoder_configs(ViTConfig(**vision), decoder)
+    config.decoder_start_token_id = decoder.bos_token_id
+    config.pad_token_id, config.eos_token_id = decoder.pad_token_id, decoder.eos_token_id
+    return VisionEncoderDecoderModel(config=config)
+
+
+def _vit_gpt2() -> VisionEncoderDecoderModel:
+    sizes = {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 40, "vocab_size": WORDS}
+    ends = dict.fromkeys(SPECIAL, 39)  # as published: one word pads, begins and ends
+    return _vision_encoder_decoder(GPT2Config(**sizes, **ends), _TINY_VISION)
+
+
+def _full_vit(decoder: Any) -> VisionEncoderDecoderModel:
+    return _vision_encoder_decoder(decoder, {})
+
+
+TINY = {
+    "git": functools.partial(_git, tie_word_embeddings=True),
+    "git-untied": _git,
+    "blip": _blip,
+    "vit-gpt2": _vit_gpt2,
+    "vit-bert": lambda: _vision_encoder_decoder(BertConfig(**_TINY_TEXT), _TINY_VISION),
+}
+"""Constructors by name."""
+FULL_SIZE = {
+    "git": lambda: GitForCausalLM(GitConfig()),
+    "blip": lambda: BlipForConditionalGeneration(BlipConfig(text_config={"num_attention_heads": 12})),
+    "vit-gpt2": lambda: _full_vit(GPT2Config(pad_token_id=50256)),
+    "vit-bert": lambda: _full_vit(BertConfig(bos_token_id=101, eos_token_id=102)),
+}
+
+
+def published(name: str, *, full_size: bool = False) -> PreTrainedModel:
+    """Build a model whose words depend on the image, with biases and norms that are not their defaults.
+
+    Deterministic.
+    """
+    torch.manual_seed(0)
+    model = (FULL_SIZE if full_size else TINY)[name]().eval()
+    model.config.architectures = [type(model).__name__]
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:
+                parameter.add_(torch.randn_like(parameter) * 0.05)
+            elif not full_size:
+                parameter.normal_(std=0.25)
+    return model
+
+
+def image_tokens(model: PreTrainedModel, pixels: Tensor) -> Tensor:
+    """Compute the visual tokens (B, N, width) that the decoder of a model sees; pixels are (B, 3, H, W) float32."""
+    if isinstance(model, GitForCausalLM):
+        return model.git.image_encoder(pixels).last_hidden_state
+    vision = model.vision_model if isinstance(model, BlipForConditionalGeneration) else model.encoder
+    return vision(pixels).last_hidden_state
+
+
+def published_logits(model: PreTrainedModel, pixels: Tensor, words: Tensor) -> Tensor:
+    """Compute the logits (B, T, V) that a model has after each of the words (B, T) of captions of its images."""
+    if isinstance(model, GitForCausalLM):
+        return model(input_ids=words, pixel_values=pixels).logits[:, -words.shape[1] :]
+    if isinstance(model, BlipForConditionalGeneration):
+        tokens = image_tokens(model, pixels)
+        return model.text_decoder(input_ids=words, encoder_hidden_states=tokens, is_decoder=True).logits
+    return model(pixel_values=pixels, decoder_input_ids=words).logits
