@@ -32,6 +32,7 @@ from export.passes.int8 import layers_of, to_int8
 from export.storage import share_weights
 from export.trace import trace_captioner
 from smart_caption_ros import captioning
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.engines import create_engine, page_out
 from smart_caption_ros.files import replaced_atomically
@@ -211,7 +212,7 @@ def write_graphs(captioner: Captioner, folder: Path, beam_size: int, max_words: 
         Files by variant: ``onnx_fp32``, ``onnx_fp32_early_exit``, ``onnx_int8`` and ``onnx_int8_early_exit``. Those
         without early exit always decode ``max_words`` words.
     """
-    exact = trace_captioner(captioner, beam_size)
+    exact = trace_captioner(captioner, Search(beam_size))
     traced = {"onnx_fp32": exact, "onnx_int8": to_int8(exact, layers_of(exact), "7bit")}
     files = {}
     for precision, exported in traced.items():
@@ -226,7 +227,7 @@ def write_graphs(captioner: Captioner, folder: Path, beam_size: int, max_words: 
 
 def write_static_graph(captioner: Captioner, path: Path, beam_size: int, max_words: int, tokens: int) -> Path:
     """Write the static form in float32 for one image, as a GPU takes it."""
-    onnx.save(static_form(trace_captioner(captioner, beam_size), max_words, tokens), path)
+    onnx.save(static_form(trace_captioner(captioner, Search(beam_size)), max_words, tokens), path)
     return path
 
 

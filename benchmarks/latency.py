@@ -55,7 +55,7 @@ def latency(
         "model": captioner.model,
         "frames": f"{len(frames)} photographs of scikit-image at {width}x{height}",
         "threads": threads,
-        "beam_size": captioner.bundle.beam_size,
+        "beam_size": captioner.bundle.search.beam_size,
         "variants": measure(variants, frames, rounds),
     }
     report(result, json_file)
@@ -93,7 +93,9 @@ def torch_variant(checkpoint: Path, captioner: Captioner, threads: int) -> Varia
 
     def caption(image_bgr: np.ndarray) -> object:
         squashed = resize_image(image_bgr, (side, side))
-        found = trained.caption_images(squashed[None], captioner.bundle.beam_size, captioner.bundle.max_words)
+        found = trained.caption_images(
+            squashed[None], captioner.bundle.search.beam_size, captioner.bundle.search.max_words
+        )
         return trained.sentences(found)
 
     return caption

@@ -40,7 +40,9 @@ def export(
             "in a captioner that was trained in 8 bits."
         ),
     ] = "chosen",
-    beam_size: Annotated[int, typer.Option(min=1, max=10)] = 5,
+    beam_size: Annotated[
+        int | None, typer.Option(min=1, max=10, help="Beams of the search (default: the checkpoint's).")
+    ] = None,
     image_size: Annotated[
         int | None,
         typer.Option(
@@ -56,7 +58,7 @@ def export(
         ),
     ] = None,
     max_words: Annotated[
-        int | None, typer.Option(help="Longest caption, end token included (default: the experiment's).")
+        int | None, typer.Option(help="Longest caption, end token included (default: the checkpoint's).")
     ] = None,
     repeat_penalty: Annotated[
         float | None,

@@ -44,14 +44,9 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
     """
     vision = source.vision_graph()
     trained = source.trained
-    traced = trace_captioner(
-        trained.captioner,
-        options.beam_size,
-        guided=options.guided,
-        repeats=trained.repeats,
-        end_penalty=trained.end_penalty,
-    )
-    parameters = parameter_table(trained.captioner, traced, trained.end_penalty)
+    max_words = trained.search.max_words
+    traced = trace_captioner(trained.captioner, trained.search, guided=options.guided, same_words=trained.same_words)
+    parameters = parameter_table(trained.captioner, traced, trained.search.end_penalty)
     inputs, choice, static = traced.inputs, None, options.static and options.precision != "int8"
     unrolled = traced
     if options.precision == "float16":
@@ -66,11 +61,11 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         dev = DevSplit.load(
             vocabulary, vision, lambda tokens: grid_inputs(inputs, tokens, source.grid, len(vocabulary))
         )
-        choice = _choose_layers(traced, dev, source.max_words, options.int8_weights or "u8")
+        choice = _choose_layers(traced, dev, max_words, options.int8_weights or "u8")
         traced = choice.traced
-    graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(traced, source.max_words)}
+    graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(traced, max_words)}
     if static:
-        graphs[STATIC_GRAPH] = static_form(unrolled, source.max_words, math.prod(source.grid))
+        graphs[STATIC_GRAPH] = static_form(unrolled, max_words, math.prod(source.grid))
         if reasons := unsupported_by_tensorrt(graphs[STATIC_GRAPH]) + unsupported_by_tensorrt(vision, static=False):
             raise ExportError(f"TensorRT cannot run the graphs: {reasons[0]} ({len(reasons)} reasons in all)")
     if options.rounded:

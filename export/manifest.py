@@ -45,10 +45,7 @@ def describe(source: Source, options: ExportOptions, made: BundleGraphs) -> dict
             "parameters": _parameters(source, vision),
         },
         "training": {"experiment": trained.record["experiment"], scores: trained.record.get(scores, {})},
-        "decoding": {
-            "beam_size": options.beam_size, "max_words": source.max_words, "repeat_penalty": trained.repeat_penalty,
-            "end_penalty": trained.end_penalty,
-        },
+        "decoding": trained.search.as_json(),
         "precision": precision,
         "scores": {},
         "captioner_inputs": list(made.captioner_inputs),

@@ -27,11 +27,12 @@ class ExportOptions:
     int8_layers: Int8Layers = "chosen"
     """Only for the precision int8: ``all`` computes every linear layer of a captioner that was trained in float as one
     that was trained in 8 bits does."""
-    beam_size: int = 5
+    beam_size: int | None = None
+    """None: the checkpoint's."""
     vision_from: Path | None = None
     """Bundle whose vision graph computed the features that the captioner was trained on."""
     max_words: int | None = None
-    """Longest caption, end token included; None: the experiment's."""
+    """Longest caption, end token included; None: the checkpoint's."""
     repeat_penalty: float | None = None
     """Penalty of repeated content words in the search, a natural logarithm; None: the checkpoint's."""
     end_penalty: float | None = None

@@ -38,7 +38,6 @@ class Source:
     """Computes what the captioner sees of frames with that bundle's graph; None without one."""
     detects: bool
     """Whether the backbone's detector is exported."""
-    max_words: int
     trained_in_8_bits: bool = False
     """Whether the captioner learned in 8 bits; with ``--int8-layers all`` it may compute in 8 bits all the same."""
 
@@ -83,15 +82,17 @@ def load_source(options: ExportOptions) -> Source:
     check_destination(options.bundle, replace=options.replace)
     trained = TrainedCaptioner.load(options.checkpoint)
     trained_in_8_bits = trained.eight_bits
-    trained.set_repeat_penalty(options.repeat_penalty)
-    if options.end_penalty is not None:
-        trained.end_penalty = options.end_penalty
+    trained.change_search(
+        beam_size=options.beam_size,
+        max_words=_longest_caption(trained, options.max_words),
+        repeat_penalty=options.repeat_penalty,
+        end_penalty=options.end_penalty,
+    )
     trained.set_image_size(options.image_size)
     if options.precision == "int8":
         if options.int8_layers == "all":
             set_eight_bits(trained.captioner, True)
         _check_int8(trained, options)
-    max_words = _longest_caption(trained, options.max_words)
     vision_bundle = vision_bundle_for(trained, options.vision_from)
     unrounded = copy.deepcopy(trained)
     if options.rounded:
@@ -106,7 +107,6 @@ def load_source(options: ExportOptions) -> Source:
         vision_bundle=vision_bundle,
         visual=visual_by(vision_bundle) if vision_bundle else None,
         detects=trained.backbone is not None and bool(trained.backbone.class_names) and options.detector,
-        max_words=max_words,
         trained_in_8_bits=trained_in_8_bits,
     )
 
@@ -137,7 +137,7 @@ def _longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:
         ExportError: the captioner cannot decode that many words.
     """
     longest = trained.captioner.max_words
-    max_words = int(wanted or trained.record["experiment"]["data"]["max_words"])
+    max_words = wanted or trained.search.max_words
     if longest is not None and not 2 <= max_words <= longest:
         raise ExportError(f"--max-words must lie between 2 and {longest}, the longest that this model can say")
     if max_words < 2:

@@ -19,16 +19,15 @@ from export.passes.rows import flatten_rows
 from export.passes.simplify import simplify
 from export.torch_to_onnx import BATCH, SLOTS, STEPS, TOKENS, Shape, Size, TensorSpec, to_onnx
 from smart_caption_ros.captioning.bundle import EVERY_BEAM, WORD_BIAS, WORD_GROUPS
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.decoding.beam_search import (
     EXCLUDED,
-    SearchSettings,
     backtrack,
-    excluded_words,
+    logit_addend,
     next_bias,
     select_continuations,
 )
-from training.decoding.repeats import RepeatPenalty
 from training.models.captioner import Captioner, visible_slots
 
 PAST = "past"
@@ -68,28 +67,20 @@ class TracedCaptioner:
 
 
 def trace_captioner(
-    captioner: Captioner,
-    beam_size: int,
-    forbidden: tuple[int, ...] = SearchSettings().forbidden,
-    *,
-    guided: bool = False,
-    repeats: RepeatPenalty | None = None,
-    end_penalty: float = 0.0,
+    captioner: Captioner, search: Search, *, guided: bool = False, same_words: Tensor | None = None
 ) -> TracedCaptioner:
     """Trace a captioner; layers that share an input become one (:mod:`export.passes.fuse`).
 
     Args:
         captioner: of any family.
-        beam_size: k, number of hypotheses per image.
-        forbidden: ids that the search never chooses.
+        search: settings of the search; the longest caption is decided later.
         guided: whether the graphs take a :class:`training.decoding.beam_search.WordGuide`.
-        repeats: penalty of repeated words, which becomes a constant of the graphs; None for none.
-        end_penalty: subtracted from the logit of the end token
-            (:attr:`training.decoding.beam_search.SearchSettings.end_penalty`).
+        same_words: of :class:`training.decoding.beam_search.SearchSettings`; it becomes a constant of the graphs.
 
     Raises:
         ValueError: the captioner breaks the contract; the message says how.
     """
+    beam_size = search.beam_size
     captioner = captioner.eval()
     found = measure(captioner, beam_size)
     batch = Size(BATCH)
@@ -107,7 +98,7 @@ def trace_captioner(
         starting[WORD_BIAS] = TensorSpec(torch.float32, (batch, words))
         starting[WORD_GROUPS] = encoded[_GROUPS] = TensorSpec(torch.int32, (batch, words))
         starting[EVERY_BEAM] = encoded[_EVERY_BEAM] = TensorSpec(torch.bool, (batch,))
-    biased = guided or repeats is not None
+    biased = guided or same_words is not None
     if biased:
         carried[_BIAS] = TensorSpec(torch.float32, (batch, beam_size, words))
     # What belongs to the image comes first: the exporter takes the size of the batch from the first tensor that has it.
@@ -116,7 +107,7 @@ def trace_captioner(
         _Start(captioner, beam_size, found, biased=biased), starting, [*(f"first_{name}" for name in carried), *encoded]
     )
     step = to_onnx(
-        _Step(captioner, found, _addend(captioner, forbidden, end_penalty), repeats),
+        _Step(captioner, found, search, same_words),
         stepping,
         ["going_on", *(f"next_{name}" for name in carried), "chosen", "attention"],
     )
@@ -135,13 +126,6 @@ def trace_captioner(
         slot_axes={PAST: 2, **slot_axes},
         shapes={name: spec.shape for name, spec in {**starting, **stepping, **_finish_inputs(beam_size)}.items()},
     )
-
-
-def _addend(captioner: Captioner, forbidden: tuple[int, ...], end_penalty: float) -> Tensor:
-    """Make what the search adds to the logits, (V,) float32: it excludes words and penalises the end token."""
-    addend = excluded_words(captioner.config.vocabulary_size, forbidden)
-    addend[Vocabulary.end_id] -= end_penalty
-    return addend
 
 
 class _Start(nn.Module):
@@ -184,12 +168,10 @@ class _Step(nn.Module):
 
     addend: Tensor
 
-    def __init__(
-        self, captioner: Captioner, found: ContractShapes, addend: Tensor, repeats: RepeatPenalty | None
-    ) -> None:
+    def __init__(self, captioner: Captioner, found: ContractShapes, search: Search, same_words: Tensor | None) -> None:
         super().__init__()
-        self.captioner, self.found, self.repeats = captioner, found, repeats
-        self.register_buffer("addend", addend)
+        self.captioner, self.found, self.search, self.same_words = captioner, found, search, same_words
+        self.register_buffer("addend", logit_addend(search, captioner.config.vocabulary_size))
 
     def forward(
         self, position: Tensor, words: Tensor, scores: Tensor, ended: Tensor, past: Tensor, **tensors: Tensor
@@ -211,7 +193,9 @@ class _Step(nn.Module):
             for name, tensor in self.found.state.flatten(state).items()
         }
         if bias is not None:
-            carried[_BIAS] = next_bias(_gathered(bias, parents), tensors.get(_GROUPS), words, self.repeats)
+            carried[_BIAS] = next_bias(
+                _gathered(bias, parents), tensors.get(_GROUPS), words, self.same_words, self.search.repeat_penalty
+            )
         return (
             going_on, words, scores, ended, _gathered(past, parents), *carried.values(), chosen,
             attention.squeeze(2).float(),

@@ -70,8 +70,6 @@ def compare(
     trained: TrainedCaptioner,
     images_bgr: np.ndarray,
     captions: Sequence[Caption],
-    beam_size: int,
-    max_words: int,
     visual_of: Callable[[np.ndarray], Visual] | None = None,
 ) -> Agreement:
     """Compare a bundle's captions of frames with torch's.
@@ -80,16 +78,15 @@ def compare(
         trained: the torch model.
         images_bgr: (B, H, W, 3) uint8, of the vision graph's size.
         captions: of the same frames, by the bundle.
-        beam_size, max_words: of the bundle.
         visual_of: computes what the captioner sees of frames; None: its own backbone does.
     """
     identical, largest = 0, 0.0
     for image, caption in zip(images_bgr, captions, strict=True):
         if visual_of is None:
-            expected = trained.caption_images(image[None], beam_size, max_words)
+            expected = trained.caption_images(image[None])
         else:
             with torch.inference_mode():
-                expected = trained.caption(visual_of(image[None]), beam_size, max_words)
+                expected = trained.caption(visual_of(image[None]))
         words = trained.sentences(expected)[0]
         if [word.text for word in caption.words] == words:
             identical += 1
@@ -175,13 +172,13 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
     def check_captions(bundle: Bundle) -> None:
         robot = Captioner(bundle, create_engine(CPU))
         captions = [robot.caption(image) for image in images]
-        agreement = compare(source.trained, images, captions, bundle.beam_size, bundle.max_words, source.visual)
+        agreement = compare(source.trained, images, captions, source.visual)
         print(
             f"torch and {robot.engine}: {agreement.identical_captions} of {agreement.images} captions of {description} "
             f"identical, log probabilities within {agreement.largest_log_probability_difference:.1e}"
         )
         if options.rounded:
-            unrounded = compare(source.unrounded, images, captions, bundle.beam_size, bundle.max_words, source.visual)
+            unrounded = compare(source.unrounded, images, captions, source.visual)
             print(f"unrounded weights give {unrounded.identical_captions} of {unrounded.images} of the same captions")
         if agreement.identical_captions < minimum * agreement.images:
             raise ExportError("the exported graphs do not say what torch says; no bundle was written")

@@ -4,6 +4,7 @@ import functools
 
 from export.storage import round_to_float16
 from export.trace import TracedCaptioner, trace_captioner
+from smart_caption_ros.captioning.search import Search
 from tests.tiny_model import tiny_captioner
 from training.models.captioner import Captioner
 
@@ -20,4 +21,4 @@ def tiny_traced(family: str) -> Traced:
     """
     captioner = tiny_captioner(family)
     round_to_float16(captioner)
-    return captioner, trace_captioner(captioner, BEAMS)
+    return captioner, trace_captioner(captioner, Search(BEAMS))

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models import FAMILIES
@@ -171,4 +172,4 @@ def tiny_trained(
         "experiment": {"backbone": "mobilenetv2_float32.onnx", "data": {"max_words": MAX_WORDS}},
     }
     captioner = tiny_smart(backbone.token_width, len(words), seed)
-    return TrainedCaptioner("smart", captioner, backbone, Vocabulary(words), record)
+    return TrainedCaptioner("smart", captioner, backbone, Vocabulary(words), record, Search(max_words=MAX_WORDS))

@@ -223,9 +223,7 @@ def evaluate(
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
     for paths in [*([path] for path in checkpoint), *([checkpoint] if ensemble else [])]:
         with_torch = CheckpointCaptioner(*paths, device=choose_device(device), batch=batch_size)
-        with_torch.trained.set_repeat_penalty(repeat_penalty)
-        if end_penalty is not None:
-            with_torch.trained.end_penalty = end_penalty
+        with_torch.trained.change_search(repeat_penalty=repeat_penalty, end_penalty=end_penalty)
         with_torch.trained.set_image_size(image_size)
         models += _caption_with_checkpoint(with_torch, paths, against, constraints, minimum_constraints)
     models += person
@@ -281,12 +279,12 @@ def _caption_with_checkpoint(
 ) -> list[tuple[str, ModelCaptions]]:
     """Caption the images with a checkpoint or an ensemble, with constraints once more."""
     trained, images, source = captioner.trained, list(references.captions), ", ".join(map(str, paths))
-    facts: dict[str, Any] = {"engine": "torch", "beam_size": captioner.experiment.evaluation.beam_size}
-    facts["end_penalty"] = trained.end_penalty
+    facts: dict[str, Any] = {"engine": "torch", "beam_size": trained.search.beam_size}
+    facts["end_penalty"] = trained.search.end_penalty
     if trained.backbone is not None:
         facts["image_size"] = trained.backbone.image_size
     captions = captioner.caption(images, references.read_image, data_folder())
-    free = ModelCaptions(source, captions, facts={**facts, "repeat_penalty": trained.repeat_penalty})
+    free = ModelCaptions(source, captions, facts={**facts, "repeat_penalty": trained.search.repeat_penalty})
     models = [(captioner.name, free)]
     if constraints:
         sets = captioner.constraints(constraints, images, references.read_image)

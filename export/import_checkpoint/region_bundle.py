@@ -14,6 +14,7 @@ from export.storage import share_weights
 from export.trace import trace_captioner
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VOCABULARY, WEIGHTS, write_manifest
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.files import folder_replaced_atomically
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import Captioner
@@ -60,10 +61,11 @@ def write_region_bundle(
     check_destination(folder, replace=replace)
     if captioner.max_words is not None and max_words > captioner.max_words:
         raise ValueError(f"--max-words must be at most {captioner.max_words}, the longest that this model can say")
-    traced = trace_captioner(captioner, beam_size, model.forbidden)
+    search = Search(beam_size, max_words, model.forbidden)
+    traced = trace_captioner(captioner, search)
     graph = loop_form(traced, max_words, early_exit=False)
     trained = TrainedCaptioner(
-        model.family, captioner, None, model.vocabulary, _record(model, name, features, beam_size, max_words)
+        model.family, captioner, None, model.vocabulary, _record(model, name, features, beam_size, max_words), search
     )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder_replaced_atomically(folder) as unfinished:
@@ -83,7 +85,7 @@ def write_region_bundle(
                 "parameters": sum(parameter.numel() for parameter in captioner.parameters()),
             },
             "imported_from": origin,
-            "decoding": {"beam_size": beam_size, "max_words": max_words, "forbidden": list(model.forbidden)},
+            "decoding": search.as_json(),
             "precision": {"stored": "float32", "computed": "float32"},
             "captioner_inputs": list(traced.inputs),
             "tokens": {"regions": "stored", "width": captioner.config.token_width},

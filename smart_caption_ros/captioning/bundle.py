@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.captioning.errors import BundleError
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.detection.layouts import LAYOUT_NAMES
 from smart_caption_ros.engines.base import GraphForm
@@ -86,9 +87,8 @@ class Bundle:
     token_width: int
     captioner_inputs: tuple[str, ...]
     """Inputs of the captioner graph, some of :data:`CAPTIONER_INPUTS`."""
-    beam_size: int
-    max_words: int
-    """Longest caption that beam search returns, end token included."""
+    search: Search
+    """What the search of the captioner graph does."""
     class_names: tuple[str, ...]
     """Classes of the detector in the order of its scores; empty without a detector."""
     vocabulary: Vocabulary
@@ -137,8 +137,7 @@ class Bundle:
             grid=(read.integer("tokens.rows"), read.integer("tokens.columns")),
             token_width=read.integer("tokens.width"),
             captioner_inputs=_read_captioner_inputs(read),
-            beam_size=read.integer("decoding.beam_size"),
-            max_words=read.integer("decoding.max_words"),
+            search=_read_search(read),
             class_names=tuple(
                 read.value("class_names", list, "a list of names", lambda v: all(isinstance(n, str) for n in v))
             ),
@@ -192,6 +191,15 @@ def _read_captioner_inputs(read: "_Reader") -> tuple[str, ...]:
         and len({*names} & {*GUIDE_INPUTS}) in (0, len(GUIDE_INPUTS)),
     )  # fmt: skip
     return tuple(names)
+
+
+def _read_search(read: "_Reader") -> Search:
+    for key in ("decoding.beam_size", "decoding.max_words"):  # the others are newer than the first bundles
+        read.integer(key)
+    try:
+        return Search.from_json(read.manifest["decoding"])
+    except ValueError as error:
+        raise BundleError(f"{read.folder / MANIFEST}: decoding: {error}; export the bundle again") from None
 
 
 def _read_detector(read: "_Reader") -> DetectorFacts | None:

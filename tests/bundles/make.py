@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH, VOCABULARY, write_manifest
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from smart_caption_ros.files import sha256_of
 from tests.tiny_model import tiny_smart
@@ -51,7 +52,7 @@ def save_checkpoint(path: Path, lender: Path) -> None:
         "experiment": {"data": {"max_words": MAX_WORDS}},
         "features": {"kind": "store", "source": source},
     }
-    TrainedCaptioner("smart", captioner, None, Vocabulary(WORDS), record).save(path)
+    TrainedCaptioner("smart", captioner, None, Vocabulary(WORDS), record, Search(max_words=MAX_WORDS)).save(path)
 
 
 def write_lender(folder: Path, detects: bool) -> Path:

@@ -31,7 +31,7 @@ def test_a_good_bundle_is_read(tiny_bundle: Path) -> None:
     assert bundle.name == "tiny"
     assert bundle.grid == (7, 7)
     assert (bundle.preprocessing.width, bundle.preprocessing.height) == (224, 224)
-    assert (bundle.beam_size, bundle.max_words) == (5, 6)
+    assert (bundle.search.beam_size, bundle.search.max_words) == (5, 6)
     assert len(bundle.vocabulary) == 60
 
 

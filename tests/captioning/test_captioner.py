@@ -41,7 +41,7 @@ def test_the_score_is_the_sum_over_words_and_end_and_confidence_their_geometric_
     caption = captioner.caption(blobs(1))
     spoken = sum(word.log_probability for word in caption.words)
     assert caption.score <= spoken + 1e-5  # the end token can only take away
-    tokens = len(caption.words) + (len(caption.words) < captioner.bundle.max_words)
+    tokens = len(caption.words) + (len(caption.words) < captioner.bundle.search.max_words)
     assert caption.confidence == pytest.approx(np.exp(caption.score / tokens))
     assert 0 <= caption.confidence <= 1
 
@@ -85,7 +85,7 @@ def test_an_argument_that_is_no_frame_is_refused(captioner: Captioner, frame: ob
 def test_times_add_up(captioner: Captioner) -> None:
     timing = captioner.caption(blobs(0)).timing
     assert timing.total_s == pytest.approx(timing.preprocess_s + timing.vision_s + timing.decode_s)
-    assert 1 <= timing.steps <= captioner.bundle.max_words
+    assert 1 <= timing.steps <= captioner.bundle.search.max_words
 
 
 def test_graphs_that_were_swapped_are_refused_before_the_first_frame(bundle_copy: Path) -> None:
@@ -188,6 +188,6 @@ def test_pieces_of_words_become_words_with_the_sum_of_their_log_probabilities(
             several += len(own) > 1
         assert not rest
         assert found.text == " ".join(word.text for word in found.words)
-        ended = len(expected.words) < captioner.bundle.max_words
+        ended = len(expected.words) < captioner.bundle.search.max_words
         assert found.confidence == pytest.approx(np.exp(expected.score / (len(found.words) + ended)))
     assert several

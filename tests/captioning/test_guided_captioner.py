@@ -74,9 +74,9 @@ def test_ranking_puts_the_caption_with_most_guidance_first_after_all_have_ended(
     ranked = captioner.caption(FRAME)
     assert ranked.text == plain.text
     assert ranked.timing.steps >= plain.timing.steps
-    assert len(ranked.alternatives) == captioner.bundle.beam_size - 1
+    assert len(ranked.alternatives) == captioner.bundle.search.beam_size - 1
     words = captioner.decode(captioner.visual_tokens(FRAME))["words"]
-    assert words.shape[1] == captioner.bundle.beam_size
+    assert words.shape[1] == captioner.bundle.search.beam_size
 
 
 def test_a_guide_that_is_off_is_no_guide(captioner: Captioner) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from export.storage import round_to_float16
 from export.trace import TracedCaptioner, trace_captioner
+from smart_caption_ros.captioning.search import Search
 from tests.export.command import VISION, export
 from tests.tiny_model import tiny_smart, tiny_trained
 from training.models.smart import Smart
@@ -18,7 +19,7 @@ def traced_model(request: pytest.FixtureRequest) -> tuple[Smart, TracedCaptioner
     """A captioner and its graphs, with the smallest and the largest beam."""
     beam_size, layers = request.param
     model = tiny_smart(encoder_layers=layers, decoder_layers=layers)
-    return model, trace_captioner(model, beam_size)
+    return model, trace_captioner(model, Search(beam_size))
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +27,7 @@ def traced() -> TracedCaptioner:
     """Graphs of a captioner with three beams and weights that are worth halving, and lose nothing by it."""
     model = tiny_smart(vocabulary_size=200, d_model=64, d_ff=256, encoder_layers=1, decoder_layers=1)
     round_to_float16(model)
-    return trace_captioner(model, 3)
+    return trace_captioner(model, Search(3))
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import torch
 
 from smart_caption_ros.captioning.guidance import WordBiases
 from tests.plain_beam_search import plain_beam_search
-from training.decoding.repeats import RepeatPenalty
 from training.models.captioner import Captioner, Visual
 
 MAX_WORDS = 12
@@ -80,11 +79,11 @@ def assert_equal_to_plain_search(
     visual: Visual,
     beams: int,
     guides: Guides | None = None,
-    repeats: RepeatPenalty | None = None,
+    repeats: tuple[float, torch.Tensor] | None = None,
 ) -> list[list[int]]:
     """Compare the ``beams`` best of each image with a plain torch beam search; return the lengths of all beams."""
     batch, beam_size, _ = found["words"].shape
-    same = {} if repeats is None else {word: number for word, number in enumerate(repeats.groups.tolist()) if number}
+    same = {} if repeats is None else {word: number for word, number in enumerate(repeats[1].tolist()) if number}
     lengths = []
     for image in range(batch):
         one = Visual(*(None if field is None else field[image : image + 1] for field in visual))
@@ -95,7 +94,7 @@ def assert_equal_to_plain_search(
             MAX_WORDS,
             guide=None if guides is None else guides[image],
             same=same,
-            penalty=0.0 if repeats is None else repeats.penalty,
+            penalty=0.0 if repeats is None else repeats[0],
         )
         for place in range(beams):
             words, log_probabilities = expected[place].words, expected[place].log_probabilities

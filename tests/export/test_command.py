@@ -54,7 +54,7 @@ def test_a_float16_bundle_says_so_and_may_do_without_the_static_form(tiny_checkp
     bundle = Bundle.load(tmp_path / "bundle")
     assert bundle.manifest["precision"] == {"stored": "float16", "computed": "float16"}
     assert bundle.static_graph is None
-    assert bundle.max_words == 4
+    assert bundle.search.max_words == 4
 
 
 @pytest.mark.long
@@ -111,7 +111,7 @@ def test_a_captioner_that_was_trained_in_8_bits_has_a_bundle_in_8_bits_without_t
     assert done.status == 0, done.err
     assert "4 of 4 captions" in done.out
     bundle = Bundle.load(tmp_path / "bundle")
-    assert bundle.beam_size == 2
+    assert bundle.search.beam_size == 2
     precision = bundle.manifest["precision"]["int8"]
     assert (precision["weights"], precision["trained"]) == ("7bit", True)
     assert precision["layers"] == len(precision["int8_layers"]) > 10

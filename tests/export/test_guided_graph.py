@@ -10,6 +10,7 @@ from export.passes.float16 import to_float16
 from export.tensorrt import unsupported_by_tensorrt
 from export.trace import TracedCaptioner, trace_captioner
 from smart_caption_ros.captioning.guidance import WordBiases
+from smart_caption_ros.captioning.search import Search
 from tests.export.graphs import (
     MAX_WORDS,
     assert_equal_to_plain_search,
@@ -34,7 +35,7 @@ def model() -> Smart:
 
 @pytest.fixture(scope="module")
 def guided(model: Smart) -> TracedCaptioner:
-    return trace_captioner(model, BEAMS, guided=True)
+    return trace_captioner(model, Search(BEAMS), guided=True)
 
 
 @pytest.fixture(scope="module")

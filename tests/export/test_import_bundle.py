@@ -16,6 +16,7 @@ from export.parameter_table import parameter_table
 from export.passes.int8 import TRAINED_WEIGHTS, layers_of, to_int8
 from export.trace import trace_captioner
 from smart_caption_ros.captioning import Bundle, Captioner
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.files import sha256_of
 from tests.export.command import export
 from tests.tiny_model import TINY_SIZES, tiny_captioner, tiny_trained
@@ -41,7 +42,7 @@ def weights_before_and_after(
 ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
     """The parameters of a tiny captioner, and those that are read from its graph."""
     captioner = tiny_captioner(family)
-    traced = trace_captioner(captioner, 2)
+    traced = trace_captioner(captioner, Search(2))
     places = parameter_table(captioner, traced)
     if in_8_bits:
         traced = to_int8(traced, layers_of(traced), TRAINED_WEIGHTS, trained=True)
@@ -100,7 +101,8 @@ def test_the_checkpoint_captions_as_the_bundle_does(trained_checkpoint: Path, tm
     done = export(trained_checkpoint, bundle, *options)
     assert done.status == 0, done.err
     trained = imported(bundle, tmp_path)
-    assert (trained.record["name"], trained.repeat_penalty, trained.end_penalty) == ("origin", 2.0, 1.0)
+    assert (trained.record["name"], trained.search) == ("origin", Bundle.load(bundle).search)
+    assert (trained.search.repeat_penalty, trained.search.end_penalty) == (2.0, 1.0)
     assert trained.record["backbone_trained_on"] == Bundle.load(bundle).manifest["trained_on"]
     assert trained.record["experiment"] == {**tiny_trained().record["experiment"], "name": "origin"}
     words = trained.sentences(trained.caption_images(FRAMES, 5, 12))

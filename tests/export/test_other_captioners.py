@@ -14,6 +14,7 @@ from export.passes.int8 import layers_of, to_int8
 from export.tensorrt import unsupported_by_tensorrt
 from export.torch_to_onnx import SLOTS, Size
 from export.trace import TracedCaptioner, trace_captioner
+from smart_caption_ros.captioning.search import Search
 from tests.export.graphs import MAX_WORDS, assert_equal_to_plain_search, run, session_of
 from tests.export.other_captioners import AdditiveLstm, LstmState, PlacedLstm, TwoAxes, tiny_other
 from tests.tiny_model import tiny_visual
@@ -26,13 +27,13 @@ Traced = tuple[Captioner, TracedCaptioner]
 @pytest.fixture(scope="module", params=[PlacedLstm, TwoAxes])
 def other(request: pytest.FixtureRequest) -> Traced:
     captioner = tiny_other(request.param)
-    return captioner, trace_captioner(captioner, BEAMS)
+    return captioner, trace_captioner(captioner, Search(BEAMS))
 
 
 @pytest.fixture(scope="module")
 def lstm() -> Traced:
     captioner = tiny_other(AdditiveLstm)
-    return captioner, trace_captioner(captioner, BEAMS)
+    return captioner, trace_captioner(captioner, Search(BEAMS))
 
 
 @pytest.mark.parametrize("batch", [1, 4])

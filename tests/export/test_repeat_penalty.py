@@ -7,6 +7,7 @@ import torch
 
 from export.captioner_graph import loop_form, static_form
 from export.trace import TracedCaptioner, trace_captioner
+from smart_caption_ros.captioning.search import Search
 from tests.export.graphs import (
     MAX_WORDS,
     assert_equal_to_plain_search,
@@ -17,17 +18,18 @@ from tests.export.graphs import (
     word_biases,
 )
 from tests.tiny_model import tiny_smart
-from training.decoding.repeats import RepeatPenalty
 from training.models.smart import Smart
 
 BEAMS, WORDS, TOKENS = 3, 60, 9
-REPEATS = RepeatPenalty(2.5, torch.tensor([0] * 8 + [1 + word // 2 for word in range(WORDS - 8)], dtype=torch.int32))
+PENALTY = 2.5
+SAME_WORDS = torch.tensor([0] * 8 + [1 + word // 2 for word in range(WORDS - 8)], dtype=torch.int32)
+REPEATS = PENALTY, SAME_WORDS
 
 
 @functools.cache
 def traced_with_penalty(*, guided: bool) -> tuple[Smart, TracedCaptioner]:
     model = tiny_smart(vocabulary_size=WORDS)
-    return model, trace_captioner(model, BEAMS, guided=guided, repeats=REPEATS)
+    return model, trace_captioner(model, Search(BEAMS, repeat_penalty=PENALTY), guided=guided, same_words=SAME_WORDS)
 
 
 @pytest.mark.parametrize("guided", [pytest.param(False, marks=pytest.mark.long), True])

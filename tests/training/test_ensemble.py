@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_trained, tiny_visual
 from training import ensemble
@@ -28,7 +29,7 @@ def trained(family: str) -> TrainedCaptioner:
         "phases": [{"name": "xe", "epochs": 1, "learning_rate": 1e-3}],
     }
     record = {"name": family, "features": {"kind": "npz"}, "experiment": experiment, "dev": {"cider": 1.0}}
-    return TrainedCaptioner(family, tiny_captioner(family), None, WORDS, record)
+    return TrainedCaptioner(family, tiny_captioner(family), None, WORDS, record, Search(max_words=10))
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ def test_a_bundle_is_scored_on_a_split_and_its_captions_are_reported(
     (name, model), *_ = document["models"].items()
     captioner, dataset = Captioner.from_bundle(tiny_bundle), Flickr8k(data / "flickr8k")
     assert name == captioner.model
-    assert model["beam_size"] == captioner.bundle.beam_size
+    assert model["beam_size"] == captioner.bundle.search.beam_size
     for image in dataset.split("dev"):
         assert model["per_image"][image]["caption"] == captioner.caption(dataset.read_images([image])[0]).text
     assert document["document_frequencies"] == "flickr8k train"
@@ -477,7 +477,7 @@ def test_captions_name_the_objects_that_a_detector_finds(
 
 def test_a_penalty_of_the_end_token_makes_captions_longer(evaluate: Command, coco: Path, checkpoint: Path) -> None:
     trained = TrainedCaptioner.load(checkpoint)
-    trained.end_penalty = -30.0  # the end at once, unless the command says otherwise
+    trained.change_search(end_penalty=-30.0, max_words=6)  # the end at once, unless the command says otherwise
     trained.save(checkpoint)
     out = coco / "out.json"
     options = ["--checkpoint", checkpoint, "--references", coco / "captions.json", "--images", coco, "--json", out]

@@ -4,13 +4,14 @@
 (data sets, families, objectives, schedules, optimizers) against their registries.
 """
 
-from dataclasses import field
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Strict
 from pydantic.dataclasses import dataclass
 
+from smart_caption_ros.captioning.search import Finished, Search
 from training.configs.checks import check_at_least_1, check_not_negative, check_one_of, check_positive, check_shares
 
 FORBID_UNKNOWN_KEYS = ConfigDict(extra="forbid")
@@ -297,10 +298,23 @@ class EvaluationConfig:
     end_penalty: Float = 0.0
     """Natural logarithm that the search subtracts from the logit of the end token, so that captions become longer; 0:
     nothing. The export takes it over."""
+    length_penalty: Float = 0.0
+    """Captions are ranked by score / length ** length_penalty, which needs ``finished: apart``. The export takes it
+    over, as the next two."""
+    min_words: Int = 1
+    """Shortest caption in words, or pieces of words, end token included."""
+    finished: Finished = "in_beams"
+    """Whether a hypothesis that has ended keeps its beam (``in_beams``) or the k best are kept ``apart``, as published
+    captioners have it (:class:`smart_caption_ros.captioning.search.Search`)."""
 
     def __post_init__(self) -> None:
-        check_at_least_1(self, "beam_size", "images_per_batch", "whole_split_in_last_epochs")
+        check_at_least_1(self, "beam_size", "images_per_batch", "whole_split_in_last_epochs", "min_words")
         check_not_negative(self, "subset", "repeat_penalty", "end_penalty")
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """The settings of the search, by the names of :class:`smart_caption_ros.captioning.search.Search`."""
+        return {field.name: getattr(self, field.name) for field in fields(Search) if hasattr(self, field.name)}
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
@@ -364,6 +378,7 @@ class ExperimentConfig:
             raise ValueError("data: extend_vocabulary needs start_from, whose vocabulary it extends")
         if self.evaluation.repeat_penalty and self.data.tokenizer != "words":
             raise ValueError("evaluation: repeat_penalty is for captioners of whole words, not for pieces of bpe")
+        Search(max_words=self.data.max_words, **self.evaluation.search)  # checks them
         if self.image_size < 32 or self.image_size % 32:
             raise ValueError(f"image_size must be a positive multiple of 32, not {self.image_size}")
         if bool(self.backbone) == bool(self.features):

@@ -5,7 +5,7 @@ training and evaluation measure.
 """
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils._pytree import tree_map_only
 
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.decoding.repeats import RepeatPenalty
 from training.models.captioner import Captioner, Encoded, Visual, map_state, reorder_rows
 
 EXCLUDED = -1e9
@@ -22,19 +22,13 @@ EXCLUDED = -1e9
 
 
 @dataclass(frozen=True)
-class SearchSettings:
-    """Settings of beam search.
+class SearchSettings(Search):
+    """Settings of beam search, and of what it computes beside the captions.
 
     Raises:
-        ValueError: the beam or the longest caption is empty, or ``after_end`` does not go with the other settings.
+        ValueError: as :class:`Search`; or ``after_end`` or ``repeat_penalty`` does not go with the other settings.
     """
 
-    beam_size: int = 5
-    """k, number of hypotheses that are kept per image."""
-    max_words: int = 20
-    """Longest caption, end token included."""
-    forbidden: tuple[int, ...] = (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id)
-    """Ids that are never chosen; the probabilities are normalised over the others."""
     stop: Literal["best", "all", "never"] = "best"
     """``best``: when every image's best beam has ended. The best caption is final, because scores only fall; other
     beams may be unfinished. (With a :class:`WordGuide` a beam that has not ended may still gain, so that the search is
@@ -47,18 +41,15 @@ class SearchSettings:
     ours: ``padding`` with log probability 0; ``log_probabilities``: padding with the log probability of the likeliest
     word, as in X-LAN's code; ``words``: the likeliest words, as in M2's code. They are found where the search goes on,
     with ``stop="never"``."""
-    repeats: RepeatPenalty | None = None
-    """Penalty of content words that a beam has already; None for none."""
-    end_penalty: float = 0.0
-    """Natural logarithm that is subtracted from the logit of the end token, before probabilities are normalised:
-    captions become longer. Probabilities and scores contain it."""
+    same_words: Tensor | None = None
+    """(V,) int32 of :func:`training.decoding.repeats.same_words`, which ``repeat_penalty`` needs."""
 
     def __post_init__(self) -> None:
-        for name in ("beam_size", "max_words"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.after_end != "padding" and (self.beam_size, self.stop) != (1, "never"):
-            raise ValueError(f"after_end {self.after_end} needs beam_size 1 and stop never")
+        super().__post_init__()
+        if self.after_end != "padding" and (self.beam_size, self.stop, self.finished) != (1, "never", "in_beams"):
+            raise ValueError(f"after_end {self.after_end} needs beam_size 1, stop never and finished in_beams")
+        if self.repeat_penalty and self.same_words is None:
+            raise ValueError("repeat_penalty needs same_words, which says what words count as the same")
 
 
 class WordGuide(NamedTuple):
@@ -137,23 +128,25 @@ def select_continuations(logits: Tensor, scores: Tensor, ended: Tensor, bias: Te
     return Continuations(words, parents, chosen, totals, ended.gather(1, parents) | (words == Vocabulary.end_id))
 
 
-def next_bias(bias: Tensor, groups: Tensor | None, words: Tensor, repeats: RepeatPenalty | None = None) -> Tensor:
+def next_bias(
+    bias: Tensor, groups: Tensor | None, words: Tensor, same_words: Tensor | None = None, penalty: float = 0.0
+) -> Tensor:
     """Return the bias after a word: 0 for the words of its group, minus the penalty for repetitions of it.
 
     Args:
         bias: (B, k, V) float32, of the beams that were continued.
         groups: (B, V) int32, as in :class:`WordGuide`; None without a guide.
         words: (B, k) int64, the words that continued them.
-        repeats: of :class:`SearchSettings`, on the device of the words.
+        same_words, penalty: of :class:`SearchSettings`, on the device of the words; None for no penalty.
     """
     if groups is not None:
         ends = groups[:, None] == groups.gather(1, words)[..., None]
-        if repeats is not None:  # the penalty stays when another word of its group is said
-            ends = ends & (bias != -repeats.penalty)
+        if same_words is not None:  # the penalty stays when another word of its group is said
+            ends = ends & (bias != -penalty)
         bias = torch.where(ends, 0.0, bias)
-    if repeats is not None:
-        said = repeats.groups[words][..., None]
-        bias = torch.where((repeats.groups == said) & (said > 0), -repeats.penalty, bias)
+    if same_words is not None:
+        said = same_words[words][..., None]
+        bias = torch.where((same_words == said) & (said > 0), -penalty, bias)
     return bias
 
 
@@ -164,6 +157,13 @@ def excluded_words(
     addend = torch.zeros(vocabulary_size, device=device)
     for word in forbidden:  # one by one: ids in a tensor would be copied from the host, which a CUDA graph cannot do
         addend[word] = EXCLUDED
+    return addend
+
+
+def logit_addend(search: Search, vocabulary_size: int, device: torch.device | str | None = None) -> Tensor:
+    """Make what the search adds to the logits, (V,) float32: it excludes words and penalises the end token."""
+    addend = excluded_words(vocabulary_size, search.forbidden, device)
+    addend[Vocabulary.end_id] -= search.end_penalty
     return addend
 
 
@@ -242,9 +242,7 @@ class _Search:
         beam_size = settings.beam_size
         self._captioner, self._encoded, self._settings = captioner, encoded, settings
         self._state = captioner.initial_state(encoded, beam_size)
-        self._addend = excluded_words(captioner.config.vocabulary_size, settings.forbidden, device)
-        if settings.end_penalty:
-            self._addend[Vocabulary.end_id] -= settings.end_penalty
+        self._addend = logit_addend(settings, captioner.config.vocabulary_size, device)
         self._words = torch.full((batch, beam_size), Vocabulary.begin_id, device=device)
         # All beams are equal at first: all but one are excluded, otherwise the same word would be chosen k times.
         self._scores = torch.where(torch.arange(beam_size, device=device) == 0, 0.0, EXCLUDED).repeat(batch, 1)
@@ -256,8 +254,8 @@ class _Search:
         self._groups = None if guide is None else guide.groups
         self._bias = None if guide is None else guide.bias[:, None].expand(-1, beam_size, -1)
         # Copied here, not at every word: a copy from the host waits for the device.
-        self._repeats = settings.repeats and replace(settings.repeats, groups=settings.repeats.groups.to(device))
-        if self._bias is None and self._repeats is not None:
+        self._same_words = settings.same_words.to(device) if settings.same_words is not None else None
+        if self._bias is None and self._same_words is not None:
             self._bias = torch.zeros(batch, beam_size, captioner.config.vocabulary_size, device=device)
         self._history: list[tuple[Tensor, Tensor, Tensor | None]] = []
 
@@ -281,7 +279,9 @@ class _Search:
         self.ended = newly_ended
         if self._bias is not None:
             continued = self._bias.gather(1, parents[..., None].expand_as(self._bias))
-            self._bias = next_bias(continued, self._groups, self._words, self._repeats)
+            self._bias = next_bias(
+                continued, self._groups, self._words, self._same_words, self._settings.repeat_penalty
+            )
         self._state = reorder_rows(state, parents)
         past = torch.cat([self._past, self._own], dim=2)
         self._past = past.gather(1, parents[..., None].expand_as(past))

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from training.decoding.beam_search import SearchSettings, excluded_words
+from training.decoding.beam_search import excluded_words
 from training.decoding.constraints import MOST_CONSTRAINTS
 from training.models.captioner import Captioner, Visual, reorder_rows
 
@@ -35,7 +36,7 @@ def constrained_beam_search(
     captioner: Captioner,
     visual: Visual,
     constraints: Sequence[Sequence[Collection[int]]],
-    settings: SearchSettings,
+    settings: Search,
     minimum: int = 2,
 ) -> ConstrainedCaptions:
     """Search for the best captions of B images that satisfy constraints.
@@ -90,9 +91,7 @@ def constrained_beam_search(
     return machine.best(words, chosen, scores, minimum, beams)
 
 
-def _check(
-    captioner: Captioner, constraints: Sequence[Sequence[Collection[int]]], settings: SearchSettings, size: int
-) -> None:
+def _check(captioner: Captioner, constraints: Sequence[Sequence[Collection[int]]], settings: Search, size: int) -> None:
     if captioner.max_words is not None and settings.max_words > captioner.max_words:
         raise ValueError(
             f"max_words is {settings.max_words}, but the captioner can decode {captioner.max_words} words at most"

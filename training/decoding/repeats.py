@@ -5,7 +5,6 @@ penalty from the log probability of a content word that the beam has said alread
 (after Keskar et al. 2019, CTRL, Sec. 4.1, for content words alone and without a change of the probabilities).
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
@@ -15,27 +14,18 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.data.inflection import singular
 
 
-@dataclass(frozen=True, eq=False)
-class RepeatPenalty:
-    """What repeated content words cost."""
+def same_words(vocabulary: Vocabulary) -> Tensor:
+    """Number the content words of a vocabulary, (V,) int32: words that count as the same have the same number, from 1;
+    0 for words that may be repeated.
 
-    penalty: float
-    """Natural logarithm, subtracted when the search chooses a word; scores of captions do not contain it."""
-    groups: Tensor
-    """(V,) int32: words that count as the same have the same number, from 1; 0 for words that may be repeated."""
-
-    @classmethod
-    def of(cls, vocabulary: Vocabulary, penalty: float) -> "RepeatPenalty | None":
-        """Make the penalty of a vocabulary's content words; None for a penalty of 0.
-
-        Raises:
-            ValueError: the vocabulary has pieces of words.
-        """
-        return cls(penalty, torch.tensor(_groups(vocabulary), dtype=torch.int32)) if penalty else None
+    Raises:
+        ValueError: the vocabulary has pieces of words.
+    """
+    return torch.tensor(_numbers(vocabulary), dtype=torch.int32)
 
 
 @lru_cache(maxsize=4)
-def _groups(vocabulary: Vocabulary) -> list[int]:
+def _numbers(vocabulary: Vocabulary) -> list[int]:
     # Imported at first use: inflect and spaCy take seconds to load.
     from spacy.lang.en.stop_words import STOP_WORDS
 

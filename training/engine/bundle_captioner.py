@@ -91,8 +91,7 @@ def trained_captioner_of(bundle: Bundle) -> TrainedCaptioner:
         backbone=load_bundle_networks(bundle.path),
         vocabulary=bundle.vocabulary,
         record=_record(bundle),
-        repeat_penalty=float(manifest["decoding"].get("repeat_penalty", 0.0)),
-        end_penalty=float(manifest["decoding"].get("end_penalty", 0.0)),
+        search=bundle.search,
     )
     trained.set_image_size(bundle.preprocessing.width)
     return trained

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.byte_pairs import BytePairs
@@ -90,8 +91,8 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
             () if initial is None else set(initial.vocabulary.words) - set(initial.record.get(UNTRAINED, []))
         )
         record[UNTRAINED] = [word for word in untrained if word not in trained_before]
-    penalties = config.evaluation.repeat_penalty, config.evaluation.end_penalty
-    trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record, *penalties)
+    search = (Search() if initial is None else initial.search).changed(max_words=max_words, **config.evaluation.search)
+    trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record, search)
     if initial is not None:
         _start_from(initial, trained, config.start_from)
     references = {image: [" ".join(caption) for caption in words[places[image]]] for image in images["dev"]}

@@ -15,7 +15,6 @@ from training.configs.schema import ExperimentConfig
 from training.data.photograph_inputs import visual_of_images
 from training.data.regions import RegionFeatures
 from training.data.stored_features import check_images, open_batches, open_stored_features, visual_of_features
-from training.decoding.beam_search import SearchSettings
 from training.decoding.constrained_search import constrained_beam_search
 from training.decoding.constraints import Constraints, constraints_of_file, constraints_of_objects
 from training.engine.ensembles import join_captioners
@@ -31,7 +30,7 @@ BATCH = 16
 
 
 class CheckpointCaptioner:
-    """A checkpoint with the search settings of its experiment."""
+    """A checkpoint that captions the images of a data set."""
 
     def __init__(self, *paths: Path, device: torch.device | None = None, batch: int = BATCH) -> None:
         """
@@ -99,7 +98,7 @@ class CheckpointCaptioner:
         """
         captions: dict[str, str] = {}
         for names, visual in self._batches(images, read_image, data):
-            found = self.trained.caption(visual, self._settings.beam_size, self._settings.max_words, attention=False)
+            found = self.trained.caption(visual, attention=False)
             captions.update(zip(names, map(join_words, self.trained.sentences(found)), strict=True))
         return captions
 
@@ -152,16 +151,11 @@ class CheckpointCaptioner:
         satisfied = 0
         for names, visual in self._batches(images, read_image, data):
             sets = [constraints[name] for name in names]
-            found = constrained_beam_search(self.trained.captioner, visual, sets, self._settings, minimum)
+            found = constrained_beam_search(self.trained.captioner, visual, sets, self.trained.search, minimum)
             satisfied += int(found.satisfied[:, 0].sum())
             sentences = map(self.trained.vocabulary.decode, found.words[:, 0].tolist())
             captions.update(zip(names, map(join_words, sentences), strict=True))
         return captions, satisfied
-
-    @property
-    def _settings(self) -> SearchSettings:
-        beam_size, max_words = self.experiment.evaluation.beam_size, self.experiment.data.max_words
-        return SearchSettings(beam_size, max_words, end_penalty=self.trained.end_penalty)
 
     def _batches(
         self, images: Sequence[str], read_image: ImageReader | None, data: Path

@@ -47,8 +47,7 @@ def join_captioners(models: Mapping[str, TrainedCaptioner]) -> TrainedCaptioner:
         {"name": model.record["name"], "family": model.family, "experiment": model.record["experiment"]}
         for model in models.values()
     ]
-    penalties = first.repeat_penalty, first.end_penalty
-    return TrainedCaptioner("ensemble", captioner, first.backbone, first.vocabulary, record, *penalties)
+    return TrainedCaptioner("ensemble", captioner, first.backbone, first.vocabulary, record, first.search)
 
 
 def _same_backbone(one: TrainedCaptioner, another: TrainedCaptioner) -> bool:

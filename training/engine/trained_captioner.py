@@ -1,18 +1,19 @@
 """A trained captioner as one file: captioner, vocabulary, backbone where it has one, and a record."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
 from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.photograph_inputs import visual_of_images
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
-from training.decoding.repeats import RepeatPenalty
+from training.decoding.repeats import same_words
 from training.engine.buffers import load_released_tensors, released_tensors
 from training.engine.untrained_words import fill_untrained_words
 from training.errors import CheckpointError
@@ -41,10 +42,8 @@ class TrainedCaptioner:
     vocabulary: Vocabulary
     record: dict[str, Any]
     """JSON values: name, experiment, data, scores."""
-    repeat_penalty: float = 0.0
-    """Penalty of repeated content words in the search, a natural logarithm: :mod:`training.decoding.repeats`."""
-    end_penalty: float = 0.0
-    """Penalty of the end token in the search: :class:`training.decoding.beam_search.SearchSettings`."""
+    search: Search = field(default_factory=Search)
+    """Settings of its search, which the export takes over."""
 
     @property
     def backbone_options(self) -> dict[str, Any] | None:
@@ -56,20 +55,24 @@ class TrainedCaptioner:
         """Whether the captioner's linear layers compute in 8 bits."""
         return has_eight_bits(self.captioner)
 
-    @property
-    def repeats(self) -> RepeatPenalty | None:
-        """The penalty of repeated words of the vocabulary; None without one."""
-        return RepeatPenalty.of(self.vocabulary, self.repeat_penalty)
-
-    def set_repeat_penalty(self, penalty: float | None) -> None:
-        """Set :attr:`repeat_penalty`; None leaves it as it is.
+    def change_search(self, **values: Any) -> None:
+        """Change fields of :attr:`search`; None leaves a field as it is.
 
         Raises:
-            CheckpointError: the captioner says pieces of words, which have no penalty.
+            CheckpointError: a value does not fit the others, or a captioner that says pieces of words gets a penalty of
+                repeated words.
         """
-        self.repeat_penalty = self.repeat_penalty if penalty is None else penalty
-        if self.repeat_penalty and self.vocabulary.continuation:
+        try:
+            self.search = self.search.changed(**values)
+        except ValueError as error:
+            raise CheckpointError(f"settings of the search: {error}") from None
+        if self.search.repeat_penalty and self.vocabulary.continuation:
             raise CheckpointError("--repeat-penalty is for captioners of whole words; this one says pieces of words")
+
+    @property
+    def same_words(self) -> torch.Tensor | None:
+        """The words that the penalty of repeated words takes for the same, (V,) int32; None without a penalty."""
+        return same_words(self.vocabulary) if self.search.repeat_penalty else None
 
     def set_image_size(self, size: int | None) -> None:
         """Caption frames of another size, squashed to ``size`` x ``size`` pixels; None leaves it as it is.
@@ -107,10 +110,7 @@ class TrainedCaptioner:
             state["continuation"] = self.vocabulary.continuation
         if self.eight_bits:
             state["eight_bits"] = True
-        if self.repeat_penalty:
-            state["repeat_penalty"] = self.repeat_penalty
-        if self.end_penalty:
-            state["end_penalty"] = self.end_penalty
+        state["search"] = self.search.as_json()
         if self.backbone_options is not None:
             state["backbone"] = self.backbone_options
         if self.backbone is not None and self.backbone.image_size != IMAGE_SIZE:
@@ -163,8 +163,11 @@ class TrainedCaptioner:
         if under_prefix("backbone", tensors):
             options = {"kind": MobileNetV2.kind, **state.get("backbone", {})}  # older checkpoints lack the key
             backbone = BACKBONES[options.pop("kind")](**options).eval()
-        penalties = (float(state.get(name, 0.0)) for name in ("repeat_penalty", "end_penalty"))
-        trained = cls(state["family"], captioner, backbone, vocabulary, state["record"], *penalties)
+        try:
+            search = _read_search(state)
+        except ValueError as error:
+            raise CheckpointError(f"{path}: settings of the search: {error}") from None
+        trained = cls(state["family"], captioner, backbone, vocabulary, state["record"], search)
         trained.set_image_size(state.get("image_size"))
         trained._check_tensors(path, tensors)
         trained.load_tensors(tensors)
@@ -190,14 +193,23 @@ class TrainedCaptioner:
             if name not in known and name.startswith(("captioner.", "backbone.")):
                 raise CheckpointError(f"{path} has {name}, which a {self.family} of the options in the file lacks")
 
-    def caption(self, visual: Visual, beam_size: int, max_words: int, *, attention: bool = True) -> Hypotheses:
-        """Search for the captions of B images; ``attention`` says whether their attention weights are needed."""
-        settings = SearchSettings(
-            beam_size, max_words, attention=attention, repeats=self.repeats, end_penalty=self.end_penalty
-        )
+    def caption(
+        self, visual: Visual, beam_size: int | None = None, max_words: int | None = None, *, attention: bool = True
+    ) -> Hypotheses:
+        """Search for the captions of B images.
+
+        Args:
+            visual: the images.
+            beam_size, max_words: in place of those of :attr:`search`.
+            attention: whether the attention weights are needed.
+        """
+        search = asdict(self.search.changed(beam_size=beam_size, max_words=max_words))
+        settings = SearchSettings(**search, attention=attention, same_words=self.same_words)
         return beam_search(self.captioner, visual, settings)
 
-    def caption_images(self, images_bgr: np.ndarray, beam_size: int, max_words: int) -> Hypotheses:
+    def caption_images(
+        self, images_bgr: np.ndarray, beam_size: int | None = None, max_words: int | None = None
+    ) -> Hypotheses:
         """Search for the captions of (B, H, W, 3) uint8 frames, BGR, of the backbone's size, which must exist."""
         assert self.backbone is not None
         with torch.inference_mode():
@@ -206,3 +218,20 @@ class TrainedCaptioner:
     def sentences(self, hypotheses: Hypotheses) -> list[list[str]]:
         """Decode the words of each image's best caption."""
         return [self.vocabulary.decode(ids) for ids in hypotheses.words[:, 0].tolist()]
+
+
+def _read_search(state: dict[str, Any]) -> Search:
+    """Read the settings of the search; older checkpoints have them in the experiment, and penalties of their own.
+
+    Raises:
+        ValueError: a value is out of range.
+    """
+    if "search" in state:
+        return Search.from_json(state["search"])
+    experiment = state["record"].get("experiment", {})
+    return Search().changed(
+        beam_size=experiment.get("evaluation", {}).get("beam_size"),
+        max_words=experiment.get("data", {}).get("max_words"),
+        repeat_penalty=state.get("repeat_penalty"),
+        end_penalty=state.get("end_penalty"),
+    )

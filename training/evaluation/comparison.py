@@ -97,7 +97,7 @@ def caption_references(captioner: Captioner, references: References) -> ModelCap
     guide = captioner.guide.mode if captioner.guide is not None else GuideMode.OFF
     facts = {
         "engine": captioner.engine,
-        "beam_size": captioner.bundle.beam_size,
+        "beam_size": captioner.bundle.search.beam_size,
         "objects_guide": guide.value,
     }
     return ModelCaptions(str(captioner.bundle.path), captions, captioner=captioner, facts=facts)
@@ -192,7 +192,7 @@ class Comparison:
     def _record(self, name: str, captioner: Captioner) -> None:
         manifest = dict(captioner.bundle.manifest)
         facts = {
-            "images": len(self.evaluation.images), "beam_size": captioner.bundle.beam_size,
+            "images": len(self.evaluation.images), "beam_size": captioner.bundle.search.beam_size,
             "tokeniser": self.evaluation.tokeniser, "engine": captioner.engine, "date": time.strftime("%Y-%m-%d"),
         }  # fmt: skip
         values = {

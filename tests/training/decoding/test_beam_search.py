@@ -80,7 +80,7 @@ def test_greedy_decoding_that_goes_on_after_the_end_chooses_the_likeliest_word_a
 
 @pytest.mark.parametrize(("beam_size", "stop"), [(2, "never"), (1, "best")])
 def test_a_search_that_goes_on_after_the_end_is_refused_where_it_would_stop(beam_size: int, stop: Any) -> None:
-    with pytest.raises(ValueError, match="after_end words needs beam_size 1 and stop never"):
+    with pytest.raises(ValueError, match="after_end words needs beam_size 1, stop never"):
         SearchSettings(beam_size, stop=stop, after_end="words")
 
 

@@ -9,15 +9,14 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.plain_beam_search import assert_same_beams, plain_beam_search
 from tests.tiny_model import tiny_smart
 from training.decoding.beam_search import SearchSettings, beam_search
-from training.decoding.repeats import RepeatPenalty
+from training.decoding.repeats import same_words
 from training.models.captioner import Visual
 
 SAME = {word: 1 + word // 3 for word in range(10, 60)}
 """Three words of the tiny model count as one; the first six may be repeated."""
 
 
-def repeats(penalty: float) -> RepeatPenalty:
-    return RepeatPenalty(penalty, torch.tensor([SAME.get(word, 0) for word in range(60)], dtype=torch.int32))
+SAME_WORDS = torch.tensor([SAME.get(word, 0) for word in range(60)], dtype=torch.int32)
 
 
 @given(seed=st.integers(0, 10_000), beam_size=st.integers(1, 5), batch=st.integers(1, 3), penalty=st.floats(0.1, 20))
@@ -26,15 +25,16 @@ def test_all_beams_equal_those_of_a_plain_search(seed: int, beam_size: int, batc
     model = tiny_smart(seed=seed % 5)
     torch.manual_seed(seed)
     tokens = torch.randn(batch, 6, 24) * 2
+    wanted = SearchSettings(beam_size, 8, repeat_penalty=penalty, stop="all", same_words=SAME_WORDS)
     with torch.inference_mode():
-        found = beam_search(model, Visual(tokens), SearchSettings(beam_size, 8, stop="all", repeats=repeats(penalty)))
+        found = beam_search(model, Visual(tokens), wanted)
     for image in range(batch):
         expected = plain_beam_search(model, Visual(tokens[image : image + 1]), beam_size, 8, same=SAME, penalty=penalty)
         assert_same_beams(found, image, expected)
 
 
 def test_a_large_penalty_leaves_no_repetition_and_a_search_of_many_images_gives_what_one_image_gives() -> None:
-    model, settings = tiny_smart(), SearchSettings(3, 10, repeats=repeats(1e6))
+    model, settings = tiny_smart(), SearchSettings(3, 10, repeat_penalty=1e6, same_words=SAME_WORDS)
     torch.manual_seed(0)
     tokens = torch.randn(12, 6, 24) * 2
     with torch.inference_mode():
@@ -48,16 +48,15 @@ def test_a_large_penalty_leaves_no_repetition_and_a_search_of_many_images_gives_
 
 def test_words_of_one_stem_count_as_the_same_and_words_without_content_may_be_repeated() -> None:
     vocabulary = Vocabulary((*SPECIAL, "a", "couch", "couches", "next", "to", "sink", "bus"))
-    made = RepeatPenalty.of(vocabulary, 3.0)
-    assert made is not None
-    groups = dict(zip(vocabulary.words, made.groups.tolist(), strict=True))
+    groups = dict(zip(vocabulary.words, same_words(vocabulary).tolist(), strict=True))
     assert groups["couch"] == groups["couches"] > 0
     assert len({groups["couch"], groups["sink"], groups["bus"], 0}) == 4
     assert not any(groups[word] for word in (*SPECIAL, "a", "next", "to"))
 
 
-def test_no_penalty_needs_no_groups_and_pieces_of_words_are_refused() -> None:
+def test_a_penalty_needs_the_words_and_pieces_of_words_are_refused() -> None:
     pieces = Vocabulary((*SPECIAL, "cou", "##ch"), "##")
-    assert RepeatPenalty.of(pieces, 0.0) is None
     with pytest.raises(ValueError, match="pieces of words"):
-        RepeatPenalty.of(pieces, 3.0)
+        same_words(pieces)
+    with pytest.raises(ValueError, match="repeat_penalty needs same_words"):
+        SearchSettings(repeat_penalty=3.0)

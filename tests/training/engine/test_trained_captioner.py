@@ -31,10 +31,10 @@ def test_a_penalty_of_repeated_words_is_kept_and_captions_say_each_word_once(tmp
     images, trained = synthetic_images(8, 224), tiny_trained()
     repeating = trained.sentences(trained.caption_images(images, 3, 10))
     assert any(len(set(words)) < len(words) for words in repeating)
-    trained.repeat_penalty = 50.0
+    trained.change_search(repeat_penalty=50.0)
     trained.save(tmp_path / "best.safetensors")
     loaded = TrainedCaptioner.load(tmp_path / "best.safetensors")
-    assert loaded.repeat_penalty == 50.0
+    assert loaded.search == trained.search
     for words in loaded.sentences(loaded.caption_images(images, 3, 10)):
         assert len(set(words)) == len(words)
 
@@ -42,9 +42,9 @@ def test_a_penalty_of_repeated_words_is_kept_and_captions_say_each_word_once(tmp
 def test_a_captioner_of_pieces_of_words_has_no_penalty_of_repeated_words() -> None:
     trained = tiny_trained()
     trained.vocabulary = Vocabulary(trained.vocabulary.words, "##")
-    trained.set_repeat_penalty(None)
+    trained.change_search(repeat_penalty=None)
     with pytest.raises(CheckpointError, match="pieces of words"):
-        trained.set_repeat_penalty(3.0)
+        trained.change_search(repeat_penalty=3.0)
 
 
 def test_the_size_of_frames_is_kept_and_other_sizes_are_refused(tmp_path: Path) -> None:

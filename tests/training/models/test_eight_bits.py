@@ -14,6 +14,7 @@ from torch import nn
 from export.captioner_graph import loop_form
 from export.passes.int8 import as_computed, layers_of
 from export.trace import trace_captioner
+from smart_caption_ros.captioning.search import Search
 from tests.export.graphs import run, session_of
 from tests.tiny_model import MAX_WORDS, tiny_captioner, tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
@@ -119,7 +120,7 @@ def test_a_graph_in_8_bits_says_what_a_captioner_that_was_trained_so_says(family
     trained = sum(1 for layer in captioner.modules() if isinstance(layer, nn.Linear))
     set_eight_bits(captioner, True)
     assert sum(1 for layer in captioner.modules() if isinstance(layer, EightBitLinear)) == trained
-    traced = trace_captioner(captioner, 3)
+    traced = trace_captioner(captioner, Search(3))
     choice = as_computed(traced, captioner, trained=True)
     assert choice.report()["trained"] is True
     assert 0 < len(choice.chosen.layers) <= len(layers_of(traced))

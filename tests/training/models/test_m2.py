@@ -5,6 +5,7 @@ import torch
 
 from export.captioner_graph import loop_form
 from export.trace import trace_captioner
+from smart_caption_ros.captioning.search import Search
 from tests.export.graphs import session_of
 from tests.tiny_model import TINY_SIZES, padded_logits, tiny_captioner, tiny_captions, tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
@@ -46,7 +47,7 @@ def test_the_graph_of_ablations_has_the_beams_of_torch(ablation: str) -> None:
     settings = SearchSettings(3, 6, stop="all")
     with torch.inference_mode():
         expected = beam_search(model, visual, settings)
-    session = session_of(loop_form(trace_captioner(model, 3), 6, early_exit=False))
+    session = session_of(loop_form(trace_captioner(model, Search(3)), 6, early_exit=False))
     assert visual.mask is not None
     words, chosen = session.run(
         ["words", "log_probabilities"], {"tokens": visual.tokens.numpy(), "token_mask": visual.mask.numpy()}

@@ -1,0 +1,79 @@
+"""Settings of the search for captions: one description for training, evaluation, export and a bundle's manifest."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, get_args
+
+from smart_caption_ros.captioning.vocabulary import Vocabulary
+
+Finished = Literal["in_beams", "apart"]
+"""Where hypotheses that have ended are kept."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What decides which captions beam search finds; a manifest has these fields under ``decoding``.
+
+    A prompt is no setting of the search: the captioner begins after it.
+
+    Raises:
+        ValueError: a value is out of range, or a length penalty comes without ``finished="apart"``.
+    """
+
+    beam_size: int = 5
+    """k, number of hypotheses that are kept per image."""
+    max_words: int = 20
+    """Longest caption in words, or pieces of words, end token included."""
+    forbidden: tuple[int, ...] = (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id)
+    """Ids that are never chosen; the probabilities are normalised over the others."""
+    min_words: int = 1
+    """Shortest caption, end token included: the end token is not chosen before."""
+    length_penalty: float = 0.0
+    """Hypotheses are ranked by score / length ** length_penalty, end token included; 0: by the score."""
+    finished: Finished = "in_beams"
+    """``in_beams``: a hypothesis that has ended keeps its beam. ``apart``: the k best that have ended are kept beside
+    the k beams, which go on until none of them, at its present length, would be among these: the rule of transformers'
+    ``generate(early_stopping=False)``."""
+    repeat_penalty: float = 0.0
+    """Natural logarithm that is subtracted from the log probability of a content word that the caption has already,
+    when the search chooses; scores do not contain it."""
+    end_penalty: float = 0.0
+    """Natural logarithm that is subtracted from the logit of the end token, before probabilities are normalised:
+    captions become longer. Probabilities and scores contain it."""
+
+    def __post_init__(self) -> None:
+        for name in ("beam_size", "max_words", "min_words"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.min_words > self.max_words:
+            raise ValueError(f"min_words {self.min_words} is more than max_words {self.max_words}")
+        if self.finished not in get_args(Finished):
+            raise ValueError(f"finished must be {' or '.join(get_args(Finished))}, not {self.finished!r}")
+        if self.length_penalty and self.finished == "in_beams":
+            raise ValueError("length_penalty needs finished apart: hypotheses of several lengths compete for the beams")
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "Search":
+        """Read :meth:`as_json`; keys that are missing have their defaults, others are ignored.
+
+        Raises:
+            ValueError: a value is of another type or out of range.
+        """
+        values: dict[str, Any] = {}
+        for field in fields(cls):
+            value = document.get(field.name, field.default)
+            value = tuple(value) if isinstance(value, list) else value
+            kinds = (int, float) if isinstance(field.default, float) else type(field.default)
+            parts = value if isinstance(value, tuple) else ()
+            if isinstance(value, bool) or not isinstance(value, kinds) or not all(type(part) is int for part in parts):
+                raise ValueError(f"{field.name} must be like {field.default!r}, not {value!r}")
+            values[field.name] = value
+        return cls(**values)
+
+    def changed(self, **values: Any) -> "Search":
+        """Return the settings with other values of some fields; None leaves a field as it is."""
+        return replace(self, **{name: value for name, value in values.items() if value is not None})
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return asdict(self) | {"forbidden": list(self.forbidden)}

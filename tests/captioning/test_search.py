@@ -1,0 +1,38 @@
+"""The settings of the search as a manifest has them."""
+
+from typing import Any
+
+import pytest
+
+from smart_caption_ros.captioning.search import Search
+
+PUBLISHED = Search(3, 20, (), min_words=4, length_penalty=1.0, finished="apart")
+
+
+def test_settings_come_back_from_json_and_missing_ones_have_their_defaults() -> None:
+    assert Search.from_json(PUBLISHED.as_json()) == PUBLISHED
+    assert Search.from_json({"beam_size": 2, "max_words": 7, "unknown": 1}) == Search(2, 7)
+    assert Search.from_json({"end_penalty": 2}).end_penalty == 2
+
+
+def test_none_leaves_a_setting_as_it_is() -> None:
+    assert PUBLISHED.changed(beam_size=None, min_words=2).min_words == 2
+    assert PUBLISHED.changed(beam_size=None) == PUBLISHED
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"beam_size": 0}, "beam_size must be at least 1"),
+        ({"beam_size": True}, "beam_size must be like 5, not True"),
+        ({"max_words": "20"}, "max_words must be like 20"),
+        ({"forbidden": [0, "1"]}, "forbidden must be like"),
+        ({"length_penalty": None}, "length_penalty must be like 0.0"),
+        ({"length_penalty": 1.0}, "length_penalty needs finished apart"),
+        ({"min_words": 21}, "min_words 21 is more than max_words 20"),
+        ({"finished": "elsewhere"}, "finished must be in_beams or apart"),
+    ],
+)
+def test_wrong_settings_are_refused(wrong: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        Search.from_json(wrong)
