@@ -340,6 +340,22 @@ def test_cameras_are_tabs_and_a_feed_without_captions_says_what_it_waits_for(ope
         page.close()
 
 
+def test_a_camera_that_gave_way_to_others_leaves_the_page_which_says_why(open_page: Open) -> None:
+    hub = Hub()
+    with PageServer(hub, Access.of()) as server:
+        page = open_page(server, alone=True)
+        publish(hub, page, "a cup beside a lamp", camera="invented")
+        for camera in ("front", "rear"):
+            hub.publish(live_caption("a dog beside a lamp", camera=camera))
+        expect(page.get_by_role("tab")).to_have_count(3)
+        known = [CameraSummary(name, name, True, 1, {}, 0, 0, 1.0, None, None, None) for name in ("front", "rear")]
+        hub.update_status(status_json(known, [], {}, forgotten=1))
+        expect(page.locator("#notice")).to_contain_text("More than 64 cameras: those that were silent for the longest")
+        expect(page.get_by_role("tab")).to_have_count(2)
+        expect(page.locator("#words")).to_have_text("adogbesidealamp")
+        page.close()
+
+
 def test_the_page_says_that_the_server_is_away_and_connects_again(open_page: Open) -> None:
     hub = Hub()
     with PageServer(hub, Access.of()) as server:

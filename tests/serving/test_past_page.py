@@ -170,7 +170,7 @@ def test_a_caption_opens_with_its_boxes_and_the_link_opens_it_again(page: Page, 
     expect(later.get_by_role("link", name="Download")).to_be_hidden()
     page.keyboard.press("Escape")
     expect(page.locator("dialog")).to_be_hidden()
-    assert page.url == f"{server.url}#before?words=cup"
+    expect(page).to_have_url(f"{server.url}#before?words=cup")
     page.goto("about:blank")
     page.goto(address)
     expect(dialog).to_be_visible()

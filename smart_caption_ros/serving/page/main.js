@@ -101,6 +101,7 @@ function route() {
   }
   if (isPast) past.open(new URLSearchParams(query));
   else past.close();
+  showNewest();
 }
 
 function camera(name) {
@@ -118,7 +119,7 @@ function showTabs() {
 async function showNewest() {
   const known = cameras.get(tabs.chosen);
   const caption = held?.camera === tabs.chosen ? held : known?.caption;
-  if (loading || paused || document.hidden || !caption || caption === shown) return;
+  if (loading || paused || document.hidden || byId("view").hidden || !caption || caption === shown) return;
   loading = true;
   const url = await Picture.load(caption);
   loading = false;
