@@ -106,7 +106,7 @@ class Match:
 
     Attributes:
         text: the caption in pieces, each with whether it is a word that was looked for.
-        nouns: lemmas that were looked for.
+        nouns: lemmas that were looked for, and whose words in the text are others ("person" for "people").
         classes: classes of detected objects that were looked for.
     """
 
@@ -117,9 +117,9 @@ class Match:
     @property
     def reason(self) -> str:
         """What was found beside words of the text, for a person: "the object cup"; else empty."""
-        words = {piece.casefold() for piece, is_match in self.text if is_match}
-        nouns = [f"the noun {lemma}" for lemma in self.nouns if lemma.casefold() not in words]
-        return ", ".join([*(f"the object {name}" for name in self.classes), *nouns])
+        return ", ".join(
+            [*(f"the object {name}" for name in self.classes), *(f"the noun {lemma}" for lemma in self.nouns)]
+        )
 
 
 @dataclass(frozen=True)
@@ -349,8 +349,19 @@ def _match(row: LoggedCaption, marked: Sequence[tuple[str, str]]) -> Match:
             found.add(term)
         start += len(term) + 1
     classes = dict.fromkeys(item.class_name for item in row.objects)
-    nouns = dict.fromkeys(noun.lemma for noun in row.nouns)
+    words = [any(is_marked for _, is_marked in letters) for letters in _words(row.text, in_text)]
+    nouns = dict.fromkeys(
+        noun.lemma
+        for noun in row.nouns
+        if noun.word_index is None or not any(words[noun.word_index : noun.word_index + noun.word_count])
+    )
     return Match(text, tuple(filter(found.__contains__, nouns)), tuple(filter(found.__contains__, classes)))
+
+
+def _words(text: str, is_marked: Sequence[bool]) -> Iterator[list[tuple[str, bool]]]:
+    """Yield the letters of each word between spaces, each with whether it is marked."""
+    letters = zip(text, is_marked, strict=True)
+    return (list(word) for is_space, word in groupby(letters, key=lambda item: item[0].isspace()) if not is_space)
 
 
 def _marked_characters(length: int, marked: Iterable[str]) -> list[bool]:

@@ -140,6 +140,7 @@ def _found_json(row: LoggedCaption, match: Match, has_picture: bool) -> dict[str
         "camera": row.camera,
         "text": match.text,
         "reason": match.reason,
+        "classes": match.classes,
         "picture": f"log/{row.id}.jpg" if has_picture else None,
     }
 

@@ -25,7 +25,12 @@ from tests.caption_log.rows import JPEG, START_NS, at, row
 ROWS = (
     row("a red cup on a table", at_s=0, pose=at(0.5, 0.5), picture=JPEG),
     row("two cups beside a red chair", at_s=10, camera="rear", pose=at(3.0, 0.0)),
-    row("people in a kitchen", at_s=20, nouns=(LoggedNoun("person", None),), pose=at(-7.9, 2.0, 3.0)),
+    row(
+        "people in a kitchen",
+        at_s=20,
+        nouns=(LoggedNoun("person", None), LoggedNoun("kitchen", None, 3)),
+        pose=at(-7.9, 2.0, 3.0),
+    ),
     row("a small dog", at_s=30, objects=(LoggedObject("dining table", 0.9, (0.0, 0.0, 1.0, 1.0)),), robot="robot2"),
     row("a café at night", at_s=40, camera="rear", pose=at(200.0, 200.0)),
 )
@@ -83,6 +88,7 @@ def test_words(reader: LogReader, words: str, numbers: list[int]) -> None:
         ("red ta*", "a [red] cup on a [table]", ""),
         ('"red cup"', "a [red cup] on a table", ""),
         ("person", "people in a kitchen", "the noun person"),
+        ("person kitchens", "people in a [kitchen]", "the noun person"),
         ('dog "dining table"', "a small [dog]", "the object dining table"),
         ("din*", "a small dog", "the object dining table"),
         ("cafe", "a [café] at night", ""),

@@ -94,6 +94,7 @@ def test_a_caption_that_is_found_says_why(server: PageServer) -> None:
         "camera": "front",
         "text": [["a ", False], ["red", True], [" cup on a table", False]],
         "reason": "the object dining table",
+        "classes": ["dining table"],
         "picture": f"log/{CUP_MS}.jpg",
     }
     (dog,) = found(server, "words=dog")["captions"]

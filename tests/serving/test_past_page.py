@@ -156,6 +156,8 @@ def test_a_caption_opens_with_its_boxes_and_the_link_opens_it_again(page: Page, 
     assert dialog.locator(".boxes").get_attribute("viewBox") == "0 0 640 480"
     dialog.locator(".words button", has_text="cup").hover()
     assert dialog.locator("g.active text").all_text_contents() == ["cup"]
+    assert dialog.locator("g.found text").all_text_contents() == ["cup"]
+    assert dialog.locator(".objects button.found").all_text_contents() == ["cup 90 %"]
     expect(dialog.locator(".reason")).to_have_text("matched the object cup")
     assert "map 0.50, 0.50, 0.00" in (dialog.locator("dl").text_content() or "")
     with page.expect_download() as download:

@@ -261,8 +261,13 @@ class MomentView {
     this.#missing.hidden = url !== null;
     this.#links.show(caption, colours);
     this.#download.href = `log/${caption.number}/drawn.jpg`;
-    const reason = this.#captions()[this.#place()]?.reason;
-    setText(this.#reason, reason ? `matched ${reason}` : "");
+    const found = this.#captions()[this.#place()];
+    setText(this.#reason, found?.reason ? `matched ${found.reason}` : "");
+    for (const nodes of [this.dialog.querySelectorAll("g.object"), this.dialog.querySelectorAll(".objects button")]) {
+      nodes.forEach((node, index) => {
+        node.classList.toggle("found", Boolean(found?.classes.includes(caption.objects[index].name)));
+      });
+    }
     const { coverage } = caption;
     const facts = [
       ["Robot", caption.robot],
