@@ -122,6 +122,8 @@ def _merge_layers(graph: ir.Graph, source: ir.Value, linears: list[_Linear]) -> 
     graph.insert_before(linears[0].multiply, [*nodes, split])
     for output, part in zip(outputs, split.outputs, strict=True):
         part.shape, part.type = output.shape, output.type
+        if output.is_graph_output():  # which may be used inside the graph, too, and is found by its name
+            part.name = output.name
         ir.convenience.replace_all_uses_with(output, part, replace_graph_outputs=True)
     graph.remove([*unused, *(node for linear in linears for node in (linear.add, linear.multiply) if node)], safe=True)
 

@@ -324,7 +324,7 @@ class TextDecoder(Captioner):
     ) -> Step:
         """Decode the next words; the attention of the step is that of the last layer, averaged over heads."""
         _, group, length = words.shape
-        positions = rows_from(self._positions, position, length)
+        positions = rows_from(self.position_embedding.weight, position + len(self.prompt) - 1, length)
         logits, weights, caches = self._decode_words(
             join_sequences(words),
             positions if length == 1 else positions.repeat(group, 1),
@@ -337,14 +337,9 @@ class TextDecoder(Captioner):
         return Step(split_sequences(logits, length), shares, caches)
 
     def decode_tree(self, tree: PrefixTree, encoded: EncodedImage) -> Tensor:
-        positions = functional.embedding(tree.positions, self._positions)
+        positions = self.position_embedding(tree.positions + len(self.prompt) - 1)
         state = self.initial_state(encoded, 1)
         return self._decode_words(tree.words, positions, tree.visible, state, encoded, attention=False)[0]
-
-    @property
-    def _positions(self) -> Tensor:
-        """(max_words, d), position embeddings of the begin token and the words after it."""
-        return self.position_embedding.weight[len(self.prompt) - 1 :]
 
     def _embed(self, words: Tensor, positions: Tensor) -> Tensor:
         return self.dropout(self.embedding_norm(self.word_embedding(words) + positions))
