@@ -19,7 +19,9 @@ import cv2
 import pytest
 from typer.testing import Result
 
+from smart_caption_ros.caption_log import CaptionLog
 from smart_caption_ros.cli.serve import TOKEN_VARIABLE
+from tests.caption_log.rows import row
 
 pytest.importorskip("starlette", reason="needs the extra serve")
 pytest.importorskip("uvicorn", reason="needs the extra serve")
@@ -104,6 +106,9 @@ def test_the_command_serves_captions_behind_a_token_and_ends_at_sigterm_with_ope
     (picture,) = golden_frames(1, 64, 48)
     cv2.imwrite(str(tmp_path / "room.png"), picture)
     arguments = ["--host", "0.0.0.0", "--port", "0", "--source", tmp_path / "room.png", "--bundle", tiny_bundle]
+    with CaptionLog(tmp_path / "captions.db") as log:
+        log.append(row("a red cup"))
+    arguments += ["--log", log.path]
     command = [sys.executable, "-c", "from smart_caption_ros.cli import main; main()", "serve", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -126,6 +131,9 @@ def test_the_command_serves_captions_behind_a_token_and_ends_at_sigterm_with_ope
             assert captions["room"]["size"] == [64, 48]
             connection.request("GET", f"/{captions['room']['picture']}", headers=bearer)
             assert connection.getresponse().read().startswith(b"\xff\xd8\xff")
+            connection.request("GET", "/log/captions.json?words=cup", headers=bearer)
+            (found,) = json.loads(connection.getresponse().read())["captions"]
+            assert found["text"] == [["a red ", False], ["cup", True]]
             connection.request("GET", "/events", headers=bearer)
             stream = connection.getresponse()
             assert stream.readline() == b"event: hello\n"
