@@ -165,7 +165,7 @@ class Recorder:
 
 def _word_index(caption: Caption, noun: GroundedNoun) -> int:
     """Return the index of a noun's first word between the spaces of the text, in which a clitic is no word."""
-    starts = word_starts([word.text for word in caption.words])
+    starts = word_starts([word.text for word in caption.words], caption.text)
     return caption.text.count(" ", 0, starts[noun.word_index]) if starts else noun.word_index
 
 

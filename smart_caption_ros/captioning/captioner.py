@@ -26,7 +26,6 @@ from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.guidance import Guide, GuideMode, WordBiases, rank_captions
 from smart_caption_ros.captioning.vision import Vision, VisionOutput, grid_boxes
 from smart_caption_ros.captioning.vision_detector import VisionDetector
-from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.detection.boxes import Box, DetectedObject
 from smart_caption_ros.detection.detections import ClassScores, Detections
 from smart_caption_ros.detection.detector import MINIMUM_SCORE, Detector
@@ -247,16 +246,15 @@ class Captioner:
         ended = time.perf_counter()
         words, log_probabilities = beams["words"][0], beams["log_probabilities"][0, 0]
         attention, boxes = beams["attention"][0, 0], self._vision.boxes(width, height)
-        best = self._text_tokens(words[0])
+        vocabulary, ids = self.bundle.vocabulary, words[0].tolist()
         score = float(beams["scores"][0, 0])
-        places = self.bundle.vocabulary.word_places(words[0].tolist())
-        decoded = len(places) + int(self.bundle.vocabulary.end_id in words[0])
-        text = join_words(best)
+        places, text = vocabulary.word_places(ids), vocabulary.sentence(ids)
+        decoded = len(places) + int(vocabulary.end_id in ids)
         return Caption(
             text=text,
             words=tuple(
                 Word(word, float(log_probabilities[pieces].sum()), _box(boxes, attention[pieces]))
-                for word, pieces in zip(best, places, strict=True)
+                for word, pieces in zip(vocabulary.decode(ids), places, strict=True)
             ),
             score=score,
             confidence=math.exp(score / max(1, decoded)),
@@ -345,7 +343,7 @@ class Captioner:
                 [self._guide.word_biases(detections.class_scores, self.bundle.vocabulary) for detections in detected]
             )
         beams = self.decode(output.tokens, image_size=_sizes(images_bgr), biases=biases)
-        return [join_words(self._text_tokens(words)) for words in beams["words"][:, 0]]
+        return [self.bundle.vocabulary.sentence(words.tolist()) for words in beams["words"][:, 0]]
 
     def warm_up(self) -> None:
         """Caption a grey frame, because the first run of a graph is slow."""
@@ -366,13 +364,10 @@ class Captioner:
         alternatives: dict[str, Alternative] = {}  # by text: the same words may be in different pieces
         for beam, score in zip(beams, scores, strict=True):
             if self.bundle.vocabulary.end_id in beam or len(beam) == self.bundle.search.max_words:
-                text = join_words(self._text_tokens(beam))
+                text = self.bundle.vocabulary.sentence(beam.tolist())
                 alternatives.setdefault(text, Alternative(text, float(score)))
         alternatives.pop(best, None)
         return tuple(alternatives.values())
-
-    def _text_tokens(self, ids: np.ndarray) -> list[str]:
-        return self.bundle.vocabulary.decode(ids.tolist())
 
 
 def _box(boxes: np.ndarray, attention: np.ndarray) -> Box:

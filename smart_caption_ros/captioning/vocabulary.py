@@ -1,14 +1,26 @@
 """The vocabulary of a captioner, and how its words are joined to a sentence."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 PADDING, BEGIN, END, UNKNOWN = "<pad>", "<bos>", "<eos>", "<unk>"
 SPECIAL = (PADDING, BEGIN, END, UNKNOWN)
 # Tokenisers split off clitics ("man's" -> "man 's"); a sentence joins them again.
 _CLITICS = frozenset({"'s", "'re", "'ve", "'ll", "'d", "'m", "n't", "'"})
+_CLEANED_UP = (" .", " ?", " !", " ,", " ' ", " n't", " 'm", " 's", " 've", " 're")
+"""What `clean_up_tokenization` of transformers takes the spaces out of, in its order."""
+_NAMED_BYTES = re.compile(r"(?:<0x(?:[0-9A-F]{2})*(?:#\d+)?>)+")
+
+
+def byte_name(content: bytes, number: int | None = None) -> str:
+    """Return how a vocabulary writes what no line of it can hold: bytes that are not UTF-8 by themselves, white space,
+    or nothing. A number tells several pieces without any text apart.
+    """
+    return f"<0x{content.hex().upper()}{'' if number is None else f'#{number}'}>"
 
 
 @dataclass(frozen=True)
@@ -22,6 +34,11 @@ class Vocabulary:
     words: tuple[str, ...]
     continuation: str = ""
     """Prefix of the pieces that continue the word of the piece before them; empty where all are whole words."""
+    attachment: str = ""
+    """Prefix of the pieces of a published vocabulary that are words of their own with no space before them, such as a
+    comma; empty where clitics alone are attached (:func:`join_words`)."""
+    clean_up: bool = False
+    """Whether spaces before punctuation are taken out of sentences as `clean_up_tokenization` of transformers does."""
 
     padding_id = 0
     begin_id = 1
@@ -38,9 +55,12 @@ class Vocabulary:
         object.__setattr__(self, "_ids", {word: index for index, word in enumerate(self.words)})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], continuation: str = "") -> "Vocabulary":
+    def load(
+        cls, path: str | os.PathLike[str], continuation: str = "", attachment: str = "", clean_up: bool = False
+    ) -> "Vocabulary":
         """Read a file with one word or piece a line, UTF-8; the line number, from 0, is the id."""
-        return cls(tuple(Path(path).read_text(encoding="utf-8").splitlines()), continuation)
+        lines = Path(path).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        return cls(tuple(lines), continuation, attachment, clean_up)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file for :meth:`load`."""
@@ -58,31 +78,66 @@ class Vocabulary:
         """Return whether an id is a piece that continues a word."""
         return bool(self.continuation) and index >= len(SPECIAL) and self.words[index].startswith(self.continuation)
 
+    def is_attached(self, index: int) -> bool:
+        """Return whether an id is a word of its own with no space before it."""
+        return bool(self.attachment) and index >= len(SPECIAL) and self.words[index].startswith(self.attachment)
+
+    def text(self, index: int) -> str:
+        """Return a word, or a piece without its prefix."""
+        return _with_bytes(self._text(index))
+
     def word_places(self, ids: Iterable[int]) -> list[list[int]]:
         """Find the places of each word before the end id: one, or one for each of its pieces. Special words have none.
 
         A piece that continues a word, but has none before it, begins one.
         """
-        places: list[list[int]] = []
+        return [places for places, _ in self._words(ids)]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Join the pieces of the words before the end id, without special words."""
+        return [text.strip() for _, text in self._words(ids)]
+
+    def sentence(self, ids: Iterable[int]) -> str:
+        """Join the words before the end id to a sentence; a published vocabulary's as its tokeniser does."""
+        ids = list(ids)
+        if not self.attachment:
+            return join_words(self.decode(ids))
+        said = [index for index in takewhile(lambda index: index != self.end_id, ids) if index >= len(SPECIAL)]
+        spaces = ["" if self.is_attached(index) or self.continues(index) else " " for index in said]
+        sentence = _with_bytes("".join(space + self._text(index) for space, index in zip(spaces, said, strict=True)))
+        for spaced in _CLEANED_UP if self.clean_up else ():
+            sentence = sentence.replace(spaced, spaced.replace(" ", ""))
+        return sentence.strip()
+
+    def _words(self, ids: Iterable[int]) -> list[tuple[list[int], str]]:
+        """Find the places and the text of each word before the end id; pieces without any text are no words."""
+        words: list[tuple[list[int], str]] = []
         for place, index in enumerate(ids):
             if index == self.end_id:
                 break
             if index < len(SPECIAL):
                 continue
-            if places and self.continues(index):
-                places[-1].append(place)
+            if words and self.continues(index):
+                words[-1][0].append(place)
+                words[-1] = (words[-1][0], words[-1][1] + self._text(index))
             else:
-                places.append([place])
-        return places
-
-    def decode(self, ids: Iterable[int]) -> list[str]:
-        """Join the pieces of the words before the end id, without special words."""
-        ids = list(ids)
-        return ["".join(self._text(ids[place]) for place in word) for word in self.word_places(ids)]
+                words.append(([place], self._text(index)))
+        return [(places, decoded) for places, text in words if (decoded := _with_bytes(text)).strip()]
 
     def _text(self, index: int) -> str:
         word = self.words[index]
-        return word[len(self.continuation) :] if self.continues(index) else word
+        if self.continues(index):
+            return word[len(self.continuation) :]
+        return word[len(self.attachment) :] if self.is_attached(index) else word
+
+
+def _with_bytes(text: str) -> str:
+    """Replace the names of bytes by what they encode together."""
+    if "<0x" not in text:
+        return text
+    return _NAMED_BYTES.sub(
+        lambda names: bytes.fromhex("".join(re.findall("<0x([0-9A-F]*)", names[0]))).decode("utf-8", "replace"), text
+    )
 
 
 def join_words(words: Sequence[str]) -> str:
@@ -93,6 +148,11 @@ def join_words(words: Sequence[str]) -> str:
     return sentence
 
 
-def word_starts(words: Sequence[str]) -> list[int]:
-    """Find the offset of each word in the sentence of :func:`join_words`, in characters."""
-    return [len(join_words(words[: i + 1])) - len(word) for i, word in enumerate(words)]
+def word_starts(words: Sequence[str], sentence: str) -> list[int]:
+    """Find the offset of each word in a sentence that consists of them, in characters."""
+    starts, end = [], 0
+    for word in words:
+        start = max(sentence.find(word, end), end)
+        starts.append(start)
+        end = start + len(word)
+    return starts

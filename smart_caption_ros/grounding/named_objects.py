@@ -60,7 +60,7 @@ def ground_caption(coverage: NounCoverage, caption: Caption) -> Grounding:
     """
     started = time.perf_counter()
     result = coverage.score(caption.text, [detected.class_name for detected in caption.objects])
-    starts = word_starts([word.text for word in caption.words])
+    starts = word_starts([word.text for word in caption.words], caption.text)
     named = {match.noun.lemma: match for match in result.support}
     named_before: Counter[int] = Counter()
     nouns = []

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from smart_caption_ros.captioning.vocabulary import join_words
+from smart_caption_ros.captioning.vocabulary import word_starts
 from smart_caption_ros.viewing.colours import HIGHLIGHTS, WHITE, Rgb, clip, fade
 from smart_caption_ros.viewing.text import printable
 
@@ -77,8 +77,11 @@ def styled_words(
     words: list[StyledWord] = []
     marked: set[str] = set()
     tokens = [(word.text, word.log_probability, word.box_xyxy) for word in caption.words]
-    for place, (token, log_probability, box) in enumerate(tokens or [(t, 0.0, None) for t in caption.text.split()]):
-        if _appended_to_last(words, token):
+    tokens_or_words = tokens or [(word, 0.0, None) for word in caption.text.split()]
+    starts = word_starts([token for token, _, _ in tokens_or_words], caption.text)
+    for place, (token, log_probability, box) in enumerate(tokens_or_words):
+        if words and caption.text[starts[place] - 1 : starts[place]] != " ":  # a clitic ("'s") or a comma
+            words[-1] = replace(words[-1], text=words[-1].text + printable(token))
             continue
         text, probability = printable(token), clip(math.exp(min(log_probability, 0.0)))
         colour, continues = underlines.get(place, (WHITE, False))
@@ -90,14 +93,6 @@ def styled_words(
                 marked.add(text)
         words.append(word)
     return words
-
-
-def _appended_to_last(words: list[StyledWord], text: str) -> bool:
-    """Append a clitic ("'s") to the last word and return True; return False for any other word."""
-    if not words or join_words(["word", text]) != f"word{text}":
-        return False
-    words[-1] = replace(words[-1], text=words[-1].text + printable(text))
-    return True
 
 
 def _is_content(word: str) -> bool:

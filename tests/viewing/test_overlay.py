@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.viewing import draw_overlay
 
 Box = tuple[float, float, float, float]
@@ -24,7 +25,7 @@ def caption(
     log_probabilities = [math.log(probability) for _, probability, _ in words]
     score = sum(log_probabilities)
     standard = {
-        "text": " ".join(text for text, _, _ in words),
+        "text": join_words([text for text, _, _ in words]),
         "words": tuple(
             SimpleNamespace(text=text, log_probability=log_probability, box_xyxy=box)
             for (text, _, box), log_probability in zip(words, log_probabilities, strict=True)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from rich.text import Text
 
-from smart_caption_ros.captioning.vocabulary import join_words
+from smart_caption_ros.captioning.vocabulary import word_starts
 from smart_caption_ros.live.live_caption import CaptionStatus, EventKind, FeedEvent, LiveCaption, NounState
 from smart_caption_ros.live.statistics import Health
 from smart_caption_ros.text import visible
@@ -53,10 +53,11 @@ def caption_text(live: LiveCaption) -> Text:
         for place in range(noun.word_index, noun.word_index + min(length, _MAX_WORDS)):
             states.setdefault(place, (live.state_of(noun), place == noun.word_index))
     text = Text()
-    words = [word.text for word in live.caption.words[: _MAX_WORDS + 1]] or live.caption.text[:_MAX_TEXT].split()
-    for place, word in enumerate(words[:_MAX_WORDS]):
-        # A clitic ("'s") follows its word without a space.
-        if place and join_words(["word", word]) == f"word {word}":
+    sentence = live.caption.text[:_MAX_TEXT]
+    words = [word.text for word in live.caption.words[: _MAX_WORDS + 1]] or sentence.split()
+    for place, (word, start) in enumerate(zip(words[:_MAX_WORDS], word_starts(words, sentence), strict=False)):
+        # A clitic ("'s") and a comma follow their word without a space.
+        if place and sentence[start - 1 : start] == " ":
             text.append(" ")
         state, is_first = states.get(place, (NounState.UNCHECKED, False))
         mark = _MARKS[state] if is_first else ""
