@@ -13,8 +13,8 @@ import onnx
 from export.storage import share_weights
 from smart_caption_ros.captioning.bundle import (
     CAPTIONER_GRAPH,
+    FORMAT_VERSION,
     MANIFEST,
-    PIECES_FORMAT,
     STATIC_GRAPH,
     VOCABULARY,
     WEIGHTS,
@@ -60,7 +60,8 @@ def write_bundle(
         folder: where the bundle is written.
         graphs: by file name. The captioner's share one file of weights, which are moved out of them.
         vocabulary: of the captioner.
-        facts: the manifest without ``files``; with ``detector`` and ``class_names`` if there is a detector's graph.
+        facts: the manifest without ``format_version``, ``vocabulary`` and ``files``; with ``detector`` and
+            ``class_names`` if there is a detector's graph.
         check: called with the bundle under its temporary name; if it raises, ``folder`` stays as it was.
         parameters: where the captioner's graph holds each parameter (:func:`export.parameter_table.parameter_table`).
         replace: an existing bundle at ``folder`` is replaced once the new one has passed.
@@ -82,10 +83,8 @@ def write_bundle(
             places = {name: dataclasses.asdict(place) for name, place in parameters.items()}
             (unfinished / PARAMETERS).write_text(json.dumps(places, indent=1) + "\n", encoding="utf-8")
             names.append(PARAMETERS)
-        pieces: dict[str, Any] = {}
-        if vocabulary.continuation:
-            pieces = {"format_version": PIECES_FORMAT, "vocabulary": {"continuation": vocabulary.continuation}}
-        write_manifest(unfinished, {**facts, **pieces, "files": described_files(unfinished, names)})
+        manifest = {"format_version": FORMAT_VERSION, **facts, "vocabulary": vocabulary.joining}
+        write_manifest(unfinished, {**manifest, "files": described_files(unfinished, names)})
         bundle = Bundle.load(unfinished)
         check(bundle)
     return dataclasses.replace(bundle, path=folder)

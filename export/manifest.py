@@ -21,8 +21,6 @@ TEACHERS = {
     "ground truth": {"name": "the renderer, on household frames", "terms": "our own"},
 }
 """What made the boxes that a detector was trained on, by its name in checkpoints: entries of manifests."""
-FORMATS = {False: 1, True: 2}
-"""Format version by whether the vision graph has a detector, which packages that read format 1 alone do not know."""
 
 
 def describe(source: Source, options: ExportOptions, made: BundleGraphs) -> dict[str, Any]:
@@ -96,7 +94,7 @@ def _vision_facts(source: Source) -> dict[str, Any]:
 
 
 def _detector_facts(source: Source, minimum_score: float) -> dict[str, Any]:
-    """The detector in the vision graph and the format version, which depends on whether there is one."""
+    """The detector in the vision graph, and its classes."""
     facts: dict[str, Any] = {"class_names": []}
     vision_bundle = source.vision_bundle
     if source.detects:
@@ -113,4 +111,4 @@ def _detector_facts(source: Source, minimum_score: float) -> dict[str, Any]:
         and vision_bundle.detector.layout == VISION_LAYOUT
     ):
         facts = {key: vision_bundle.manifest[key] for key in ("class_names", "detector")}
-    return {"format_version": FORMATS["detector" in facts], **facts}
+    return facts

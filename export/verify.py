@@ -87,7 +87,7 @@ def compare(
         else:
             with torch.inference_mode():
                 expected = trained.caption(visual_of(image[None]))
-        words = trained.sentences(expected)[0]
+        words = trained.words(expected)[0]
         if [word.text for word in caption.words] == words:
             identical += 1
             ours = np.array([word.log_probability for word in caption.words])

@@ -19,9 +19,8 @@ from smart_caption_ros.engines.base import GraphForm
 from smart_caption_ros.engines.external_data import external_locations
 from smart_caption_ros.files import sha256_of, write_text_atomically
 
-FORMAT_VERSION = PIECES_FORMAT = 4
-"""Newest format that can be read: bundles whose captioner says pieces of words. Other bundles have format 2 if their
-vision graph has a detector, and 1 if not. Format 3 has no vision graph."""
+FORMAT_VERSION = 5
+"""Newest format that can be read, and the one that is written; docs/bundles.md says what older ones lack."""
 MANIFEST = "manifest.json"
 VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vocabulary.txt"
 STATIC_GRAPH = "captioner_static.onnx"
@@ -171,12 +170,14 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _read_vocabulary(read: "_Reader") -> Vocabulary:
-    path, continuation = read.checked_file(VOCABULARY), ""
-    if "vocabulary" in read.manifest:
-        wanted = "the prefix of pieces that continue a word"
-        continuation = read.value("vocabulary.continuation", str, wanted, bool)
+    path, joining = read.checked_file(VOCABULARY), {}
+    if "vocabulary" in read.manifest:  # the key is newer than the first bundles, and its parts differ in age
+        found = read.value("vocabulary", dict, "an object", bool)
+        for key, kind in (("continuation", str), ("attachment", str), ("clean_up", bool)):
+            if key in found:
+                joining[key] = read.value(f"vocabulary.{key}", kind, f"a {kind.__name__}", lambda value: True)
     try:
-        return Vocabulary.load(path, continuation)
+        return Vocabulary.load(path, **joining)
     except (ValueError, UnicodeDecodeError) as error:
         raise BundleError(f"{path} is malformed: {error}") from None
 
@@ -230,7 +231,7 @@ class _Reader:
                 raise BundleError(f"{self.folder / MANIFEST} lacks {key}; export the bundle again")
             value = value[part]
         # In Python True is an int; in a manifest it is not a number.
-        if not isinstance(value, kind) or isinstance(value, bool) or not valid(value):
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool) or not valid(value):
             raise BundleError(f"{self.folder / MANIFEST}: {key} must be {wanted}, not {value!r}")
         return value
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 PADDING, BEGIN, END, UNKNOWN = "<pad>", "<bos>", "<eos>", "<unk>"
 SPECIAL = (PADDING, BEGIN, END, UNKNOWN)
@@ -61,6 +62,11 @@ class Vocabulary:
         """Read a file with one word or piece a line, UTF-8; the line number, from 0, is the id."""
         lines = Path(path).read_text(encoding="utf-8").removesuffix("\n").split("\n")
         return cls(tuple(lines), continuation, attachment, clean_up)
+
+    @property
+    def joining(self) -> dict[str, Any]:
+        """How pieces are joined to words and sentences, as JSON values: the options beside the words."""
+        return {"continuation": self.continuation, "attachment": self.attachment, "clean_up": self.clean_up}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file for :meth:`load`."""

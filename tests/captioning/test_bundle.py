@@ -65,7 +65,7 @@ def test_a_byte_order_mark_before_the_manifest_is_left_out(bundle_copy: Path) ->
 
 
 def test_a_newer_format_asks_for_an_update(bundle_copy: Path) -> None:
-    change_manifest(bundle_copy, lambda manifest: manifest.update(format_version=5))
+    change_manifest(bundle_copy, lambda manifest: manifest.update(format_version=6))
     assert "newer" in refusal(bundle_copy)
     assert "update" in refusal(bundle_copy)
 

@@ -33,7 +33,7 @@ def test_words_and_log_probabilities_equal_those_of_torch(
     image = blobs(seed)
     expected = trained.caption_images(image[None], beam_size=5, max_words=12)
     caption = captioner.caption(image)
-    assert [word.text for word in caption.words] == trained.sentences(expected)[0]
+    assert [word.text for word in caption.words] == trained.words(expected)[0]
     np.testing.assert_allclose(
         [word.log_probability for word in caption.words],
         expected.log_probabilities[0, 0, : len(caption.words)],
@@ -46,5 +46,5 @@ def test_a_larger_frame_is_squashed_as_opencv_does_it(captioner: Captioner, trai
     image = blobs(3, 480, 640)
     squashed = cv2.resize(image, (224, 224), interpolation=cv2.INTER_AREA)
     with torch.inference_mode():
-        expected = trained.sentences(trained.caption_images(squashed[None], 5, 12))[0]
+        expected = trained.words(trained.caption_images(squashed[None], 5, 12))[0]
     assert [word.text for word in captioner.caption(image).words] == expected

@@ -105,7 +105,7 @@ def test_the_checkpoint_captions_as_the_bundle_does(trained_checkpoint: Path, tm
     assert (trained.search.repeat_penalty, trained.search.end_penalty) == (2.0, 1.0)
     assert trained.record["backbone_trained_on"] == Bundle.load(bundle).manifest["trained_on"]
     assert trained.record["experiment"] == {**tiny_trained().record["experiment"], "name": "origin"}
-    words = trained.sentences(trained.caption_images(FRAMES, 5, 12))
+    words = trained.words(trained.caption_images(FRAMES, 5, 12))
     assert [" ".join(caption) for caption in words] == Captioner.from_bundle(bundle).caption_batch(list(FRAMES))
 
 

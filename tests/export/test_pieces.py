@@ -30,11 +30,11 @@ def test_an_exported_captioner_of_pieces_says_the_whole_words_of_torch(tmp_path:
     round_to_float16(torch_side.captioner)
     round_to_float16(torch_side.backbone)
     robot = Captioner.from_bundle(tmp_path / "bundle", engine="onnxruntime-cpu", threads=1)
-    assert robot.bundle.manifest["format_version"] == 4
+    assert robot.bundle.manifest["format_version"] == 5
     for seed in range(2):
         expected = torch_side.caption_images(blobs(seed)[None], beam_size=5, max_words=12)
         caption = robot.caption(blobs(seed))
-        assert [word.text for word in caption.words] == torch_side.sentences(expected)[0]
+        assert [word.text for word in caption.words] == torch_side.words(expected)[0]
         places = torch_side.vocabulary.word_places(expected.words[0, 0].tolist())
         sums = [float(expected.log_probabilities[0, 0, place].sum()) for place in places]
         np.testing.assert_allclose([word.log_probability for word in caption.words], sums, atol=1e-4)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from torch.utils._pytree import tree_map_only
 from tqdm import tqdm
 
-from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.imaging import resize_image
 from training.configs.schema import ExperimentConfig
 from training.data.photograph_inputs import visual_of_images
@@ -99,7 +98,7 @@ class CheckpointCaptioner:
         captions: dict[str, str] = {}
         for names, visual in self._batches(images, read_image, data):
             found = self.trained.caption(visual, attention=False)
-            captions.update(zip(names, map(join_words, self.trained.sentences(found)), strict=True))
+            captions.update(zip(names, self.trained.sentences(found), strict=True))
         return captions
 
     def constraints(self, source: Path, images: Sequence[str], read_image: ImageReader | None) -> Constraints:
@@ -153,8 +152,7 @@ class CheckpointCaptioner:
             sets = [constraints[name] for name in names]
             found = constrained_beam_search(self.trained.captioner, visual, sets, self.trained.search, minimum)
             satisfied += int(found.satisfied[:, 0].sum())
-            sentences = map(self.trained.vocabulary.decode, found.words[:, 0].tolist())
-            captions.update(zip(names, map(join_words, sentences), strict=True))
+            captions.update(zip(names, self.trained.sentences(found), strict=True))
         return captions, satisfied
 
     def _batches(

@@ -112,7 +112,7 @@ class DevEvaluation:
             for part, host_batch in zip(bar, batches, strict=True):
                 batch = self._processes.to_device(host_batch)
                 found = trained.caption(inputs.visual(batch), self._settings.beam_size, max_words, attention=False)
-                sentences = map(" ".join, trained.sentences(found))
+                sentences = map(" ".join, trained.words(found))
                 captions.update(zip((self._images[image] for image in part), sentences, strict=True))
         return captions
 

@@ -106,8 +106,7 @@ class TrainedCaptioner:
             "vocabulary": self.vocabulary.words,
             "record": self.record,
         }
-        if self.vocabulary.continuation:
-            state["continuation"] = self.vocabulary.continuation
+        state |= {key: value for key, value in self.vocabulary.joining.items() if value}
         if self.eight_bits:
             state["eight_bits"] = True
         state["search"] = self.search.as_json()
@@ -158,7 +157,8 @@ class TrainedCaptioner:
         except (TypeError, ValueError) as error:
             raise CheckpointError(f"{path} has options that the family {state['family']} refuses: {error}") from None
         set_eight_bits(captioner, bool(state.get("eight_bits")))
-        vocabulary = Vocabulary(tuple(state["vocabulary"]), state.get("continuation", ""))
+        joining = {key: state[key] for key in ("continuation", "attachment", "clean_up") if key in state}
+        vocabulary = Vocabulary(tuple(state["vocabulary"]), **joining)
         backbone = None
         if under_prefix("backbone", tensors):
             options = {"kind": MobileNetV2.kind, **state.get("backbone", {})}  # older checkpoints lack the key
@@ -215,9 +215,13 @@ class TrainedCaptioner:
         with torch.inference_mode():
             return self.caption(visual_of_images(self.backbone, torch.from_numpy(images_bgr)), beam_size, max_words)
 
-    def sentences(self, hypotheses: Hypotheses) -> list[list[str]]:
+    def words(self, hypotheses: Hypotheses) -> list[list[str]]:
         """Decode the words of each image's best caption."""
         return [self.vocabulary.decode(ids) for ids in hypotheses.words[:, 0].tolist()]
+
+    def sentences(self, hypotheses: Hypotheses) -> list[str]:
+        """Decode each image's best caption."""
+        return [self.vocabulary.sentence(ids) for ids in hypotheses.words[:, 0].tolist()]
 
 
 def _read_search(state: dict[str, Any]) -> Search:

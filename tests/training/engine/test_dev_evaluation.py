@@ -80,7 +80,7 @@ def test_scores_are_the_toolkits_of_the_captions_of_the_whole_split(data: Path, 
     for place, image in enumerate(task.images["dev"]):
         visual = task.inputs.visual(task.inputs.dev_batch(np.array([place])))
         with torch.inference_mode():
-            (words,) = task.trained.sentences(task.trained.caption(visual, 2, 12))
+            (words,) = task.trained.words(task.trained.caption(visual, 2, 12))
         captions[image] = " ".join(words)
     with (data / "flickr8k" / "captions.csv").open() as stream:
         for line in stream:
