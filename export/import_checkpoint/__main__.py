@@ -8,6 +8,7 @@ import typer
 
 from export.bundle import ExportError
 from export.import_checkpoint.m2 import read_m2
+from export.import_checkpoint.object_relation import read_object_relation
 from export.import_checkpoint.published import (
     ImportCheckpointError,
     ImportChoices,
@@ -23,6 +24,7 @@ from training.errors import DataError
 
 FORMATS: dict[str, PublishedFormat] = {
     "m2": read_m2,
+    "object-relation": read_object_relation,
     "x-lan": read_x_lan,
     "x-transformer": read_x_transformer,
 }
@@ -52,6 +54,12 @@ def import_checkpoint(
         bool,
         typer.Option("--attend-padding", help="Attend to padded regions, as the published M2 code does by mistake."),
     ] = False,
+    legacy_extra_skip: Annotated[
+        bool,
+        typer.Option(
+            "--legacy-extra-skip", help="For an Object Relation Transformer that was trained with this option."
+        ),
+    ] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an existing bundle.")] = False,
 ) -> None:
     """Import a published checkpoint: the same log probabilities and beams, in the names and graphs of this project.
@@ -64,7 +72,7 @@ def import_checkpoint(
     words = read_words(vocabulary)
     state = read_state_dict(file)
     try:
-        model = FORMATS[format_name](state, words, ImportChoices(heads, attend_padding))
+        model = FORMATS[format_name](state, words, ImportChoices(heads, attend_padding, legacy_extra_skip))
         captioner = build(model, state)
     except ImportCheckpointError as error:
         raise ImportCheckpointError(f"{file}: {error}") from None

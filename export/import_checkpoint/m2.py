@@ -15,6 +15,8 @@ from export.import_checkpoint.published import (
     ImportChoices,
     PublishedModel,
     PublishedParameter,
+    affine,
+    count_layers,
     reordered_vocabulary,
     shape_of,
 )
@@ -40,7 +42,7 @@ def read_m2(state: Mapping[str, Tensor], words: Sequence[str], choices: ImportCh
     if count != len(words):
         raise ImportCheckpointError(f"decoder.word_emb.weight has {count} words, the vocabulary {len(words)}")
     vocabulary, order = reordered_vocabulary(words, [words.index(word) for word in SPECIAL_WORDS])
-    encoder_layers, decoder_layers = _layers(state, "encoder"), _layers(state, "decoder")
+    encoder_layers, decoder_layers = count_layers(state, "encoder.layers"), count_layers(state, "decoder.layers")
     memory = "encoder.layers.0.mhatt.attention.m_k"
     levels = sum(name.startswith("decoder.layers.0.fc_alpha") and name.endswith(".weight") for name in state)
     sizes: dict[str, Any] = {
@@ -72,13 +74,6 @@ def read_m2(state: Mapping[str, Tensor], words: Sequence[str], choices: ImportCh
     )
 
 
-def _layers(state: Mapping[str, Tensor], side: str) -> int:
-    found = {int(name.split(".")[2]) for name in state if re.match(rf"{side}\.layers\.\d+\.", name)}
-    if not found:
-        raise ImportCheckpointError(f"lacks {side}.layers.0; give a state dict of the format")
-    return max(found) + 1
-
-
 def _parameters(
     encoder_layers: int, decoder_layers: int, memory: bool, levels: int, order: Tensor
 ) -> Iterator[tuple[str, PublishedParameter]]:
@@ -95,8 +90,8 @@ def _parameters(
                 yield name, PublishedParameter(f"{ours}.attention.{our_slot}", lambda value: value[0])
         yield from _attention(f"{theirs}.mhatt", f"{ours}.attention", f"{ours}.attention_norm")
         yield from _feed_forward(f"{theirs}.pwff", ours)
-    yield from _affine("encoder.fc", "token_projection")
-    yield from _affine("encoder.layer_norm", "token_norm")
+    yield from affine("encoder.fc", "token_projection")
+    yield from affine("encoder.layer_norm", "token_norm")
     yield "decoder.word_emb.weight", PublishedParameter("word_embedding.weight", by_word)
     yield "decoder.pos_emb.weight", PublishedParameter("positions")
     for layer in range(decoder_layers):
@@ -105,22 +100,17 @@ def _parameters(
         yield from _attention(f"{theirs}.enc_att", f"{ours}.cross_attention", f"{ours}.cross_norm")
         yield from _feed_forward(f"{theirs}.pwff", ours)
         for level in range(levels):
-            yield from _affine(f"{theirs}.fc_alpha{level + 1}", f"{ours}.gates.{level}")
+            yield from affine(f"{theirs}.fc_alpha{level + 1}", f"{ours}.gates.{level}")
     yield "decoder.fc.weight", PublishedParameter("word_projection.weight", by_word)
 
 
 def _attention(theirs: str, ours: str, our_norm: str) -> Iterator[tuple[str, PublishedParameter]]:
     for their_linear, our_linear in _LINEARS.items():
-        yield from _affine(f"{theirs}.attention.{their_linear}", f"{ours}.{our_linear}")
-    yield from _affine(f"{theirs}.layer_norm", f"{our_norm}.norm")
+        yield from affine(f"{theirs}.attention.{their_linear}", f"{ours}.{our_linear}")
+    yield from affine(f"{theirs}.layer_norm", f"{our_norm}.norm")
 
 
 def _feed_forward(theirs: str, ours: str) -> Iterator[tuple[str, PublishedParameter]]:
-    yield from _affine(f"{theirs}.fc1", f"{ours}.feed_forward.inner")
-    yield from _affine(f"{theirs}.fc2", f"{ours}.feed_forward.outer")
-    yield from _affine(f"{theirs}.layer_norm", f"{ours}.feed_forward_norm.norm")
-
-
-def _affine(theirs: str, ours: str) -> Iterator[tuple[str, PublishedParameter]]:
-    for leaf in ("weight", "bias"):
-        yield f"{theirs}.{leaf}", PublishedParameter(f"{ours}.{leaf}")
+    yield from affine(f"{theirs}.fc1", f"{ours}.feed_forward.inner")
+    yield from affine(f"{theirs}.fc2", f"{ours}.feed_forward.outer")
+    yield from affine(f"{theirs}.layer_norm", f"{ours}.feed_forward_norm.norm")

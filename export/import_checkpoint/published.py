@@ -1,5 +1,6 @@
 """What a published checkpoint is: a file of named tensors, a list of words, and how a format maps both to ours."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ class PublishedParameter:
     """Name of our parameter or buffer."""
     convert: Callable[[Tensor], Tensor] = _unchanged
     """Computes our value from the published one."""
+    row: int | None = None
+    """Row of our parameter that the value is, where several published parameters are one of ours."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class ImportChoices:
     """Attention heads; None: those of the published configuration."""
     attend_padding: bool = False
     """Whether attention reads padded regions as the published code does."""
+    legacy_extra_skip: bool = False
+    """Whether the encoder of an Object Relation Transformer adds the attention's input before its output projection."""
 
 
 class PublishedFormat(Protocol):
@@ -206,6 +211,25 @@ def shape_of(state: Mapping[str, Tensor], name: str, axes: int) -> tuple[int, ..
     return tuple(state[name].shape)
 
 
+def count_layers(state: Mapping[str, Tensor], prefix: str) -> int:
+    """Count the layers whose names begin with ``prefix`` and their number.
+
+    Raises:
+        ImportCheckpointError: there is none.
+    """
+    pattern = re.compile(rf"{re.escape(prefix)}\.(\d+)\.")
+    found = {int(match[1]) for name in state if (match := pattern.match(name))}
+    if not found:
+        raise ImportCheckpointError(f"lacks {prefix}.0; give a state dict of the format")
+    return max(found) + 1
+
+
+def affine(theirs: str, ours: str) -> Iterator[tuple[str, PublishedParameter]]:
+    """Yield weight and bias of a layer."""
+    for leaf in ("weight", "bias"):
+        yield f"{theirs}.{leaf}", PublishedParameter(f"{ours}.{leaf}")
+
+
 def build(model: PublishedModel, state: Mapping[str, Tensor]) -> Captioner:
     """Build the captioner and load the published values.
 
@@ -218,16 +242,23 @@ def build(model: PublishedModel, state: Mapping[str, Tensor]) -> Captioner:
     for name, parameter in model.parameters.items():
         if name not in state:
             raise ImportCheckpointError(f"lacks {name}, which {model.family} of this size has")
+        target = ours[parameter.name]
+        if parameter.row is not None:
+            target = target[parameter.row]
         try:
             value = parameter.convert(state[name])
         except (IndexError, RuntimeError):
             value = state[name]
-        if value.shape != ours[parameter.name].shape:
+        if value.shape != target.shape:
             raise ImportCheckpointError(
                 f"{name} has the shape {tuple(state[name].shape)}, which does not fit {parameter.name} of the shape "
                 f"{tuple(ours[parameter.name].shape)}"
             )
-        values[parameter.name] = value.to(ours[parameter.name].dtype)
+        if parameter.row is None:
+            values[parameter.name] = value.to(target.dtype)
+        else:
+            target.copy_(value)
+            values[parameter.name] = ours[parameter.name]
     known = {*model.parameters, *model.ignored}
     if unknown := [name for name in state if name not in known]:
         raise ImportCheckpointError(f"has {unknown[0]}, which {model.family} of this size lacks")

@@ -25,7 +25,7 @@ from training.data.loading import load_ahead, loading_threads
 from training.engine.captioning import Captioning, TrainedModule
 from training.engine.distributed import Processes, check_compiler, choose_device
 from training.engine.moving_average import WeightAverage
-from training.engine.optimizers import make_optimizer
+from training.engine.optimizers import make_optimizer, parameter_groups
 from training.engine.precision import choose_precision
 from training.engine.progress import Plan, Progress
 from training.engine.reporting import RunReport, summary
@@ -72,7 +72,8 @@ class Trainer:
             self._check_processes()
             self.captioning = Captioning(config, data, cache, self.processes)
         self.processes.run_in_turns(self.captioning.prepare)
-        self.plan = Plan(config.phases, len(self.captioning.images["train"]))
+        captions = self.captioning.captions.words
+        self.plan = Plan(config.phases, len(captions), captions.captions)
         self.progress = Progress()
         self._saved_epochs = set(saved_epochs)
         self._averages: dict[str, WeightAverage] = {}
@@ -238,6 +239,7 @@ class Trainer:
             step=progress.step,
             steps_per_epoch=self.plan.steps[progress.phase],
             random=np.random.default_rng(seed),
+            is_first=self.processes.is_first,
         )
 
     def _copy_of_buffers(self) -> dict[str, Tensor]:
@@ -330,13 +332,15 @@ class Trainer:
 
 def _optimizer(phase: PhaseConfig, trained: dict[str, TrainedModule]) -> torch.optim.Optimizer:
     groups = [
-        {
-            "name": name,
-            "params": list(own.module.parameters()),
-            "lr": own.learning_rate,
-            "initial_lr": own.learning_rate,  # read by torch's schedulers
-        }
+        group
         for name, own in trained.items()
+        for group in parameter_groups(
+            own.module,
+            phase.optimizer,
+            name=name,
+            lr=own.learning_rate,
+            initial_lr=own.learning_rate,  # read by torch's schedulers
+        )
     ]
     return make_optimizer(phase.optimizer, groups)
 

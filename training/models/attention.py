@@ -35,9 +35,6 @@ class AttentionOnAttention(nn.Module):
         super().__init__()
         self.information = nn.Linear(2 * d_model, d_model)
         self.gate = nn.Linear(2 * d_model, d_model)
-        for linear in (self.information, self.gate):
-            nn.init.xavier_uniform_(linear.weight)
-            nn.init.zeros_(linear.bias)
 
     def forward(self, attended: Tensor, query: Tensor) -> Tensor:
         """Gate ``attended`` (..., Q, d), the joined heads, by ``query``, which broadcasts to its shape."""
@@ -50,9 +47,7 @@ class MultiHeadAttention(nn.Module):
     """Scaled dot-product attention with H heads, optionally with memory slots (SMArT, Eq. 1-4 and 7-8; M2, Eq. 3).
 
     Memory slots are learned keys and values appended to the projected ones; they do not depend on the input.
-    As in M2's published code the stored parameters are multiplied by sqrt(d_h) (keys) and sqrt(M) (values). They are
-    drawn with the standard deviations 1 / sqrt(d_h) and 1 / sqrt(M), so that the slots start with unit variance; the
-    published code overwrites what it draws by a Xavier initialisation.
+    As in M2's published code the stored parameters are multiplied by sqrt(d_h) (keys) and sqrt(M) (values).
 
     Without memory slots, all tensors may have several leading axes that broadcast in place of B, e.g. (B, L) for the
     levels of an encoder.
@@ -68,14 +63,12 @@ class MultiHeadAttention(nn.Module):
         self.key = nn.Linear(d_model, d_model)
         self.value = nn.Linear(d_model, d_model)
         self.output = AttentionOnAttention(d_model) if config.attention_on_attention else nn.Linear(d_model, d_model)
-        for linear in (self.query, self.key, self.value, self.output):
-            if not isinstance(linear, nn.Linear):
-                continue
-            nn.init.xavier_uniform_(linear.weight)
-            nn.init.zeros_(linear.bias)
+        for part in self.modules():
+            if isinstance(part, nn.Linear):
+                nn.init.zeros_(part.bias)
         if memory_slots:
-            self.memory_keys = nn.Parameter(torch.randn(memory_slots, d_model) / math.sqrt(self.d_head))
-            self.memory_values = nn.Parameter(torch.randn(memory_slots, d_model) / math.sqrt(memory_slots))
+            self.memory_keys = nn.Parameter(torch.empty(memory_slots, d_model))
+            self.memory_values = nn.Parameter(torch.empty(memory_slots, d_model))
 
     def project_keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Project ``x`` (B, n, d) to keys and values, memory slots appended: two tensors (B, H, n + M, d_h)."""
@@ -162,6 +155,20 @@ class MultiHeadAttention(nn.Module):
         if isinstance(self.output, AttentionOnAttention):
             return self.output(joined, x)
         return self.output(joined)
+
+
+def draw_matrices(module: nn.Module) -> None:
+    """Draw all parameters with two axes or more by Xavier's uniform rule, embeddings and memory slots included.
+
+    The published codes of M2 and of the Object Relation Transformer do so after the initialisation of every layer, and
+    thereby replace M2's N(0, 1 / d_h) and N(0, 1 / M) for memory slots, which its paper names.
+    """
+    for part in module.modules():
+        for name, parameter in part.named_parameters(recurse=False):
+            if parameter.dim() > 1:
+                # The published slots have a leading axis of 1, with which the rule draws smaller values.
+                is_memory = isinstance(part, MultiHeadAttention) and name in ("memory_keys", "memory_values")
+                nn.init.xavier_uniform_(parameter.detach()[None] if is_memory else parameter)
 
 
 class WordCache(NamedTuple):

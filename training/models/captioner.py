@@ -151,6 +151,8 @@ class HookContext:
     steps_per_epoch: int
     random: np.random.Generator
     """Generator that depends on the seed and the place in the run alone: equal in all processes and after a resume."""
+    is_first: bool = True
+    """Whether this is the first process, whose synchronised buffers are sent to all others after the hook."""
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,13 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     """Compute the sinusoidal position table of Vaswani et al. (2017), row ``p`` for position ``p``.
 
     Returns:
-        (length, d_model) float32. Row 0 is all zero: positions count from 1 and 0 is the padding position.
+        (length, d_model) float32.
     """
     position = torch.arange(length, dtype=torch.float64)[:, None]
     frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10_000.0) / d_model))
     table = torch.zeros(length, d_model, dtype=torch.float64)
     table[:, 0::2] = torch.sin(position * frequency)
     table[:, 1::2] = torch.cos(position * frequency)
-    table[0] = 0.0
     return table.float()
 
 

@@ -60,7 +60,6 @@ class MeshedDecoderLayer(DecoderLayer):
         self.gates = nn.ModuleList(nn.Linear(2 * config.d_model, config.d_model) for _ in range(config.encoder_layers))
         for gate in self.gates:
             assert isinstance(gate, nn.Linear)
-            nn.init.xavier_uniform_(gate.weight)
             nn.init.zeros_(gate.bias)
 
     def project_image(self, levels: Sequence[Tensor]) -> ImageCache:

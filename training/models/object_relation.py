@@ -1,8 +1,9 @@
 """Object Relation Transformer (Herdade et al., NeurIPS 2019): attention weighed by the geometry of the tokens' boxes.
 
 As in the published code, layers normalise their input (pre-norm), word embeddings are scaled by the square root of
-their width, and boxes are fractions of the image with 1 added to their widths and heights. LayerNorm is torch's, where
-the published code divides by the unbiased standard deviation; attention weights have no dropout.
+their width, positions count from 0, and boxes are fractions of the image with 1 added to their widths and heights.
+LayerNorm is torch's, where the published code divides by the unbiased standard deviation; attention weights have no
+dropout.
 """
 
 import math
@@ -10,16 +11,27 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from training.configs.checks import check_not_negative, check_shares
-from training.models.attention import ImageCache, MultiHeadAttention, WordCache, converted_for_products
+from training.models.attention import (
+    ImageCache,
+    MultiHeadAttention,
+    WordCache,
+    converted_for_products,
+    draw_matrices,
+)
 from training.models.captioner import Visual
-from training.models.layers import AddNorm, DecoderLayer, Dropout, FeedForward
+from training.models.layers import AddNorm, DecoderLayer, Dropout, FeedForward, sinusoidal_positions
 from training.models.transformer import Transformer
 from training.models.transformer_config import TransformerConfig
 
 GEOMETRY_WIDTH = 64
 """Width of the embedding of a pair of boxes."""
+
+_NORM_EPS = 1e-7
+"""Added to the variance by normalisations. The published code adds 1e-6 to the deviation, which torch's default, 1e-5
+of the variance, exceeds by far where deviations are small. float16 can hold it."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +45,13 @@ class ObjectRelationConfig(TransformerConfig):
     """Dropout probability of the projected visual tokens."""
     added_size: float = 1.0
     """Added to the widths and heights of boxes, which are fractions of the image; 0 gives the equation of the paper."""
+    legacy_extra_skip: bool = False
+    """Whether the encoder's attention adds its input before its output projection, as some published models do."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.legacy_extra_skip and self.attention_on_attention:
+            raise ValueError("legacy_extra_skip goes with an output projection, not with attention_on_attention")
         check_shares(self, "token_dropout")
         check_not_negative(self, "added_size")
 
@@ -75,7 +91,7 @@ class RelationEncoderLayer(nn.Module):
         self.feed_forward = FeedForward(config.d_model, config.d_ff, config.dropout)
         self.feed_forward_norm = AddNorm(config.d_model, config.dropout)
         self.geometry = nn.Linear(GEOMETRY_WIDTH, config.heads)
-        nn.init.xavier_uniform_(self.geometry.weight)
+        self._extra_skip = config.legacy_extra_skip
 
     def forward(self, x: Tensor, mask: Tensor | None, geometry: Tensor) -> Tensor:
         """Compute the next level, (B, N, d).
@@ -90,6 +106,10 @@ class RelationEncoderLayer(nn.Module):
         bias = weights.float().clamp(min=1e-6).log()
         keys, values = self.attention.project_keys_values(inputs)
         attended = self.attention.attend(inputs, keys, values, self.attention.extend_mask(mask), bias)
+        if self._extra_skip:
+            assert isinstance(self.attention.output, nn.Linear)
+            # W (a + x) + b = (W a + b) + W x
+            attended = attended + functional.linear(inputs, self.attention.output.weight)
         x = x + self.attention_norm.dropout(attended)
         return x + self.feed_forward_norm.dropout(self.feed_forward(self.feed_forward_norm.norm(x)))
 
@@ -129,8 +149,24 @@ class ObjectRelation(Transformer):
         self.encoder_norm = nn.LayerNorm(d)
         self.word_dropout = Dropout(config.dropout)
         self.decoder_norm = nn.LayerNorm(d)
-        self.word_projection = nn.Linear(d, config.vocabulary_size, bias=config.output_bias)
-        nn.init.xavier_uniform_(self.word_projection.weight)
+        self.positions[1:] = sinusoidal_positions(config.max_length, d)
+        for part in self.modules():
+            if isinstance(part, nn.LayerNorm):
+                part.eps = _NORM_EPS
+        self._draw_weights()
+
+    def _draw_weights(self) -> None:
+        """Draw the first weights as the published code does, with torch's biases and token projection."""
+        for part in self.modules():
+            if isinstance(part, nn.Linear):
+                part.reset_parameters()
+        draw_matrices(self)
+        self.token_projection.reset_parameters()
+        for layer in self.encoder:
+            assert isinstance(layer, RelationEncoderLayer)
+            # A layer of its own for each head in the published code.
+            for weights_of_head in layer.geometry.weight.detach().split(1):
+                nn.init.xavier_uniform_(weights_of_head)
 
     def _new_encoder_layer(self) -> RelationEncoderLayer:
         return RelationEncoderLayer(self.config)

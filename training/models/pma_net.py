@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from training.configs.checks import check_at_least_1
+from training.configs.checks import check_at_least_1, check_one_of
 from training.models.attention import MASKED_SCORE, WordAttention, WordCache, converted_for_products
 from training.models.captioner import (
     PADDING_ID,
@@ -23,7 +23,7 @@ from training.models.captioner import (
     visible_slots,
 )
 from training.models.layers import DecoderLayer, rows_from
-from training.models.prototypes import Vectors, key_prototypes, value_prototypes
+from training.models.prototypes import key_prototypes, value_prototypes
 from training.models.transformer import EncodedImage, Transformer
 from training.models.transformer_config import TransformerConfig
 
@@ -35,7 +35,7 @@ class PmaNetConfig(TransformerConfig):
     encoder_layers: int = 6
     decoder_layers: int = 6
     prototypes: int = 1024
-    """m, prototypes of each layer and, with ``per_head``, of each head."""
+    """m, prototypes of each layer."""
     bank_steps: int = 1500
     """T, training steps whose words the bank holds."""
     bank_words: int = 16
@@ -46,8 +46,10 @@ class PmaNetConfig(TransformerConfig):
     """k, keys whose values are interpolated in Eq. 4."""
     cluster_iterations: int = 10
     """Iterations of k-means."""
-    per_head: bool = True
-    """Whether the keys of each head are clustered by themselves, or those of all heads joined."""
+    clusters: str = "all_heads"
+    """What is clustered: ``all_heads``, the vectors of all heads together, as the paper counts them, so that all heads
+    have the same prototypes; ``each_head``, those of each head by themselves; ``joined_heads``, the vectors of width
+    ``d_model``."""
     normalise_values: bool = False
     """Whether the weights of Eq. 4 are divided by their sum; they are not in the paper."""
     segment_embeddings: bool = True
@@ -58,6 +60,7 @@ class PmaNetConfig(TransformerConfig):
         check_at_least_1(
             self, "prototypes", "bank_steps", "bank_words", "refreshes_per_epoch", "neighbours", "cluster_iterations"
         )
+        check_one_of(self, "clusters", ("all_heads", "each_head", "joined_heads"))
         for name in ("prototypes", "neighbours"):
             if getattr(self, name) > self.bank_steps * self.bank_words:
                 raise ValueError(
@@ -91,13 +94,13 @@ class PrototypeAttention(WordAttention):
     """() bool, whether the prototypes have been computed; before that they are not attended to."""
 
     policies: ClassVar[dict[str, BufferPolicy]] = {
-        # The bank of the first process counts: its prototypes are sent to all others.
+        # The first process alone computes prototypes, of its own bank, and they are sent to all others.
         "bank_keys": BufferPolicy(release=False),
         "bank_values": BufferPolicy(release=False),
         "bank_count": BufferPolicy(release=False),
         "prototype_keys": BufferPolicy(synchronise=True),
         "prototype_values": BufferPolicy(synchronise=True),
-        "ready": BufferPolicy(),
+        "ready": BufferPolicy(synchronise=True),
     }
 
     def __init__(self, config: PmaNetConfig) -> None:
@@ -105,7 +108,7 @@ class PrototypeAttention(WordAttention):
         self._config = config
         if config.segment_embeddings:
             # Column 0 for prototypes, column 1 for words.
-            self.segments = nn.Parameter(torch.randn(self.heads, self.d_head, 2) * self.d_head**-0.5)
+            self.segments = nn.Parameter(torch.empty(self.heads, self.d_head, 2))
         size = (config.bank_steps * config.bank_words, config.d_model)
         self.register_buffer("bank_keys", torch.zeros(size, dtype=torch.float16))
         self.register_buffer("bank_values", torch.zeros(size, dtype=torch.float16))
@@ -182,23 +185,21 @@ class PrototypeAttention(WordAttention):
     def refresh(self, random: np.random.Generator) -> None:
         """Compute the prototypes of the bank."""
         config = self._config
-        banks = [bank.float().cpu().numpy() for bank in (self.bank_keys, self.bank_values)]
-        if config.per_head:
-            parts = list(zip(*(np.split(bank, self.heads, axis=1) for bank in banks), strict=True))
-        else:
-            parts = [(banks[0], banks[1])]
-        found = [self._prototypes(keys, values, random) for keys, values in parts]
-        for buffer, own in zip((self.prototype_keys, self.prototype_values), zip(*found, strict=True), strict=True):
-            joined = torch.from_numpy(np.concatenate(own, axis=1))
-            buffer.copy_(self.split_heads(joined))
+        keys, values = (self._grouped(bank.float()) for bank in (self.bank_keys, self.bank_values))
+        groups, size, _ = keys.shape
+        first = np.stack([random.choice(size, config.prototypes, replace=False) for _ in range(groups)])
+        of_keys = key_prototypes(keys, torch.from_numpy(first).to(keys.device), config.cluster_iterations)
+        of_values = value_prototypes(of_keys, keys, values, config.neighbours, normalise=config.normalise_values)
+        for buffer, found in ((self.prototype_keys, of_keys), (self.prototype_values, of_values)):
+            buffer.copy_(self.split_heads(found)[0] if config.clusters == "joined_heads" else found)
         self.ready.fill_(True)
 
-    def _prototypes(self, keys: Vectors, values: Vectors, random: np.random.Generator) -> tuple[Vectors, Vectors]:
-        config = self._config
-        prototypes = key_prototypes(np.ascontiguousarray(keys), config.prototypes, config.cluster_iterations, random)
-        return prototypes, value_prototypes(
-            prototypes, keys, values, config.neighbours, normalise=config.normalise_values
-        )
+    def _grouped(self, bank: Tensor) -> Tensor:
+        """Arrange a bank (n, d) by what is clustered together: (G, vectors, width)."""
+        if self._config.clusters == "joined_heads":
+            return bank[None]
+        by_head = self.split_heads(bank)
+        return by_head if self._config.clusters == "each_head" else by_head.flatten(0, 1)[None]
 
 
 def _by_head(x: Tensor, memory: Tensor) -> Tensor:
@@ -258,9 +259,13 @@ class PmaNet(Transformer):
             attention.remember(cache.keys.values[:, :, -count:], cache.values.values[:, :, -count:], real)
 
     def on_step(self, context: HookContext) -> None:
-        """Compute the prototypes anew, twice an epoch at even intervals, from the steps in the banks."""
+        """Compute the prototypes anew, twice an epoch at even intervals, from the steps in the banks of the first
+        process, whose buffers are sent to all others.
+        """
         count = self.config.refreshes_per_epoch
         if context.step not in {index * context.steps_per_epoch // count for index in range(count)}:
+            return
+        if not context.is_first:
             return
         for attention in self.memories():
             if attention.bank_is_full:

@@ -1,70 +1,72 @@
-"""Prototypes of a bank of past keys and values (PMA-Net, Barraco et al., ICCV 2023, Sec. 3.2), computed on the host.
+"""Prototypes of a bank of past keys and values (PMA-Net, Barraco et al., ICCV 2023, Sec. 3.2), on the bank's device.
 
-The paper uses faiss on a GPU. scipy, which is installed anyway, has the same k-means; a bank of the default size takes
-seconds (docs/families/pma_net.md).
+The paper uses faiss on a GPU. The computation is a few products of matrices, which torch has on every device.
+
+Shapes: G banks that are clustered each by itself, n vectors a bank, m prototypes, d width.
 """
 
-import warnings
 from collections.abc import Iterator
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.cluster.vq import kmeans2
+import torch
+from torch import Tensor
 
-_ROWS_AT_A_TIME = 64
-"""Prototypes whose distances to all keys are computed at a time: bounds the memory."""
-
-Vectors = NDArray[np.float32]
+_DISTANCES_AT_A_TIME = 1 << 22
+"""Distances that are computed at a time: bounds the memory, and fits a processor's cache."""
 
 
-def key_prototypes(keys: Vectors, count: int, iterations: int, random: np.random.Generator) -> Vectors:
-    """Cluster keys by k-means (Eq. 3).
+def key_prototypes(keys: Tensor, first: Tensor, iterations: int) -> Tensor:
+    """Cluster keys by k-means, Lloyd's algorithm (Eq. 3).
 
     Args:
-        keys: (n, d).
-        count: m, at most n.
-        iterations: of Lloyd's algorithm.
-        random: chooses the keys that it begins with.
+        keys: (G, n, d) float32.
+        first: (G, m) int64, the keys that it begins with.
+        iterations: number of iterations.
 
     Returns:
-        (m, d), the centroids. An empty cluster keeps its centroid.
+        (G, m, d), the centroids. An empty cluster keeps its centroid.
     """
-    first = keys[random.choice(len(keys), count, replace=False)]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="One of the clusters is empty")
-        centroids: Vectors = kmeans2(keys, first, iter=iterations, minit="matrix", check_finite=False)[0]
+    groups, _, width = keys.shape
+    centroids = keys.gather(1, first[..., None].expand(-1, -1, width))
+    for _ in range(iterations):
+        nearest = torch.cat([_distances(part, centroids).argmin(dim=2) for part in _parts(keys, centroids)], dim=1)
+        # One axis for the clusters of all banks: the gradient-less sum over one axis is the fast one.
+        clusters = (nearest + torch.arange(groups, device=keys.device)[:, None] * first.shape[1]).flatten()
+        sums = torch.zeros_like(centroids).flatten(0, 1).index_add_(0, clusters, keys.flatten(0, 1))
+        counts = torch.bincount(clusters, minlength=first.numel())[:, None]
+        centroids = torch.where(counts > 0, sums / counts.clamp(min=1), centroids.flatten(0, 1)).view_as(centroids)
     return centroids
 
 
-def value_prototypes(
-    prototypes: Vectors, keys: Vectors, values: Vectors, neighbours: int, *, normalise: bool
-) -> Vectors:
+def value_prototypes(prototypes: Tensor, keys: Tensor, values: Tensor, neighbours: int, *, normalise: bool) -> Tensor:
     """Interpolate the values of the keys nearest to each prototype (Eq. 4).
 
     Args:
-        prototypes: (m, d).
-        keys, values: (n, d).
+        prototypes: (G, m, d).
+        keys, values: (G, n, d).
         neighbours: k, at most n.
         normalise: divide the weights exp(-distance) by their sum; Eq. 4 does not.
 
     Returns:
-        (m, d)
+        (G, m, d)
     """
-    found = np.empty_like(prototypes)
-    squares = np.square(keys).sum(axis=1)
-    for rows in _slices(len(prototypes), _ROWS_AT_A_TIME):
-        # Squared distances less the square of the prototype, which is the same for all keys.
-        order = squares - 2 * prototypes[rows] @ keys.T
-        nearest = np.argpartition(order, neighbours - 1, axis=1)[:, :neighbours]
-        near = np.linalg.norm(prototypes[rows, None] - keys[nearest], axis=-1)
-        # Shifted by the smallest distance, the shares do not underflow.
-        weights = np.exp(near.min(axis=1, keepdims=True) - near) if normalise else np.exp(-near)
-        if normalise:
-            weights /= weights.sum(axis=1, keepdims=True)
-        found[rows] = np.einsum("mk,mkd->md", weights, values[nearest])
-    return found
+    found = []
+    for part in _parts(prototypes, keys):
+        nearest = _distances(part, keys).topk(neighbours, dim=2, largest=False).indices.flatten(1)[..., None]
+        near_keys, near_values = (
+            bank.gather(1, nearest.expand(-1, -1, bank.shape[2])).unflatten(1, (-1, neighbours))
+            for bank in (keys, values)
+        )
+        near = (part[:, :, None] - near_keys).norm(dim=-1)
+        weights = (-near).softmax(dim=-1) if normalise else (-near).exp()
+        found.append((weights[..., None] * near_values).sum(dim=2))
+    return torch.cat(found, dim=1)
 
 
-def _slices(count: int, size: int) -> Iterator[slice]:
-    for start in range(0, count, size):
-        yield slice(start, start + size)
+def _parts(x: Tensor, others: Tensor) -> Iterator[Tensor]:
+    """Split the vectors ``x`` so that the distances of a part to all ``others`` fit."""
+    yield from x.split(max(1, _DISTANCES_AT_A_TIME // (x.shape[0] * others.shape[1])), dim=1)
+
+
+def _distances(x: Tensor, others: Tensor) -> Tensor:
+    """Compute squared distances less the squares of ``x``, which are the same for all ``others``: (G, a, b)."""
+    return torch.baddbmm(others.square().sum(dim=2)[:, None], x, others.transpose(1, 2), alpha=-2)

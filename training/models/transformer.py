@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.models.attention import ImageCache, WordCache, converted_for_products
+from training.models.attention import ImageCache, WordCache, converted_for_products, draw_matrices
 from training.models.captioner import (
     PADDING_ID,
     BufferPolicy,
@@ -24,7 +24,7 @@ from training.models.captioner import (
     split_sequences,
     visible_slots,
 )
-from training.models.layers import DecoderLayer, Dropout, EncoderLayer, rows_from, sinusoidal_positions
+from training.models.layers import DecoderLayer, Dropout, EncoderLayer, rows_from
 from training.models.transformer_config import TransformerConfig
 
 
@@ -44,7 +44,8 @@ class Transformer(Captioner):
     buffer_policies: ClassVar = {"positions": BufferPolicy()}
     config: TransformerConfig
     positions: Tensor
-    """(max_length + 1, d) float32, the position table; a constant that checkpoints contain."""
+    """(max_length + 1, d) float32, the position table; a constant that checkpoints contain. Row 1 is that of the begin
+    token; row 0, which is not read, that of padding in M2's published code."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
@@ -54,13 +55,11 @@ class Transformer(Captioner):
         self.token_norm: nn.Module = nn.LayerNorm(d)
         self.encoder = nn.ModuleList(self._new_encoder_layer() for _ in range(config.encoder_layers))
         self.word_embedding = nn.Embedding(config.vocabulary_size, d, padding_idx=PADDING_ID)
-        self.register_buffer("positions", sinusoidal_positions(config.max_length + 1, d))
+        # M2's published code computes sinusoids, which its Xavier pass over all parameters then replaces.
+        self.register_buffer("positions", nn.init.xavier_uniform_(torch.empty(config.max_length + 1, d)))
         self.decoder = nn.ModuleList(self._new_decoder_layer(index) for index in range(config.decoder_layers))
         self.word_projection = nn.Linear(d, config.vocabulary_size, bias=config.output_bias)
-        nn.init.normal_(self.word_embedding.weight, std=d**-0.5)
-        nn.init.xavier_uniform_(self.word_projection.weight)
-        if config.output_bias:
-            nn.init.zeros_(self.word_projection.bias)
+        draw_matrices(self)
 
     def _new_encoder_layer(self) -> nn.Module:
         return EncoderLayer(self.config)

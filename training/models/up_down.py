@@ -74,6 +74,18 @@ class UpDown(Captioner):
         self.attention_score = nn.Linear(config.attention_units, 1, bias=False)
         self.language_lstm = nn.LSTMCell(width + units, units)
         self.word_projection = nn.Linear(units, config.vocabulary_size)
+        self._draw_weights()
+
+    @torch.no_grad()
+    def _draw_weights(self) -> None:
+        """Draw the first weights as the published code does: N(0, 0.01), biases zero, of the forget gates one."""
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=0.01)
+            else:
+                nn.init.zeros_(parameter)
+        for lstm in (self.attention_lstm, self.language_lstm):
+            lstm.bias_ih[self.config.lstm_units : 2 * self.config.lstm_units] = 1.0
 
     def encode(self, visual: Visual) -> EncodedTokens:
         tokens, mask = visual.tokens, visual.mask

@@ -182,9 +182,7 @@ class XTransformer(Captioner):
         self.whole_projection = nn.Linear(d * (config.encoder_layers + 1), d)
         self.whole_norm = nn.LayerNorm(d)
         self.word_embedding = nn.Embedding(config.vocabulary_size, d, padding_idx=PADDING_ID)
-        positions = sinusoidal_positions(config.max_length, d)
-        positions[0, 1::2] = 1.0  # positions count from 0 here, so row 0 is that of the begin token
-        self.register_buffer("positions", positions)
+        self.register_buffer("positions", sinusoidal_positions(config.max_length, d))
         self.word_norm = nn.LayerNorm(d)
         self.word_dropout = Dropout(config.word_dropout)
         self.whole_factor = GlobalFactor(config)

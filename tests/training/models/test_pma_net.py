@@ -102,23 +102,32 @@ def test_a_refresh_is_the_same_for_the_same_bank_and_place_in_the_run(captioner:
     assert any(not torch.equal(found[2][name], value) for name, value in found[0].items())
 
 
-@pytest.mark.parametrize("per_head", [True, False])
-def test_prototypes_of_a_bank_with_as_many_different_keys_are_these_keys(per_head: bool) -> None:
+@pytest.mark.parametrize("clusters", ["all_heads", "each_head", "joined_heads"])
+def test_prototypes_of_a_bank_with_as_many_different_keys_are_these_keys(clusters: str) -> None:
     torch.manual_seed(0)
-    memory = PrototypeAttention(PmaNetConfig(**{**SIZES, "per_head": per_head, "neighbours": 1}))  # type: ignore[arg-type]
+    sizes = {**SIZES, "prototypes": 6 if clusters == "all_heads" else 3, "clusters": clusters, "neighbours": 1}
+    memory = PrototypeAttention(PmaNetConfig(**sizes))  # type: ignore[arg-type]
     keys = torch.randn(3, 16).half()
     memory.bank_keys.copy_(keys[torch.arange(20) % 3])
     memory.bank_values.copy_(2 * memory.bank_keys)
-    for seed in range(9):  # some first centroids are equal, and stay so
+    by_head = keys.float().unflatten(1, (2, 8)).transpose(0, 1)
+    for seed in range(90):  # some first centroids are equal, and stay so
         memory.refresh(np.random.default_rng(seed))
-        for head in range(2):
-            found = memory.prototype_keys[head].unique(dim=0)
-            if len(found) == 3:
-                expected = keys.float().unflatten(1, (2, 8))[:, head].unique(dim=0)
-                torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
-                torch.testing.assert_close(memory.prototype_values[head], 2 * memory.prototype_keys[head])
-                return
-    pytest.fail("no seed began with three different keys")
+        found = [prototypes.unique(dim=0) for prototypes in memory.prototype_keys]
+        if all(len(own) == memory.prototype_keys.shape[1] for own in found):
+            for head in range(2):
+                own = by_head.flatten(0, 1) if clusters == "all_heads" else by_head[head]
+                torch.testing.assert_close(found[head], own.unique(dim=0), atol=1e-5, rtol=0)
+            torch.testing.assert_close(memory.prototype_values, 2 * memory.prototype_keys)
+            return
+    pytest.fail("no seed began with different keys")
+
+
+def test_processes_but_the_first_wait_for_its_prototypes(captioner: PmaNet) -> None:
+    for step in range(4):
+        train(captioner, step)
+    captioner.on_step(dataclasses.replace(context(5), is_first=False))
+    assert not any(memory.ready for memory in captioner.memories())
 
 
 def test_prototypes_are_keys_and_values_beside_those_of_the_words(captioner: PmaNet) -> None:
@@ -195,7 +204,8 @@ def test_checkpoints_have_banks_and_released_files_have_not(captioner: PmaNet) -
 
 
 def test_prototypes_are_sent_from_the_first_process_to_all_others(captioner: PmaNet) -> None:
-    names = {f"decoder.{i}.self_attention.prototype_{kind}" for i in range(2) for kind in ("keys", "values")}
+    kinds = ("prototype_keys", "prototype_values", "ready")
+    names = {f"decoder.{i}.self_attention.{kind}" for i in range(2) for kind in kinds}
     assert synchronised_buffers(captioner).keys() == names
 
 

@@ -4,15 +4,17 @@ import math
 
 import numpy as np
 import pytest
+import torch
+from torch import Tensor
 
 from training.models.prototypes import key_prototypes, value_prototypes
 
 
-def plain_k_means(keys: np.ndarray, count: int, iterations: int, random: np.random.Generator) -> np.ndarray:
-    centroids = [keys[index] for index in random.choice(len(keys), count, replace=False)]
+def plain_k_means(keys: np.ndarray, first: list[int], iterations: int) -> np.ndarray:
+    centroids = [keys[index] for index in first]
     for _ in range(iterations):
-        nearest = [min(range(count), key=lambda c: float(((key - centroids[c]) ** 2).sum())) for key in keys]
-        for c in range(count):
+        nearest = [min(range(len(first)), key=lambda c: float(((key - centroids[c]) ** 2).sum())) for key in keys]
+        for c in range(len(first)):
             members = [key for key, own in zip(keys, nearest, strict=True) if own == c]
             if members:
                 centroids[c] = np.mean(members, axis=0)
@@ -20,44 +22,53 @@ def plain_k_means(keys: np.ndarray, count: int, iterations: int, random: np.rand
 
 
 @pytest.fixture
-def bank() -> tuple[np.ndarray, np.ndarray]:
-    random = np.random.default_rng(3)
-    return random.normal(size=(60, 4)).astype(np.float32), random.normal(size=(60, 4)).astype(np.float32)
+def banks() -> tuple[Tensor, Tensor]:
+    """Keys and values of two banks, (2, 60, 4)."""
+    random = torch.Generator().manual_seed(3)
+    return torch.randn(2, 60, 4, generator=random), torch.randn(2, 60, 4, generator=random)
 
 
 @pytest.mark.parametrize(("count", "iterations"), [(1, 1), (5, 3), (12, 10)])
-def test_key_prototypes_are_the_centroids_of_k_means(
-    bank: tuple[np.ndarray, np.ndarray], count: int, iterations: int
+def test_key_prototypes_are_the_centroids_of_k_means_of_each_bank(
+    banks: tuple[Tensor, Tensor], count: int, iterations: int
 ) -> None:
-    found = key_prototypes(bank[0], count, iterations, np.random.default_rng(7))
-    expected = plain_k_means(bank[0].astype(float), count, iterations, np.random.default_rng(7))
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert found.dtype == np.float32
+    first = torch.stack([torch.randperm(60)[:count] for _ in banks[0]])
+    found = key_prototypes(banks[0], first, iterations)
+    for bank, own, centroids in zip(banks[0], first, found, strict=True):
+        expected = plain_k_means(bank.double().numpy(), own.tolist(), iterations)
+        np.testing.assert_allclose(centroids.numpy(), expected, atol=1e-5)
 
 
-@pytest.mark.filterwarnings("error")
 def test_equal_keys_leave_empty_clusters_where_they_are() -> None:
-    keys = np.ones((6, 2), np.float32)
-    np.testing.assert_array_equal(key_prototypes(keys, 3, 5, np.random.default_rng(0)), np.ones((3, 2)))
+    found = key_prototypes(torch.ones(1, 6, 2), torch.tensor([[0, 2, 4]]), 5)
+    assert torch.equal(found, torch.ones(1, 3, 2))
+
+
+def test_a_bank_of_many_parts_has_the_centroids_of_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys, first = torch.randn(1, 500, 3), torch.arange(7)[None]
+    whole = key_prototypes(keys, first, 4)
+    monkeypatch.setattr("training.models.prototypes._DISTANCES_AT_A_TIME", 100)
+    torch.testing.assert_close(key_prototypes(keys, first, 4), whole)
 
 
 @pytest.mark.parametrize("normalise", [False, True])
 @pytest.mark.parametrize("neighbours", [1, 3, 60])
 def test_value_prototypes_are_the_weighted_sums_of_the_nearest(
-    bank: tuple[np.ndarray, np.ndarray], neighbours: int, normalise: bool
+    banks: tuple[Tensor, Tensor], neighbours: int, normalise: bool
 ) -> None:
-    keys, values = bank
-    prototypes = np.random.default_rng(5).normal(size=(70, 4)).astype(np.float32)
+    keys, values = banks
+    prototypes = torch.randn(2, 70, 4, generator=torch.Generator().manual_seed(5))
     found = value_prototypes(prototypes, keys, values, neighbours, normalise=normalise)
-    for prototype, value in zip(prototypes, found, strict=True):
-        distances = [math.dist(prototype, key) for key in keys]
-        nearest = sorted(range(60), key=lambda j: distances[j])[:neighbours]
-        weights = np.array([math.exp(-distances[j]) for j in nearest])
-        weights = weights / weights.sum() if normalise else weights
-        np.testing.assert_allclose(value, weights @ values[nearest], atol=1e-5)
+    for bank in range(2):
+        for prototype, value in zip(prototypes[bank].tolist(), found[bank].numpy(), strict=True):
+            distances = [math.dist(prototype, key) for key in keys[bank].tolist()]
+            nearest = sorted(range(60), key=lambda j: distances[j])[:neighbours]
+            weights = np.array([math.exp(-distances[j]) for j in nearest])
+            weights = weights / weights.sum() if normalise else weights
+            np.testing.assert_allclose(value, weights @ values[bank].numpy()[nearest], atol=1e-5)
 
 
 def test_normalised_weights_of_far_neighbours_do_not_vanish() -> None:
-    keys, values = np.full((3, 2), 1e4, np.float32), np.array([[1, 2], [1, 2], [1, 2]], np.float32)
-    found = value_prototypes(np.zeros((1, 2), np.float32), keys, values, 2, normalise=True)
-    np.testing.assert_allclose(found, [[1, 2]])
+    keys, values = torch.full((1, 3, 2), 1e4), torch.tensor([[[1.0, 2.0]] * 3])
+    found = value_prototypes(torch.zeros(1, 1, 2), keys, values, 2, normalise=True)
+    torch.testing.assert_close(found, torch.tensor([[[1.0, 2.0]]]))
