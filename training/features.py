@@ -40,6 +40,12 @@ def features(
     max_regions: Annotated[
         int, typer.Option(min=1, metavar="N", help="With --from: regions of an image that are kept, the first N.")
     ] = FeaturesConfig.max_regions,
+    image_sizes: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="JSON", help="With --from hdf5 or npz: annotation files of COCO with the sizes of the images."
+        ),
+    ] = None,
     bundle: Annotated[
         Path | None, typer.Option(help="Bundle whose vision graph makes the features (default: the one that ships).")
     ] = None,
@@ -73,7 +79,9 @@ def features(
     if published is not None:
         if bundle or detector:
             raise DataError("--bundle and --detector make features of photographs: leave them out with --from")
-        report = convert_features(published.value, paths, output, width, max_regions, save_every)
+        report = convert_features(
+            published.value, paths, output, width, max_regions, save_every, image_sizes=image_sizes or ()
+        )
     elif len(paths) > 1:
         raise DataError(f"give one folder of photographs, not {len(paths)} paths")
     else:

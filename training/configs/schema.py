@@ -102,11 +102,16 @@ class FeaturesConfig:
     """Width of a feature; not used for a store, which records it."""
     max_regions: Int = 50
     """Maximum number of regions of an image, the first in file order; not used for a store, which is read whole."""
+    image_sizes: StrList = field(default_factory=list)
+    """Annotation files of COCO with the sizes of the images, for boxes in pixels in an ``hdf5`` or ``npz`` without
+    ``image_w`` and ``image_h``, such as M2's published file."""
 
     def __post_init__(self) -> None:
         if len(self._given()) > 1:
             raise ValueError(f"give one of {', '.join(self._given())}, not several")
         check_at_least_1(self, "width", "max_regions")
+        if self.image_sizes and not (self.hdf5 or self.npz):
+            raise ValueError("image_sizes is for hdf5 and npz; other formats have the sizes of their images")
 
     def __bool__(self) -> bool:
         return bool(self._given())
@@ -132,9 +137,10 @@ class OptimizerConfig:
     name: Str = "adam"
     """A key of :data:`training.engine.optimizers.OPTIMIZERS`."""
     betas: list[Float] = field(default_factory=lambda: [0.9, 0.98])
-    """Decay of the running means of the gradient and of its square."""
+    """Decay of the running means of the gradient, of ``sgd`` its momentum, and of the gradient's square."""
     eps: Float = 1e-9
     weight_decay: Float = 0.0
+    """Of matrices alone: biases, normalisations and embeddings do not decay."""
 
     def __post_init__(self) -> None:
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
@@ -191,12 +197,12 @@ class PhaseConfig:
     learning_rate: Float
     """Peak learning rate; ``schedule`` multiplies it. With ``noam`` 1.0 gives the rate of the paper."""
     schedule: Str = "cosine"
-    """``cosine`` (warm-up, then half a cosine down to ``final_share``), ``hold``, ``noam`` or ``constant``: a key of
-    :data:`training.engine.schedules.SCHEDULES`."""
+    """``cosine`` (warm-up, then half a cosine down to ``final_share``), ``linear``, ``exponential``, ``hold``, ``noam``
+    or ``constant``: a key of :data:`training.engine.schedules.SCHEDULES`."""
     warmup_steps: Int = 0
     """Number of steps in which the learning rate rises linearly."""
     final_share: Float = 0.02
-    """Share of the learning rate at the end of a ``cosine`` or a ``hold``."""
+    """Share of the learning rate at the end of any schedule but ``noam`` and ``constant``."""
     hold_steps: Int = 0
     """Step until which a ``hold`` keeps the peak learning rate."""
     decay_steps: Int = 0
@@ -208,7 +214,11 @@ class PhaseConfig:
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     clipping: ClippingConfig = field(default_factory=ClippingConfig)
     images_per_batch: Int = 20
-    """Images per step, over all processes."""
+    """Images per step, over all processes; pairs with ``pairs``."""
+    pairs: Bool = False
+    """Train on pairs of an image and one of its captions in random order, as most published codes do, for which an
+    image is encoded once for each caption. False: an image comes with all its captions, is encoded once for them, and
+    shares a batch with images whose captions have as many words."""
     accumulate: Int = 1
     """Number of parts in which a process computes its images of a step in sequence: less memory, the same result."""
     flip: Bool = True
@@ -239,6 +249,8 @@ class PhaseConfig:
     reward_end_token: Bool = True
     """Whether the reward counts the end token as a word, so that truncated captions are not rewarded; false in M2's
     code."""
+    reward_documents: Str = "images"
+    """What the document frequencies of the reward count: ``images``, or ``captions``, as in M2's code."""
     cider_btw_reward: Float = 0.0
     """Share of the sampled caption's CIDErBtw that self-critical training subtracts from the reward; 0: none."""
     eight_bits: Bool = False
@@ -265,6 +277,9 @@ class PhaseConfig:
             raise ValueError(f"scheduled_sampling is a part of cross_entropy; {self.objective} has none")
         if self.cider_btw_reward and self.objective != "self_critical":
             raise ValueError(f"cider_btw_reward is for self_critical, {self.objective} has no reward")
+        check_one_of(self, "reward_documents", ("images", "captions"))
+        if self.pairs and self.objective == "self_critical":
+            raise ValueError("pairs: self_critical has no use for human captions; leave it out")
         if self.objective == "self_critical" and self.beam_size < 2:
             raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
 

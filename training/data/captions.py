@@ -76,6 +76,20 @@ class TokenizedCaptions(Sequence[list[list[str]]]):
         images = self.images[np.asarray(places, np.int64)]
         return TokenizedCaptions(self.words, self.ids, self.caption_starts, self.image_starts, images)
 
+    @property
+    def captions(self) -> int:
+        """Number of captions of all images of the list."""
+        return int(np.diff(self.image_starts)[self.images].sum())
+
+    def by_caption(self) -> tuple["TokenizedCaptions", Integers]:
+        """Return the captions one by one, and (captions,) the place in this list of the image of each."""
+        first, stop = self.image_starts[self.images], self.image_starts[self.images + 1]
+        counts = stop - first
+        owners = np.repeat(np.arange(len(self)), counts)
+        captions = np.arange(len(owners)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+        each = np.arange(len(self.caption_starts))
+        return TokenizedCaptions(self.words, self.ids, self.caption_starts, each, captions), owners
+
     def word_counts(self) -> dict[str, int]:
         """Count how often each word occurs; the words of an image that is in the list twice count twice."""
         times = np.bincount(self.images, minlength=len(self.image_starts) - 1)

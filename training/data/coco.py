@@ -71,6 +71,25 @@ def read_image_files(path: Path) -> dict[str, str]:
     return files
 
 
+def read_image_sizes(paths: Iterable[Path]) -> dict[str, tuple[int, int]]:
+    """Read width and height in pixels of the ``images`` of annotation files, by image id.
+
+    Raises:
+        DataError: a file has another format, or no image with a size.
+    """
+    sizes: dict[str, tuple[int, int]] = {}
+    for path in paths:
+        of_file = {
+            str(image["id"]): (image["width"], image["height"])
+            for image in _images(_read_object(path, "images"))
+            if isinstance(image.get("width"), int) and isinstance(image.get("height"), int)
+        }
+        if not of_file:
+            raise DataError(f"{path}: no image with width and height in it")
+        sizes |= of_file
+    return sizes
+
+
 def _images(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         image for image in document.get("images", []) if isinstance(image, dict) and {"id", "file_name"} <= image.keys()

@@ -220,7 +220,13 @@ _MOST_BROKEN = 20
 
 
 def convert_features(
-    kind: str, paths: Sequence[Path], store: Path, width: int, max_regions: int, save_every: int = SHARD_IMAGES
+    kind: str,
+    paths: Sequence[Path],
+    store: Path,
+    width: int,
+    max_regions: int,
+    save_every: int = SHARD_IMAGES,
+    image_sizes: Sequence[Path] = (),
 ) -> StoreReport:
     """Add the images of feature files that a store does not contain; images that cannot be read are skipped.
 
@@ -231,12 +237,13 @@ def convert_features(
         width: width of a feature.
         max_regions: how many regions of an image are kept, in file order.
         save_every: images in a shard. If the process is killed, those that are not yet written are lost.
+        image_sizes: annotation files with the sizes of images, for formats that may lack them.
 
     Raises:
         DataError: a file is missing, of another format or without images, the first images are all malformed, or the
             store contains features of another source.
     """
-    features = open_features(kind, paths, width, max_regions)
+    features = open_features(kind, paths, width, max_regions, image_sizes)
     source = {
         "made_by": "published features",
         "format": kind,

@@ -12,8 +12,10 @@ import base64
 import binascii
 import os
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -126,18 +128,22 @@ MAX_REGIONS = 50
 LONGEST_LINE = 1 << 26
 """Longest line of a TSV file, bytes; 100 regions take 1.1 MB."""
 SIZE_KEYS = ("image_w", "image_h")
+_NO_SIZES: Mapping[str, Size] = MappingProxyType({})
 TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
 
 
 class Hdf5Features:
-    """Datasets ``<image id>_features``, and optionally ``_boxes``, ``_image_w`` and ``_image_h``."""
+    """Datasets ``<image id>_features``, and optionally ``_boxes``, ``_image_w`` and ``_image_h``.
 
-    def __init__(self, path: Path, width: int, max_regions: int) -> None:
+    The last two may also come from ``image_sizes``, by image id.
+    """
+
+    def __init__(self, path: Path, width: int, max_regions: int, image_sizes: Mapping[str, Size] = _NO_SIZES) -> None:
         try:
             import h5py
         except ImportError:
             raise DataError(f"{path}: reading HDF5 needs h5py; `pip install h5py`") from None
-        self.path, self.width, self.max_regions = path, width, max_regions
+        self.path, self.width, self.max_regions, self._sizes = path, width, max_regions, image_sizes
         if not path.is_file():
             raise DataError(f"{path}: no such feature file")
         try:
@@ -155,7 +161,7 @@ class Hdf5Features:
         sides = [self._value(image, side) for side in SIZE_KEYS]
         return checked_regions(
             f"{self.path}, image {image}", self.width, self._value(image, "features"), self._value(image, "boxes"),
-            None if sides[0] is None or sides[1] is None else (sides[0][()], sides[1][()]),
+            self._sizes.get(image) if sides[0] is None or sides[1] is None else (sides[0][()], sides[1][()]),
         )  # fmt: skip
 
     def _value(self, image: str, kind: str) -> np.ndarray | None:
@@ -171,11 +177,12 @@ class Hdf5Features:
 class NpzFeatures:
     """A folder with a file ``<image id>.npz`` for each image.
 
-    Its arrays are ``features`` or ``x``, and optionally ``boxes`` or ``bbox``, ``image_w`` and ``image_h``.
+    Its arrays are ``features`` or ``x``, and optionally ``boxes`` or ``bbox``, ``image_w`` and ``image_h``. The last
+    two may also come from ``image_sizes``, by image id.
     """
 
-    def __init__(self, folder: Path, width: int, max_regions: int) -> None:
-        self.folder, self.width, self.max_regions = folder, width, max_regions
+    def __init__(self, folder: Path, width: int, max_regions: int, image_sizes: Mapping[str, Size] = _NO_SIZES) -> None:
+        self.folder, self.width, self.max_regions, self._sizes = folder, width, max_regions, image_sizes
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder of features")
 
@@ -199,7 +206,7 @@ class NpzFeatures:
                 sides = [arrays[key] for key in SIZE_KEYS if key in arrays]
         except (OSError, ValueError, EOFError, IndexError, zipfile.BadZipFile) as error:
             raise DataError(f"{where}: not an npz file, or cut short ({error})") from None
-        size = (sides[0], sides[1]) if len(sides) == 2 else None
+        size = (sides[0], sides[1]) if len(sides) == 2 else self._sizes.get(image)
         return checked_regions(where, self.width, read["features"], read["boxes"], size)
 
     def _path(self, image: str) -> Path:

@@ -1,6 +1,6 @@
 """Visual tokens that are read from files: their formats by name, padded batches, and the inputs of an experiment."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,19 +10,22 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.files import sha256_of_bytes
 from training.configs.schema import FeaturesConfig, PhaseConfig
+from training.data.coco import read_image_sizes
 from training.data.feature_store import FeatureStore
-from training.data.regions import Hdf5Features, NpzFeatures, RegionFeatures, Regions, TsvFeatures
+from training.data.regions import Hdf5Features, NpzFeatures, RegionFeatures, Regions, Size, TsvFeatures
 from training.data.visual_batches import VisualBatch
 from training.errors import DataError
 from training.models.captioner import Captioner, Visual
 
-FEATURE_KINDS: dict[str, Callable[[Path, int, int], RegionFeatures]] = {
-    "store": lambda path, width, max_regions: FeatureStore(path),  # its manifest has the width; all rows are read
+FEATURE_KINDS: dict[str, Callable[[Path, int, int, Mapping[str, Size]], RegionFeatures]] = {
+    # The manifest of a store has the width; all rows are read.
+    "store": lambda path, width, max_regions, image_sizes: FeatureStore(path),
     "hdf5": Hdf5Features,
-    "tsv": TsvFeatures,
+    "tsv": lambda path, width, max_regions, image_sizes: TsvFeatures(path, width, max_regions),
     "npz": NpzFeatures,
 }
-"""Constructors, called with the path, the width of a feature and the number of regions that are read of an image."""
+"""Constructors, called with the path, the width of a feature, the number of regions that are read of an image, and
+image sizes by image id, which a store and TSV files have themselves."""
 
 
 class SeveralFiles:
@@ -44,7 +47,9 @@ class SeveralFiles:
         return self.files[-1].read(image)
 
 
-def open_features(kind: str, paths: Sequence[Path], width: int, max_regions: int) -> RegionFeatures:
+def open_features(
+    kind: str, paths: Sequence[Path], width: int, max_regions: int, image_sizes: Sequence[Path] = ()
+) -> RegionFeatures:
     """Open stored features.
 
     Args:
@@ -52,11 +57,13 @@ def open_features(kind: str, paths: Sequence[Path], width: int, max_regions: int
         paths: one file or folder, or several that hold different images.
         width: width of a feature; the store has its own.
         max_regions: how many regions of an image are read, in file order; of the store all are read.
+        image_sizes: annotation files with the sizes of images, for formats that may lack them.
 
     Raises:
         DataError: a file is missing or of another format.
     """
-    files = [FEATURE_KINDS[kind](path, width, max_regions) for path in paths]
+    sizes = read_image_sizes(image_sizes)
+    files = [FEATURE_KINDS[kind](path, width, max_regions, sizes) for path in paths]
     return files[0] if len(files) == 1 else SeveralFiles(files, width)
 
 
@@ -237,7 +244,8 @@ def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeat
     Raises:
         DataError: they are missing or malformed.
     """
-    features = open_features(config.kind, config.paths(data), config.width, config.max_regions)
+    sizes = [data / path for path in config.image_sizes]
+    features = open_features(config.kind, config.paths(data), config.width, config.max_regions, sizes)
     facts: dict[str, Any] = {"kind": config.kind}
     if isinstance(features, FeatureStore):
         facts["source"] = features.source

@@ -42,7 +42,9 @@ class TrainedModule(NamedTuple):
 
 
 class Captioning:
-    """Trains a captioner and, in phases that say so, its backbone. Images are indices in the training split.
+    """Trains a captioner and, in phases that say so, its backbone.
+
+    Images are indices in the training split; in a phase with ``pairs``, indices of its captions.
 
     :meth:`begin_phase` sets the phase that the methods after it belong to.
     """
@@ -73,6 +75,7 @@ class Captioning:
         self._dev = DevEvaluation(setup.images["dev"], setup.references, config.evaluation, config.seed, processes)
         self._phase = config.phases[0]
         self._objective: Objective
+        self._image_of: np.ndarray
 
     @property
     def max_loss(self) -> float:
@@ -114,7 +117,13 @@ class Captioning:
         self._phase = self.config.phases[phase]
         set_eight_bits(self.trained.captioner, self._phase.eight_bits)
         self.inputs.begin_phase(self._phase)
-        self._objective = OBJECTIVES[self._phase.objective](self.captions, self._phase)
+        captions = self.captions
+        self._image_of = np.arange(len(captions.words))
+        if self._phase.pairs:
+            words, self._image_of = captions.words.by_caption()
+            weights = None if captions.weights is None else captions.weights[self._image_of]
+            captions = replace(captions, words=words, weights=weights)
+        self._objective = OBJECTIVES[self._phase.objective](captions, self._phase)
         # To read captions and to index their n-grams takes several times the memory of the result.
         return_freed_memory()
 
@@ -126,10 +135,11 @@ class Captioning:
             random: generator of the epoch.
 
         Returns:
-            (N,) integers, the images of the epoch in the order of training.
+            (N,) integers, the images of the epoch, or its pairs, in the order of training.
         """
         self.trained.captioner.train()
-        costs = self.costs(np.arange(len(self.images["train"])))
+        count = len(self._image_of)
+        costs = np.zeros(count) if self._phase.pairs else self.costs(np.arange(count))
         order = shuffle(costs, self._phase.images_per_batch, random)
         self.inputs.begin_epoch(epoch)
         return order
@@ -151,7 +161,8 @@ class Captioning:
         Raises:
             DataError: an image cannot be read.
         """
-        return CaptioningBatch(self.inputs.training_batch(images), self._objective.targets(images))
+        visual = self.inputs.training_batch(self._image_of[images])
+        return CaptioningBatch(visual, self._objective.targets(images))
 
     def loss(self, inputs: CaptioningBatch, images: np.ndarray) -> BatchLoss:
         """Compute the loss of images, in the precision of the run.

@@ -34,25 +34,53 @@ class Lamb(torch.optim.Optimizer):
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Update the parameters that have a gradient; no closure computes them anew."""
         for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self._update(parameter, parameter.grad, group)
+            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
+            # Operations on lists are one call each on a GPU; a CPU finds one parameter in its cache, and not all.
+            at_once = len(parameters) if parameters and parameters[0].is_cuda else 1
+            for start in range(0, len(parameters), at_once):
+                self._update(parameters[start : start + at_once], group)
 
-    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
-        if not state:
-            state["step"] = torch.tensor(0.0)
-            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
-        state["step"] += 1
-        step, (beta_1, beta_2) = float(state["step"]), group["betas"]
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
-        mean.lerp_(gradient, 1 - beta_1)
-        square.mul_(beta_2).addcmul_(gradient, gradient, value=1 - beta_2)
-        denominator = (square / (1 - beta_2**step)).sqrt_().add_(group["eps"])
-        update = (mean / (1 - beta_1**step)).div_(denominator).add_(parameter, alpha=group["weight_decay"])
-        norm, update_norm = parameter.norm().clamp(max=group["largest_norm"]), update.norm()
-        ratio = torch.where((norm > 0) & (update_norm > 0), norm / update_norm, 1.0)
-        parameter.sub_(update * (group["lr"] * ratio))
+    def _update(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        for parameter in parameters:
+            if not (state := self.state[parameter]):
+                state["step"] = torch.tensor(0.0)
+                state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+        states = [self.state[parameter] for parameter in parameters]
+        gradients = [parameter.grad for parameter in parameters]
+        means, squares = ([state[name] for state in states] for name in ("exp_avg", "exp_avg_sq"))
+        (beta_1, beta_2), decay = group["betas"], group["weight_decay"]
+        for state in states:
+            state["step"] += 1
+        steps = [float(state["step"]) for state in states]
+        torch._foreach_lerp_(means, gradients, 1 - beta_1)
+        torch._foreach_mul_(squares, beta_2)
+        torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta_2)
+        denominators = torch._foreach_div(squares, [1 - beta_2**step for step in steps])
+        torch._foreach_sqrt_(denominators)
+        torch._foreach_add_(denominators, group["eps"])
+        updates = torch._foreach_div(means, [1 - beta_1**step for step in steps])
+        torch._foreach_div_(updates, denominators)
+        if decay:
+            torch._foreach_add_(updates, parameters, alpha=decay)
+        norms = torch.stack(torch._foreach_norm(parameters)).clamp(max=group["largest_norm"])
+        update_norms = torch.stack(torch._foreach_norm(updates))
+        ratios = torch.where((norms > 0) & (update_norms > 0), norms / update_norms, 1.0) * -group["lr"]
+        torch._foreach_mul_(updates, list(ratios.unbind()))
+        torch._foreach_add_(parameters, updates)
+
+
+class Sgd(torch.optim.SGD):
+    """Stochastic gradient descent with momentum, the first of ``betas``; there is no other use of them."""
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.0),
+        eps: float = 0.0,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, lr=lr, momentum=betas[0], weight_decay=weight_decay)
 
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
@@ -62,15 +90,32 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "lamb": Lamb,
     "nadam": torch.optim.NAdam,
     "radam": torch.optim.RAdam,
+    "sgd": Sgd,
 }
 """By the name that an experiment gives. Each takes ``betas``, ``eps`` and ``weight_decay``."""
 
 _FUSED = {"adam", "adamw"}
 """Optimizers that torch computes in one pass over the parameters, on CPU and CUDA.
 
-The others take torch's choice: all parameters in one call on CUDA, one after the other on a CPU, where the several
+The others of torch take its choice: all parameters in one call on CUDA, one after the other on a CPU, where the several
 passes over a parameter find it in the cache.
 """
+
+
+def parameter_groups(module: nn.Module, config: OptimizerConfig, **settings: Any) -> list[dict[str, Any]]:
+    """Divide the parameters of a module into those that decay and those that do not, with the same settings.
+
+    Matrices decay, except embeddings: a decay of biases and of the factors of normalisations only weakens the fit, and
+    one of embeddings shrinks those of rare words.
+    """
+    parameters = list(module.parameters())
+    if not config.weight_decay:
+        return [{"params": parameters, **settings}]
+    embeddings = {id(part.weight) for part in module.modules() if isinstance(part, nn.Embedding)}
+    decaying = [p for p in parameters if p.dim() > 1 and id(p) not in embeddings]
+    known = set(map(id, decaying))
+    others = [p for p in parameters if id(p) not in known]
+    return [{"params": decaying, **settings}, {"params": others, **settings, "weight_decay": 0.0}]
 
 
 def make_optimizer(config: OptimizerConfig, groups: Iterable[dict[str, Any]]) -> torch.optim.Optimizer:

@@ -104,14 +104,15 @@ class Progress:
 class Plan:
     """Number of steps of a run, if no phase ends before its last epoch."""
 
-    def __init__(self, phases: Sequence[PhaseConfig], images: int) -> None:
+    def __init__(self, phases: Sequence[PhaseConfig], images: int, captions: int = 0) -> None:
         """
         Args:
             phases: phases of the run.
             images: number of images in an epoch.
+            captions: number of their captions; needed where a phase has ``pairs``.
         """
         self.phases = phases
-        self.steps = [math.ceil(images / phase.images_per_batch) for phase in phases]
+        self.steps = [math.ceil((captions if phase.pairs else images) / phase.images_per_batch) for phase in phases]
         """Number of steps in an epoch of each phase."""
         self.total = sum(self._planned(range(len(phases))))
 

@@ -28,6 +28,16 @@ def cosine(step: int, total: int, phase: PhaseConfig) -> float:
     return phase.final_share + (1 - phase.final_share) * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
 
+def linear(step: int, total: int, phase: PhaseConfig) -> float:
+    """A straight line from 1 to ``final_share``."""
+    return 1 - (1 - phase.final_share) * step / total
+
+
+def exponential(step: int, total: int, phase: PhaseConfig) -> float:
+    """From 1 to ``final_share`` by the same factor at every step."""
+    return float(phase.final_share ** (step / total))
+
+
 def noam(step: int, total: int, phase: PhaseConfig) -> float:
     """``d^-0.5 min(s^-0.5, s w^-1.5)`` for steps s from 1, w warm-up steps and width d (Vaswani et al., 2017).
 
@@ -49,7 +59,14 @@ def hold(step: int, total: int, phase: PhaseConfig) -> float:
     return 1 - (1 - phase.final_share) * math.sqrt(done)
 
 
-SCHEDULES: dict[str, Schedule] = {"constant": constant, "cosine": cosine, "hold": hold, "noam": noam}
+SCHEDULES: dict[str, Schedule] = {
+    "constant": constant,
+    "cosine": cosine,
+    "exponential": exponential,
+    "hold": hold,
+    "linear": linear,
+    "noam": noam,
+}
 
 
 def make_scheduler(optimizer: torch.optim.Optimizer, phase: PhaseConfig, total: int, done: int) -> LambdaLR:

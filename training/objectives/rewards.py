@@ -68,7 +68,12 @@ class SimilarityPenalty:
 
 def make_rewards(captions: TrainingCaptions, phase: PhaseConfig) -> list[Reward]:
     """Make the rewards that a phase names."""
-    corpus = CiderD.from_words(captions.words, captions.vocabulary, end_token=phase.reward_end_token)
+    corpus = CiderD.from_words(
+        captions.words,
+        captions.vocabulary,
+        end_token=phase.reward_end_token,
+        captions_are_documents=phase.reward_documents == "captions",
+    )
     rewards: list[Reward] = [CiderDReward(corpus)]
     if phase.cider_btw_reward:
         assert captions.similar is not None

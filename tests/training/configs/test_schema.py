@@ -70,6 +70,9 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
         ({"features": {"store": "s", "tsv": "t"}}, "features: give one of store, tsv, not several"),
         ({"features": {"npz": "s", "max_regions": 0}}, "features: max_regions must be at least 1"),
         ({"features": {"hdf5": 3}}, "features: hdf5: expected str"),
+        ({"features": {"tsv": "t", "image_sizes": "a.json"}}, "features: image_sizes is for hdf5 and npz"),
+        (phase(pairs=True, objective="self_critical"), r"phases\[0\]: pairs: self_critical has no use"),
+        (phase(reward_documents="words"), r"phases\[0\]: reward_documents must be one of images, captions"),
         (
             {"backbone": "", "features": {"store": "s"}, **phase(backbone_learning_rate=1.0)},
             r"phases\[0\]: backbone_learning_rate: features have no backbone",
@@ -79,7 +82,7 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
             r"data: dataset must be one of flickr8k, coco, coco_photographs, rooms, caption_sets, .*, not 'nowhere'",
         ),
         (phase(objective="reinforce"), r"phases\[0\]: objective must be one of cross_entropy, .*self_critical"),
-        (phase(schedule="linear"), r"phases\[0\]: schedule must be one of constant, cosine, .*noam"),
+        (phase(schedule="stairs"), r"phases\[0\]: schedule must be one of constant, cosine, .*noam"),
         (phase(schedule="noam"), r"phases\[0\]: schedule noam needs warmup_steps"),
         (phase(objective="self_critical", beam_size=1), r"phases\[0\]: beam_size must be at least 2"),
         (phase(accumulate=0), r"phases\[0\]: accumulate must be at least 1, not 0"),

@@ -83,3 +83,14 @@ def test_long_captions_of_a_training_split_do_not_end_mid_phrase(data_dir: Path)
     cut = [ids for ids in captions if ids[-1] != vocabulary.end_id]
     assert (len(cut), len(captions)) == (679, 29_955)
     assert {len(ids) for ids in cut} == {21}
+
+
+@given(groups, st.data())
+def test_captions_one_by_one_are_those_of_their_images(captions: list[list[str]], data: st.DataObject) -> None:
+    found = tokenize_captions(captions, "x_lan")
+    places = data.draw(st.lists(st.sampled_from(range(len(captions))), max_size=8) if captions else st.just([]))
+    selected = found.select(places)
+    alone, owners = selected.by_caption()
+    assert [group for (group,) in alone] == [words for group in selected for words in group]
+    assert owners.tolist() == [place for place, group in enumerate(selected) for _ in group]
+    assert len(alone) == selected.captions

@@ -1,6 +1,7 @@
 """Reading of bottom-up features in each published format, and refusal of malformed files."""
 
 import base64
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -180,3 +181,24 @@ def test_several_files_hold_different_images(tmp_path: Path) -> None:
     assert "9" not in store
     with pytest.raises(DataError, match="image 9: it has no features"):
         store.read("9")
+
+
+@pytest.mark.parametrize("write", [write_hdf5, write_npz])
+def test_sizes_of_an_annotation_file_make_fractions_of_boxes_in_pixels(
+    tmp_path: Path, write: Callable[[Path, dict[str, Arrays], None], Path]
+) -> None:
+    path = write(tmp_path, {"7": regions(4), "8": regions(4)}, None)
+    annotations = tmp_path / "captions_train2014.json"
+    annotations.write_text(json.dumps({"images": [{"id": 7, "file_name": "a.jpg", "width": 640, "height": 480}]}))
+    kind = "hdf5" if write is write_hdf5 else "npz"
+    store = open_features(kind, [path], WIDTH, MAX_REGIONS, [annotations])
+    read = store.read("7")
+    np.testing.assert_array_equal(read.boxes_xyxy, fractions(regions(4)["boxes"]))
+    assert read.image_size == SIZE
+    assert store.read("8").boxes_xyxy is None
+
+
+def test_an_annotation_file_without_sizes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"images": [{"id": 7, "file_name": "a.jpg"}]}))
+    with pytest.raises(DataError, match=r"a.json: no image with width and height in it"):
+        open_features("hdf5", [tmp_path / "x.hdf5"], WIDTH, MAX_REGIONS, [tmp_path / "a.json"])

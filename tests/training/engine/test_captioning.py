@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.training.small_flickr8k import write_config
+from training.data.captions import EncodedCaptions
+from training.engine.captioning import Captioning, CaptioningBatch
 from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
@@ -46,3 +49,33 @@ def test_a_step_sees_a_part_of_the_visual_tokens_and_the_dev_split_all_of_them(
     monkeypatch.setattr(Smart, "encode", counting)
     trained(tmp_path, data, {**XE, "patch_dropout": 0.5})
     assert counts == {True: {25}, False: {49}}
+
+
+def test_a_phase_of_pairs_trains_on_every_caption_once_with_its_image(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, str]] = []
+    read = Captioning.read
+
+    def reading(self: Captioning, images: np.ndarray) -> CaptioningBatch:
+        batch = read(self, images)
+        assert batch.targets.tree.captions.shape[1] == 1
+        names = [self.images["train"][place] for place in self._image_of[images]]
+        sizes = {len(names), *(len(field) for field in (batch.visual.features, batch.targets.tree.words))}
+        assert sizes == {len(names)}
+        for name, caption in zip(names, batch.targets.tree.captions[:, 0].tolist(), strict=True):
+            seen.append((name, str([word for word in caption if word])))
+        return batch
+
+    monkeypatch.setattr(Captioning, "read", reading)
+    trainer = trained(tmp_path, data, {**XE, "pairs": True, "images_per_batch": 7})
+    captions = trainer.captioning.captions
+    assert trainer.plan.steps == [-(-captions.words.captions // 7)]
+    encoded = EncodedCaptions(captions.words, captions.vocabulary, captions.max_caption_words)
+    expected = [
+        (name, str([word for word in caption if word][:-1]))
+        for place, name in enumerate(trainer.captioning.images["train"])
+        for caption in encoded.read(np.array([place]))[0].tolist()
+    ]
+    assert sorted(seen) == sorted(expected)
+    assert [name for name, _ in seen] != [name for name, _ in expected]  # in random order

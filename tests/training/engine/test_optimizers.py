@@ -8,7 +8,7 @@ from torch import nn
 
 from training.checkpoint import optimizer_tensors, restore_optimizer
 from training.configs.schema import ClippingConfig, OptimizerConfig
-from training.engine.optimizers import OPTIMIZERS, clip_gradient, make_optimizer
+from training.engine.optimizers import OPTIMIZERS, Lamb, clip_gradient, make_optimizer, parameter_groups
 
 
 def module() -> nn.Linear:
@@ -36,7 +36,7 @@ def test_the_default_is_the_paper_s_adam_with_the_norm_clipped_to_5() -> None:
             torch.testing.assert_close(parameter, value)
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("name", [name for name in OPTIMIZERS if name != "sgd"])
 def test_every_optimizer_takes_the_settings_of_the_phase(name: str) -> None:
     linear = module()
     config = OptimizerConfig(name=name, betas=[0.8, 0.95], eps=1e-7, weight_decay=0.1)
@@ -121,3 +121,52 @@ def test_lamb_moves_a_parameter_that_is_zero() -> None:
     parameter.grad = torch.tensor([1.0, -2.0, 0.0])
     optimizer.step()
     torch.testing.assert_close(parameter.detach(), torch.tensor([-0.1, 0.1, 0.0]))
+
+
+def test_sgd_is_torch_s_with_the_first_beta_as_momentum() -> None:
+    ours, expected = module(), module()
+    config = OptimizerConfig(name="sgd", betas=[0.9, 0.0], weight_decay=0.1)
+    optimizers = (
+        make_optimizer(config, [{"params": list(ours.parameters()), "lr": 0.01}]),
+        torch.optim.SGD(expected.parameters(), lr=0.01, momentum=0.9, weight_decay=0.1),
+    )
+    for scale in (1.0, 0.5, 0.2):
+        for linear, optimizer in zip((ours, expected), optimizers, strict=True):
+            differentiate(linear, scale)
+            optimizer.step()
+    assert torch.equal(ours.weight, expected.weight)
+
+
+def test_matrices_decay_and_biases_normalisations_and_embeddings_do_not() -> None:
+    model = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 2), nn.LayerNorm(2))
+    decaying, others = parameter_groups(model, OptimizerConfig(weight_decay=0.1), name="captioner")
+    assert [parameter.shape for parameter in decaying["params"]] == [(2, 3)]
+    assert sum(parameter.numel() for parameter in others["params"]) == 15 + 2 + 4
+    optimizer = make_optimizer(OptimizerConfig(name="adamw", weight_decay=0.1), [
+        {**group, "lr": 0.1} for group in (decaying, others)
+    ])  # fmt: skip
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    changed = [not torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)]
+    assert changed == [False, True, False, False, False]
+
+
+def test_lamb_on_lists_of_parameters_equals_one_parameter_at_a_time() -> None:
+    def trained(at_once: bool) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        parameters = [nn.Parameter(torch.randn(size)) for size in (5, 3, 4)]
+        optimizer = Lamb(parameters, lr=0.1, weight_decay=0.1)
+        for step in range(3):
+            for place, parameter in enumerate(parameters):
+                # The last one joins later, so that its number of steps differs.
+                parameter.grad = torch.randn(parameter.shape) if step or place < 2 else None
+            there = [parameter for parameter in parameters if parameter.grad is not None]
+            for chosen in [there] if at_once else [[parameter] for parameter in there]:
+                optimizer._update(chosen, optimizer.param_groups[0])
+        return [parameter.detach() for parameter in parameters]
+
+    with torch.no_grad():
+        for together, alone in zip(trained(True), trained(False), strict=True):
+            torch.testing.assert_close(together, alone)

@@ -105,3 +105,8 @@ def test_the_best_epoch_of_a_run_begun_by_an_earlier_version_was_scored_on_the_w
     progress = Progress.from_state({"phase": 1, "best_score": 0.5})
     assert not progress.end_epoch(DevScores(None, {"cider": 0.9}, 200))
     assert progress.end_epoch(whole(0.6))
+
+
+def test_a_phase_of_pairs_has_as_many_steps_as_its_captions_fill() -> None:
+    phase = PhaseConfig(name="pairs", epochs=1, learning_rate=1.0, images_per_batch=50, pairs=True)
+    assert Plan([phase], images=90, captions=451).steps == [10]

@@ -1,5 +1,7 @@
 """Learning rates step by step."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -77,3 +79,13 @@ def test_hold_keeps_its_rate_then_falls_faster_at_first_and_stays() -> None:
 def test_hold_needs_its_steps_in_order() -> None:
     with pytest.raises(ValueError, match="warmup_steps <= hold_steps < decay_steps"):
         rates("hold", range(1), warmup_steps=30, hold_steps=20, decay_steps=40)
+
+
+def test_linear_falls_on_a_straight_line() -> None:
+    assert rates("linear", range(0, 101, 25), final_share=0.2) == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2])
+
+
+def test_exponential_falls_by_the_same_factor_at_every_step() -> None:
+    found = rates("exponential", range(1000), total=1000, final_share=0.99975**1000)
+    assert found[0] == 1.0
+    assert [after / before for before, after in pairwise(found)] == pytest.approx([0.99975] * 999)

@@ -87,7 +87,14 @@ class _NgramTable(NamedTuple):
 class CiderD:
     """CIDEr-D of captions as word ids."""
 
-    def __init__(self, references: IdCaptions, corpus: IdCaptions | None = None, *, end_token: bool) -> None:
+    def __init__(
+        self,
+        references: IdCaptions,
+        corpus: IdCaptions | None = None,
+        *,
+        end_token: bool,
+        captions_are_documents: bool = False,
+    ) -> None:
         """Index the n-grams.
 
         Args:
@@ -95,6 +102,8 @@ class CiderD:
                 (:meth:`from_words`).
             corpus: the captions to count document frequencies in; default: the references.
             end_token: whether the end token counts as a word; see the module's docstring.
+            captions_are_documents: whether document frequencies count captions; they count images otherwise, with all
+                their captions.
 
         Raises:
             ValueError: an image has no references, or the corpus has no images.
@@ -108,7 +117,7 @@ class CiderD:
         first_document = 0 if corpus is None else len(own.counts)
         # References come first in all arrays below; the corpus, where it is another one, follows.
         counts, lengths, words = map(np.concatenate, zip(own, others, strict=True))
-        documents = len(counts) - first_document
+        documents = int(counts[first_document:].sum()) if captions_are_documents else len(counts) - first_document
         if not documents:
             raise ValueError("document frequencies need at least one image with captions")
         self._weights = np.log(documents) - np.log(np.maximum(np.arange(documents + 1), 1))
@@ -134,7 +143,8 @@ class CiderD:
             starts_ngram = _differs(keys)
             number = np.cumsum(starts_ngram, dtype=np.int32) - 1
             table = keys[starts_ngram]
-            in_document = (starts_ngram | _differs(image)) & (image >= first_document)
+            document = caption if captions_are_documents else image
+            in_document = (starts_ngram | _differs(document)) & (image >= first_document)
             frequencies = np.bincount(number[in_document], minlength=len(table) + 1).astype(np.int32)
             numbers = np.full(len(words), _NO_NGRAM, np.int32)
             numbers[at] = number
@@ -148,12 +158,17 @@ class CiderD:
 
     @classmethod
     def from_words(
-        cls, references: Iterable[Sequence[Sequence[str]]], vocabulary: Vocabulary, *, end_token: bool
+        cls,
+        references: Iterable[Sequence[Sequence[str]]],
+        vocabulary: Vocabulary,
+        *,
+        end_token: bool,
+        captions_are_documents: bool = False,
     ) -> "CiderD":
         """Index captions as words; words outside the vocabulary stay distinct and count in the references."""
         ids = {word: index for index, word in enumerate(vocabulary.words)}
         encoded = (([ids.setdefault(word, len(ids)) for word in words] for words in group) for group in references)
-        return cls(encoded, end_token=end_token)
+        return cls(encoded, end_token=end_token, captions_are_documents=captions_are_documents)
 
     def score(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Score k captions for each of B images.

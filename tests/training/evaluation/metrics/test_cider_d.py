@@ -169,3 +169,14 @@ def test_large_evaluations_are_scored_in_batches() -> None:
 def test_empty_captions_score_nothing() -> None:
     references = {"1": ["a dog runs"], "2": ["a cat"], "3": [""]}
     assert TextCiderD(references).metric({"1": "", "2": "", "3": ""}).per_image.tolist() == [0, 0, 0]
+
+
+def test_document_frequencies_may_count_captions() -> None:
+    corpus = [[[4, 5, 6], [4, 5, 7]], [[4, 8, 9], [5, 8, 9]], [[9, 8, 4], [6, 6, 5]]]
+    words = padded([[[4, 5, 7], [4, 8, 9]]] * 3, 6)
+    found = CiderD(corpus, end_token=False, captions_are_documents=True).score(np.arange(3), words)
+    # With an image for each caption, images and captions are the same; a score is the mean over an image's captions.
+    one_by_one = CiderD([[caption] for captions in corpus for caption in captions], end_token=False)
+    expected = one_by_one.score(np.arange(6), np.repeat(words, 2, axis=0)).reshape(3, 2, 2).mean(axis=1)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert not np.allclose(found, CiderD(corpus, end_token=False).score(np.arange(3), words))
