@@ -82,6 +82,11 @@ class Captioning:
         """Largest absolute value of a loss that does not count as exploded."""
         return self._objective.max_loss
 
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of a training image and one of its captions."""
+        return self.captions.words.captions
+
     def prepare(self) -> None:
         """Move the modules to the device, compile them if the experiment says so, and compute what all phases share.
 

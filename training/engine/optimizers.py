@@ -34,7 +34,7 @@ class Lamb(torch.optim.Optimizer):
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Update the parameters that have a gradient; no closure computes them anew."""
         for group in self.param_groups:
-            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
+            parameters: list[Tensor] = [parameter for parameter in group["params"] if parameter.grad is not None]
             # Operations on lists are one call each on a GPU; a CPU finds one parameter in its cache, and not all.
             at_once = len(parameters) if parameters and parameters[0].is_cuda else 1
             for start in range(0, len(parameters), at_once):
@@ -46,7 +46,7 @@ class Lamb(torch.optim.Optimizer):
                 state["step"] = torch.tensor(0.0)
                 state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
         states = [self.state[parameter] for parameter in parameters]
-        gradients = [parameter.grad for parameter in parameters]
+        gradients: list[Any] = [parameter.grad for parameter in parameters]
         means, squares = ([state[name] for state in states] for name in ("exp_avg", "exp_avg_sq"))
         (beta_1, beta_2), decay = group["betas"], group["weight_decay"]
         for state in states:

@@ -72,8 +72,7 @@ class Trainer:
             self._check_processes()
             self.captioning = Captioning(config, data, cache, self.processes)
         self.processes.run_in_turns(self.captioning.prepare)
-        captions = self.captioning.captions.words
-        self.plan = Plan(config.phases, len(captions), captions.captions)
+        self.plan = Plan(config.phases, len(self.captioning.images["train"]), self.captioning.pairs)
         self.progress = Progress()
         self._saved_epochs = set(saved_epochs)
         self._averages: dict[str, WeightAverage] = {}

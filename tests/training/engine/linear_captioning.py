@@ -31,6 +31,7 @@ class LinearCaptioning:
     """In place of :class:`training.engine.captioning.Captioning`; ``bad_image`` has a loss that is not finite."""
 
     max_loss = 1e6
+    pairs = IMAGES
     bad_image: ClassVar[int | None] = None
 
     def __init__(self, config: ExperimentConfig, data: Path, cache: Path, processes: Processes) -> None:
