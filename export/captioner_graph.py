@@ -16,7 +16,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 from onnxscript import optimizer
 
 from export.torch_to_onnx import BATCH, OPSET, SLOTS, STEPS, TOKENS, clear_metadata, shape_at
-from export.trace import PAST, TracedCaptioner
+from export.trace import TracedCaptioner
 from smart_caption_ros.captioning.bundle import LOOP_INPUTS
 
 STEP_RESULTS = {"words": "next_words", "chosen": "chosen", "attention": "attention"}
@@ -162,8 +162,11 @@ def static_form(traced: TracedCaptioner, max_words: int, tokens: int, batch: int
         nodes.append(helper.make_node("Concat", parts, [f"step_{result}/rows"], axis=0))
         nodes.append(helper.make_node("Reshape", [f"step_{result}/rows", shape.name], [f"step_{result}"]))
     nodes += [
-        helper.make_node("Identity", [state[PAST]], [f"last_{PAST}"]),
-        helper.make_node("Identity", [state["scores"]], ["last_scores"]),
+        *(
+            helper.make_node("Identity", [state[value.name.removeprefix("last_")]], [value.name])
+            for value in last.input
+            if value.name.startswith("last_")
+        ),
         *last.node,
         *scores_of(last, state["scores"]),
     ]

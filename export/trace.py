@@ -23,15 +23,24 @@ from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.decoding.beam_search import (
     EXCLUDED,
+    Finished,
     backtrack,
+    best_is_final,
     logit_addend,
     next_bias,
+    ranked_logits,
     select_continuations,
+    set_aside,
+    with_unfinished,
 )
 from training.models.captioner import Captioner, visible_slots
 
 PAST = "past"
 """Which slots precede each beam's next word."""
+_ENDED = "ended"
+"""Which beams have ended; where hypotheses end apart, :data:`_FINISHED` instead."""
+_FINISHED = tuple(f"finished_{name}" for name in Finished._fields)
+_FINISHED_PAST = _FINISHED[Finished._fields.index("past")]
 _BIAS, _GROUPS, _EVERY_BEAM = "guide_bias", "guide_groups", "guide_every_beam"
 """What a search with a guide or a penalty of repetitions carries from word to word, (B, k, V), and two inputs of a
 guided search as the step takes them."""
@@ -47,8 +56,8 @@ class TracedCaptioner:
     """``position``, the carried and the encoded names -> ``going_on``, ``next_*`` of every carried name, ``chosen``
     and ``attention``."""
     finish: onnx.ModelProto
-    """``step_words``, ``step_chosen``, ``step_attention``, ``last_past``, ``last_scores`` -> the captions; of a search
-    with a bias also their ``scores``, because ``last_scores`` contains guidance and penalties."""
+    """``step_words``, ``step_chosen``, ``step_attention`` and ``last_*`` of carried names -> the captions; also their
+    ``scores``, where ``last_scores`` are not theirs: they contain guidance and penalties, or hypotheses end apart."""
     beam_size: int
     inputs: tuple[str, ...]
     """Inputs of the captioner graph."""
@@ -87,8 +96,8 @@ def trace_captioner(
     carried = {
         "words": TensorSpec(torch.int64, (batch, beam_size)),
         "scores": TensorSpec(torch.float32, (batch, beam_size)),
-        "ended": TensorSpec(torch.bool, (batch, beam_size)),
         PAST: TensorSpec(torch.bool, (batch, beam_size, Size(SLOTS))),
+        **_ended_specs(search, Size(SLOTS)),
         **{name: found.specs[name] for name in found.state.names},
     }
     encoded = {name: found.specs[name] for name in found.encoded.names}
@@ -104,7 +113,7 @@ def trace_captioner(
     # What belongs to the image comes first: the exporter takes the size of the batch from the first tensor that has it.
     stepping = {**encoded, "position": TensorSpec(torch.int64, ()), **carried}
     start = to_onnx(
-        _Start(captioner, beam_size, found, biased=biased), starting, [*(f"first_{name}" for name in carried), *encoded]
+        _Start(captioner, search, found, biased=biased), starting, [*(f"first_{name}" for name in carried), *encoded]
     )
     step = to_onnx(
         _Step(captioner, found, search, same_words),
@@ -118,13 +127,13 @@ def trace_captioner(
     return TracedCaptioner(
         start=once,
         step=every_word,
-        finish=_finish_graph(beam_size, biased=biased),
+        finish=_finish_graph(search, biased=biased),
         beam_size=beam_size,
         inputs=tuple(starting),
         carried=tuple(carried),
         encoded=kept,
-        slot_axes={PAST: 2, **slot_axes},
-        shapes={name: spec.shape for name, spec in {**starting, **stepping, **_finish_inputs(beam_size)}.items()},
+        slot_axes={**{name: 2 for name in (PAST, _FINISHED_PAST) if name in carried}, **slot_axes},
+        shapes={name: spec.shape for name, spec in {**starting, **stepping, **_finish_inputs(search)}.items()},
     )
 
 
@@ -136,9 +145,10 @@ class _Start(nn.Module):
     ended: Tensor
     no_bias: Tensor
 
-    def __init__(self, captioner: Captioner, beam_size: int, found: ContractShapes, *, biased: bool) -> None:
+    def __init__(self, captioner: Captioner, search: Search, found: ContractShapes, *, biased: bool) -> None:
         super().__init__()
-        self.captioner, self.beam_size, self.found = captioner, beam_size, found
+        self.captioner, self.beam_size, self.found = captioner, (beam_size := search.beam_size), found
+        self.apart = search.finished == "apart"
         self.register_buffer("words", torch.full((1, beam_size), Vocabulary.begin_id))
         self.register_buffer("scores", torch.where(torch.arange(beam_size) == 0, 0.0, EXCLUDED)[None])
         self.register_buffer("ended", torch.zeros(1, beam_size, dtype=torch.bool))
@@ -157,8 +167,10 @@ class _Start(nn.Module):
             bias = [inputs[WORD_BIAS][:, None].repeat(1, self.beam_size, 1)]
             kept += [inputs[WORD_GROUPS], inputs[EVERY_BEAM]]
         states = len(self.found.state.names)
+        scores = self.scores.repeat(batch, 1)
         return (
-            self.words.repeat(batch, 1), self.scores.repeat(batch, 1), ended, ended[..., None][:, :, :0],
+            self.words.repeat(batch, 1), scores, ended[..., None][:, :, :0],
+            *(Finished.none(scores) if self.apart else (ended,)),
             *(tensor.clone() for tensor in kept[:states]), *bias, *(tensor.clone() for tensor in kept[states:]),
         )  # fmt: skip
 
@@ -174,31 +186,43 @@ class _Step(nn.Module):
         self.register_buffer("addend", logit_addend(search, captioner.config.vocabulary_size))
 
     def forward(
-        self, position: Tensor, words: Tensor, scores: Tensor, ended: Tensor, past: Tensor, **tensors: Tensor
+        self, position: Tensor, words: Tensor, scores: Tensor, past: Tensor, **tensors: Tensor
     ) -> tuple[Tensor, ...]:
         encoded, state = self.found.encoded.unflatten(tensors), self.found.state.unflatten(tensors)
         logits, attention, state = self.captioner.decode(words[..., None], position, past, state, encoded)
         assert attention is not None
-        bias = tensors.get(_BIAS)
-        words, parents, chosen, scores, ended = select_continuations(
-            logits.squeeze(2).float() + self.addend, scores, ended, bias
-        )
-        finished = ended[:, 0]
+        logits, bias = logits.squeeze(2).float() + self.addend, tensors.get(_BIAS)
+        ranked, past = ranked_logits(logits, bias, position, self.search.min_words), visible_slots(past, 1)
+        ended: tuple[Tensor, ...]
+        if _ENDED in tensors:
+            found = select_continuations(logits, scores, tensors[_ENDED], ranked)
+            ended = (found.ended,)
+            best_ended, all_ended = found.ended[:, 0], found.ended.all(dim=1)
+        else:
+            none = torch.zeros_like(words, dtype=torch.bool)
+            found = select_continuations(logits, scores, none, ranked, spare=self.search.beam_size)
+            finished, penalty = Finished(*(tensors[name] for name in _FINISHED)), self.search.length_penalty
+            found, finished = set_aside(found, finished, past, position, penalty)
+            ended = finished
+            best_ended, all_ended = best_is_final(finished, found.scores, penalty), finished.settled
         if _EVERY_BEAM in tensors:
-            finished = finished & (ended.all(dim=1) | torch.logical_not(tensors[_EVERY_BEAM]))
-        going_on = torch.logical_not(finished.all())
-        past = visible_slots(past, 1)
+            best_ended = best_ended & (all_ended | torch.logical_not(tensors[_EVERY_BEAM]))
+        going_on = torch.logical_not(best_ended.all())
         carried = {
-            name: _gathered(tensor, parents) if name in self.found.state.rows else tensor
+            name: _gathered(tensor, found.parents) if name in self.found.state.rows else tensor
             for name, tensor in self.found.state.flatten(state).items()
         }
         if bias is not None:
             carried[_BIAS] = next_bias(
-                _gathered(bias, parents), tensors.get(_GROUPS), words, self.same_words, self.search.repeat_penalty
+                _gathered(bias, found.parents),
+                tensors.get(_GROUPS),
+                found.words,
+                self.same_words,
+                self.search.repeat_penalty,
             )
         return (
-            going_on, words, scores, ended, _gathered(past, parents), *carried.values(), chosen,
-            attention.squeeze(2).float(),
+            going_on, found.words, found.scores, _gathered(past, found.parents), *ended, *carried.values(),
+            found.log_probabilities, attention.squeeze(2).float(),
         )  # fmt: skip
 
 
@@ -207,37 +231,63 @@ class _Finish(nn.Module):
 
     own: Tensor
 
-    def __init__(self, beam_size: int, *, biased: bool) -> None:
+    def __init__(self, search: Search, *, biased: bool) -> None:
         super().__init__()
-        self.biased = biased
-        self.register_buffer("own", torch.eye(beam_size, dtype=torch.bool)[None])
+        self.search, self.biased = search, biased
+        self.register_buffer("own", torch.eye(search.beam_size, dtype=torch.bool)[None])
 
     def forward(
-        self, step_words: Tensor, step_chosen: Tensor, step_attention: Tensor, last_past: Tensor, last_scores: Tensor
+        self,
+        step_words: Tensor,
+        step_chosen: Tensor,
+        step_attention: Tensor,
+        last_past: Tensor,
+        last_scores: Tensor,
+        **last: Tensor,
     ) -> tuple[Tensor, ...]:
-        past = torch.cat([last_past, self.own.expand(last_scores.shape[0], -1, -1)], dim=2)
-        found = backtrack(step_words, step_chosen, step_attention, past, last_scores)
+        captions, past = None, torch.cat([last_past, self.own.expand(last_scores.shape[0], -1, -1)], dim=2)
+        if last:
+            finished = Finished(*(last[f"last_{name}"] for name in _FINISHED))
+            captions = with_unfinished(finished, last_scores, last_past, self.search.length_penalty)
+            past = captions.past
+        found = backtrack(step_words, step_chosen, step_attention, past, last_scores, captions)
         assert found.attention is not None
-        scores = (found.log_probabilities.sum(dim=-1),) if self.biased else ()
+        scores = (found.log_probabilities.sum(dim=-1),) if self.biased or last else ()
         return found.words, found.log_probabilities, found.attention, *scores
 
 
-def _finish_inputs(beam_size: int) -> dict[str, TensorSpec]:
-    steps, batch = Size(STEPS), Size(BATCH)
+def _ended_specs(search: Search, slots: Size) -> dict[str, TensorSpec]:
+    """What is carried of the hypotheses that have ended."""
+    batch, rows = Size(BATCH), (Size(BATCH), search.beam_size)
+    if search.finished == "in_beams":
+        return {_ENDED: TensorSpec(torch.bool, rows)}
+    specs = (
+        TensorSpec(torch.float32, rows), TensorSpec(torch.int64, rows), TensorSpec(torch.float32, rows),
+        TensorSpec(torch.bool, (*rows, slots)), TensorSpec(torch.bool, (batch,)),
+    )  # fmt: skip
+    return dict(zip(_FINISHED, specs, strict=True))
+
+
+def _finish_inputs(search: Search) -> dict[str, TensorSpec]:
+    steps, batch, beam_size = Size(STEPS), Size(BATCH), search.beam_size
+    slots = Size(STEPS, beam_size)
+    apart = _ended_specs(search, slots) if search.finished == "apart" else {}
     return {
         "step_words": TensorSpec(torch.int64, (steps, batch, beam_size)),
         "step_chosen": TensorSpec(torch.float32, (steps, batch, beam_size)),
         "step_attention": TensorSpec(torch.float32, (steps, batch, beam_size, Size(TOKENS))),
-        f"last_{PAST}": TensorSpec(torch.bool, (batch, beam_size, Size(STEPS, beam_size))),
+        f"last_{PAST}": TensorSpec(torch.bool, (batch, beam_size, slots)),
         "last_scores": TensorSpec(torch.float32, (batch, beam_size)),
+        **{f"last_{name}": spec for name, spec in apart.items()},
     }
 
 
 @functools.cache
-def _finish_graph(beam_size: int, *, biased: bool) -> onnx.ModelProto:
+def _finish_graph(search: Search, *, biased: bool) -> onnx.ModelProto:
     """Trace the end of the search, which no captioner takes part in, once a process; nothing changes the result."""
-    captions = ["words", "log_probabilities", "attention", *(["scores"] if biased else [])]
-    return to_onnx(_Finish(beam_size, biased=biased), _finish_inputs(beam_size), captions)
+    captions = ["words", "log_probabilities", "attention"]
+    captions += ["scores"] if biased or search.finished == "apart" else []
+    return to_onnx(_Finish(search, biased=biased), _finish_inputs(search), captions)
 
 
 def _gathered(rows: Tensor, parents: Tensor) -> Tensor:

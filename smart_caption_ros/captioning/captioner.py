@@ -82,7 +82,8 @@ class Caption:
     words: tuple[Word, ...]
     """The tokens of the sentence; a clitic such as ``'s`` is a separate word."""
     score: float
-    """Sum of the log probabilities of the words and of the end token, by which beam search ranks."""
+    """Sum of the log probabilities of the words and of the end token, by which beam search ranks; with a length penalty
+    by their quotient with a power of the length."""
     confidence: float
     """Geometric mean of the same probabilities, from 0 to 1; comparable between captions of different length."""
     alternatives: tuple[Alternative, ...]
@@ -320,7 +321,9 @@ class Captioner:
             elif name == EVERY_BEAM:
                 inputs[name] = np.full(batch, mode.ranks_captions)
         beams = run_batch(self._graph, inputs)
-        return rank_captions(beams, biases) if biases is not None and mode.ranks_captions else beams
+        if biases is None or not mode.ranks_captions:
+            return beams
+        return rank_captions(beams, biases, self.bundle.search.length_penalty)
 
     def caption_batch(self, images_bgr: Sequence[np.ndarray]) -> list[str]:
         """Caption several frames at once, for evaluation; the sentences are those of :meth:`caption`.

@@ -90,13 +90,18 @@ class Guide(Protocol):
         ...
 
 
-def rank_captions(beams: dict[str, np.ndarray], biases: WordBiases) -> dict[str, np.ndarray]:
-    """Put the captions of each frame in the order of score + guidance.
+def rank_captions(
+    beams: dict[str, np.ndarray], biases: WordBiases, length_penalty: float = 0.0
+) -> dict[str, np.ndarray]:
+    """Put the captions of each frame in the order of (score + guidance) / length ** length_penalty.
 
     Args:
         beams: outputs of a captioner graph, whose first two axes are frames and captions.
         biases: of the frames.
+        length_penalty: of the bundle's search.
     """
-    order = np.argsort(-(beams["scores"] + biases.guidance(beams["words"])), axis=1, kind="stable")
+    lengths = np.maximum((beams["words"] != Vocabulary.padding_id).sum(axis=2), 1)
+    ranks = (beams["scores"] + biases.guidance(beams["words"])) / lengths**length_penalty
+    order = np.argsort(-ranks, axis=1, kind="stable")
     frames = np.arange(len(order))[:, None]
     return {name: values[frames, order] for name, values in beams.items()}

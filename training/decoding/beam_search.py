@@ -97,7 +97,36 @@ class Continuations(NamedTuple):
     """bool, True where the beam has its end token."""
 
 
-def select_continuations(logits: Tensor, scores: Tensor, ended: Tensor, bias: Tensor | None = None) -> Continuations:
+class Finished(NamedTuple):
+    """The k best hypotheses of each image that have ended and occupy no beam, best first."""
+
+    scores: Tensor
+    """(B, k) float32, rank of each: scores and biases / length ** length_penalty; ``EXCLUDED`` where there is none."""
+    words: Tensor
+    """(B, k) int64, its last word."""
+    log_probabilities: Tensor
+    """(B, k) float32, natural, of the last word."""
+    past: Tensor
+    """(B, k, S) bool, which of the slots of all words of all beams it descends from."""
+    settled: Tensor
+    """(B,) bool, True for an image whose search has ended: no beam can enter any more."""
+
+    @classmethod
+    def none(cls, scores: Tensor) -> "Finished":
+        """Return what has ended before the first word of beams with (B, k) scores: nothing."""
+        nothing = torch.zeros_like(scores, dtype=torch.bool)
+        return cls(
+            scores=torch.full_like(scores, EXCLUDED),
+            words=torch.zeros_like(scores, dtype=torch.int64),
+            log_probabilities=torch.zeros_like(scores),
+            past=nothing[..., None][:, :, :0],
+            settled=nothing[:, 0],
+        )
+
+
+def select_continuations(
+    logits: Tensor, scores: Tensor, ended: Tensor, ranked: Tensor | None = None, spare: int = 0
+) -> Continuations:
     """Select the k best of all k * V continuations of each image.
 
     A beam that has ended has one continuation: padding, with log probability 0.
@@ -106,26 +135,127 @@ def select_continuations(logits: Tensor, scores: Tensor, ended: Tensor, bias: Te
         logits: (B, k, V) float32, next-word logits of every beam.
         scores: (B, k) float32, scores of the beams, best first.
         ended: (B, k) bool, True where the beam has its end token.
-        bias: (B, k, V) float32, added to the log probabilities in the choice alone; None for none.
+        ranked: (B, k, V) float32, logits and biases by which words are chosen, where they differ from ``logits``.
+        spare: how many continuations are selected beyond k; at most k.
     """
     beam_size = logits.shape[1]
-    # The k best of an image are among the k best of each beam, which avoids a sort over k * V.
-    best, words = (logits if bias is None else logits + bias).topk(beam_size, dim=-1)
-    own = best if bias is None else logits.gather(-1, words)
-    largest = best[..., :1] if bias is None else logits.amax(dim=-1, keepdim=True)
+    of_beam = min(beam_size + (spare > 0), logits.shape[-1])
+    # The k best of an image are among the k best of each beam, which avoids a sort over k * V. Spare ones are wanted in
+    # place of those that end, of which each beam has one.
+    best, words = (logits if ranked is None else ranked).topk(of_beam, dim=-1)
+    own = best if ranked is None else logits.gather(-1, words)
+    largest = best[..., :1] if ranked is None else logits.amax(dim=-1, keepdim=True)
     log_probabilities = own - largest - (logits - largest).exp().sum(dim=-1, keepdim=True).log()
-    first = torch.arange(beam_size, device=logits.device) == 0
+    first = torch.arange(of_beam, device=logits.device) == 0
     padding = torch.where(first, 0.0, EXCLUDED).to(logits.dtype)
-    gains = log_probabilities if bias is None else log_probabilities + bias.gather(-1, words)
+    gains = log_probabilities if ranked is None else log_probabilities + (best - own)
     gains = torch.where(ended[..., None], padding, gains)
     log_probabilities = torch.where(ended[..., None], padding, log_probabilities)
     words = torch.where(ended[..., None], Vocabulary.padding_id, words)
-    totals, choice = (scores[..., None] + gains).flatten(1).topk(beam_size, dim=-1)
+    totals, choice = (scores[..., None] + gains).flatten(1).topk(beam_size + spare, dim=-1)
     # A table, because the division of indices becomes four floating-point operators in a graph.
-    parents = torch.arange(beam_size, device=logits.device).repeat_interleave(beam_size)[choice]
+    parents = torch.arange(beam_size, device=logits.device).repeat_interleave(of_beam)[choice]
     words = words.flatten(1).gather(1, choice)
     chosen = log_probabilities.flatten(1).gather(1, choice)
     return Continuations(words, parents, chosen, totals, ended.gather(1, parents) | (words == Vocabulary.end_id))
+
+
+def ranked_logits(logits: Tensor, bias: Tensor | None, position: Tensor | int, min_words: int) -> Tensor | None:
+    """Return by what words are chosen: logits and biases, without the end token in captions that are too short.
+
+    Args:
+        logits: (B, k, V) float32.
+        bias: (B, k, V) float32; None for none.
+        position: number of words before, () int64.
+        min_words: shortest caption, end token included.
+
+    Returns:
+        (B, k, V) float32; None where words are chosen by the logits.
+    """
+    if bias is not None:
+        logits = logits + bias
+    if min_words == 1:
+        return None if bias is None else logits
+    end = torch.arange(logits.shape[-1], device=logits.device) == Vocabulary.end_id
+    return torch.where(end & (position < min_words - 1), EXCLUDED, logits)
+
+
+def set_aside(
+    found: Continuations, finished: Finished, past: Tensor, position: Tensor | int, length_penalty: float
+) -> tuple[Continuations, Finished]:
+    """Move the hypotheses that end among the k best of 2 k continuations out of the beams, as transformers does.
+
+    Args:
+        found: the 2 k best continuations of each image.
+        finished: what has ended before.
+        past: (B, k, S) bool, which slots each beam descends from, with those of this step.
+        position: number of words before, () int64.
+        length_penalty: of :class:`Search`.
+
+    Returns:
+        The k best continuations that have not ended, and what has ended now.
+    """
+    beam_size = past.shape[1]
+    running, kept = torch.where(found.ended, EXCLUDED, found.scores).topk(beam_size, dim=-1)
+    words, parents, chosen = (field.gather(1, kept) for field in found[:3])
+    going_on = Continuations(words, parents, chosen, running, found.ended.gather(1, kept))
+    divisor = length_divisor(position + 1, length_penalty)
+    ends = found.ended[:, :beam_size] & torch.logical_not(finished.settled[:, None])
+    scores = torch.where(ends, found.scores[:, :beam_size] / divisor, EXCLUDED)
+    scores, best = torch.cat([finished.scores, scores], dim=1).topk(beam_size, dim=-1)
+    earlier = torch.cat([finished.past, torch.zeros_like(past[:, :, :beam_size])], dim=2)
+    ending = found.parents[:, :beam_size, None].expand_as(past)
+    paths = torch.cat([earlier, past.gather(1, ending)], dim=1)
+    last_words = torch.cat([finished.words, found.words[:, :beam_size]], dim=1)
+    last_chosen = torch.cat([finished.log_probabilities, found.log_probabilities[:, :beam_size]], dim=1)
+    settled = finished.settled | (running[:, 0] / divisor <= scores[:, -1])
+    return going_on, Finished(
+        scores, last_words.gather(1, best), last_chosen.gather(1, best),
+        paths.gather(1, best[..., None].expand(-1, -1, paths.shape[2])), settled,
+    )  # fmt: skip
+
+
+def best_is_final(finished: Finished, scores: Tensor, length_penalty: float) -> Tensor:
+    """Return for which images no beam, with (B, k) ``scores``, can become the best caption: (B,) bool.
+
+    Scores only fall, but with a length penalty their quotients do not; only the end of the search is final then.
+    """
+    return finished.settled if length_penalty else finished.settled | (scores[:, 0] <= finished.scores[:, 0])
+
+
+def length_divisor(length: Tensor | int, length_penalty: float) -> Tensor | float:
+    """Compute what the scores of captions of so many words, in any shape, are divided by."""
+    if not length_penalty:
+        return 1.0
+    return (length.float() if isinstance(length, Tensor) else float(length)) ** length_penalty
+
+
+def with_unfinished(finished: Finished, scores: Tensor, past: Tensor, length_penalty: float) -> Finished:
+    """Let the beams, which have not ended, into the k best of the images whose search has not ended either.
+
+    Args:
+        finished: what has ended.
+        scores: (B, k), of the beams.
+        past: (B, k, T * k) bool, which slots each of them descends from.
+        length_penalty: of :class:`Search`.
+
+    Returns:
+        The k best, with (T + 1) * k slots: a beam's last word is found in the last k slots.
+    """
+    beam_size = scores.shape[1]
+    ranks = scores / length_divisor(past.int().sum(dim=-1), length_penalty)
+    ranks, best = torch.cat(
+        [finished.scores, torch.where(finished.settled[:, None], EXCLUDED, ranks)], dim=1
+    ).topk(beam_size, dim=-1)  # fmt: skip
+    own = torch.eye(beam_size, dtype=torch.bool, device=past.device).expand(past.shape[0], -1, -1)
+    ended = torch.cat([finished.past, torch.zeros_like(own)], dim=2)
+    paths = torch.cat([ended, torch.cat([past, own], dim=2)], dim=1)
+    words = torch.cat([finished.words, torch.zeros_like(finished.words)], dim=1)
+    chosen = torch.cat([finished.log_probabilities, torch.zeros_like(scores)], dim=1)
+    return Finished(
+        ranks, words.gather(1, best), chosen.gather(1, best),
+        paths.gather(1, best[..., None].expand(-1, -1, paths.shape[2])), finished.settled,
+    )  # fmt: skip
 
 
 def next_bias(
@@ -203,7 +333,7 @@ def search_captions(
         search.step(position)
         if settings.stop == "never" or position == max_words - 1:
             continue
-        ended = search.ended[:, 0] if settings.stop == "best" else search.ended.all(dim=1)
+        ended = search.has_ended()
         count = int(ended.sum())
         if count == len(images):
             break
@@ -251,6 +381,7 @@ class _Search:
         # attention to earlier words read it.
         self._own = torch.eye(beam_size, dtype=torch.bool, device=device).expand(batch, -1, -1)
         self._past = self._own[:, :, :0]
+        self._finished = Finished.none(self._scores) if settings.finished == "apart" else None
         self._groups = None if guide is None else guide.groups
         self._bias = None if guide is None else guide.bias[:, None].expand(-1, beam_size, -1)
         # Copied here, not at every word: a copy from the host waits for the device.
@@ -269,10 +400,16 @@ class _Search:
             self._encoded,
             attention=self._settings.attention,
         )
-        ended = self.ended if self._settings.after_end == "padding" else torch.zeros_like(self.ended)
-        self._words, parents, chosen, self._scores, newly_ended = select_continuations(
-            logits.squeeze(2).float() + self._addend, self._scores, ended, self._bias
-        )
+        settings = self._settings
+        ended = self.ended if settings.after_end == "padding" else torch.zeros_like(self.ended)
+        logits = logits.squeeze(2).float() + self._addend
+        ranked = ranked_logits(logits, self._bias, position, settings.min_words)
+        spare = 0 if self._finished is None else settings.beam_size
+        found = select_continuations(logits, self._scores, ended, ranked, spare)
+        past = torch.cat([self._past, self._own], dim=2)
+        if self._finished is not None:
+            found, self._finished = set_aside(found, self._finished, past, position, settings.length_penalty)
+        self._words, parents, chosen, self._scores, newly_ended = found
         if self._settings.after_end == "log_probabilities":
             self._words = torch.where(self.ended, Vocabulary.padding_id, self._words)
             newly_ended = newly_ended | self.ended
@@ -283,10 +420,18 @@ class _Search:
                 continued, self._groups, self._words, self._same_words, self._settings.repeat_penalty
             )
         self._state = reorder_rows(state, parents)
-        past = torch.cat([self._past, self._own], dim=2)
         self._past = past.gather(1, parents[..., None].expand_as(past))
         weights = attention.squeeze(2).float() if self._settings.attention and attention is not None else None
         self._history.append((self._words, chosen, weights))
+
+    def has_ended(self) -> Tensor:
+        """Return for which images, (B,) bool, the search has ended by the rule of the settings."""
+        best = self._settings.stop == "best"
+        if self._finished is None:
+            return self.ended[:, 0] if best else self.ended.all(dim=1)
+        if best:
+            return best_is_final(self._finished, self._scores, self._settings.length_penalty)
+        return self._finished.settled
 
     def select(self, images: Tensor) -> "_Search":
         """Return the beams of some of the images, (n,) int64."""
@@ -300,6 +445,7 @@ class _Search:
         for name in ("_words", "_scores", "ended", "_own", "_past"):
             setattr(selected, name, select(getattr(self, name)))
         selected._bias = None if self._bias is None else select(self._bias)
+        selected._finished = None if self._finished is None else Finished(*map(select, self._finished))
         selected._groups = None if self._groups is None else select(self._groups)
         selected._history = [
             (select(words), select(chosen), None if weights is None else select(weights))
@@ -311,9 +457,15 @@ class _Search:
         """Reconstruct the captions from the recorded words and parent indices."""
         words, chosen, weights = zip(*self._history, strict=True)
         attention = torch.stack(weights) if self._settings.attention else None
+        last = None
         ancestry = torch.cat([self._past, self._own], dim=2)
-        found = backtrack(torch.stack(words), torch.stack(chosen), attention, ancestry, self._scores)
-        return found if self._bias is None else found._replace(scores=found.log_probabilities.sum(dim=-1))
+        if self._finished is not None:
+            last = with_unfinished(self._finished, self._scores, self._past, self._settings.length_penalty)
+            ancestry = last.past
+        found = backtrack(torch.stack(words), torch.stack(chosen), attention, ancestry, self._scores, last)
+        if self._bias is None and last is None:
+            return found
+        return found._replace(scores=found.log_probabilities.sum(dim=-1))
 
 
 def _pad(found: Hypotheses, length: int) -> Hypotheses:
@@ -328,7 +480,12 @@ def _pad(found: Hypotheses, length: int) -> Hypotheses:
 
 
 def backtrack(
-    words: Tensor, log_probabilities: Tensor, attention: Tensor | None, ancestry: Tensor, scores: Tensor
+    words: Tensor,
+    log_probabilities: Tensor,
+    attention: Tensor | None,
+    ancestry: Tensor,
+    scores: Tensor,
+    finished: Finished | None = None,
 ) -> Hypotheses:
     """Follow each final beam back through the steps.
 
@@ -341,16 +498,20 @@ def backtrack(
         ancestry: (B, k, (T + 1) * k) bool, True for the slots that a final beam descends from; the last k slots are the
             final beams themselves.
         scores: (B, k), scores of the final beams.
+        finished: the captions, where those that have ended occupy no beam; no slot received their last words.
     """
     batch, beam_size = scores.shape
-    rows = ancestry.reshape(batch, beam_size, -1, beam_size).int().argmax(dim=-1)  # (B, k, T + 1)
+    slots = ancestry.reshape(batch, beam_size, -1, beam_size).int()  # (B, k, T + 1, k)
+    rows = slots.argmax(dim=-1)
     placed = rows[:, :, 1:].permute(2, 0, 1)
     if attention is not None:
         computed = rows[:, :, :-1].permute(2, 0, 1)[..., None].expand(-1, -1, -1, attention.shape[-1])
         attention = attention.gather(2, computed).permute(1, 2, 0, 3)
-    return Hypotheses(
-        words=words.gather(2, placed).permute(1, 2, 0),
-        log_probabilities=log_probabilities.gather(2, placed).permute(1, 2, 0),
-        scores=scores,
-        attention=attention,
-    )
+    words, log_probabilities = (values.gather(2, placed).permute(1, 2, 0) for values in (words, log_probabilities))
+    if finished is not None:
+        computed, received = (slots.amax(dim=-1)[:, :, part] > 0 for part in (slice(0, -1), slice(1, None)))
+        last_words = torch.where(computed, finished.words[..., None], Vocabulary.padding_id)
+        last_chosen = torch.where(computed, finished.log_probabilities[..., None], 0.0)
+        words = torch.where(received, words, last_words)
+        log_probabilities = torch.where(received, log_probabilities, last_chosen)
+    return Hypotheses(words, log_probabilities, scores, attention)

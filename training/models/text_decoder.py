@@ -324,6 +324,7 @@ class TextDecoder(Captioner):
     ) -> Step:
         """Decode the next words; the attention of the step is that of the last layer, averaged over heads."""
         _, group, length = words.shape
+        words = self._after_prompt(words, torch.arange(length, device=words.device) + position)
         positions = rows_from(self.position_embedding.weight, position + len(self.prompt) - 1, length)
         logits, weights, caches = self._decode_words(
             join_sequences(words),
@@ -339,7 +340,12 @@ class TextDecoder(Captioner):
     def decode_tree(self, tree: PrefixTree, encoded: EncodedImage) -> Tensor:
         positions = self.position_embedding(tree.positions + len(self.prompt) - 1)
         state = self.initial_state(encoded, 1)
-        return self._decode_words(tree.words, positions, tree.visible, state, encoded, attention=False)[0]
+        words = self._after_prompt(tree.words, tree.positions)
+        return self._decode_words(words, positions, tree.visible, state, encoded, attention=False)[0]
+
+    def _after_prompt(self, words: Tensor, positions: Tensor) -> Tensor:
+        """Put the prompt's last word, which a caption follows, in the place of the begin token at position 0."""
+        return words if len(self.prompt) == 1 else torch.where(positions == 0, self.prompt[-1], words)
 
     def _embed(self, words: Tensor, positions: Tensor) -> Tensor:
         return self.dropout(self.embedding_norm(self.word_embedding(words) + positions))
@@ -367,8 +373,6 @@ class TextDecoder(Captioner):
         Returns:
             The logits (B, Q, V); the attention on the tokens (B, Q, N), or None; the state with S + Q slots.
         """
-        if len(self.prompt) > 1:  # a caption follows the prompt's last word, whose place its begin token takes
-            words = torch.where(words == Vocabulary.begin_id, self.prompt[-1], words)
         x, visible = self._embed(words, positions), visible[:, None]
         caches = []
         for index, layer in enumerate(self.layers):
