@@ -5,8 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import TINY_SIZES
+from tests.training.region_files import WIDTH
 from tests.training.small_coco import features_config, make_coco, write_coco_config
 from training import evaluate
 from training.configs.schema import ExperimentConfig
@@ -14,6 +17,7 @@ from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
 from training.errors import ConfigError
+from training.models.blip import Blip
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +79,29 @@ def test_a_captioner_of_pieces_is_trained_continued_and_said_in_whole_words(data
     assert len(kept.vocabulary) == 45
     assert any(kept.vocabulary.continues(index) for index in range(45))
     assert (continued.vocabulary, continued.record["merges"]) == (kept.vocabulary, kept.record["merges"])
+
+
+def test_a_published_captioner_is_fine_tuned_on_its_own_pieces(data: Path, tmp_path: Path) -> None:
+    words = ("a", "red", "there", "is", "ball", "##s", "b", "##ox", "gr", "##een", "one", "it", "and")
+    vocabulary = Vocabulary((*SPECIAL, *words), "##")
+    sizes = {**TINY_SIZES["blip"], "prompt": [Vocabulary.begin_id, 4]}
+    torch.manual_seed(0)
+    published = Blip(Blip.Config(len(vocabulary), WIDTH, **sizes))
+    TrainedCaptioner("blip", published, None, vocabulary, {"name": "published", "experiment": {}}).save(
+        tmp_path / "published.safetensors"
+    )
+    xe = {"name": "xe", "epochs": 2, "learning_rate": 5e-3, "images_per_batch": 4}
+    phases = [xe, {**xe, "name": "scst", "epochs": 1, "objective": "self_critical", "beam_size": 2}]
+    path = write_coco_config(
+        tmp_path / "config.yaml",
+        family="blip", model={}, features=features_config("npz"), phases=phases,
+        start_from=str(tmp_path / "published.safetensors"),
+    )  # fmt: skip
+    config = load_run(path)
+    assert isinstance(config, ExperimentConfig)
+    trainer = Trainer(config, data, tmp_path / "run", tmp_path / "cache")
+    trainer.run()
+    first, second, _ = (entry["loss"] for entry in trainer.progress.history)
+    assert second < first
+    tuned = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
+    assert (tuned.vocabulary, tuned.captioner.config) == (vocabulary, published.config)

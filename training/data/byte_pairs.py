@@ -22,8 +22,10 @@ class BytePairs:
 
     vocabulary: Vocabulary
     """The pieces; its ``continuation`` is :data:`CONTINUATION`."""
-    merges: Sequence[Sequence[str]]
-    """Pairs of pieces that are joined, in the order in which they are tried; JSON values."""
+    merges: Sequence[Sequence[str]] | None
+    """Pairs of pieces that are joined, in the order in which they are tried; JSON values. None for the vocabulary of a
+    published captioner: the longest piece that begins a word, then the longest that continues it, as BERT's WordPiece
+    does."""
 
     @classmethod
     def learn(cls, counts: Mapping[str, int], size: int) -> "BytePairs":
@@ -64,12 +66,11 @@ class BytePairs:
         """Split words; a character without a piece becomes the unknown word."""
         tokenizers = _tokenizers()
         ids = {piece: index for index, piece in enumerate(self.vocabulary.words)}
-        model = tokenizers.models.BPE(
-            vocab=ids,
-            merges=[(left, right) for left, right in self.merges],
-            unk_token=UNKNOWN,
-            continuing_subword_prefix=self.vocabulary.continuation,
-        )
+        options = {"vocab": ids, "unk_token": UNKNOWN, "continuing_subword_prefix": self.vocabulary.continuation}
+        if self.merges is None:
+            model = tokenizers.models.WordPiece(**options)
+        else:
+            model = tokenizers.models.BPE(merges=[(left, right) for left, right in self.merges], **options)
         return [[piece.value for piece in model.tokenize(word)] for word in words]
 
     def split(self, captions: TokenizedCaptions) -> TokenizedCaptions:

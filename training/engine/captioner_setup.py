@@ -82,7 +82,7 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     inputs = open_visual_inputs(config, data, dataset, images, cache)
     captioner = _build_captioner(config, _model_options(config, initial), vocabulary, inputs.token_width)
     record = {"name": config.name, **inputs.facts, "experiment": asdict(config)}
-    if pairs is not None:
+    if pairs is not None and pairs.merges is not None:
         record[MERGES] = pairs.merges
     if config.word_vectors:
         record["word_vectors"] = _set_word_vectors(captioner, vocabulary, data / config.word_vectors)
@@ -130,7 +130,7 @@ def _vocabulary(
     """
     if initial is not None and not config.extend_vocabulary:
         pieces = bool(initial.vocabulary.continuation)
-        return initial.vocabulary, BytePairs(initial.vocabulary, initial.record[MERGES]) if pieces else None
+        return initial.vocabulary, BytePairs(initial.vocabulary, initial.record.get(MERGES)) if pieces else None
     if config.tokenizer == "bpe":
         pairs = BytePairs.learn(captions.word_counts(), config.vocabulary_size)
         return pairs.vocabulary, pairs

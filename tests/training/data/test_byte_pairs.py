@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smart_caption_ros.captioning.vocabulary import SPECIAL
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.data.byte_pairs import BytePairs
 from training.data.captions import TokenizedCaptions
 from training.errors import DataError
@@ -43,6 +43,12 @@ def test_pieces_of_captions_are_joined_to_the_same_words(captions: list[list[lis
     for place, image in enumerate(order):
         joined = [pairs.vocabulary.decode(pairs.vocabulary.encode(pieces)) for pieces in split[place]]
         assert joined == captions[image]
+
+
+def test_words_of_a_vocabulary_without_pairs_have_the_longest_pieces() -> None:
+    vocabulary = Vocabulary((*SPECIAL, "s", "skate", "skat", "##eboard", "##board", "##b", "man", "'s"), "##")
+    pieces = BytePairs(vocabulary, None).pieces(["skateboard", "man", "'s", "skating"])
+    assert pieces == [["skate", "##board"], ["man"], ["'s"], ["<unk>"]]
 
 
 def test_a_vocabulary_smaller_than_the_characters_is_refused() -> None:
