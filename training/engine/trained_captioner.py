@@ -27,8 +27,8 @@ from training.vision.side_by_side import BACKBONES
 UNTRAINED = "untrained_words"
 """Key of the record: words of the vocabulary that no training caption had."""
 MERGES = "merges"
-"""Key of the record: pairs of pieces, by which words are split into the pieces of the vocabulary, unless it is that of a
-published captioner; see :class:`training.data.byte_pairs.BytePairs`."""
+"""Key of the record: pairs of pieces, by which words are split into the pieces of the vocabulary. That of a published
+captioner has none; see :class:`training.data.byte_pairs.BytePairs`."""
 
 
 @dataclass
