@@ -65,13 +65,16 @@ class BytePairs:
     def pieces(self, words: Sequence[str]) -> list[list[str]]:
         """Split words; a character without a piece becomes the unknown word."""
         tokenizers = _tokenizers()
-        ids = {piece: index for index, piece in enumerate(self.vocabulary.words)}
+        pieces = self.vocabulary.words
+        ids = {piece: index for index, piece in enumerate(pieces)}
+        for index in filter(self.vocabulary.is_attached, range(len(pieces))):
+            ids.setdefault(self.vocabulary.text(index), index)  # captions have 's without the prefix
         options = {"vocab": ids, "unk_token": UNKNOWN, "continuing_subword_prefix": self.vocabulary.continuation}
         if self.merges is None:
             model = tokenizers.models.WordPiece(**options)
         else:
             model = tokenizers.models.BPE(merges=[(left, right) for left, right in self.merges], **options)
-        return [[piece.value for piece in model.tokenize(word)] for word in words]
+        return [[pieces[piece.id] for piece in model.tokenize(word)] for word in words]
 
     def split(self, captions: TokenizedCaptions) -> TokenizedCaptions:
         """Replace the words of captions by their pieces."""
