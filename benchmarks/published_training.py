@@ -116,7 +116,7 @@ class PublishedTraining:
 
     def run(self) -> None:
         """Train an epoch."""
-        self._inputs.begin_phase(self._phase)
+        self._inputs.begin_phase(self._phase, "bf16" if self._bf16 else "fp32")
         random = np.random.default_rng(self._config.seed)
         order, batch = random.permutation(self._images), self._phase.images_per_batch
         self._inputs.begin_epoch(0)

@@ -341,9 +341,11 @@ class ExperimentConfig:
     phases: list[PhaseConfig]
     seed: Int = 1
     precision: Str = "auto"
-    """``fp32``, ``bf16`` (autocast), or ``auto``: the faster one, see :mod:`training.engine.precision`."""
+    """``fp32``, ``bf16``, ``fp16`` (autocast; the gradients of ``fp16`` are scaled), or ``auto``: the fastest one, see
+    :mod:`training.engine.precision`."""
     compile: Bool = False
-    """Compile the modules with torch.compile, which takes some minutes and makes the steps faster."""
+    """Compile encoding, teacher forcing and the steps of the search with torch.compile, which takes some minutes and
+    makes them faster."""
     checkpoint_minutes: Float = 3.0
     """Least time between checkpoints; one is also written after every epoch."""
     log_every: Int = 10
@@ -386,7 +388,7 @@ class ExperimentConfig:
             raise ValueError("phases: expected a list of phases, found none")
         if self.phases[0].from_best:
             raise ValueError("phases[0]: from_best: no phase comes before it")
-        check_one_of(self, "precision", ("auto", "fp32", "bf16"))
+        check_one_of(self, "precision", ("auto", "fp32", "bf16", "fp16"))
         check_not_negative(self, "seed")
         check_at_least_1(self, "log_every")
         if self.data.extend_vocabulary and not self.start_from:

@@ -58,7 +58,6 @@ class Photographs:
         cache: Path,
         *,
         seed: int = 1,
-        precision: str = "auto",
     ) -> None:
         """Take the photographs of ``train`` and ``dev``.
 
@@ -66,7 +65,6 @@ class Photographs:
             splits: image ids of ``train`` and ``dev``.
             facts: origin of the backbone.
             cache: folder for features, shared between runs.
-            precision: of the run, as in an experiment file.
 
         Raises:
             DataError: photographs are missing.
@@ -76,7 +74,7 @@ class Photographs:
         self._backbone = backbone
         self.facts = facts
         self._dataset, self._splits, self._cache = dataset, splits, cache
-        self._seed, self._precision = seed, precision
+        self._seed = seed
         self._phase: PhaseConfig | None = None
         self._views: EpochViews | None = None
         self._features: dict[str, GridFeatures] = {}
@@ -90,7 +88,7 @@ class Photographs:
     def backbone(self) -> Backbone:
         return self._backbone
 
-    def begin_phase(self, phase: PhaseConfig) -> None:
+    def begin_phase(self, phase: PhaseConfig, precision: str) -> None:
         self._phase, self._features = phase, {}
         self._backbone.requires_grad_(False)
         if phase.trains_backbone:
@@ -99,14 +97,14 @@ class Photographs:
                 return
             for layer in self._backbone.early_layers:
                 layer.requires_grad_(False)
-        self._open_features(phase)
+        self._open_features(phase, precision)
 
-    def _open_features(self, phase: PhaseConfig) -> None:
+    def _open_features(self, phase: PhaseConfig, precision: str) -> None:
         """Open the features of views that may occur more than once in the phase."""
         backbone, splits = self._backbone, self._splits
         rows, columns = backbone.grid
         width = backbone.early_width if phase.trains_backbone else rows * columns * backbone.token_width
-        facts = [fingerprint(backbone), backbone.image_size, phase.trains_backbone, self._precision]
+        facts = [fingerprint(backbone), backbone.image_size, phase.trains_backbone, precision]
         self._features["dev"] = features_of_photographs(self._cache, self._dataset, splits["dev"], facts, width, 1)
         if phase.crop == 1:
             views = 2 if phase.flip else 1

@@ -15,6 +15,7 @@ from training.data.feature_store import FeatureStore
 from training.data.regions import Hdf5Features, NpzFeatures, RegionFeatures, Regions, Size, TsvFeatures
 from training.data.visual_batches import VisualBatch
 from training.errors import DataError
+from training.models.attention import converted_for_products
 from training.models.captioner import Captioner, Visual
 
 FEATURE_KINDS: dict[str, Callable[[Path, int, int, Mapping[str, Size]], RegionFeatures]] = {
@@ -197,7 +198,7 @@ class StoredFeatures:
         for batches in self._batches.values():
             batches.read(np.arange(1))  # fails before training instead of hours later
 
-    def begin_phase(self, phase: PhaseConfig) -> None:
+    def begin_phase(self, phase: PhaseConfig, precision: str) -> None:
         pass
 
     def begin_epoch(self, epoch: int) -> None:
@@ -227,8 +228,11 @@ class StoredFeatures:
 
 
 def visual_of_features(batch: VisualBatch) -> Visual:
-    """Make the captioner's input of a batch: tokens of a store are float16 up to here, and float32 from here on."""
-    return Visual(batch.values.float(), batch.mask, batch.boxes_xyxy)
+    """Make the captioner's input of a batch, whose tokens, float16 in a store, become those of the computation.
+
+    That is autocast's type, if it is on, because every product would convert them.
+    """
+    return Visual(converted_for_products(batch.values.float()), batch.mask, batch.boxes_xyxy)
 
 
 def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeatures, dict[str, Any]]:

@@ -47,8 +47,12 @@ class VisualInputs(Protocol):
         """Origin of the tokens, JSON values for the record of the model."""
         ...
 
-    def begin_phase(self, phase: PhaseConfig) -> None:
+    def begin_phase(self, phase: PhaseConfig, precision: str) -> None:
         """Prepare the batches of a phase; the backbone has the weights that the phase starts from.
+
+        Args:
+            phase: the phase.
+            precision: in which the run computes: features that are kept are those of one precision.
 
         Raises:
             DataError: an image cannot be read.

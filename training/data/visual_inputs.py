@@ -47,7 +47,7 @@ def open_visual_inputs(
 
     def photographs(backbone: Backbone) -> Photographs:
         backbone.set_image_size(config.image_size)
-        return Photographs(dataset, splits, backbone, facts, cache, seed=config.seed, precision=config.precision)
+        return Photographs(dataset, splits, backbone, facts, cache, seed=config.seed)
 
     if not config.more_backbones and not config.yolox:
         return photographs(networks[0])

@@ -320,7 +320,9 @@ def search_captions(
 ) -> Hypotheses:
     """Search for the best captions of images that are already encoded, as :func:`beam_search` does.
 
-    Images leave the batch when their search has ended, so that the last words are decoded for few of them.
+    Images leave the batch when their search has ended, so that the last words are decoded for few of them. Whether it
+    has is asked after every word, on a GPU after every fourth one, because the host waits for the answer; words after
+    the end do not change the captions.
     """
     max_words = settings.max_words
     if captioner.max_words is not None and max_words > captioner.max_words:
@@ -328,10 +330,11 @@ def search_captions(
     batch, device = visual.tokens.shape[0], visual.tokens.device
     search = _Search(captioner, encoded, batch, device, settings, guide)
     images = torch.arange(batch, device=device)
+    asked_every = _ASKED_EVERY if device.type == "cuda" else 1
     finished: list[tuple[Tensor, Hypotheses]] = []
     for position in range(max_words):
         search.step(position)
-        if settings.stop == "never" or position == max_words - 1:
+        if settings.stop == "never" or position == max_words - 1 or (position + 1) % asked_every:
             continue
         ended = search.has_ended()
         count = int(ended.sum())
@@ -353,6 +356,8 @@ def search_captions(
     return Hypotheses(words, chosen, scores, torch.cat(weights)[order] if weights else None)
 
 
+_ASKED_EVERY = 4
+"""Words of a search on a GPU between two questions whether it has ended."""
 _ENDED_SHARE = 0.2
 """Share of the images that must have ended before they leave the batch: selecting the others copies their state."""
 

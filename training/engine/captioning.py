@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from training.checkpoint import with_prefix
@@ -95,11 +96,16 @@ class Captioning:
         Raises:
             DataError: an image cannot be read.
         """
-        for module in (self.trained.captioner, self.trained.backbone):
-            if module is not None:
-                module.to(self._processes.device)
-                if self.config.compile:
-                    module.compile()
+        captioner, backbone = self.trained.captioner, self.trained.backbone
+        captioner.to(self._processes.device)
+        if backbone is not None:
+            backbone.to(self._processes.device)
+        if self.config.compile:
+            # Teacher forcing and the search call these methods, and share what is compiled.
+            for method in ("encode", "decode", "decode_tree"):
+                setattr(captioner, method, torch.compile(getattr(captioner, method)))
+            if backbone is not None:
+                backbone.compile()
         # With the weights that the run starts from, whether it is resumed or not.
         if any(phase.cider_btw_reward for phase in self.config.phases):
             similar = find_similar_photographs(self._cache, self.inputs, self.images["train"], self._groups)
@@ -121,7 +127,7 @@ class Captioning:
         """
         self._phase = self.config.phases[phase]
         set_eight_bits(self.trained.captioner, self._phase.eight_bits)
-        self.inputs.begin_phase(self._phase)
+        self.inputs.begin_phase(self._phase, self._processes.precision)
         captions = self.captions
         self._image_of = np.arange(len(captions.words))
         if self._phase.pairs:

@@ -28,6 +28,9 @@ from training.engine.allocator import keep_freed_memory
 
 T = TypeVar("T")
 
+PRECISIONS: dict[str, torch.dtype | None] = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
+"""Types of products by the precision of a run; None: no autocast."""
+
 # The other processes wait while the first one tokenises captions or reads a checkpoint. torchrun notices a process that
 # has died, not this limit.
 TIMEOUT = timedelta(hours=6)
@@ -98,12 +101,13 @@ class Processes:
             device: device of this process.
         """
         self.device = device
-        self.bf16 = False
-        """Whether :meth:`autocast` computes in bf16; the same in all processes."""
+        self.precision = "fp32"
+        """A key of :data:`PRECISIONS`, in which :meth:`autocast` computes; the same in all processes."""
         if device.type == "cpu":
             keep_freed_memory()
         else:
             torch.cuda.set_device(device)
+            torch.set_float32_matmul_precision("high")  # TF32 where products stay in float32
         by_torchrun = distributed.is_torchelastic_launched()
         if by_torchrun:
             # Errors, losses and files are sent from CPU to CPU, so that no GPU waits for them.
@@ -159,7 +163,12 @@ class Processes:
 
     def autocast(self) -> AbstractContextManager[Any]:
         """Compute in the run's precision."""
-        return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
+        kind = PRECISIONS[self.precision]
+        return nullcontext() if kind is None else torch.autocast(self.device.type, kind)
+
+    def new_scaler(self) -> torch.amp.GradScaler:
+        """Make the scaler of gradients, which changes nothing but in fp16, whose small numbers are zero."""
+        return torch.amp.GradScaler(self.device.type, enabled=self.precision == "fp16")
 
     def seed(self, seed: int) -> None:
         """Seed the random numbers of torch on the CPU and on the device."""

@@ -2,7 +2,8 @@
 
 Instructions for bf16 do not mean that bf16 is faster. On one thread of an Intel with avx512_bf16 and no AMX, torch
 multiplies (1500, 512) x (512, 1536) at 51 GFLOPS in bf16 and at 110 in float32; on an AMD with Zen 4 the ratio is the
-other way round. On a CPU the model's own product is therefore timed. GPUs with bf16 instructions are always faster.
+other way round. On a CPU the model's own product is therefore timed. GPUs with bf16 instructions are always faster with
+them; older ones get fp16.
 """
 
 import time
@@ -39,7 +40,7 @@ class PrecisionChoice(NamedTuple):
     """The precision of a run."""
 
     precision: str
-    """``fp32`` or ``bf16``."""
+    """``fp32``, ``bf16`` or ``fp16``."""
     message: str | None = None
     """Sentence for the user; None if there was nothing to choose."""
 
@@ -106,7 +107,9 @@ def choose_precision(
     if config.precision != "auto":
         precision, reason = config.precision, "as the experiment file says"
     elif not native:
-        precision, reason = "fp32", "because this device has no bf16 instructions"
+        # GPUs before Ampere, such as V100 and T4, have fast products in fp16 alone.
+        precision = "fp16" if device.type == "cuda" else "fp32"
+        reason = "because this device has no bf16 instructions"
     elif former:
         return PrecisionChoice(former, f"precision: {former}, with which this run began ({OVERRIDE})")
     elif device.type == "cuda":

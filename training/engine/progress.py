@@ -45,7 +45,9 @@ class Progress:
     seconds: float = 0.0
     """Time spent on this epoch."""
     precision: str = ""
-    """``fp32`` or ``bf16``; empty for a new run and in checkpoints of earlier versions."""
+    """``fp32``, ``bf16`` or ``fp16``; empty for a new run and in checkpoints of earlier versions."""
+    scaler: dict[str, float] = field(default_factory=dict)
+    """State of the scaler of gradients; empty but in fp16."""
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "Progress":
@@ -56,7 +58,7 @@ class Progress:
 
     def begin_phase(self, phase: int) -> None:
         """Move to the beginning of a phase."""
-        self.phase, self.epoch = phase, 0
+        self.phase, self.epoch, self.scaler = phase, 0, {}
         self.phase_score, self.stale_epochs = -1.0, 0
 
     def epoch_entry(self, phase: str, scores: DevScores) -> dict[str, Any]:

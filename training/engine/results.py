@@ -38,13 +38,14 @@ class StepResult(NamedTuple):
 class ResultReader:
     """Reads and checks the results of steps, some steps later than they are computed."""
 
-    def __init__(self, processes: Processes, max_loss: float) -> None:
+    def __init__(self, processes: Processes, max_loss: float, *, overflows: bool = False) -> None:
         """
         Args:
             processes: processes of the run.
             max_loss: a loss whose absolute value is greater has exploded.
+            overflows: whether gradients may overflow, as scaled ones of fp16 do now and then.
         """
-        self._processes, self._max_loss = processes, max_loss
+        self._processes, self._max_loss, self._overflows = processes, max_loss, overflows
         self._unread: list[tuple[UnreadResult, str]] = []
         self._last: list[StepResult] = []
 
@@ -108,6 +109,6 @@ class ResultReader:
         if abs(result.loss) > self._max_loss:
             return f"the loss is {result.loss:.3g}: it has exploded"
         for name, norm in result.gradient_norms.items():
-            if not math.isfinite(norm):
+            if not math.isfinite(norm) and not self._overflows:
                 return f"the norm of the {name}'s gradient is {norm}"
         return None

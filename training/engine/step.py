@@ -57,6 +57,8 @@ class GradientStep:
         self._processes, self._captioning, self._phase = processes, captioning, phase
         self._parameters = {name: list(module.parameters()) for name, module in modules.items()}
         self._forward = processes.wrap(_Forward(processes, captioning, modules))
+        self.scaler = processes.new_scaler()
+        """Scales the loss, and updates the weights unless a gradient has overflowed."""
         self._parts: list[MicroBatch] = []
 
     def read(self, images: np.ndarray) -> list[MicroBatch]:
@@ -78,11 +80,12 @@ class GradientStep:
             parts.append(MicroBatch(own, self._processes.pin(self._captioning.read(own)), weight))
         return parts
 
-    def differentiate(self, parts: list[MicroBatch]) -> UnreadResult:
+    def differentiate(self, parts: list[MicroBatch], optimizer: torch.optim.Optimizer) -> UnreadResult:
         """Set the gradients of the parameters to the clipped gradient of a batch, without waiting for a GPU.
 
         Args:
             parts: result of :meth:`read`.
+            optimizer: of the parameters.
         """
         processes, self._parts = self._processes, parts
         for parameters in self._parameters.values():
@@ -92,9 +95,15 @@ class GradientStep:
         for left, part in zip(range(len(parts), 0, -1), parts, strict=True):
             with processes.without_gradient_sum(self._forward) if left > 1 else nullcontext():
                 losses.append(self._loss(part))
-                processes.backward(losses[-1].loss * part.weight)
+                processes.backward(self.scaler.scale(losses[-1].loss * part.weight))
+        self.scaler.unscale_(optimizer)
         norms = {name: clip_gradient(own, self._phase.clipping) for name, own in self._parameters.items()}
         return self._result(losses, norms)
+
+    def update(self, optimizer: torch.optim.Optimizer) -> None:
+        """Update the weights by the gradients of :meth:`differentiate`; in fp16 not by gradients that overflowed."""
+        self.scaler.step(optimizer)
+        self.scaler.update()
 
     def verify(self) -> UnreadResult:
         """Compute the loss of the last batch again, with the weights after the step."""

@@ -76,6 +76,7 @@ class Trainer:
         self.progress = Progress()
         self._saved_epochs = set(saved_epochs)
         self._averages: dict[str, WeightAverage] = {}
+        self._scaler = self.processes.new_scaler()
         self._report: RunReport | None = None
         self._time_of_save = self._time_of_count = self._time_of_log = time.monotonic()
 
@@ -124,8 +125,7 @@ class Trainer:
         """Choose the precision of the run, which its checkpoints record; the first process decides for all."""
         processes, former = self.processes, self.progress.precision
         choice = processes.from_first(lambda: choose_precision(self.config, processes.device, processes.count, former))
-        processes.bf16 = choice.precision == "bf16"
-        self.progress.precision = choice.precision
+        processes.precision = self.progress.precision = choice.precision
         if self._report and choice.message:
             self._report.message(choice.message)
 
@@ -160,6 +160,9 @@ class Trainer:
         modules = {name: own.module for name, own in trained.items()}
         self._averages = _averages(modules, phase.average, tensors)
         step = GradientStep(self.processes, self.captioning, modules, phase)
+        if progress.scaler:
+            step.scaler.load_state_dict(progress.scaler)
+        self._scaler = step.scaler
         done, total = self.plan.steps_of_phase(progress)
         scheduler = make_scheduler(optimizer, phase, total, done)
         while progress.epoch < phase.last_epoch and not 0 < phase.patience <= progress.stale_epochs:
@@ -185,7 +188,7 @@ class Trainer:
         place = (progress.phase, progress.epoch)
         order = self.captioning.begin_epoch(progress.epoch, self._random(*place))
         steps = range(progress.step, self.plan.steps[progress.phase])
-        results = ResultReader(self.processes, self.captioning.max_loss)
+        results = ResultReader(self.processes, self.captioning.max_loss, overflows=step.scaler.is_enabled())
         self._time_of_count = self._time_of_log = time.monotonic()
         if self._report:
             self._report.begin_epoch()
@@ -200,12 +203,12 @@ class Trainer:
                 reads = index % self.config.log_every == 0
                 buffers = self._copy_of_buffers() if reads else {}
                 self._run_hooks()
-                results.add(step.differentiate(parts), self._place(phase))
+                results.add(step.differentiate(parts, optimizer), self._place(phase))
                 if reads:
                     self._log(results.read(), len(order))
                     if time.monotonic() - self._time_of_save > self.config.checkpoint_minutes * 60:
                         self._save(optimizer, buffers)
-                optimizer.step()
+                step.update(optimizer)
                 for average in self._averages.values():
                     average.update()
                 self._count(optimizer)
@@ -324,6 +327,7 @@ class Trainer:
             tensors.update(with_prefix("optimizer", optimizer_tensors(optimizer)))
             for name, average in self._averages.items():
                 tensors.update(with_prefix(f"average.{name}", average.tensors()))
+        self.progress.scaler = self._scaler.state_dict()
         self._report.flush()
         save_checkpoint(self.folder / CHECKPOINT, tensors, asdict(self.progress))
         self._time_of_save = time.monotonic()

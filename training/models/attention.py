@@ -14,8 +14,8 @@ from torch.nn import functional
 from training.models.captioner import Slots
 from training.models.transformer_config import TransformerConfig
 
-MASKED_SCORE = -1e9
-"""Attention score of a masked key; finite, so that float16 graphs stay free of NaN."""
+MASKED_SCORE = -6e4
+"""Attention score of a masked key; finite and in the range of float16, so that it stays free of NaN and infinity."""
 
 
 def converted_for_products(x: Tensor) -> Tensor:

@@ -79,6 +79,9 @@ class Slots(NamedTuple):
             axis: the slot axis.
         """
         if torch.is_grad_enabled() or torch.compiler.is_compiling():
+            # An exported graph is for any number of slots, none included.
+            if not torch.compiler.is_exporting() and not self.values.shape[axis]:
+                return Slots(new)
             return Slots(torch.cat([self.values, new], dim=axis))
         count, total = self.values.shape[axis], self.values.shape[axis] + new.shape[axis]
         buffer = self.buffer

@@ -72,7 +72,7 @@ def test_tokens_have_the_boxes_of_the_grid_in_every_kind_of_phase(
     open_photographs: Open, tmp_path: Path, phase: PhaseConfig
 ) -> None:
     photographs = open_photographs(tmp_path / "boxes")
-    photographs.begin_phase(phase)
+    photographs.begin_phase(phase, "fp32")
     photographs.begin_epoch(0)
     check_grid(photographs.visual(photographs.training_batch(ALL[:2])))
     check_grid(photographs.visual(photographs.dev_batch(ALL[:2])))
@@ -85,7 +85,7 @@ def test_frames_of_another_size_have_another_grid_and_features_of_their_own(
     cache = tmp_path / "sizes"
     usual, larger = open_photographs(cache), open_in(root, cache, 128)
     for photographs, cells in ((usual, 9), (larger, 16), (usual, 9)):
-        photographs.begin_phase(phase)
+        photographs.begin_phase(phase, "fp32")
         for _ in range(2):  # computed, and kept where the phase keeps features
             tokens, _ = epoch_tokens(photographs, 0)
             assert tokens.shape == (4, cells, 1280)
@@ -109,7 +109,7 @@ def test_kept_tokens_are_the_computed_ones_rounded_to_float16(
     open_photographs: Open, root: Path, tmp_path: Path
 ) -> None:
     photographs = open_photographs(tmp_path / "rounded")
-    photographs.begin_phase(replace(WHOLE, flip=False))
+    photographs.begin_phase(replace(WHOLE, flip=False), "fp32")
     first, count = epoch_tokens(photographs, 0)
     again, count_again = epoch_tokens(photographs, 0)
     assert (count, count_again) == (4, 0)
@@ -125,7 +125,7 @@ def test_kept_tokens_are_the_computed_ones_rounded_to_float16(
 
 def test_the_last_batch_can_be_computed_a_second_time(open_photographs: Open, tmp_path: Path) -> None:
     photographs = open_photographs(tmp_path / "twice")
-    photographs.begin_phase(WHOLE)
+    photographs.begin_phase(WHOLE, "fp32")
     photographs.begin_epoch(0)
     batch = photographs.training_batch(ALL)
     with torch.no_grad():
@@ -138,7 +138,7 @@ def test_a_resumed_epoch_has_the_same_views_whatever_is_kept(
 ) -> None:
     straight, resumed = open_photographs(tmp_path / "straight"), open_photographs(tmp_path / "resumed")
     for photographs in (straight, resumed):
-        photographs.begin_phase(phase)
+        photographs.begin_phase(phase, "fp32")
     expected = [epoch_tokens(straight, epoch)[0] for epoch in range(4)]
     # The views of the first epochs are not kept here: this machine joins in the last one.
     found, count = epoch_tokens(resumed, 3)
@@ -148,21 +148,23 @@ def test_a_resumed_epoch_has_the_same_views_whatever_is_kept(
 
 def test_photographs_and_their_mirror_images_are_computed_once(open_photographs: Open, tmp_path: Path) -> None:
     photographs = open_photographs(tmp_path / "mirrored")
-    photographs.begin_phase(WHOLE)
+    photographs.begin_phase(WHOLE, "fp32")
     counts = [epoch_tokens(photographs, epoch)[1] for epoch in range(12)]
     assert counts[0] == 4
     assert sum(counts) == 8
-    photographs.begin_phase(replace(WHOLE, name="later"))
+    photographs.begin_phase(replace(WHOLE, name="later"), "fp32")
     assert sum(epoch_tokens(photographs, epoch)[1] for epoch in range(6)) == 0
+    photographs.begin_phase(WHOLE, "bf16")  # other numbers
+    assert sum(epoch_tokens(photographs, epoch)[1] for epoch in range(12)) == 8
 
 
 def test_two_processes_compute_a_part_each_and_together_the_file_of_one(open_photographs: Open, tmp_path: Path) -> None:
     processes = [open_photographs(tmp_path / "two") for _ in range(2)]
     for photographs in processes:
-        photographs.begin_phase(WHOLE)
+        photographs.begin_phase(WHOLE, "fp32")
     assert [epoch_tokens(photographs, 0, ALL[rank::2])[1] for rank, photographs in enumerate(processes)] == [2, 2]
     one = open_photographs(tmp_path / "one")
-    one.begin_phase(WHOLE)
+    one.begin_phase(WHOLE, "fp32")
     expected, _ = epoch_tokens(one, 0)
     for photographs in processes:
         tokens, computed_again = epoch_tokens(photographs, 0)
@@ -174,15 +176,15 @@ def test_two_processes_compute_a_part_each_and_together_the_file_of_one(open_pho
 
 def test_an_extraction_that_was_interrupted_goes_on_where_it_was(open_photographs: Open, tmp_path: Path) -> None:
     killed = open_photographs(tmp_path / "killed")
-    killed.begin_phase(WHOLE)
+    killed.begin_phase(WHOLE, "fp32")
     epoch_tokens(killed, 0, ALL[:3])
     resumed = open_photographs(tmp_path / "killed")
-    resumed.begin_phase(WHOLE)
+    resumed.begin_phase(WHOLE, "fp32")
     assert epoch_tokens(resumed, 0)[1] == 1
 
 
 def gradients(photographs: Photographs, phase: PhaseConfig) -> dict[str, Tensor]:
-    photographs.begin_phase(phase)
+    photographs.begin_phase(phase, "fp32")
     photographs.begin_epoch(0)
     batch = photographs.training_batch(ALL)
     photographs.backbone.zero_grad()
@@ -207,21 +209,21 @@ def test_gradients_from_kept_early_features_are_those_from_photographs(open_phot
 def test_early_features_are_kept_under_the_weights_that_do_not_learn(open_photographs: Open, tmp_path: Path) -> None:
     phase = replace(COARSE, crop=1.0)
     photographs = open_photographs(tmp_path / "fingerprint")
-    photographs.begin_phase(phase)
+    photographs.begin_phase(phase, "fp32")
     epoch_tokens(photographs, 0)
     with torch.no_grad():
         next(reversed([*photographs.backbone.parameters()])).add_(1)  # as a resumed run finds it
-    photographs.begin_phase(phase)
+    photographs.begin_phase(phase, "fp32")
     assert epoch_tokens(photographs, 0)[1] == 0
     with torch.no_grad():
         next(photographs.backbone.parameters()).add_(1)
-    photographs.begin_phase(phase)
+    photographs.begin_phase(phase, "fp32")
     assert epoch_tokens(photographs, 0)[1] == 4
 
 
 def test_under_autocast_tokens_have_its_type_and_are_kept_exactly(open_photographs: Open, tmp_path: Path) -> None:
     photographs = open_photographs(tmp_path / "bf16")
-    photographs.begin_phase(WHOLE)
+    photographs.begin_phase(WHOLE, "fp32")
     with torch.autocast("cpu", torch.bfloat16):
         first, _ = epoch_tokens(photographs, 0)
         again, count = epoch_tokens(photographs, 0)

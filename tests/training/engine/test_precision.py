@@ -44,6 +44,7 @@ def test_a_run_on_a_cpu_takes_the_precision_that_is_faster_there(speeds: tuple[f
 def test_without_bf16_instructions_nothing_is_timed() -> None:
     assert choose_precision(config(), CPU, measure=unexpected) == ("fp32", None)
     assert choose_precision(config("bf16"), CPU, measure=unexpected) == ("bf16", None)
+    assert choose_precision(config(), GPU, measure=unexpected) == ("fp16", None)
 
 
 @pytest.mark.usefixtures("instructions")

@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.training.processes import run_in_processes
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.engine import trainer as module
+from training.engine.distributed import Processes
 from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
 from training.errors import TrainingError
@@ -97,6 +99,29 @@ def test_a_resumed_run_has_the_numbers_of_one_that_was_not_stopped(
     cut = resumed(tmp_path / "cut", monkeypatch, stopped_in)
     assert log_of(cut) == log_of(whole)
     assert all(torch.equal(saved_weights(cut)[name], tensor) for name, tensor in saved_weights(whole).items())
+
+
+def test_gradients_that_overflow_in_fp16_are_left_out_and_a_resumed_run_has_the_same_scale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first scales are so large that the gradients of the first steps overflow.
+    monkeypatch.setattr(
+        Processes, "new_scaler", lambda self: torch.amp.GradScaler("cpu", init_scale=2.0**127, growth_interval=3)
+    )
+    folder = tmp_path / "whole"
+    first = trained(folder, 1, precision="fp16")
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=iter(range(0, 10**6, 600)).__next__))
+    stopped = {}
+    for stop in (3, 9):
+        cut = tmp_path / str(stop)
+        with monkeypatch.context() as patched:
+            stop_at(patched, stop)
+            with pytest.raises(KeyboardInterrupt):
+                trained(cut, 1, precision="fp16")
+        stopped[stop] = load_checkpoint(cut / "run" / "checkpoint.safetensors")[1]["scaler"]["scale"]
+        assert log_of(trained(cut, 1, precision="fp16")) == log_of(first)
+        assert all(torch.equal(saved_weights(cut / "run")[name], t) for name, t in saved_weights(first).items())
+    assert stopped[9] < stopped[3] < 2.0**127
 
 
 def test_a_resumed_run_reports_the_same_means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

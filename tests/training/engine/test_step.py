@@ -15,6 +15,7 @@ from tests.training.event_files import scalars
 from tests.training.processes import run_in_processes
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
+from training.engine.distributed import PRECISIONS
 from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
 from training.errors import ConfigError, TrainingError
@@ -110,7 +111,7 @@ def test_more_processes_or_parts_than_images_are_refused(data: Path, tmp_path: P
         trained(tmp_path, data, {**XE, "accumulate": 6})
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 def test_the_captioner_computes_in_the_precision_of_the_experiment(data: Path, tmp_path: Path, precision: str) -> None:
     seen = []
 
@@ -122,7 +123,7 @@ def test_the_captioner_computes_in_the_precision_of_the_experiment(data: Path, t
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(OBJECTIVES, "cross_entropy", Watching)
         trained(tmp_path, data, {**XE, "images_per_batch": 12}, precision=precision)
-    assert set(seen) == {{"fp32": torch.float32, "bf16": torch.bfloat16}[precision]}
+    assert set(seen) == {PRECISIONS[precision] or torch.float32}
 
 
 def test_a_photograph_that_one_process_cannot_read_ends_all_processes_with_one_sentence(

@@ -45,7 +45,7 @@ def training_captions(seed: int) -> TrainingCaptions:
 def step(name: str, captioner: Captioner, device: str, precision: str = "fp32") -> Callable[[], BatchLoss]:
     """Return a function that adds the gradient of a batch to the captioner's parameters, as the trainer does."""
     processes = Processes(choose_device(device))
-    processes.bf16 = precision == "bf16"
+    processes.precision = precision
     phase = PhaseConfig(name="p", epochs=1, learning_rate=1.0, objective=name, beam_size=3)
     objective = OBJECTIVES[name](training_captions(seed=1), phase)
     images = np.arange(IMAGES)
