@@ -30,7 +30,6 @@ from export.options import ExportOptions
 from export.pipeline import export_bundle
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.files import replaced_atomically
-from smart_caption_ros.imaging import resize_image
 from training.command_line import JsonOption, run_command
 from training.configs.parsing import read_yaml
 from training.data.photograph_inputs import visual_of_images
@@ -201,7 +200,7 @@ def sizes(checkpoint: Path) -> dict[str, float]:
     """
     trained = TrainedCaptioner.load(checkpoint)
     assert trained.backbone is not None
-    frame = resize_image(photographs(1)[0][0], (trained.backbone.image_size,) * 2)
+    frame = trained.backbone.spec.preprocessing.apply(photographs(1)[0][0])
     with torch.inference_mode():
         visual = visual_of_images(trained.backbone, torch.from_numpy(frame[None]))
         with FlopCounterMode(display=False) as counter:

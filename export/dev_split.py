@@ -9,7 +9,7 @@ import onnxruntime
 
 from export.passes.int8 import Captions
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from smart_caption_ros.imaging import resize_image
+from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.data.flickr8k import Flickr8k
 from training.data.tokenizer import tokenize
 from training.evaluation.metrics.cider_d import TextCiderD
@@ -39,13 +39,18 @@ class DevSplit:
 
     @classmethod
     def load(
-        cls, vocabulary: Vocabulary, vision: onnx.ModelProto, inputs_of: Callable[[np.ndarray], dict[str, np.ndarray]]
+        cls,
+        vocabulary: Vocabulary,
+        vision: onnx.ModelProto,
+        preprocessing: Preprocessing,
+        inputs_of: Callable[[np.ndarray], dict[str, np.ndarray]],
     ) -> "DevSplit":
         """Read the photographs and run the vision graph on them.
 
         Args:
             vocabulary: of the captioner.
             vision: the vision graph.
+            preprocessing: of its frames.
             inputs_of: the inputs of the captioner graph for tokens (B, N, token_width).
 
         Raises:
@@ -54,11 +59,9 @@ class DevSplit:
         dataset = find_dev_split()
         images = dataset.split("dev")
         session = _session(vision)
-        _, height, width, _ = session.get_inputs()[0].shape
 
         def tokens_of(names: list[str]) -> np.ndarray:
-            frames = np.stack([resize_image(photograph, (width, height)) for photograph in dataset.read_images(names)])
-            found: np.ndarray = session.run(["tokens"], {"image_bgr": frames})[0]
+            found: np.ndarray = session.run(["tokens"], {"image_bgr": dataset.read_images(names, preprocessing)})[0]
             return found
 
         tokens = np.concatenate([

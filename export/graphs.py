@@ -58,14 +58,16 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         unrolled, traced, static = with_rounded_weights(traced, choice.traced), choice.traced, options.static
     elif options.precision == "int8":
         vocabulary = source.trained.vocabulary
+        grid = (*source.grid, source.tokens_before_grid)
         dev = DevSplit.load(
-            vocabulary, vision, lambda tokens: grid_inputs(inputs, tokens, source.grid, len(vocabulary))
-        )
+            vocabulary, vision, source.preprocessing,
+            lambda tokens: grid_inputs(inputs, tokens, grid, len(vocabulary)),
+        )  # fmt: skip
         choice = _choose_layers(traced, dev, max_words, options.int8_weights or "u8")
         traced = choice.traced
     graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(traced, max_words)}
     if static:
-        graphs[STATIC_GRAPH] = static_form(unrolled, max_words, math.prod(source.grid))
+        graphs[STATIC_GRAPH] = static_form(unrolled, max_words, math.prod(source.grid) + source.tokens_before_grid)
         if reasons := unsupported_by_tensorrt(graphs[STATIC_GRAPH]) + unsupported_by_tensorrt(vision, static=False):
             raise ExportError(f"TensorRT cannot run the graphs: {reasons[0]} ({len(reasons)} reasons in all)")
     if options.rounded:

@@ -15,6 +15,7 @@ from export.source import Source
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT
 from training.data.datasets import merge_provenance
+from training.vision.backbone import BackboneSpec
 
 TEACHERS = {
     "yolox_nano.onnx": {"name": "YOLOX-nano (COCO), on the photographs", "terms": "weights Apache-2.0"},
@@ -79,18 +80,26 @@ def _vision_facts(source: Source) -> dict[str, Any]:
             "preprocessing": theirs["preprocessing"],
             "tokens": theirs["tokens"],
         }
-    backbone = source.trained.backbone
-    assert backbone is not None
-    rows, columns = source.grid
+    assert source.trained.backbone is not None
     return {
         "trained_on": merge_provenance(data, source.trained.record["backbone_trained_on"]),
-        "preprocessing": {
-            "width": source.image_size[0], "height": source.image_size[1], "channels": "bgr", "dtype": "uint8",
-            "resize": "squash",
-            "interpolation": "area where the frame shrinks, linear where it grows",
-        },
-        "tokens": {"rows": rows, "columns": columns, "width": backbone.token_width},
+        **described_eyes(source.trained.backbone.spec),
+    }
+
+
+def described_eyes(spec: BackboneSpec) -> dict[str, Any]:
+    """Describe frames and visual tokens for a manifest."""
+    frames = spec.preprocessing
+    preprocessing: dict[str, Any] = {
+        "width": frames.width, "height": frames.height, "channels": "bgr", "dtype": "uint8",
+        "resize": "squash" if frames.shorter_side is None else "shorter side, then the centre",
+        "interpolation": frames.interpolation,
+        "mean_and_std": "in the graph",
     }  # fmt: skip
+    if frames.shorter_side is not None:
+        preprocessing["shorter_side"] = frames.shorter_side
+    tokens = {"rows": spec.rows, "columns": spec.columns, "before_grid": spec.before, "width": spec.token_width}
+    return {"preprocessing": preprocessing, "tokens": tokens}
 
 
 def _detector_facts(source: Source, minimum_score: float) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from export.storage import round_to_float16, round_to_int8
 from export.vision import export_vision, vision_bundle_for, visual_by
 from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
+from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import DataError
 from training.models.captioner import Visual
@@ -47,16 +48,23 @@ class Source:
         if self.vision_bundle is not None:
             return self.vision_bundle.grid
         assert self.trained.backbone is not None
-        return self.trained.backbone.grid
+        return self.trained.backbone.spec.rows, self.trained.backbone.spec.columns
 
     @property
-    def image_size(self) -> tuple[int, int]:
-        """Width and height in pixels of the vision graph's frames."""
+    def tokens_before_grid(self) -> int:
+        """Number of visual tokens before those of the grid."""
         if self.vision_bundle is not None:
-            preprocessing = self.vision_bundle.manifest["preprocessing"]
-            return preprocessing["width"], preprocessing["height"]
+            return self.vision_bundle.tokens_before_grid
         assert self.trained.backbone is not None
-        return self.trained.backbone.image_size, self.trained.backbone.image_size
+        return self.trained.backbone.spec.before
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """What the vision graph's frames are."""
+        if self.vision_bundle is not None:
+            return self.vision_bundle.preprocessing
+        assert self.trained.backbone is not None
+        return self.trained.backbone.spec.preprocessing
 
     def vision_graph(self) -> onnx.ModelProto:
         """Export the captioner's backbone, or read the other bundle's graph."""

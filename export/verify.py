@@ -17,7 +17,6 @@ from smart_caption_ros.captioning.guidance import WordBiases
 from smart_caption_ros.captioning.vision import grid_boxes
 from smart_caption_ros.engines import Engine, create_engine
 from smart_caption_ros.engines.base import Graph
-from smart_caption_ros.imaging import resize_image
 from training.data.flickr8k import Flickr8k
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import DataError
@@ -43,13 +42,15 @@ def synthetic_images(count: int, size: int, seed: int = 0) -> np.ndarray:
     return np.stack([cv2.resize(image, (size, size), interpolation=cv2.INTER_CUBIC) for image in coarse])
 
 
-def grid_inputs(names: Sequence[str], tokens: np.ndarray, grid: tuple[int, int], words: int) -> dict[str, np.ndarray]:
+def grid_inputs(
+    names: Sequence[str], tokens: np.ndarray, grid: tuple[int, int, int], words: int
+) -> dict[str, np.ndarray]:
     """Make the inputs of a captioner graph for square frames and a search without a guide.
 
     Args:
         names: of the inputs.
-        tokens: (B, N, token_width) float32, of the cells of the grid.
-        grid: rows and columns.
+        tokens: (B, N, token_width) float32.
+        grid: rows and columns of the grid of tokens, and the number of tokens before it.
         words: size of the vocabulary.
     """
     batch = len(tokens)
@@ -108,7 +109,8 @@ def compare_forms(bundle: Bundle, engine: Engine, images_bgr: np.ndarray) -> Agr
     identical, largest = 0, 0.0
     for image in images_bgr:
         tokens = vision.run({"image_bgr": image[None]})["tokens"]
-        inputs = grid_inputs(bundle.captioner_inputs, tokens, bundle.grid, len(bundle.vocabulary))
+        grid = (*bundle.grid, bundle.tokens_before_grid)
+        inputs = grid_inputs(bundle.captioner_inputs, tokens, grid, len(bundle.vocabulary))
         expected = loop.run(inputs)
         found = static.run({name: inputs[name] for name in static.input_names})
         steps = expected["words"].shape[2]
@@ -166,12 +168,13 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
     """Return the check that :func:`export.bundle.write_bundle` calls with the unfinished bundle; it prints what it
     finds and raises ExportError if the bundle disagrees with torch.
     """
-    images, description = _images(options.check_images, source.image_size)
+    photographs, description = _photographs(options.check_images, max(source.preprocessing.size))
+    images = np.stack([source.preprocessing.apply(photograph) for photograph in photographs])
     minimum = TRAINED_AGREEMENT if source.trained.eight_bits else MINIMUM_AGREEMENT[options.precision]
 
     def check_captions(bundle: Bundle) -> None:
         robot = Captioner(bundle, create_engine(CPU))
-        captions = [robot.caption(image) for image in images]
+        captions = [robot.caption(photograph) for photograph in photographs]
         agreement = compare(source.trained, images, captions, source.visual)
         print(
             f"torch and {robot.engine}: {agreement.identical_captions} of {agreement.images} captions of {description} "
@@ -208,12 +211,10 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
     return check
 
 
-def _images(count: int, size: tuple[int, int]) -> tuple[np.ndarray, str]:
-    """Frames of the vision graph's size to compare on, (count, H, W, 3) uint8, and what they are."""
+def _photographs(count: int, size: int) -> tuple[np.ndarray, str]:
+    """Photographs to compare on, (count, H, W, 3) uint8, and what they are; ``size``: of those that are drawn."""
     try:
         dataset = Flickr8k(data_folder() / "flickr8k")
-        photographs = dataset.read_images(dataset.split("dev")[:count])
-        return np.stack([resize_image(photograph, size) for photograph in photographs]), "dev photographs"
+        return dataset.read_images(dataset.split("dev")[:count]), "dev photographs"
     except DataError:
-        images = synthetic_images(count, max(size))
-        return np.stack([resize_image(image, size) for image in images]), "synthetic images"
+        return synthetic_images(count, size), "synthetic images"

@@ -39,24 +39,24 @@ class _Vision(nn.Module):
         self.backbone.fold_channel_order()
 
     def forward(self, image_bgr: Tensor) -> tuple[Tensor, ...]:
-        # Cast first: TensorRT supports nothing else on a uint8 input.
-        tokens, found = self.backbone.features_of_pixels(image_bgr.float().permute(0, 3, 1, 2))
+        tokens, found = self.backbone.features(image_bgr)
         if found is None or not self.detects:
             return (tokens,)
         return tokens, found.boxes_xyxy, found.class_scores
 
 
 def export_vision(backbone: Backbone, *, detects: bool = True) -> onnx.ModelProto:
-    """Export a backbone: ``image_bgr`` (B, size, size, 3) uint8 -> ``tokens`` (B, N, token width) float32.
+    """Export a backbone: ``image_bgr`` (B, H, W, 3) uint8 -> ``tokens`` (B, N, token width) float32.
 
-    The size and the N cells are the backbone's; B is dynamic.
+    H, W and the N tokens are the backbone's; B is dynamic.
 
     If the backbone has a detector and ``detects`` is True, also ``boxes`` (B, A, 4) float32, xyxy in fractions
     of the frame, and ``class_scores`` (B, A, classes) float32, from 0 to 1.
     """
+    width, height = backbone.spec.preprocessing.size
     return to_onnx(
         _Vision(backbone, detects),
-        {"image_bgr": TensorSpec(torch.uint8, (Size(BATCH), backbone.image_size, backbone.image_size, 3))},
+        {"image_bgr": TensorSpec(torch.uint8, (Size(BATCH), height, width, 3))},
         [TOKENS, BOXES, CLASS_SCORES] if detects and backbone.class_names else [TOKENS],
     )
 
@@ -111,7 +111,7 @@ def visual_by(bundle: Bundle) -> Callable[[np.ndarray], Visual]:
 
     def visual(images_bgr: np.ndarray) -> Visual:
         tokens = vision.tokens(images_bgr)
-        boxes = np.tile(grid_boxes(*bundle.grid), (len(tokens), 1, 1))
+        boxes = np.tile(grid_boxes(*bundle.grid, bundle.tokens_before_grid), (len(tokens), 1, 1))
         return Visual(torch.from_numpy(tokens), None, torch.from_numpy(boxes))
 
     return visual

@@ -16,7 +16,7 @@ from training.models.captioner import PADDING_ID, Captioner, HookContext, Visual
 from training.models.smart import Smart, SmartConfig
 from training.vision.backbone import Backbone
 from training.vision.inverted_residuals import MobileNetV2
-from training.vision.side_by_side import SideBySide
+from training.vision.side_by_side import side_by_side
 
 MAX_WORDS = 12
 
@@ -154,7 +154,7 @@ def tiny_trained(
             torch.nn.init.kaiming_normal_(convolution.weight)
     backbone: Backbone = mobilenet
     if class_names:
-        backbone = SideBySide([mobilenet], class_names).eval()
+        backbone = side_by_side([mobilenet], class_names).eval()
         with torch.no_grad():
             for convolution in backbone.yolox.convolutions():
                 torch.nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
@@ -171,5 +171,5 @@ def tiny_trained(
         "detector": {"boxes_by": ["yolox_nano.onnx"]},
         "experiment": {"backbone": "mobilenetv2_float32.onnx", "data": {"max_words": MAX_WORDS}},
     }
-    captioner = tiny_smart(backbone.token_width, len(words), seed)
+    captioner = tiny_smart(backbone.spec.token_width, len(words), seed)
     return TrainedCaptioner("smart", captioner, backbone, Vocabulary(words), record, Search(max_words=MAX_WORDS))

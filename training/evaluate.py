@@ -282,7 +282,7 @@ def _caption_with_checkpoint(
     facts: dict[str, Any] = {"engine": "torch", "beam_size": trained.search.beam_size}
     facts["end_penalty"] = trained.search.end_penalty
     if trained.backbone is not None:
-        facts["image_size"] = trained.backbone.image_size
+        facts["image_size"] = trained.backbone.spec.preprocessing.width
     captions = captioner.caption(images, references.read_image, data_folder())
     free = ModelCaptions(source, captions, facts={**facts, "repeat_penalty": trained.search.repeat_penalty})
     models = [(captioner.name, free)]

@@ -18,6 +18,7 @@ from smart_caption_ros.detection.layouts import LAYOUT_NAMES
 from smart_caption_ros.engines.base import GraphForm
 from smart_caption_ros.engines.external_data import external_locations
 from smart_caption_ros.files import sha256_of, write_text_atomically
+from smart_caption_ros.imaging.preprocessing import AREA, INTERPOLATIONS, Preprocessing
 
 FORMAT_VERSION = 5
 """Newest format that can be read, and the one that is written; docs/bundles.md says what older ones lack."""
@@ -55,14 +56,6 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class Preprocessing:
-    """Size that a frame is resized to before the vision graph, pixels."""
-
-    width: int
-    height: int
-
-
-@dataclass(frozen=True)
 class DetectorFacts:
     """Facts about the detector, the manifest's entry ``detector``."""
 
@@ -83,6 +76,8 @@ class Bundle:
     preprocessing: Preprocessing
     grid: tuple[int, int]
     """Rows and columns of the visual tokens, which are in row order."""
+    tokens_before_grid: int
+    """Visual tokens before those of the grid, which stand for no cell."""
     token_width: int
     captioner_inputs: tuple[str, ...]
     """Inputs of the captioner graph, some of :data:`CAPTIONER_INPUTS`."""
@@ -130,10 +125,9 @@ class Bundle:
             path=folder,
             manifest=manifest,
             name=read.value("name", str, "a name", bool),
-            preprocessing=Preprocessing(
-                width=read.integer("preprocessing.width"), height=read.integer("preprocessing.height")
-            ),
+            preprocessing=_read_preprocessing(read),
             grid=(read.integer("tokens.rows"), read.integer("tokens.columns")),
+            tokens_before_grid=read.whole_number("tokens.before_grid", default=0),
             token_width=read.integer("tokens.width"),
             captioner_inputs=_read_captioner_inputs(read),
             search=_read_search(read),
@@ -167,6 +161,19 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict):
         raise BundleError(f"{folder / MANIFEST} must hold a JSON object, not a {type(manifest).__name__}")
     return manifest
+
+
+def _read_preprocessing(read: "_Reader") -> Preprocessing:
+    width, height = read.integer("preprocessing.width"), read.integer("preprocessing.height")
+    interpolation, shorter = AREA, None
+    # Older formats describe AREA in words, or not at all.
+    if not str(read.manifest["preprocessing"].get("interpolation", AREA)).startswith(AREA):
+        wanted = f"one of {', '.join(INTERPOLATIONS)}"
+        interpolation = read.value("preprocessing.interpolation", str, wanted, lambda name: name in INTERPOLATIONS)
+    if "shorter_side" in read.manifest["preprocessing"]:
+        longest = max(width, height)
+        shorter = read.value("preprocessing.shorter_side", int, f"at least {longest}", lambda side: side >= longest)
+    return Preprocessing(width, height, interpolation, shorter)
 
 
 def _read_vocabulary(read: "_Reader") -> Vocabulary:
@@ -237,6 +244,12 @@ class _Reader:
 
     def integer(self, key: str) -> int:
         return int(self.value(key, int, "a positive whole number", lambda number: number > 0))
+
+    def whole_number(self, key: str, default: int) -> int:
+        *parents, last = key.split(".")
+        if last not in self.value(".".join(parents), dict, "an object", bool):
+            return default  # older formats lack the key
+        return int(self.value(key, int, "a whole number, 0 or more", lambda number: number >= 0))
 
     def file_names(self) -> list[str]:
         return list(self.value("files", dict, "an object of files", bool))

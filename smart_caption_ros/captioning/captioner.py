@@ -47,7 +47,7 @@ class Word:
     """Natural logarithm of the word's probability, given the preceding words; the sum over its pieces."""
     box_xyxy: Box
     """Grid cell with the highest attention, in the mean over the word's pieces; pixels of the frame, exclusive at the
-    right and bottom."""
+    right and bottom. NaN where a token that stands for no cell, such as a class token, has more."""
 
 
 @dataclass(frozen=True)
@@ -309,7 +309,7 @@ class Captioner:
             if name == "token_mask":
                 inputs[name] = np.ones(tokens.shape[:2], dtype=bool) if token_mask is None else token_mask
             elif name == "token_boxes":
-                inputs[name] = np.tile(grid_boxes(*self.bundle.grid), (batch, 1, 1))
+                inputs[name] = np.tile(grid_boxes(*self.bundle.grid, self.bundle.tokens_before_grid), (batch, 1, 1))
             elif name == "image_size":
                 size = self.bundle.preprocessing
                 default = np.tile(np.array([size.width, size.height], np.float32), (batch, 1))

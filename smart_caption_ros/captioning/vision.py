@@ -7,7 +7,6 @@ import numpy as np
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bundle
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.engines import Engine, run_batch
-from smart_caption_ros.imaging import resize_image
 
 
 @dataclass(frozen=True)
@@ -27,19 +26,25 @@ class VisionOutput:
         return VisionOutput(*(None if array is None else array[place : place + 1] for array in arrays))  # type: ignore[arg-type]
 
 
-def grid_boxes(rows: int, columns: int) -> np.ndarray:
-    """Compute the boxes of grid cells, row by row: (rows * columns, 4) float32 xyxy, fractions of the frame."""
+def grid_boxes(rows: int, columns: int, before: int = 0) -> np.ndarray:
+    """Compute the boxes of visual tokens, (before + rows * columns, 4) float32 xyxy, fractions of the graph's input.
+
+    Args:
+        rows: of the grid, whose cells come row by row.
+        columns: of the grid.
+        before: tokens before the grid, which stand for the whole input.
+    """
     ys, xs = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
     edges = np.stack([xs, ys, xs + 1, ys + 1], axis=-1).reshape(-1, 4).astype(np.float32)
-    return edges / np.array([columns, rows] * 2, np.float32)
+    whole = np.tile(np.array([0, 0, 1, 1], np.float32), (before, 1))
+    return np.concatenate([whole, edges / np.array([columns, rows] * 2, np.float32)])
 
 
 class Vision:
     """The vision graph of a bundle, with the preprocessing of its training.
 
-    A frame is resized to the graph's input without keeping its aspect ratio (:func:`resize_image`). OpenCV does that on
-    the host, because it is several times faster on a CPU than a Resize operator. Channel order and normalisation are
-    in the graph.
+    A frame is resized, and cropped where the manifest says so, on the host, because that is several times faster on a
+    CPU than a Resize operator. Channel order and normalisation are in the graph.
     """
 
     def __init__(self, bundle: Bundle, engine: Engine) -> None:
@@ -52,7 +57,7 @@ class Vision:
             EngineError: the graph cannot be loaded.
             BundleError: the graph does not have the inputs and outputs of a vision graph.
         """
-        self._size = (bundle.preprocessing.width, bundle.preprocessing.height)
+        self._preprocessing, self._before = bundle.preprocessing, bundle.tokens_before_grid
         self._grid_boxes = grid_boxes(*bundle.grid)
         self._graph = engine.load(bundle.path / VISION_GRAPH)
         self.mode = self._graph.mode
@@ -71,7 +76,7 @@ class Vision:
 
     def preprocess(self, image_bgr: np.ndarray) -> np.ndarray:
         """Resize a frame, (H, W, 3) uint8 BGR, to the input of the graph, (1, height, width, 3) uint8."""
-        return np.ascontiguousarray(resize_image(image_bgr, self._size))[None]
+        return np.ascontiguousarray(self._preprocessing.apply(image_bgr))[None]
 
     def tokens(self, preprocessed: np.ndarray) -> np.ndarray:
         """Compute the visual tokens, (B, N, token width) float32, of (B, height, width, 3) uint8."""
@@ -83,5 +88,11 @@ class Vision:
         return VisionOutput(*(outputs[name] for name in self._outputs))
 
     def boxes(self, width: int, height: int) -> np.ndarray:
-        """Compute the boxes of the grid cells, (N, 4) float32 xyxy pixels of a frame of the given size."""
-        return self._grid_boxes * np.array([width, height] * 2, np.float32)
+        """Compute the boxes of the visual tokens, (N, 4) float32 xyxy pixels of a frame of the given size.
+
+        Those of tokens before the grid are NaN: they stand for no region.
+        """
+        left, top, right, bottom = self._preprocessing.region(width, height)
+        size = np.array([right - left, bottom - top] * 2, np.float32)
+        cells = self._grid_boxes * size + np.array([left, top] * 2, np.float32)
+        return np.concatenate([np.full((self._before, 4), np.nan, np.float32), cells])

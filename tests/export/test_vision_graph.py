@@ -25,7 +25,7 @@ def test_tokens_equal_the_backbones_for_any_batch(vision_graph: onnx.ModelProto,
 def test_the_graph_takes_frames_of_the_backbones_size() -> None:
     backbone = tiny_trained(class_names=("cup", "chair")).backbone
     assert backbone is not None
-    backbone.set_image_size(96)
+    backbone.set_image_size(96, 96)
     session = onnxruntime.InferenceSession(
         export_vision(backbone).SerializeToString(), providers=["CPUExecutionProvider"]
     )

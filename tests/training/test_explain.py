@@ -25,7 +25,7 @@ def saved(path: Path, features: Path | None = None, image_size: int | None = Non
     torch.manual_seed(0)
     trained = tiny_trained()
     assert trained.backbone is not None
-    width = trained.backbone.token_width if features is None else WIDTH
+    width = trained.backbone.spec.token_width if features is None else WIDTH
     captioner = UpDown(UpDownConfig(len(trained.vocabulary), width, **TINY_SIZES["up_down"])).eval()
     inputs = {"features": {"npz": str(features), "width": WIDTH}} if features else {"backbone": "any.onnx"}
     backbone = trained.backbone if features is None else None
@@ -41,7 +41,7 @@ def saved_pma_net(path: Path, *, ready: bool, image_size: int | None = None) -> 
     torch.manual_seed(0)
     trained = tiny_trained()
     assert trained.backbone is not None
-    config = PmaNetConfig(len(trained.vocabulary), trained.backbone.token_width, **TINY_SIZES["pma_net"])
+    config = PmaNetConfig(len(trained.vocabulary), trained.backbone.spec.token_width, **TINY_SIZES["pma_net"])
     captioner = PmaNet(config).eval()
     for memory in captioner.memories():
         memory.ready.fill_(ready)

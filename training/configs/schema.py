@@ -363,8 +363,9 @@ class ExperimentConfig:
     """A YOLOX-nano side by side with the backbone, whose features and class scores are part of the visual tokens:
     ``yolox_nano.onnx``, the released file under ``detectors/`` of the data folder, or, with a slash, such a file below
     the checkout or absolute."""
-    image_size: Int = 224
-    """Width and height in pixels of the frames that the backbone takes, a multiple of 32."""
+    image_size: Int = 0
+    """Width and height in pixels of the frames that the backbone takes, a multiple of its patches or of 32; 0: its own,
+    224 for the networks of this project."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     """Stored features, in place of a backbone."""
     start_from: Str = ""
@@ -389,15 +390,13 @@ class ExperimentConfig:
         if self.phases[0].from_best:
             raise ValueError("phases[0]: from_best: no phase comes before it")
         check_one_of(self, "precision", ("auto", "fp32", "bf16", "fp16"))
-        check_not_negative(self, "seed")
+        check_not_negative(self, "seed", "image_size")
         check_at_least_1(self, "log_every")
         if self.data.extend_vocabulary and not self.start_from:
             raise ValueError("data: extend_vocabulary needs start_from, whose vocabulary it extends")
         if self.evaluation.repeat_penalty and self.data.tokenizer != "words":
             raise ValueError("evaluation: repeat_penalty is for captioners of whole words, not for pieces of bpe")
         Search(max_words=self.data.max_words, **self.evaluation.search)  # checks them
-        if self.image_size < 32 or self.image_size % 32:
-            raise ValueError(f"image_size must be a positive multiple of 32, not {self.image_size}")
         if bool(self.backbone) == bool(self.features):
             raise ValueError("give backbone or features, one of the two")
         if self.features:

@@ -6,7 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from training.vision.backbone import IMAGE_SIZE
+from smart_caption_ros.imaging.preprocessing import Preprocessing
+from training.vision.backbone import SQUASHED
 
 SPLITS = ("train", "dev", "test")
 """Names of the splits."""
@@ -40,8 +41,8 @@ class CaptionDataset(Protocol):
         """
         ...
 
-    def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
-        """Read photographs and resize them as the robot resizes frames, (len(names), size, size, 3) uint8 BGR.
+    def read_images(self, names: list[str], frames: Preprocessing = SQUASHED) -> np.ndarray:
+        """Read photographs and resize them as the robot resizes frames, (len(names), height, width, 3) uint8 BGR.
 
         Raises:
             DataError: an image is missing or broken; names the file and the reason.

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from smart_caption_ros.imaging import resize_image
+from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.data.caption_dataset import SPLITS
 from training.data.coco import Karpathy, read_captions
 from training.data.photographs import read_photograph
 from training.errors import DataError
-from training.vision.backbone import IMAGE_SIZE
+from training.vision.backbone import SQUASHED
 
 PROVENANCE = {
     "name": "COCO captions (Lin et al. 2014, Chen et al. 2015)",
@@ -120,5 +120,5 @@ class CocoDataset:
                 "missing: set `photographs` to the folder above train2014/ and val2014/"
             )
 
-    def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
-        return np.stack([resize_image(read_photograph(self.paths[name], name), (size, size)) for name in names])
+    def read_images(self, names: list[str], frames: Preprocessing = SQUASHED) -> np.ndarray:
+        return np.stack([frames.apply(read_photograph(self.paths[name], name)) for name in names])

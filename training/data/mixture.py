@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.files import sha256_of_bytes
+from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.data.caption_dataset import CaptionDataset
 from training.data.tokenizer import tokenize
 from training.errors import DataError
-from training.vision.backbone import IMAGE_SIZE
+from training.vision.backbone import SQUASHED
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,8 @@ class Mixture(CaptionDataset):
             except DataError as error:
                 raise DataError(f"source {source}: {error}") from None
 
-    def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
-        """Read photographs and resize them as the robot resizes frames, (len(names), size, size, 3) uint8 BGR.
+    def read_images(self, names: list[str], frames: Preprocessing = SQUASHED) -> np.ndarray:
+        """Read photographs and resize them as the robot resizes frames, (len(names), height, width, 3) uint8 BGR.
 
         Raises:
             DataError: an image is missing or broken; names the source, the file and the reason.
@@ -103,7 +104,7 @@ class Mixture(CaptionDataset):
         photographs = []
         for source, own in _runs(names):
             try:
-                photographs.append(self.sources[source].dataset.read_images(own, size))
+                photographs.append(self.sources[source].dataset.read_images(own, frames))
             except DataError as error:
                 raise DataError(f"source {source}: {error}") from None
         return np.concatenate(photographs)

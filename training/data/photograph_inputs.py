@@ -6,6 +6,7 @@ process that needs them, so there is no pass over the photographs before trainin
 """
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from training.data.caption_dataset import CaptionDataset
 from training.data.feature_cache import GridFeatures, digest_of_samples, features_of_photographs, fingerprint
 from training.data.views import EpochViews
 from training.models.captioner import Visual
-from training.vision.backbone import Backbone
+from training.vision.backbone import Backbone, CachesEarlyLayers
 
 _AT_A_TIME = 50
 """Photographs that a network computes at a time without gradients: no layer's output is kept, so that parts of a large
@@ -78,11 +79,11 @@ class Photographs:
         self._phase: PhaseConfig | None = None
         self._views: EpochViews | None = None
         self._features: dict[str, GridFeatures] = {}
-        self._boxes = torch.from_numpy(grid_boxes(*backbone.grid))
+        self._boxes = torch.from_numpy(token_boxes(backbone))
 
     @property
     def token_width(self) -> int:
-        return self._backbone.token_width
+        return self._backbone.spec.token_width
 
     @property
     def backbone(self) -> Backbone:
@@ -95,6 +96,7 @@ class Photographs:
             self._backbone.trainable.requires_grad_(True)
             if not phase.backbone_coarse_only:
                 return
+            assert isinstance(self._backbone, CachesEarlyLayers)
             for layer in self._backbone.early_layers:
                 layer.requires_grad_(False)
         self._open_features(phase, precision)
@@ -102,9 +104,11 @@ class Photographs:
     def _open_features(self, phase: PhaseConfig, precision: str) -> None:
         """Open the features of views that may occur more than once in the phase."""
         backbone, splits = self._backbone, self._splits
-        rows, columns = backbone.grid
-        width = backbone.early_width if phase.trains_backbone else rows * columns * backbone.token_width
-        facts = [fingerprint(backbone), backbone.image_size, phase.trains_backbone, precision]
+        spec, width = backbone.spec, backbone.spec.tokens * backbone.spec.token_width
+        if phase.trains_backbone:
+            assert isinstance(backbone, CachesEarlyLayers)
+            width = backbone.early_width
+        facts = [fingerprint(backbone), asdict(spec.preprocessing), phase.trains_backbone, precision]
         self._features["dev"] = features_of_photographs(self._cache, self._dataset, splits["dev"], facts, width, 1)
         if phase.crop == 1:
             views = 2 if phase.flip else 1
@@ -137,7 +141,7 @@ class Photographs:
 
     def _read(self, split: str, images: NDArray[np.integer]) -> np.ndarray:
         names = [self._splits[split][image] for image in images]
-        photographs = self._dataset.read_images(names, self._backbone.image_size)
+        photographs = self._dataset.read_images(names, self._backbone.spec.preprocessing)
         if split == "dev":
             return photographs
         assert self._views is not None
@@ -145,7 +149,7 @@ class Photographs:
 
     def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
         names = [self._splits["train"][image] for image in images]
-        frames = self._dataset.read_images(names, self._backbone.image_size)
+        frames = self._dataset.read_images(names, self._backbone.spec.preprocessing)
         device = next(self._backbone.parameters()).device
         with torch.no_grad():
             tokens = _in_parts(self._backbone, torch.from_numpy(frames).to(device))
@@ -156,7 +160,7 @@ class Photographs:
         self._backbone.requires_grad_(False)  # the fingerprint is that of the weights that do not learn
         groups = self._dataset.groups(self._splits["train"])
         samples = [[digest_of_samples(self._dataset, group), group] for group in groups]
-        return [fingerprint(self._backbone), self._backbone.image_size, samples]
+        return [fingerprint(self._backbone), asdict(self._backbone.spec.preprocessing), samples]
 
     def visual(self, batch: PhotographBatch) -> Visual:
         assert self._phase is not None
@@ -183,7 +187,10 @@ class Photographs:
             assert batch.missing is not None
             assert batch.rows is not None
             with torch.no_grad():
-                network = self.backbone.early_features if self._phase.trains_backbone else self.backbone
+                network: Callable[[Tensor], Tensor] = self.backbone
+                if self._phase.trains_backbone:
+                    assert isinstance(self.backbone, CachesEarlyLayers)
+                    network = self.backbone.early_features
                 computed = _in_parts(network, batch.frames).flatten(1).half()
                 features = features.clone()
                 features[batch.rows] = computed.to(features.dtype)  # index_copy refuses float16 under autocast
@@ -207,8 +214,13 @@ def visual_of_images(backbone: Backbone, images_bgr: Tensor) -> Visual:
         ValueError: they have another size; their tokens would be those of other cells.
     """
     height, width = images_bgr.shape[1:3]
-    if (height, width) != (backbone.image_size,) * 2:
-        size = f"{backbone.image_size} x {backbone.image_size}"
-        raise ValueError(f"frames of {width} x {height} pixels, but the backbone takes those of {size}")
-    boxes = torch.from_numpy(grid_boxes(*backbone.grid)).to(images_bgr.device)
+    if (width, height) != (size := backbone.spec.preprocessing.size):
+        raise ValueError(f"frames of {width} x {height} pixels, but the backbone takes those of {size[0]} x {size[1]}")
+    boxes = torch.from_numpy(token_boxes(backbone)).to(images_bgr.device)
     return Visual(backbone(images_bgr), boxes_xyxy=boxes.expand(len(images_bgr), -1, -1))
+
+
+def token_boxes(backbone: Backbone) -> NDArray[np.float32]:
+    """Compute the boxes of a backbone's tokens, (N, 4) float32 xyxy, fractions of what it sees of a frame."""
+    spec = backbone.spec
+    return grid_boxes(spec.rows, spec.columns, spec.before)

@@ -10,10 +10,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image, resize_image
+from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image
+from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.data.caption_dataset import CaptionDataset
 from training.errors import DataError
-from training.vision.backbone import IMAGE_SIZE
+from training.vision.backbone import SQUASHED
 
 
 def read_photograph(path: Path, image: str) -> NDArray[np.uint8]:
@@ -43,8 +44,8 @@ class ArchivedPhotographs(CaptionDataset, Protocol):
     def check_photographs(self, images: Iterable[str]) -> None:
         self.archive.check(images)
 
-    def read_images(self, names: list[str], size: int = IMAGE_SIZE) -> np.ndarray:
-        return self.archive.read_all(names, size)
+    def read_images(self, names: list[str], frames: Preprocessing = SQUASHED) -> np.ndarray:
+        return self.archive.read_all(names, frames)
 
 
 @dataclass(frozen=True)
@@ -94,13 +95,13 @@ class PhotographArchive:
         except (KeyError, zipfile.BadZipFile) as error:
             raise DataError(f"{self.path}: {name} cannot be read ({error})") from None
 
-    def read_all(self, names: Sequence[str], size: int) -> NDArray[np.uint8]:
-        """Read photographs and resize them as the robot resizes frames, (len(names), size, size, 3) uint8 BGR.
+    def read_all(self, names: Sequence[str], frames: Preprocessing) -> NDArray[np.uint8]:
+        """Read photographs and resize them as the robot resizes frames, (len(names), height, width, 3) uint8 BGR.
 
         Raises:
             DataError: a photograph is missing or broken; names the archive and the photograph.
         """
-        return np.stack([resize_image(self.read(name), (size, size)) for name in names])
+        return np.stack([frames.apply(self.read(name)) for name in names])
 
     @cached_property
     def _archive(self) -> zipfile.ZipFile:

@@ -93,7 +93,7 @@ def trained_captioner_of(bundle: Bundle) -> TrainedCaptioner:
         record=_record(bundle),
         search=bundle.search,
     )
-    trained.set_image_size(bundle.preprocessing.width)
+    trained.set_image_size(bundle.preprocessing.size)
     return trained
 
 

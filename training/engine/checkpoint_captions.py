@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from torch.utils._pytree import tree_map_only
 from tqdm import tqdm
 
-from smart_caption_ros.imaging import resize_image
 from training.configs.schema import ExperimentConfig
 from training.data.photograph_inputs import visual_of_images
 from training.data.regions import RegionFeatures
@@ -60,9 +59,9 @@ class CheckpointCaptioner:
         return self.experiment.name
 
     def frame(self, image_bgr: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Squash a photograph, (H, W, 3) uint8 BGR, to the frames of the captioner's backbone, which must exist."""
+        """Bring a photograph, (H, W, 3) uint8 BGR, to the frames of the captioner's backbone, which must exist."""
         assert self.trained.backbone is not None
-        return resize_image(image_bgr, (self.trained.backbone.image_size,) * 2)
+        return self.trained.backbone.spec.preprocessing.apply(image_bgr)
 
     def visual_of_frames(self, frames_bgr: Sequence[NDArray[np.uint8]]) -> Visual:
         """Compute the captioner's input of frames of :meth:`frame`."""

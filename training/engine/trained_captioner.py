@@ -1,5 +1,6 @@
 """A trained captioner as one file: captioner, vocabulary, backbone where it has one, and a record."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,9 @@ from training.errors import CheckpointError
 from training.models import FAMILIES
 from training.models.captioner import Captioner, Visual
 from training.models.eight_bits import has_eight_bits, set_eight_bits
-from training.vision.backbone import IMAGE_SIZE, Backbone
+from training.vision.backbone import SQUASHED, Backbone
 from training.vision.inverted_residuals import MobileNetV2
-from training.vision.side_by_side import BACKBONES
+from training.vision.side_by_side import construct
 
 UNTRAINED = "untrained_words"
 """Key of the record: words of the vocabulary that no training caption had."""
@@ -74,21 +75,21 @@ class TrainedCaptioner:
         """The words that the penalty of repeated words takes for the same, (V,) int32; None without a penalty."""
         return same_words(self.vocabulary) if self.search.repeat_penalty else None
 
-    def set_image_size(self, size: int | None) -> None:
-        """Caption frames of another size, squashed to ``size`` x ``size`` pixels; None leaves it as it is.
+    def set_image_size(self, size: int | Sequence[int] | None) -> None:
+        """Caption frames of another size, ``size`` x ``size`` pixels or width and height; None leaves it as it is.
 
         Training with random crops shows objects larger than whole frames do, so a frame that is larger than those of
         the training may be described better (Touvron et al., NeurIPS 2019).
 
         Raises:
-            CheckpointError: the captioner takes no frames, or the size is no multiple of 32.
+            CheckpointError: the captioner takes no frames, or none of that size.
         """
         if size is None:
             return
         if self.backbone is None:
             raise CheckpointError("--image-size is for captioners with a backbone; this one takes stored features")
         try:
-            self.backbone.set_image_size(size)
+            self.backbone.set_image_size(*((size, size) if isinstance(size, int) else size))
         except ValueError as error:
             raise CheckpointError(f"--image-size: {error}") from None
 
@@ -112,8 +113,8 @@ class TrainedCaptioner:
         state["search"] = self.search.as_json()
         if self.backbone_options is not None:
             state["backbone"] = self.backbone_options
-        if self.backbone is not None and self.backbone.image_size != IMAGE_SIZE:
-            state["image_size"] = self.backbone.image_size
+        if self.backbone is not None and (size := self.backbone.spec.preprocessing.size) != SQUASHED.size:
+            state["image_size"] = size[0] if size[0] == size[1] else list(size)
         save_checkpoint(path, self._with_backbone(released_tensors(self.captioner)), state)
 
     def tensors(self) -> dict[str, torch.Tensor]:
@@ -162,7 +163,7 @@ class TrainedCaptioner:
         backbone = None
         if under_prefix("backbone", tensors):
             options = {"kind": MobileNetV2.kind, **state.get("backbone", {})}  # older checkpoints lack the key
-            backbone = BACKBONES[options.pop("kind")](**options).eval()
+            backbone = construct(options).eval()
         try:
             search = _read_search(state)
         except ValueError as error:

@@ -1,15 +1,43 @@
 """The interface of a backbone: frames in, visual tokens and, where it has a detector, detections out."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from smart_caption_ros.imaging.preprocessing import Preprocessing
+
 IMAGE_SIZE = 224
-"""Width and height in pixels of the frames that a backbone takes in training."""
+"""Width and height in pixels of the frames of a backbone that takes any size."""
+SQUASHED = Preprocessing(IMAGE_SIZE, IMAGE_SIZE)
+"""Preprocessing for the networks of this project."""
 STRIDE = 32
-"""Pixels of a frame that a token stands for, on each side."""
+"""Pixels of a frame that a token of a convolutional backbone of ours stands for, on each side."""
+
+
+@dataclass(frozen=True)
+class BackboneSpec:
+    """What a backbone takes and what it makes of it."""
+
+    preprocessing: Preprocessing
+    """Size, interpolation and crop of the frames."""
+    mean: tuple[float, float, float]
+    """Of red, green and blue from 0 to 1; the network subtracts it itself."""
+    std: tuple[float, float, float]
+    """What the difference is divided by."""
+    rows: int
+    columns: int
+    """Of the grid of tokens."""
+    token_width: int
+    before: int = 0
+    """Tokens before those of the grid, such as a class token, which stand for no cell."""
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens of a frame."""
+        return self.before + self.rows * self.columns
 
 
 class RawDetections(NamedTuple):
@@ -25,7 +53,7 @@ class ImageFeatures(NamedTuple):
     """Output of one pass over a batch of frames."""
 
     tokens: Tensor
-    """(B, N, token width) float, the cells of the grid row by row."""
+    """(B, N, token width) float: those before the grid, then the cells of the grid row by row."""
     detections: RawDetections | None = None
     """None where the backbone has no detector."""
 
@@ -35,33 +63,35 @@ class Backbone(nn.Module):
 
     kind: ClassVar[str]
     """Name in :data:`training.vision.side_by_side.BACKBONES`."""
-    description: ClassVar[str]
+    description: str
     """Name for the manifest."""
-    image_size: int = IMAGE_SIZE
-    """Width and height in pixels of the frames."""
     class_names: Sequence[str] = ()
     """Classes of the detector in the order of its scores; empty without a detector."""
-    token_width: int
 
     @property
-    def grid(self) -> tuple[int, int]:
-        """Rows and columns of the tokens of a frame."""
-        return self.image_size // STRIDE, self.image_size // STRIDE
-
-    @property
-    def early_width(self) -> int:
-        """Number of early features of a frame."""
+    def spec(self) -> BackboneSpec:
+        """Frames and tokens."""
         raise NotImplementedError
 
-    def set_image_size(self, size: int) -> None:
-        """Take frames of another size.
+    def set_image_size(self, width: int, height: int) -> None:
+        """Take frames of another size, pixels.
 
         Raises:
-            ValueError: it is no positive multiple of :data:`STRIDE`.
+            ValueError: the backbone takes none of that size.
         """
-        if size < STRIDE or size % STRIDE:
-            raise ValueError(f"the size of frames must be a positive multiple of {STRIDE}, not {size}")
-        self.image_size = size
+        raise NotImplementedError
+
+    def features(self, image_bgr: Tensor) -> ImageFeatures:
+        """Compute tokens and detections of (B, H, W, 3) frames, BGR from 0 to 255, uint8 or float."""
+        raise NotImplementedError
+
+    def tokens(self, image_bgr: Tensor) -> Tensor:
+        """Compute the visual tokens, (B, N, token width) float, of frames as of :meth:`features`."""
+        return self.features(image_bgr).tokens
+
+    def forward(self, image_bgr: Tensor) -> Tensor:
+        """:meth:`tokens`."""
+        return self.tokens(image_bgr)
 
     @property
     def trainable(self) -> nn.Module:
@@ -70,8 +100,28 @@ class Backbone(nn.Module):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Keyword arguments that construct the same network again."""
+        """Keyword arguments, JSON values, that construct the same network again."""
         return {}
+
+    def fold_channel_order(self) -> None:
+        """Take BGR without reordering the channels, for an exported graph; a network that cannot stays as it is."""
+
+    def normalise(self, image_bgr: Tensor) -> Tensor:
+        """Convert (B, H, W, 3) frames, BGR from 0 to 255, to (B, 3, H, W) float, RGB less the mean and scaled."""
+        spec = self.spec
+        scale = torch.tensor([1 / (255 * std) for std in spec.std], device=image_bgr.device)
+        shift = torch.tensor([-m / s for m, s in zip(spec.mean, spec.std, strict=True)], device=image_bgr.device)
+        rgb = pixels_of(image_bgr).flip(1)
+        return rgb * scale[:, None, None] + shift[:, None, None]
+
+
+class CachesEarlyLayers(Backbone):
+    """A backbone whose early layers can be computed apart, once a photograph, while the others learn."""
+
+    @property
+    def early_width(self) -> int:
+        """Number of early features of a frame."""
+        raise NotImplementedError
 
     @property
     def early_layers(self) -> Iterable[nn.Module]:
@@ -93,31 +143,17 @@ class Backbone(nn.Module):
         """Compute the visual tokens, (B, N, token width) float, of :meth:`early_features`."""
         raise NotImplementedError
 
-    def features_of_pixels(self, pixels: Tensor) -> ImageFeatures:
-        """Compute tokens and detections.
-
-        Args:
-            pixels: (B, 3, H, W) float, BGR from 0 to 255.
-        """
-        raise NotImplementedError
-
-    def features(self, image_bgr: Tensor) -> ImageFeatures:
-        """Compute tokens and detections of (B, H, W, 3) uint8 frames, BGR."""
-        return self.features_of_pixels(pixels_of(image_bgr))
-
-    def fold_channel_order(self) -> None:
-        """Reorder the first weights from RGB to BGR, so that an exported graph need not reorder the channels."""
-        raise NotImplementedError
-
     def forward(self, x: Tensor) -> Tensor:
-        """Compute the visual tokens, (B, N, token width) float.
-
-        Args:
-            x: (B, H, W, 3) uint8 frames, BGR, or their :meth:`early_features`.
-        """
-        return self.features(x).tokens if x.dtype == torch.uint8 else self.tokens_of_early_features(x)
+        """Compute the visual tokens of (B, H, W, 3) uint8 frames, BGR, or of their :meth:`early_features`."""
+        return self.tokens(x) if x.dtype == torch.uint8 else self.tokens_of_early_features(x)
 
 
 def pixels_of(image_bgr: Tensor) -> Tensor:
-    """Convert (B, H, W, 3) uint8 frames to (B, 3, H, W) float from 0 to 255."""
-    return image_bgr.permute(0, 3, 1, 2).float()
+    """Convert (B, H, W, 3) frames to (B, 3, H, W) float, from 0 to 255."""
+    # Cast first: TensorRT supports nothing else on a uint8 input.
+    return image_bgr.float().permute(0, 3, 1, 2)
+
+
+def token_grid(grid: Tensor) -> Tensor:
+    """Convert a grid (B, C, rows, columns) to tokens (B, rows * columns, C)."""
+    return grid.flatten(2).transpose(1, 2)

@@ -14,7 +14,7 @@ from smart_caption_ros.captioning.errors import BundleError
 from training.errors import BackboneError
 from training.vision.backbone import Backbone
 from training.vision.inverted_residuals import GRIDS, InvertedResiduals
-from training.vision.side_by_side import SideBySide
+from training.vision.side_by_side import SideBySide, side_by_side
 from training.vision.weight_files import read_parameters
 
 PREFIX = "module.backbone."
@@ -61,7 +61,7 @@ def _construct(parameters: Mapping[str, Tensor], bundle: Bundle) -> Backbone | N
     if not kinds or None in kinds:
         return None
     classes = bundle.class_names if any(name.startswith("yolox.") for name in shapes) else None
-    network = SideBySide([kind for kind in kinds if kind is not None], classes)
+    network = side_by_side([kind for kind in kinds if kind is not None], classes)
     return network if _has_parameters(shapes, "", network) else None
 
 

@@ -11,7 +11,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.vision.backbone import Backbone, ImageFeatures, pixels_of
+from smart_caption_ros.imaging.preprocessing import Preprocessing
+from training.vision.backbone import (
+    IMAGE_SIZE,
+    STRIDE,
+    BackboneSpec,
+    CachesEarlyLayers,
+    ImageFeatures,
+    pixels_of,
+    token_grid,
+)
 from training.vision.depthwise import depthwise_convolution, same_padding
 
 _EARLY_STRIDE = 8
@@ -76,7 +85,7 @@ class InvertedResidual(nn.Module):
         return x + y if self.residual else y
 
 
-class InvertedResiduals(Backbone):
+class InvertedResiduals(CachesEarlyLayers):
     """A network of inverted residuals without pooling and classifier: a token for 32 x 32 pixels of a frame."""
 
     stages: ClassVar[tuple[Stage, ...]]
@@ -84,7 +93,7 @@ class InvertedResiduals(Backbone):
     """Pixel value that is subtracted from all channels."""
     pixel_scale: ClassVar[float]
     """Pixel value that the difference is divided by."""
-    token_width = 1280
+    token_width: ClassVar[int] = 1280
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,10 +106,26 @@ class InvertedResiduals(Backbone):
         layers.append(Convolution(channels, self.token_width))
         self.layers = nn.Sequential(*layers)
         self._takes_bgr = False
+        self._size = (IMAGE_SIZE, IMAGE_SIZE)
+
+    @property
+    def spec(self) -> BackboneSpec:
+        width, height = self._size
+        return BackboneSpec(
+            preprocessing=Preprocessing(width, height),
+            mean=(self.pixel_mean / 255,) * 3, std=(self.pixel_scale / 255,) * 3,
+            rows=height // STRIDE, columns=width // STRIDE, token_width=self.token_width,
+        )  # fmt: skip
+
+    def set_image_size(self, width: int, height: int) -> None:
+        if min(width, height) < STRIDE or width % STRIDE or height % STRIDE:
+            raise ValueError(f"the size of frames must be a positive multiple of {STRIDE}, not {width} x {height}")
+        self._size = (width, height)
 
     @property
     def early_width(self) -> int:
-        return (self.image_size // _EARLY_STRIDE) ** 2 * self._early_stages[-1].outputs
+        width, height = self._size
+        return (width // _EARLY_STRIDE) * (height // _EARLY_STRIDE) * self._early_stages[-1].outputs
 
     @property
     def early_layers(self) -> nn.Sequential:
@@ -114,23 +139,24 @@ class InvertedResiduals(Backbone):
         return self.stages[: strided[2]]
 
     def early_features(self, image_bgr: Tensor) -> Tensor:
-        early: Tensor = self.early_layers(self._normalise(pixels_of(image_bgr)))
+        early: Tensor = self.early_layers(self.normalise(image_bgr))
         return early.permute(0, 2, 3, 1).flatten(1)
 
     def tokens_of_early_features(self, early: Tensor) -> Tensor:
-        side = self.image_size // _EARLY_STRIDE
-        early = early.unflatten(1, (side, side, -1)).permute(0, 3, 1, 2)
-        return _tokens(self.layers[len(self.early_layers) :](early))
+        width, height = (side // _EARLY_STRIDE for side in self._size)
+        early = early.unflatten(1, (height, width, -1)).permute(0, 3, 1, 2)
+        return token_grid(self.layers[len(self.early_layers) :](early))
 
     def fold_channel_order(self) -> None:
         first = self.convolutions()[0]
         first.weight.data = first.weight.data.flip(1)
         self._takes_bgr = not self._takes_bgr
 
-    def features_of_pixels(self, pixels: Tensor) -> ImageFeatures:
-        return ImageFeatures(_tokens(self.layers(self._normalise(pixels))))
+    def features(self, image_bgr: Tensor) -> ImageFeatures:
+        return ImageFeatures(token_grid(self.layers(self.normalise(image_bgr))))
 
-    def _normalise(self, pixels: Tensor) -> Tensor:
+    def normalise(self, image_bgr: Tensor) -> Tensor:
+        pixels = pixels_of(image_bgr)
         rgb = pixels if self._takes_bgr else pixels.flip(1)
         x = rgb * (1 / self.pixel_scale) - self.pixel_mean / self.pixel_scale
         return x.contiguous(memory_format=torch.channels_last)
@@ -140,16 +166,11 @@ class InvertedResiduals(Backbone):
         return [module for module in self.modules() if isinstance(module, nn.Conv2d)]
 
 
-def _tokens(grid: Tensor) -> Tensor:
-    """Convert a grid (B, C, rows, columns) to tokens (B, rows * columns, C)."""
-    return grid.flatten(2).transpose(1, 2)
-
-
 class MobileNetV2(InvertedResiduals):
     """MobileNetV2 (Sandler et al., CVPR 2018), width 1.0: 52 convolutions, 2.2 M parameters."""
 
     kind: ClassVar[str] = "mobilenet_v2"
-    description: ClassVar[str] = "MobileNetV2 1.0"
+    description = "MobileNetV2 1.0"
     # Table 2 of the paper; the released weights expect RGB from -1 to 1.
     stages: ClassVar = (
         Stage(1, 16, 1, 1),
@@ -171,7 +192,7 @@ class EfficientNetLite1(InvertedResiduals):
     """
 
     kind: ClassVar[str] = "efficientnet_lite1"
-    description: ClassVar[str] = "EfficientNet-Lite1"
+    description = "EfficientNet-Lite1"
     # Table 1 of EfficientNet, 1.1 times as deep except the first and last stage; pixel normalisation of its training.
     stages: ClassVar = (
         Stage(1, 16, 1, 1),

@@ -18,6 +18,8 @@ from training.paths import CHECKOUT
 from training.vision.backbone import Backbone
 from training.vision.bundle_networks import load_bundle_networks
 from training.vision.inverted_residuals import GRIDS, EfficientNetLite1, InvertedResiduals, MobileNetV2
+from training.vision.timm_backbone import load_timm
+from training.vision.transformers_backbone import load_transformers
 from training.vision.weight_files import Layers, copy_convolutions, read_onnx, read_tflite, read_torch
 
 PROVENANCE = {
@@ -48,6 +50,24 @@ READERS: dict[str, tuple[Callable[[Path], Layers], type[InvertedResiduals]]] = {
 """Reader and network by file suffix."""
 CHECKPOINT_SUFFIX = ".safetensors"
 """Suffix of a trained captioner, whose backbone is read."""
+
+
+PUBLISHED: dict[str, Callable[[str, Path], Backbone]] = {"hf": load_transformers, "timm": load_timm}
+"""Loaders of published backbones, by what stands before the first slash of the name."""
+
+
+def open_backbone(name: str, folder: Path) -> Backbone:
+    """Construct the backbone that an experiment names, with its weights.
+
+    Args:
+        name: ``hf/FOLDER-OR-ID``, ``timm/NAME``, or a name that :func:`locate` finds.
+        folder: folder of backbones.
+
+    Raises:
+        BackboneError: it is missing, of an unknown kind, or holds other layers.
+    """
+    source, _, rest = name.partition("/")
+    return PUBLISHED[source](rest, folder) if source in PUBLISHED else load_backbone(locate(name, folder))
 
 
 def locate(name: str, folder: Path) -> Path:

@@ -71,7 +71,7 @@ def test_objects_are_counted_by_class_and_score(tmp_path: Path) -> None:
 
 def test_features_are_the_mean_of_the_tokens() -> None:
     backbone = MobileNetV2().eval()
-    assert mean_tokens(backbone)(np.zeros((2, 224, 224, 3), np.uint8)).shape == (2, backbone.token_width)
+    assert mean_tokens(backbone)(np.zeros((2, 224, 224, 3), np.uint8)).shape == (2, backbone.spec.token_width)
 
 
 @pytest.fixture(scope="module")

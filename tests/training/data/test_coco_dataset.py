@@ -12,6 +12,7 @@ from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.vision import Vision
 from smart_caption_ros.engines import create_engine
 from smart_caption_ros.imaging import resize_image
+from smart_caption_ros.imaging.preprocessing import Preprocessing
 from tests.training.small_coco import SPLITS, make_coco
 from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
@@ -52,7 +53,9 @@ def test_photographs_are_squashed_as_the_robot_does(data: Path, tiny_bundle: Pat
     frame = cv2.imread(str(data / "coco" / "val2014" / f"COCO_val2014_{int(name):012d}.jpg"))
     assert frame.shape == (240, 320, 3)
     np.testing.assert_array_equal(dataset.read_images([name]), vision.preprocess(frame))
-    np.testing.assert_array_equal(dataset.read_images([name], 288)[0], resize_image(frame, (288, 288)))
+    np.testing.assert_array_equal(
+        dataset.read_images([name], Preprocessing(288, 288))[0], resize_image(frame, (288, 288))
+    )
 
 
 def test_cocos_own_caption_files_are_splits_and_name_the_folder(tmp_path: Path) -> None:

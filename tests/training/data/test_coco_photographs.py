@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from smart_caption_ros.imaging.preprocessing import Preprocessing
 from tests.training.small_coco_photographs import make_coco_photographs
 from training.data.coco_photographs import CocoPhotographs
 from training.errors import DataError
@@ -31,7 +32,7 @@ def test_splits_have_the_photographs_that_people_described(root: Path) -> None:
     assert dataset.photographs["dev_0.jpg"].indoor is True
     assert dataset.photographs["train_1.jpg"].statements == ("a cat is on the grass",)
     assert dataset.read_images(["dev_0.jpg", "dev_1.jpg"]).shape == (2, 224, 224, 3)
-    assert dataset.read_images(["dev_0.jpg", "dev_1.jpg"], 96).shape == (2, 96, 96, 3)
+    assert dataset.read_images(["dev_0.jpg", "dev_1.jpg"], Preprocessing(96, 96)).shape == (2, 96, 96, 3)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from smart_caption_ros.imaging.preprocessing import Preprocessing
 from tests.training.small_flickr8k import make_data
 from training.data.flickr8k import Flickr8k
 from training.errors import DataError
@@ -26,7 +27,7 @@ def test_splits_captions_and_images_are_read(root: Path) -> None:
     assert names == [f"dev_{index}.jpg" for index in range(4)]
     assert all(len(dataset.captions[name]) == 3 for name in names)
     assert dataset.read_images(names).shape == (4, 224, 224, 3)
-    assert dataset.read_images(names, 288).shape == (4, 288, 288, 3)
+    assert dataset.read_images(names, Preprocessing(288, 288)).shape == (4, 288, 288, 3)
 
 
 def test_captions_may_hold_commas_with_and_without_quotes(copy: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from smart_caption_ros.imaging.preprocessing import Preprocessing
 from tests.training.small_flickr8k import make_data
 from training.configs.schema import PhaseConfig
 from training.data.flickr8k import Flickr8k
@@ -34,7 +35,7 @@ def open_in(root: Path, cache: Path, image_size: int = 96) -> Photographs:
     # Weights at random make outputs that vanish from layer to layer.
     weights = backbone.state_dict().items()
     backbone.load_state_dict({name: tensor * (1.6 if name.endswith("weight") else 1) for name, tensor in weights})
-    backbone.set_image_size(image_size)
+    backbone.set_image_size(image_size, image_size)
     return Photographs(dataset, splits, backbone.eval(), {}, cache, seed=5)
 
 
@@ -100,7 +101,7 @@ def test_photographs_of_an_evaluation_have_the_boxes_of_the_grid(open_photograph
     visual = visual_of_images(backbone, frames)
     check_grid(visual)
     torch.testing.assert_close(visual.tokens, backbone(frames))
-    backbone.set_image_size(128)
+    backbone.set_image_size(128, 128)
     with pytest.raises(ValueError, match="frames of 96 x 96 pixels"):
         visual_of_images(backbone, frames)
 
@@ -116,7 +117,7 @@ def test_kept_tokens_are_the_computed_ones_rounded_to_float16(
     assert torch.equal(first, again)
     backbone = photographs.backbone
     dataset = Flickr8k(root / "flickr8k")
-    frames = dataset.read_images(dataset.split("train")[:4], 96)
+    frames = dataset.read_images(dataset.split("train")[:4], Preprocessing(96, 96))
     with torch.no_grad():
         fresh = backbone(torch.from_numpy(frames))
     assert fresh.abs().max() > 1e-3

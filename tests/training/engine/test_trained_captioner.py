@@ -51,12 +51,12 @@ def test_the_size_of_frames_is_kept_and_other_sizes_are_refused(tmp_path: Path) 
     trained = tiny_trained()
     trained.set_image_size(None)
     assert trained.backbone is not None
-    assert trained.backbone.image_size == 224
+    assert trained.backbone.spec.preprocessing.size == (224, 224)
     trained.set_image_size(96)
     trained.save(tmp_path / "best.safetensors")
     loaded = TrainedCaptioner.load(tmp_path / "best.safetensors")
     assert loaded.backbone is not None
-    assert loaded.backbone.grid == (3, 3)
+    assert (loaded.backbone.spec.rows, loaded.backbone.spec.columns) == (3, 3)
     assert loaded.caption_images(synthetic_images(2, 96), 2, 6).attention.shape[-1] == 9
     with pytest.raises(CheckpointError, match=r"--image-size: .* multiple of 32, not 100"):
         trained.set_image_size(100)

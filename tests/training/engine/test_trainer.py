@@ -123,7 +123,7 @@ def test_a_network_beside_the_backbone_provides_tokens_and_learns(data: Path, tm
     trainer = trained(tmp_path, data, END_TO_END, more_backbones=["efficientnet_lite1"])
     kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
     assert isinstance(kept.backbone, SideBySide)
-    assert kept.captioner.config.token_width == kept.backbone.token_width == 2 * 1280
+    assert kept.captioner.config.token_width == kept.backbone.spec.token_width == 2 * 1280
     released = load_backbone(locate("efficientnet_lite1", Path())).state_dict()
     found = trainer.captioning.trained.backbone.grids[1].state_dict()
     assert not any(torch.equal(found[name], tensor) for name, tensor in released.items())
@@ -272,7 +272,7 @@ def test_a_detector_beside_the_backbone_provides_tokens_and_does_not_change(data
     kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
     for found in (trainer.captioning.trained, kept):
         assert isinstance(found.backbone, SideBySide)
-        assert found.captioner.config.token_width == found.backbone.token_width == 1280 + 256 + 80
+        assert found.captioner.config.token_width == found.backbone.spec.token_width == 1280 + 256 + 80
         network = random_detector(0).network.state_dict()
         for name, tensor in found.backbone.yolox.network.state_dict().items():
             torch.testing.assert_close(network[name], tensor, atol=0, rtol=0)

@@ -8,7 +8,7 @@ from smart_caption_ros.sources.acvr import ACVR_CLASSES
 from tests.tiny_model import tiny_trained
 from training.vision.detection_classes import DETECTION_CLASSES
 from training.vision.inverted_residuals import EfficientNetLite1
-from training.vision.side_by_side import BACKBONES, SCORE_SCALE, SideBySide
+from training.vision.side_by_side import BACKBONES, SCORE_SCALE, SideBySide, side_by_side
 from training.vision.yolox import STRIDES
 
 CLASSES = ("cup", "chair", "person")
@@ -29,7 +29,7 @@ def test_tokens_are_the_grid_the_coarsest_map_and_the_highest_score_of_each_clas
         levels, _ = backbone.yolox.output(FRAMES.permute(0, 3, 1, 2).float())
         torch.testing.assert_close(backbone(FRAMES), tokens)
     assert found is not None
-    assert tokens.shape == (2, 49, backbone.token_width)
+    assert tokens.shape == (2, 49, backbone.spec.token_width)
     torch.testing.assert_close(tokens[..., :1280], grid)
     torch.testing.assert_close(tokens[..., 1280:1536], levels[-1].flatten(2).transpose(1, 2))
     # Cells of any map that lie in the token's square of 32 pixels, by their middles.
@@ -52,19 +52,21 @@ def test_folding_the_channel_order_keeps_the_tokens() -> None:
 def test_tokens_of_several_grids_lie_side_by_side_with_or_without_a_detector() -> None:
     one = tiny_backbone()
     other = EfficientNetLite1().eval()
-    both = SideBySide([one.grids[0], other], one.yolox).eval()
+    both = side_by_side([one.grids[0], other], one.yolox).eval()
     with torch.inference_mode():
         tokens, found = both.features(FRAMES)
         alone, beside = one(FRAMES), other(FRAMES)
         torch.testing.assert_close(tokens, torch.cat([alone[..., :1280], beside, alone[..., 1280:]], dim=-1))
-        torch.testing.assert_close(SideBySide([one.grids[0], other]).eval().features(FRAMES).tokens, tokens[..., :2560])
+        torch.testing.assert_close(
+            side_by_side([one.grids[0], other]).eval().features(FRAMES).tokens, tokens[..., :2560]
+        )
     assert found is not None
-    assert tokens.shape == (2, 49, both.token_width)
+    assert tokens.shape == (2, 49, both.spec.token_width)
 
 
 def test_early_features_lead_to_the_tokens_of_the_frames() -> None:
     one = tiny_backbone()
-    for backbone in (one, SideBySide([one.grids[0], EfficientNetLite1()]).eval(), one.grids[0]):
+    for backbone in (one, side_by_side([one.grids[0], EfficientNetLite1()]).eval(), one.grids[0]):
         with torch.inference_mode():
             early = backbone.early_features(FRAMES)
             assert early.shape == (2, backbone.early_width)
@@ -74,12 +76,12 @@ def test_early_features_lead_to_the_tokens_of_the_frames() -> None:
 @pytest.mark.parametrize("size", [96, 288])
 def test_frames_of_another_size_have_another_grid_and_boxes_in_fractions_of_the_frame(size: int) -> None:
     backbone = tiny_backbone()
-    backbone.set_image_size(size)
-    assert backbone.grid == (size // 32, size // 32)
+    backbone.set_image_size(size, size)
+    assert (backbone.spec.rows, backbone.spec.columns) == (size // 32, size // 32)
     with torch.inference_mode():
         tokens, found = backbone.features(torch.zeros(1, size, size, 3, dtype=torch.uint8))
     assert found is not None
-    assert tokens.shape == (1, (size // 32) ** 2, backbone.token_width)
+    assert tokens.shape == (1, (size // 32) ** 2, backbone.spec.token_width)
     boxes = found.boxes_xyxy[0, : (size // 8) ** 2]
     centres = (boxes[:, :2] + boxes[:, 2:]) / 2
     # The boxes of a network that sees nothing lie in the order of the cells, evenly over the frame.
@@ -91,11 +93,11 @@ def test_frames_of_another_size_have_another_grid_and_boxes_in_fractions_of_the_
 @pytest.mark.parametrize("size", [0, -32, 100])
 def test_a_size_that_is_no_multiple_of_32_is_refused(size: int) -> None:
     with pytest.raises(ValueError, match="positive multiple of 32"):
-        tiny_backbone().set_image_size(size)
+        tiny_backbone().set_image_size(size, size)
 
 
 def test_the_network_can_be_constructed_again_from_its_options() -> None:
-    both = SideBySide(["mobilenet_v2", "efficientnet_lite1"], CLASSES)
+    both = side_by_side(["mobilenet_v2", "efficientnet_lite1"], CLASSES)
     again = BACKBONES[both.kind](**both.options)
     again.load_state_dict(both.state_dict())
     assert again.description == "MobileNetV2 1.0 and EfficientNet-Lite1 and YOLOX-nano"

@@ -1,0 +1,275 @@
+"""Published vision towers in transformers' format, as backbones: CLIP, SigLIP, DINOv2, ViT, and BLIP's and GIT's.
+
+Tokens are ``last_hidden_state``: a pooled head is not part of the backbone.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from smart_caption_ros.imaging.preprocessing import Preprocessing
+from training.errors import BackboneError
+from training.paths import CHECKOUT
+from training.vision.backbone import Backbone, BackboneSpec, ImageFeatures
+from training.vision.torchvision_operators import declare_torchvision_operators
+
+
+class _Tower(NamedTuple):
+    """A vision tower of transformers."""
+
+    model: str
+    """Its class."""
+    before: int
+    """Tokens before the grid, beside registers."""
+    arguments: Mapping[str, Any] = {}
+    """Of its constructor."""
+    takes_rectangles: bool = False
+    """Whether frames may be wider than high."""
+
+
+TOWERS: Mapping[str, _Tower] = {
+    "blip_vision_model": _Tower("BlipVisionModel", 1),
+    "clip_vision_model": _Tower("CLIPVisionModel", 1),
+    "deit": _Tower("DeiTModel", 2, {"add_pooling_layer": False}, takes_rectangles=True),
+    "dinov2": _Tower("Dinov2Model", 1),
+    "dinov2_with_registers": _Tower("Dinov2WithRegistersModel", 1),
+    "git_vision_model": _Tower("GitVisionModel", 1),
+    "siglip_vision_model": _Tower("SiglipVisionModel", 0),
+    "vit": _Tower("ViTModel", 1, {"add_pooling_layer": False}, takes_rectangles=True),
+}
+"""By ``model_type`` of the tower's config."""
+_PREFIXES = {"blip": "vision_model", "git": "git.image_encoder", "vision-encoder-decoder": "encoder"}
+"""Before the names of the tower's weights in files of models that contain it, by ``model_type``, where transformers
+does not know them by itself."""
+_FILTERS = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
+"""Interpolation by its number in Pillow and in preprocessor_config.json."""
+
+
+class TransformersBackbone(Backbone):
+    """A vision tower of transformers, its patches as grid."""
+
+    kind: ClassVar[str] = "hf"
+    network: Any
+    """The tower, with its config."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        preprocessing: Mapping[str, Any],
+        mean: tuple[float, float, float],
+        std: tuple[float, float, float],
+    ) -> None:
+        """
+        Args:
+            config: of the tower, as in config.json.
+            preprocessing: fields of :class:`Preprocessing`; the tower's image size becomes that of the frames.
+            mean, std: as in :class:`BackboneSpec`.
+        """
+        super().__init__()
+        self._preprocessing = Preprocessing(**preprocessing)
+        self._mean, self._std = (*mean,), (*std,)
+        self._config = dict(config)
+        self.network = _tower(self._config, self._preprocessing.size)
+        kind = self._config["model_type"].removesuffix("_model").replace("_", " ")
+        self.description = f"{kind}, {self._config['num_hidden_layers']} layers of {self._config['hidden_size']}"
+
+    @property
+    def spec(self) -> BackboneSpec:
+        config, frames = self.network.config, self._preprocessing
+        patch = int(config.patch_size)
+        return BackboneSpec(
+            preprocessing=frames, mean=self._mean, std=self._std,
+            rows=frames.height // patch, columns=frames.width // patch, token_width=int(config.hidden_size),
+            before=TOWERS[config.model_type].before + int(getattr(config, "num_register_tokens", 0)),
+        )  # fmt: skip
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {
+            "config": self._config, "preprocessing": asdict(self._preprocessing),
+            "mean": [*self._mean], "std": [*self._std],
+        }  # fmt: skip
+
+    def set_image_size(self, width: int, height: int) -> None:
+        frames, patch = self._preprocessing, int(self.network.config.patch_size)
+        if (width, height) == frames.size:
+            return
+        if min(width, height) < patch or width % patch or height % patch:
+            raise ValueError(f"the size of frames must be a positive multiple of {patch}, not {width} x {height}")
+        if width != height and not TOWERS[self._config["model_type"]].takes_rectangles:
+            raise ValueError(f"a {self._config['model_type']} takes square frames, not {width} x {height}")
+        self._preprocessing = frames.resized(width, height)
+        weights = self.network.state_dict()
+        training = self.network.training
+        device = next(self.network.parameters()).device
+        self.network = _tower(self._config, (width, height)).to(device).train(training)
+        self.network.load_state_dict(_with_positions(weights, self.network, (frames.size, patch), (width, height)))
+
+    def features(self, image_bgr: Tensor) -> ImageFeatures:
+        return ImageFeatures(self.network(self.normalise(image_bgr)).last_hidden_state)
+
+
+def load_transformers(name: str, data: Path) -> TransformersBackbone:
+    """Read a vision tower, alone or in a model that contains it, with its weights and its image processor.
+
+    Args:
+        name: a folder with config.json, preprocessor_config.json and the weights, absolute, below the checkout or below
+            ``data``; or an id of the Hugging Face hub, whose files are taken from the hub's cache or downloaded.
+        data: folder of backbones.
+
+    Raises:
+        BackboneError: files are missing or are those of another kind of model.
+    """
+    transformers = _import_transformers()
+    folders = [folder / name for folder in (CHECKOUT, data) if (folder / name).is_dir()]
+    source = str(folders[0]) if folders else name
+    where = f"hf/{name}"
+    if not folders and (Path(name).is_absolute() or name.count("/") != 1):
+        raise BackboneError(f"{where}: no such folder, and no id of the Hugging Face hub (owner/name)")
+    with _quiet(transformers):
+        try:
+            whole = transformers.AutoConfig.from_pretrained(source)
+        except (OSError, ValueError) as error:
+            raise BackboneError(_reading_failed(where, bool(folders), error)) from None
+        config = getattr(whole, "vision_config", None) or getattr(whole, "encoder", None) or whole
+        if config.model_type not in TOWERS:
+            raise BackboneError(
+                f"{where}: model_type {config.model_type!r} is no vision tower that is known here; known are "
+                f"{', '.join(TOWERS)}, alone or in a model that contains one; for others try timm/NAME"
+            )
+        try:
+            processor = transformers.AutoImageProcessor.from_pretrained(source, use_fast=False)
+            network, info = _read_weights(source, whole.model_type, config)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise BackboneError(_reading_failed(where, bool(folders), error)) from None
+    if missing := sorted(info["missing_keys"]):
+        raise BackboneError(f"{where}: the weights lack {missing[0]}, which a {config.model_type} has")
+    preprocessing, mean, std = _read_processor(processor, where)
+    patch = int(config.patch_size)
+    if preprocessing.width % patch or preprocessing.height % patch:
+        raise BackboneError(f"{where}: frames of {preprocessing.size} pixels are not whole patches of {patch}")
+    backbone = TransformersBackbone(json.loads(config.to_json_string()), asdict(preprocessing), mean, std)
+    size = config.image_size if isinstance(config.image_size, (list, tuple)) else (config.image_size,) * 2
+    published = ((int(size[1]), int(size[0])), patch)
+    backbone.network.load_state_dict(
+        _with_positions(network.state_dict(), backbone.network, published, preprocessing.size)
+    )
+    return backbone.eval()
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Hold back the progress bars and the reports of transformers, which list the weights of the text side."""
+    level = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers.logging.set_verbosity(level)
+        transformers.logging.enable_progress_bar()
+
+
+def _import_transformers() -> Any:
+    declare_torchvision_operators()
+    try:
+        import transformers
+    except ModuleNotFoundError:
+        raise BackboneError(
+            "backbones of transformers need that package: pip install 'smart_caption_ros[backbones]'"
+        ) from None
+    return transformers
+
+
+def _tower(config: Mapping[str, Any], size: tuple[int, int]) -> nn.Module:
+    """Construct a tower for frames of a size, width and height in pixels."""
+    transformers = _import_transformers()
+    fields = {key: value for key, value in config.items() if key not in ("image_size", "model_type")}
+    width, height = size
+    kind = config["model_type"]
+    # The tower's positions are those of a square, or of (rows, columns) where it looks the pair up itself.
+    side = width if width == height else (height, width)
+    made = transformers.AutoConfig.for_model(kind, **fields, image_size=side)
+    made.vision_use_head = False  # of SigLIP
+    network: nn.Module = getattr(transformers, TOWERS[kind].model)(made, **TOWERS[kind].arguments)
+    return network
+
+
+def _read_weights(source: str, kind: str, config: Any) -> tuple[nn.Module, Mapping[str, Any]]:
+    """Read the weights of a tower from those of a model of a ``model_type``; return it with what was not found."""
+    transformers = _import_transformers()
+    mapping = {rf"^{re.escape(_PREFIXES[kind])}\.": ""} if kind in _PREFIXES else None
+    config.vision_use_head = False
+    tower = TOWERS[config.model_type]
+    read: tuple[nn.Module, Mapping[str, Any]] = getattr(transformers, tower.model).from_pretrained(
+        source, config=config, key_mapping=mapping, output_loading_info=True, dtype=torch.float32, **tower.arguments
+    )
+    return read
+
+
+def _read_processor(
+    processor: Any, where: str
+) -> tuple[Preprocessing, tuple[float, float, float], tuple[float, float, float]]:
+    """Return the published preprocessing, mean and std.
+
+    Raises:
+        BackboneError: the processor does something else as well, or another interpolation.
+    """
+    size, crop = dict(processor.size), dict(getattr(processor, "crop_size", None) or {})
+    shorter = size.get("shortest_edge")
+    is_cropped = bool(getattr(processor, "do_center_crop", False))
+    if shorter and not is_cropped:
+        shorter, size = None, {"width": shorter, "height": shorter}  # transformers would give frames of any shape
+    frame = crop if is_cropped else size
+    interpolation = _FILTERS.get(int(processor.resample))
+    if interpolation is None or not frame.get("width") or abs(processor.rescale_factor * 255 - 1) > 1e-6:
+        raise BackboneError(f"{where}: its image processor {type(processor).__name__} is not known here")
+    preprocessing = Preprocessing(int(frame["width"]), int(frame["height"]), interpolation, shorter or None)
+    return preprocessing, tuple(processor.image_mean), tuple(processor.image_std)
+
+
+def _reading_failed(where: str, is_folder: bool, error: Exception) -> str:
+    reason = str(error).strip().splitlines()[0]
+    if is_folder:
+        return f"{where}: {reason}"
+    return (
+        f"{where}: not in the cache of the Hugging Face hub, and could not be downloaded ({reason}); on a machine with "
+        f"internet run `hf download {where.removeprefix('hf/')} --local-dir FOLDER`, copy the folder here, and name it "
+        "hf/FOLDER"
+    )
+
+
+def _with_positions(
+    weights: Mapping[str, Tensor], network: nn.Module, old: tuple[tuple[int, int], int], size: tuple[int, int]
+) -> dict[str, Tensor]:
+    """Interpolate the embeddings of the positions of patches for frames of another size, as transformers does.
+
+    Args:
+        weights: of the tower, which may have more than ``network``.
+        network: the tower for the new size.
+        old: width and height of the frames of ``weights``, and the size of a patch, pixels.
+        size: width and height of the new frames.
+    """
+    wanted = network.state_dict()
+    found = {name: weights[name] for name in wanted if name in weights}
+    (width, height), patch = old
+    cells = (height // patch) * (width // patch)
+    for name, tensor in found.items():
+        if "position_embedding" not in name or tensor.shape == wanted[name].shape:
+            continue
+        rows = tensor.reshape(-1, tensor.shape[-1])
+        first, grid = rows.split([len(rows) - cells, cells])
+        grid = functional.interpolate(
+            grid.reshape(1, height // patch, width // patch, -1).permute(0, 3, 1, 2),
+            (size[1] // patch, size[0] // patch), mode="bicubic", align_corners=False,
+        )  # fmt: skip
+        found[name] = torch.cat([first, grid.permute(0, 2, 3, 1).flatten(0, 2)]).reshape(wanted[name].shape)
+    return {**{name: wanted[name] for name in wanted if name.endswith("position_ids")}, **found}
