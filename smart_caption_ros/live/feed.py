@@ -185,6 +185,7 @@ class CaptionFeed:
             if known is None:
                 return
             before, known.health, known.health_message = known.health, health, message
+            known.health_s = time.monotonic()
             if health is not before and (before, health) != (Health.UNKNOWN, Health.OK):
                 self._put(FeedEvent(EventKind.DIAGNOSTICS, message, camera))
 

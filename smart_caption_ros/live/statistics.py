@@ -15,6 +15,8 @@ from smart_caption_ros.time_window import TimeWindow
 
 WINDOW_S = 30.0
 """Time window of rates and ages, seconds."""
+DIAGNOSTICS_TIMEOUT_S = 3.0
+"""A node that has sent diagnostics, and then none for so long, does not respond any more. They come each second."""
 
 
 class Health(enum.Enum):
@@ -44,6 +46,7 @@ class CameraSummary:
         last_received_monotonic_s: when the last one was received, by :func:`time.monotonic`; None before the first.
         health: what the diagnostics say.
         health_message: their sentence.
+        is_responding: False if its node has sent diagnostics and then none for :data:`DIAGNOSTICS_TIMEOUT_S`.
     """
 
     camera: str
@@ -59,6 +62,7 @@ class CameraSummary:
     last_received_monotonic_s: float | None
     health: Health = Health.UNKNOWN
     health_message: str = ""
+    is_responding: bool = True
 
 
 class LiveStatistics:
@@ -71,6 +75,8 @@ class LiveStatistics:
         self.lost = 0
         self.health = Health.UNKNOWN
         self.health_message = ""
+        self.health_s: float | None = None
+        """When the last diagnostics were received, by :func:`time.monotonic`; None before the first."""
         self._by_status: Counter[CaptionStatus] = Counter()
         self._dropped = 0
         self.last_s = time.monotonic()
@@ -104,4 +110,5 @@ class LiveStatistics:
             last_received_monotonic_s=self.last_s if self._has_captions else None,
             health=self.health,
             health_message=self.health_message,
+            is_responding=self.health_s is None or now_s - self.health_s < DIAGNOSTICS_TIMEOUT_S,
         )

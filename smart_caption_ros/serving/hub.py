@@ -21,7 +21,7 @@ from smart_caption_ros.mailbox import Mailbox
 from smart_caption_ros.serving.drawing import drawn_jpeg
 from smart_caption_ros.serving.history import History, Moment
 from smart_caption_ros.serving.outbox import Outbox
-from smart_caption_ros.serving.page_json import caption_json, event, to_json
+from smart_caption_ros.serving.page_json import caption_json, event, status_json, to_json
 from smart_caption_ros.viewing import encode_picture
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class Hub:
         self._cameras: dict[str, _Camera] = {}
         self._history = History()
         self._keeping: set[asyncio.Task[None]] = set()
-        self._status: Mapping[str, Any] = {"waiting_for": "", "cameras": {}}
+        self._status: Mapping[str, Any] = status_json([], [], {})
         self._outboxes: set[Outbox] = set()
         self._numbers = itertools.count(1)
         self._encoder = ThreadPoolExecutor(1, thread_name_prefix="jpeg")

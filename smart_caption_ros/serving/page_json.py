@@ -6,14 +6,22 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from smart_caption_ros.grounding.named_objects import GroundedNoun
 from smart_caption_ros.json_text import json_text, rounded
 from smart_caption_ros.live import MAX_CAMERAS, CameraSummary, CaptionStatus, Health, LiveCaption
 
+_COUNTS = {
+    word: count
+    for count, words in {1: "a an one", 2: "two both couple", 3: "three", 4: "four", 5: "five", 6: "six"}.items()
+    for word in words.split()
+}
 _UNWELL = (Health.WARNING, Health.ERROR)
 
 
 def caption_json(live: LiveCaption, number: int, picture: str | None) -> dict[str, Any]:
-    """Convert a caption to JSON values: boxes in pixels, times in milliseconds.
+    """Convert a caption to JSON values: boxes in pixels, durations in milliseconds.
+
+    `received_s` is a time of the server's :func:`time.monotonic`, as `now_s` of the event `hello`.
 
     Args:
         live: the caption.
@@ -27,6 +35,7 @@ def caption_json(live: LiveCaption, number: int, picture: str | None) -> dict[st
         "source": live.source,
         "name": live.name,
         "number": number,
+        "received_s": round(live.received_monotonic_s, 2),
         "picture": picture,
         "size": list(caption.image_size),
         "status": live.status.value,
@@ -42,6 +51,7 @@ def caption_json(live: LiveCaption, number: int, picture: str | None) -> dict[st
                 "first": noun.word_index,
                 "count": len(noun.text.split()),
                 "object": noun.object_index,
+                "objects": _named_objects(live, noun),
                 "state": live.state_of(noun).value,
             }
             for noun in (grounding.nouns if grounding else ())
@@ -50,6 +60,7 @@ def caption_json(live: LiveCaption, number: int, picture: str | None) -> dict[st
             {"name": item.class_name, "score": rounded(item.score), "box": _box(item.box_xyxy)}
             for item in caption.objects
         ],
+        "score": rounded(caption.score) if captioned else None,
         "alternatives": [{"text": other.text, "score": rounded(other.score)} for other in caption.alternatives],
         "confidence": rounded(caption.confidence) if captioned else None,
         "coverage": {
@@ -86,9 +97,10 @@ def status_json(
             camera.camera: {
                 "rate_hz": rounded(camera.rate_hz),
                 "is_online": camera.is_online,
+                "is_responding": camera.is_responding,
                 "dropped": camera.dropped,
                 "health": camera.health.value,
-                "note": notes.get(camera.camera) or (camera.health_message if camera.health in _UNWELL else ""),
+                "note": notes.get(camera.camera) or _health_note(camera),
             }
             for camera in cameras
         },
@@ -103,6 +115,35 @@ def event(name: str, value: Any) -> bytes:
 def to_json(value: Any) -> str:
     """Encode as compact JSON in ASCII."""
     return json_text(value, separators=(",", ":"))
+
+
+def _health_note(camera: CameraSummary) -> str:
+    if not camera.is_responding:
+        return "The caption node has stopped sending diagnostics: it has ended, hangs, or cannot be reached."
+    return camera.health_message if camera.health in _UNWELL else ""
+
+
+def _named_objects(live: LiveCaption, noun: GroundedNoun) -> list[int]:
+    """Return the indices of the objects that a noun names, first the one that it was matched with.
+
+    A plural names as many objects of the class as the number before it says ("two bottles"), without one all of them.
+    """
+    if noun.object_index is None:
+        return []
+    objects, words = live.caption.objects, live.caption.words
+    first = objects[noun.object_index]
+    indices = [noun.object_index]
+    if noun.lemma.lower() != noun.text.lower():
+        indices += [
+            index for index, item in enumerate(objects) if item.class_name == first.class_name and item is not first
+        ]
+    others = {other.word_index for other in live.grounding.nouns} if live.grounding else set()
+    for index in range(noun.word_index - 1, max(noun.word_index - 4, -1), -1):
+        if index in others or index >= len(words):
+            break
+        if (count := _COUNTS.get(words[index].text.lower())) is not None:
+            return indices[:count]
+    return indices
 
 
 def _probability(log_probability: float) -> float | None:

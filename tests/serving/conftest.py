@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
+
+    from smart_caption_ros.serving import PageServer
+
+Open = Callable[..., "Page"]
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +27,58 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--disable-dev-shm-usage"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def shared_page(browser: Browser) -> Page:
+    """A page for many tests, because a new one takes most of the time of a test."""
+    return browser.new_context().new_page()
+
+
+@pytest.fixture
+def open_page(browser: Browser, shared_page: Page) -> Iterator[Open]:
+    """Opens the page of a server; at the end, nothing went wrong in it and no request went to another server."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    urls: list[str] = []
+    wrong: list[str] = []
+    servers: list[str] = []
+    listeners: dict[str, Any] = {
+        "request": lambda request: urls.append(request.url),
+        "console": lambda message: wrong.append(message.text),
+        "pageerror": lambda error: wrong.append(str(error)),
+        "dialog": lambda dialog: (wrong.append(dialog.message), dialog.dismiss()),
+    }
+
+    def opened(server: PageServer, query: str = "", alone: bool = False, interrupted: bool = False) -> Page:
+        """
+        Args:
+            server: whose page.
+            query: follows its address.
+            alone: opens a page for this test, whose clock the test may set.
+            interrupted: whether failed requests are right.
+        """
+        page = shared_page
+        if alone:
+            page = browser.new_context().new_page()
+            page.clock.install()
+        page.set_default_timeout(20_000)
+        for event, listener in listeners.items():
+            if event != "console" or not interrupted:
+                page.on(event, listener)  # type: ignore[call-overload]
+        servers.append(server.url)
+        page.goto(server.url + query)
+        sync_api.expect(page.locator("#connection")).to_contain_text("Connected")
+        return page
+
+    yield opened
+    if shared_page.url.startswith("http"):
+        shared_page.evaluate("localStorage.clear()")
+        shared_page.emulate_media(color_scheme="light")
+        shared_page.set_viewport_size({"width": 1280, "height": 720})
+        shared_page.goto("about:blank")
+    for event, listener in listeners.items():
+        with suppress(KeyError):  # the test opened a page of its own
+            shared_page.remove_listener(event, listener)
+    assert urls
+    assert [url for url in urls if not url.startswith((*servers, "about:"))] == []
+    assert wrong == []

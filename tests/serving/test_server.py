@@ -216,7 +216,7 @@ def test_a_browser_gets_what_is_known_and_then_every_caption(server: PageServer,
         caption = browser.next("caption")
         assert caption["number"] > known["number"]
     assert caption["words"][1] == {"text": "lamp", "probability": 0.8, "box": [1.0, 0.0, 2.0, 1.0]}
-    assert caption["nouns"][0] == {"first": 1, "count": 1, "object": 0, "state": "supported"}
+    assert caption["nouns"][0] == {"first": 1, "count": 1, "object": 0, "objects": [0], "state": "supported"}
     assert caption["nouns"][1]["state"] == "unsupported"
     assert caption["objects"][0] == {"name": "cup", "score": 0.9, "box": [4.0, 8.0, 20.0, 24.0]}
     assert caption["coverage"] == {"value": 0.5, "noun_support": 0.5, "missed_classes": ["table"], "reason": ""}

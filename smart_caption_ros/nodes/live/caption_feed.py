@@ -131,13 +131,13 @@ class RosCaptionFeed(CaptionFeed):
         if topics and any(topic.subscription for topic in topics):
             names = ", ".join(topic.name for topic in topics if topic.subscription)
             waits = [f"a caption on {names}: the node is there, and has published none since"]
-            checks = "is it active, and do images arrive? ros2 topic echo /diagnostics says what it waits for"
+            checks = "is it active, and do images arrive? `ros2 topic echo /diagnostics` says what it waits for"
         else:
             names = ", ".join(topic.name for topic in topics) or f"a topic of type {CAPTION_TYPE}"
             waits = [f"a publisher of {names} in ROS domain {self._domain}"]
             others = f"captions are on {', '.join(self._other_topics)}; " if self._other_topics else ""
             checks = others + (
-                "does the caption node run (ros2 node list), with the same ROS_DOMAIN_ID, "
+                "does the caption node run (`ros2 node list`), with the same ROS_DOMAIN_ID, "
                 "and does ROS_AUTOMATIC_DISCOVERY_RANGE let this machine see it?"
             )
         if self._wanted_cameras:

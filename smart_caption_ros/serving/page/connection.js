@@ -16,6 +16,10 @@ export class Connection {
     this.#handlers = handlers;
   }
 
+  get isLive() {
+    return this.#line.dataset.state === "live";
+  }
+
   start() {
     this.#source?.close();
     const source = (this.#source = new EventSource("events"));

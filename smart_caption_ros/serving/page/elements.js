@@ -27,6 +27,14 @@ export function setText(node, text) {
   if (node.textContent !== shown) node.textContent = shown;
 }
 
+// Write text whose pieces between backticks are commands, as it is.
+export function setCommands(node, text) {
+  const shown = visible(text);
+  if (node.textContent === shown.replaceAll("`", "")) return;
+  const pieces = shown.split("`");
+  node.replaceChildren(...pieces.map((piece, index) => (index % 2 ? literal("code", piece) : piece)));
+}
+
 // Text on one line whose control characters, and marks that reverse the direction, are shown as escapes.
 export function visible(text) {
   return text
@@ -46,6 +54,12 @@ export function stored(key, value) {
   } catch {
     return value ?? null;
   }
+}
+
+function literal(tag, text) {
+  const node = document.createElement(tag);
+  node.textContent = text;
+  return node;
 }
 
 function filled(node, text, attributes) {

@@ -4,6 +4,8 @@ import { element, matchChildren, setText, visible } from "./elements.js";
 
 const COLOURS = 6;
 const UNSURE = 0.3; // a less probable word is grey
+const STILL_MS = 15_000; // a pointer that lies somewhere marks nothing
+const RELEASE_MS = 400; // from one word to the next, nothing changes
 
 // The colour of each object: one for each class that the caption names, in the order of the nouns.
 export function coloursOf(caption) {
@@ -12,55 +14,109 @@ export function coloursOf(caption) {
   return caption.objects.map(({ name }) => (order.includes(name) ? order.indexOf(name) % COLOURS : "none"));
 }
 
+// The words as elements of a tag, nouns with the colour of their object.
+export function writeWords(parent, caption, colours, make) {
+  const nodes = caption.words.map((word, index) => {
+    const noun = caption.nouns.find((each) => isIn(each, index));
+    const node = make(index);
+    setText(node, word.text);
+    node.dataset.colour = noun && noun.object !== null ? colours[noun.object] : "none";
+    node.classList.toggle("noun", noun !== undefined);
+    node.classList.toggle("unsupported", noun !== undefined && noun.object === null);
+    node.classList.toggle("unsure", word.probability !== null && word.probability < UNSURE);
+    return node;
+  });
+  parent.replaceChildren(...nodes.flatMap((node, index) => (index ? [" ", node] : [node])));
+  return nodes;
+}
+
 export class Links {
   #words;
   #objects;
   #detail;
   #hint;
   #picture;
+  #onRelease;
   #caption = null;
-  #pointed = null; // {kind: "word" or "object", index}
+  #groups = []; // the objects by class: {name, objects: indices, best first}
+  #pointed = null; // {kind: "word", "object" or "group", index}
   #focused = null;
   #pinned = null;
+  #still = null;
+  #releasing = null;
 
-  constructor(words, objects, detail, picture) {
+  // onRelease: called when nothing is marked any more.
+  constructor(words, objects, detail, picture, onRelease = () => {}) {
     this.#words = words;
     this.#objects = objects;
     this.#detail = detail;
     this.#hint = detail.textContent;
     this.#picture = picture;
-    for (const [list, kind] of [[words, "word"], [objects, "object"]]) this.#listen(list, kind);
+    this.#onRelease = onRelease;
+    for (const [list, kind] of [[words, "word"], [objects, "group"]]) this.#listen(list, kind);
     words.addEventListener("keydown", (event) => this.#move(event));
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.#set(() => (this.#pinned = null));
+    });
+  }
+
+  // Whether something is marked, or was a moment ago: another caption would mark something else.
+  get holds() {
+    return this.#current !== null || this.#releasing !== null;
   }
 
   show(caption, colours) {
+    this.release();
     this.#caption = caption;
-    const nounOf = caption.words.map((_, index) => caption.nouns.find((noun) => isIn(noun, index)));
-    matchChildren(this.#words, caption.words, () => button("word"), (node, word, index) => {
-      const noun = nounOf[index];
-      setText(node, word.text);
-      node.dataset.index = index;
-      node.dataset.colour = noun && noun.object !== null ? colours[noun.object] : "none";
-      node.classList.toggle("noun", noun !== undefined);
-      node.classList.toggle("unsupported", noun !== undefined && noun.object === null);
-      node.classList.toggle("unsure", word.probability !== null && word.probability < UNSURE);
-      node.setAttribute("aria-label", visible(this.#describe(index)));
-    });
     const stop = Math.min(this.#tabStop(), caption.words.length - 1);
-    this.#words.querySelectorAll("button").forEach((node, index) => (node.tabIndex = index === stop ? 0 : -1));
-    matchChildren(this.#objects, caption.objects, () => listed(button("object")), (item, object, index) => {
-      const node = item.firstElementChild;
-      node.dataset.index = index;
-      node.dataset.colour = colours[index];
-      const named = caption.nouns.some((noun) => noun.object === index);
-      setText(node, `${object.name} ${percent(object.score)}${named ? "" : ", not named"}`);
+    writeWords(this.#words, caption, colours, (index) => {
+      const label = visible(this.#describe(index));
+      return button({ "data-index": index, "aria-label": label, tabindex: index === stop ? 0 : -1 });
     });
+    this.#showObjects(caption, colours);
     this.#mark();
   }
 
   pointAtObject(index) {
-    this.#pointed = index === null ? null : { kind: "object", index };
-    this.#mark();
+    this.#point(index === null ? null : { kind: "object", index });
+  }
+
+  // Mark nothing, as the caption that is marked goes.
+  release() {
+    clearTimeout(this.#releasing);
+    this.#pointed = this.#focused = this.#pinned = this.#releasing = null;
+  }
+
+  get #current() {
+    return this.#pointed ?? this.#focused ?? this.#pinned;
+  }
+
+  #showObjects(caption, colours) {
+    const groups = new Map();
+    caption.objects.forEach(({ name }, index) => groups.set(name, [...(groups.get(name) ?? []), index]));
+    const score = (index) => caption.objects[index].score ?? 0;
+    const isNamed = (name) => colours[groups.get(name)[0]] !== "none";
+    this.#groups = [...groups.keys()]
+      .sort((one, other) => isNamed(other) - isNamed(one) || one.localeCompare(other))
+      .map((name) => ({ name, objects: groups.get(name).sort((one, other) => score(other) - score(one)) }));
+    const make = () => {
+      const item = element("li");
+      item.append(button({}));
+      for (const part of ["bdi", "span", "small"]) item.firstElementChild.append(element(part), " ");
+      return item;
+    };
+    matchChildren(this.#objects, this.#groups, make, (item, { name, objects }, index) => {
+      const node = item.firstElementChild;
+      node.dataset.index = index;
+      node.dataset.colour = colours[objects[0]];
+      node.dataset.name = name;
+      node.title = visible(name);
+      const scores = objects.map((each) => caption.objects[each].score);
+      const [text, count, note] = node.children;
+      setText(text, name);
+      setText(count, objects.length > 1 ? `× ${objects.length}` : "");
+      setText(note, [range(scores), isNamed(name) ? "" : "not named"].filter(Boolean).join(", "));
+    });
   }
 
   #listen(list, kind) {
@@ -68,26 +124,50 @@ export class Links {
       const node = event.target.closest("button");
       return node ? { kind, index: Number(node.dataset.index) } : null;
     };
-    const set = (change) => (event) => {
-      change(found(event));
-      this.#mark();
-    };
-    list.addEventListener("pointerover", set((it) => (this.#pointed = it)));
-    list.addEventListener("pointerleave", set(() => (this.#pointed = null)));
-    list.addEventListener("focusin", set((it) => (this.#focused = it)));
-    list.addEventListener("focusout", set(() => (this.#focused = null)));
-    list.addEventListener("click", set((it) => it && (this.#pinned = same(it, this.#pinned) ? null : it)));
+    let [x, y] = [0, 0];
+    list.addEventListener("pointermove", (event) => {
+      if (event.screenX === x && event.screenY === y) return; // what is under the pointer moved, and not the pointer
+      [x, y] = [event.screenX, event.screenY];
+      this.#point(found(event));
+    });
+    list.addEventListener("pointerleave", () => this.#point(null));
+    list.addEventListener("focusin", (event) => {
+      if (event.target.matches(":focus-visible")) this.#set(() => (this.#focused = found(event)));
+    });
+    list.addEventListener("focusout", () => this.#set(() => (this.#focused = null)));
+    list.addEventListener("click", (event) => {
+      const it = found(event);
+      if (it) this.#set(() => (this.#pinned = same(it, this.#pinned) ? null : it));
+    });
   }
 
-  // Arrow keys move within the words, of which one is a stop of the Tab key.
+  #point(at) {
+    clearTimeout(this.#still);
+    if (at) this.#still = setTimeout(() => this.#point(null), STILL_MS);
+    if (same(at, this.#pointed) || at === this.#pointed) return;
+    this.#set(() => (this.#pointed = at));
+  }
+
+  #set(change) {
+    const before = this.#current;
+    change();
+    if (this.#current === before) return;
+    clearTimeout(this.#releasing);
+    this.#releasing = this.#current
+      ? null
+      : setTimeout(() => {
+          this.#releasing = null;
+          this.#onRelease();
+        }, RELEASE_MS);
+    this.#mark();
+  }
+
+  // Arrow keys move within the words, of which one is a stop of the Tab key; to the left is on where they run so.
   #move(event) {
     const nodes = [...this.#words.querySelectorAll("button")];
     const here = nodes.indexOf(event.target);
-    const to = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: nodes.length - 1 }[event.key];
-    if (event.key === "Escape" && this.#pinned) {
-      this.#pinned = null;
-      this.#mark();
-    }
+    const on = getComputedStyle(this.#words).direction === "rtl" ? -1 : 1;
+    const to = { ArrowRight: here + on, ArrowLeft: here - on, Home: 0, End: nodes.length - 1 }[event.key];
     if (here < 0 || nodes[to] === undefined) return;
     event.preventDefault();
     nodes[here].tabIndex = -1;
@@ -102,7 +182,7 @@ export class Links {
   #mark() {
     const caption = this.#caption;
     if (caption === null) return;
-    const current = this.#pointed ?? this.#focused ?? this.#pinned;
+    const current = this.#current;
     const words = new Set();
     const objects = new Set();
     let region = null;
@@ -110,14 +190,17 @@ export class Links {
       words.add(current.index);
       region = caption.words[current.index].box;
       const noun = caption.nouns.find((each) => isIn(each, current.index));
-      if (noun && noun.object !== null) objects.add(noun.object);
-    } else if (current?.kind === "object" && caption.objects[current.index]) {
-      objects.add(current.index);
-      const naming = caption.nouns.filter((each) => each.object === current.index);
+      for (const index of noun?.objects ?? []) objects.add(index);
+    } else if (current) {
+      const marked = current.kind === "group" ? (this.#groups[current.index]?.objects ?? []) : [current.index];
+      for (const index of marked) objects.add(index);
+      const naming = caption.nouns.filter((noun) => noun.objects.some((index) => objects.has(index)));
       caption.words.forEach((_, index) => naming.some((noun) => isIn(noun, index)) && words.add(index));
     }
     this.#picture.mark(objects, region);
-    for (const [list, active, kind] of [[this.#words, words, "word"], [this.#objects, objects, "object"]]) {
+    const groups = new Set();
+    this.#groups.forEach((group, index) => group.objects.some((it) => objects.has(it)) && groups.add(index));
+    for (const [list, active, kind] of [[this.#words, words, "word"], [this.#objects, groups, "group"]]) {
       for (const node of list.querySelectorAll("button")) {
         const index = Number(node.dataset.index);
         node.classList.toggle("active", active.has(index));
@@ -131,23 +214,29 @@ export class Links {
     const word = this.#caption.words[index];
     const noun = this.#caption.nouns.find((each) => isIn(each, index));
     const parts = [word.text];
-    if (noun) {
-      const object = noun.object === null ? null : this.#caption.objects[noun.object];
-      parts.push(object ? `names the object ${object.name} ${percent(object.score)}` : "no object supports it");
+    if (noun && noun.object !== null) {
+      const { name } = this.#caption.objects[noun.object];
+      const scores = range(noun.objects.map((each) => this.#caption.objects[each].score));
+      const count = noun.objects.length;
+      parts.push(`names ${count > 1 ? `${count} objects` : "the object"} ${name} ${scores}`.trim());
+    } else if (noun) {
+      parts.push(noun.state === "unchecked" ? "no objects were looked for" : "no object supports it");
     }
     if (word.probability !== null) parts.push(`probability ${percent(word.probability)}`);
     return parts.join(", ");
   }
 }
 
-function button(kind) {
-  return element("button", { type: "button", class: kind, "aria-pressed": "false", tabindex: kind === "word" ? -1 : 0 });
+function button(attributes) {
+  return element("button", { type: "button", "aria-pressed": "false", ...attributes });
 }
 
-function listed(node) {
-  const item = element("li");
-  item.append(node);
-  return item;
+// "90 %", "90–52 %", "" without numbers.
+function range(scores) {
+  const known = scores.filter((score) => score !== null).map((score) => Math.round(100 * score));
+  if (!known.length) return "";
+  const [high, low] = [Math.max(...known), Math.min(...known)];
+  return high === low ? `${high} %` : `${high}–${low} %`;
 }
 
 const isIn = (noun, index) => index >= noun.first && index < noun.first + noun.count;

@@ -1,207 +1,195 @@
-// Puts the page together: events come in, the newest caption of the chosen camera is shown.
+// Puts the page together: events come in, the address says what is shown of them:
+// #now: all cameras, or the only one; #now?camera=front: one of them; with wall=1 without anything around it;
+// #before?...: the caption log, see past.js.
 
-import { Announcer } from "./announcer.js";
-import { Chart, SPAN_S } from "./chart.js";
+import { SPAN_S } from "./chart.js";
+import { CameraView } from "./camera_view.js";
 import { Connection } from "./connection.js";
 import { byId, element, matchChildren, setText } from "./elements.js";
-import { coloursOf, Links } from "./links.js";
+import { Grid } from "./grid.js";
 import { Past } from "./past.js";
-import { Picture } from "./picture.js";
-import { Scrub } from "./scrub.js";
-import { Tabs } from "./tabs.js";
+import { dated, onThisClock, seconds, setServerClock, stateOf } from "./state.js";
 import { startTheme } from "./theme.js";
 
-const SILENT_AFTER_S = 5;
-
-// What is known of each camera: newest caption, when it arrived, points of the charts, captions that did not arrive.
+// What is known of each camera: newest caption, points of the charts (time, coverage, delay), captions that this page
+// missed, and its status. A caption has `at`, when the server received it on this page's clock, and `time`, in words.
 const cameras = new Map();
+let route = { view: "now", camera: null, isWall: false };
 let waitingFor = "";
 let camerasNote = "";
-let paused = false;
-let loading = false;
-let shown = null;
-let held = null; // the caption of the last two minutes that the slider is at; null for the newest
+let isPaused = false;
 
 startTheme(byId("theme"));
-const announcer = new Announcer(byId("announcement"), byId("announce"));
-const picture = new Picture(byId("frame"), byId("boxes"), (index) => links.pointAtObject(index));
-const links = new Links(byId("words"), byId("objects"), byId("detail"), picture);
-const tabs = new Tabs(byId("cameras"), byId("view"), showNewest);
-const scrub = new Scrub(byId("scrub"), (caption) => {
-  held = caption;
-  showNewest();
-});
+const view = new CameraView(() => show());
+const grid = new Grid();
 const past = new Past(byId("past"));
-const coverageChart = new Chart(byId("charts"), "Coverage", (value) => value.toFixed(2), 1);
-const ageChart = new Chart(byId("charts"), "Age", milliseconds);
-
 const connection = new Connection(byId("connection"), {
   hello(hello) {
-    const offset = seconds() - hello.now_s;
+    setServerClock(hello.now_s);
     for (const [name, points] of Object.entries(hello.history)) {
-      const known = camera(name);
-      known.points = points.map(([at, ...values]) => [at + offset, ...values]);
-      known.at = points.length ? known.points[points.length - 1][0] : 0;
-      known.isInHistory = true; // its newest caption comes next
+      known(name).points = points.map(([at, ...values]) => [onThisClock(at), ...values]);
     }
     setText(byId("source"), hello.description);
-    showTabs();
-    drawSlowly();
+    arrange();
   },
   caption(caption) {
-    const known = camera(caption.camera);
-    known.caption = caption;
-    if (!known.isInHistory) {
-      known.at = seconds();
-      known.points.push([known.at, caption.coverage.value, caption.age_ms]);
+    const isNew = !cameras.has(caption.camera);
+    const { points } = Object.assign(known(caption.camera), { caption: dated(caption) });
+    // The newest caption is in the history of `hello`, too, which has its times rounded.
+    if (!points.length || caption.at > points[points.length - 1][0] + 0.005) {
+      points.push([caption.at, caption.coverage.value, caption.age_ms]);
     }
-    known.isInHistory = false;
-    while (known.points.length && known.points[0][0] < seconds() - SPAN_S) known.points.shift();
-    showTabs();
-    if (caption.camera === tabs.chosen) showNewest();
+    while (points.length && points[0][0] < seconds() - SPAN_S) points.shift();
+    if (isNew) arrange();
+    else show(caption.camera);
   },
   status(status) {
-    for (const [name, each] of Object.entries(status.cameras)) camera(name).status = each;
-    for (const [name, known] of cameras) {
+    for (const [name, each] of Object.entries(status.cameras)) known(name).status = each;
+    for (const [name, { caption }] of cameras) {
       // It had this name by mistake, or gave way to another one.
-      if ((!known.caption || status.note) && !(name in status.cameras)) cameras.delete(name);
+      if ((!caption || status.note) && !(name in status.cameras)) cameras.delete(name);
     }
     waitingFor = status.waiting_for;
     camerasNote = status.note;
-    showTabs();
-    drawSlowly();
+    arrange();
   },
   missed(missed) {
-    for (const [name, count] of Object.entries(missed)) camera(name).missed = count;
+    for (const [name, count] of Object.entries(missed)) if (cameras.has(name)) known(name).missed = count;
   },
 });
 
 byId("pause").addEventListener("click", () => {
-  paused = !paused;
-  byId("pause").setAttribute("aria-pressed", String(paused));
-  if (!paused) showNewest();
+  setPaused(!isPaused);
+  show();
+  tick();
 });
-document.addEventListener("visibilitychange", showNewest);
-addEventListener("hashchange", route);
-route();
-setInterval(drawSlowly, 1000);
+byId("wall").addEventListener("click", () => {
+  location.hash = hashOf({ ...route, isWall: true });
+  document.documentElement.requestFullscreen?.().catch(() => {}); // the wall fills the window then
+});
+byId("leave-wall").addEventListener("click", leaveWall);
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.defaultPrevented) leaveWall();
+});
+document.addEventListener("fullscreenchange", () => {
+  if (!document.fullscreenElement) leaveWall();
+});
+document.addEventListener("visibilitychange", () => show());
+addEventListener("hashchange", readAddress);
+readAddress();
+setInterval(tick, 1000);
 connection.start();
-drawSlowly();
 
-// The address says what is shown: the newest captions, or the log.
-function route() {
-  const [view, query] = location.hash.slice(1).split("?");
-  const isPast = view === "before";
-  byId("view").hidden = isPast;
-  byId("past").hidden = !isPast;
-  showTabs();
+function known(name) {
+  if (!cameras.has(name)) cameras.set(name, { caption: null, points: [], missed: 0, status: null });
+  return cameras.get(name);
+}
+
+function readAddress() {
+  const [name, query] = location.hash.slice(1).split("?");
+  const parameters = new URLSearchParams(query);
+  const isPast = name === "before";
+  route = { view: isPast ? "before" : "now", camera: parameters.get("camera"), isWall: parameters.has("wall") && !isPast };
+  setPaused(false); // the pause was of what was seen
   for (const [link, isCurrent] of [["to-now", !isPast], ["to-before", isPast]]) {
     if (isCurrent) byId(link).setAttribute("aria-current", "page");
     else byId(link).removeAttribute("aria-current");
   }
-  if (isPast) past.open(new URLSearchParams(query));
+  byId("now").hidden = isPast;
+  byId("past").hidden = !isPast;
+  document.body.classList.toggle("is-past", isPast);
+  document.body.classList.toggle("is-wall", route.isWall);
+  if (isPast) past.open(parameters);
   else past.close();
-  showNewest();
+  arrange();
 }
 
-function camera(name) {
-  if (!cameras.has(name)) cameras.set(name, { caption: null, at: 0, points: [], missed: 0, status: null, isInHistory: false });
-  return cameras.get(name);
+function hashOf({ camera, isWall }) {
+  const parameters = new URLSearchParams();
+  if (camera !== null) parameters.set("camera", camera);
+  if (isWall) parameters.set("wall", "1");
+  return `#now${parameters.size ? "?" : ""}${parameters}`;
 }
 
-function showTabs() {
-  tabs.show([...cameras.keys()].sort());
-  if (!byId("past").hidden) byId("cameras").hidden = true;
-  else byId("cameras").hidden = cameras.size < 2;
+function leaveWall() {
+  if (!route.isWall) return;
+  if (document.fullscreenElement) document.exitFullscreen();
+  location.hash = hashOf({ ...route, isWall: false });
 }
 
-// Show the newest caption; while its picture loads, newer ones wait and all but the last are left out.
-async function showNewest() {
-  const known = cameras.get(tabs.chosen);
-  const caption = held?.camera === tabs.chosen ? held : known?.caption;
-  if (loading || paused || document.hidden || byId("view").hidden || !caption || caption === shown) return;
-  loading = true;
-  const url = await Picture.load(caption);
-  loading = false;
-  if (!paused && caption.camera === tabs.chosen) {
-    shown = caption;
-    draw(caption, url);
-  }
-  showNewest();
+// The camera whose view is open; null for the grid.
+function chosen() {
+  if (route.camera !== null) return route.camera;
+  return cameras.size > 1 ? null : ([...cameras.keys()][0] ?? "");
 }
 
-function draw(caption, url) {
-  const colours = coloursOf(caption);
-  picture.show(caption, url, colours);
-  links.show(caption, colours);
-  scrub.show(caption);
-  announcer.offer(caption.text);
-  drawAlternatives(caption.alternatives);
-  drawSlowly();
+// Have the view that the address and the cameras ask for.
+function arrange() {
+  const name = chosen();
+  const isGrid = name === null;
+  byId("grid").hidden = !isGrid;
+  byId("view").hidden = isGrid;
+  document.body.classList.toggle("is-grid", isGrid);
+  if (isGrid) grid.show(cameras, (camera) => hashOf({ camera, isWall: route.isWall }));
+  else view.choose(cameras.get(name) ?? null);
+  drawCameras(name);
+  show();
+  tick();
 }
 
-function drawAlternatives(alternatives) {
+// Links to all cameras, below the picture of one of them.
+function drawCameras(name) {
+  const names = [null, ...[...cameras.keys()].sort()];
+  byId("cameras").hidden = name === null || names.length < 3;
   const make = () => {
-    const item = element("li");
-    item.append(element("span"), " ", element("bdi"));
-    return item;
+    const link = element("a");
+    link.append(element("span", { class: "dot", "aria-hidden": "true" }), element("bdi"));
+    return link;
   };
-  matchChildren(byId("alternatives"), alternatives, make, (item, alternative) => {
-    setText(item.children[0], alternative.score === null ? "–" : alternative.score.toFixed(2));
-    setText(item.children[1], alternative.text);
+  matchChildren(byId("cameras"), names, make, (link, camera) => {
+    link.href = hashOf({ camera, isWall: route.isWall });
+    link.title = camera ?? "";
+    if (camera === name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+    setText(link.lastElementChild, camera ?? "All cameras");
+    link.dataset.state = camera === null ? "" : stateOf(known(camera), seconds(), connection.isLive).state;
   });
 }
 
-// What changes with time, too: measures, charts and the notice.
-function drawSlowly() {
-  const known = cameras.get(tabs.chosen);
-  drawNotice(known);
-  if (!known || document.hidden) return;
-  const points = known.points;
-  coverageChart.draw(points.map(([at, coverage]) => [at, coverage]), seconds());
-  ageChart.draw(points.map(([at, , age]) => [at, age]), seconds());
-  if (shown?.camera === tabs.chosen) drawMeasures(shown, known);
+function show(camera) {
+  if (document.hidden || route.view !== "now") return;
+  if (!byId("view").hidden) view.offer(isPaused);
+  else if (camera !== undefined && !isPaused) grid.offer(camera);
 }
 
-function drawMeasures(caption, known) {
-  const { coverage } = caption;
-  const measures = [
-    ["Coverage", coverage.value === null ? coverage.reason || "not measured" : coverage.value.toFixed(2)],
-    ["Nouns supported", coverage.noun_support === null ? "–" : coverage.noun_support.toFixed(2)],
-    ["Not named", coverage.missed_classes.join(", ") || "–"],
-    ["Confidence", caption.confidence === null ? "–" : caption.confidence.toFixed(2)],
-    ["Age", caption.age_ms === null ? "–" : milliseconds(caption.age_ms)],
-    ["Time to caption", caption.total_ms === null ? "–" : milliseconds(caption.total_ms)],
-    ["Captions a second", known.status ? known.status.rate_hz.toFixed(1) : "–"],
-    ["Frames dropped", known.status ? String(known.status.dropped) : "–"],
-    ["Captions missed here", String(known.missed)],
-    ["Model", caption.model || "–"],
-  ];
-  matchChildren(byId("measures"), measures.flat(), (index) => element(index % 2 ? "dd" : "dt"), setText);
+function setPaused(paused) {
+  isPaused = paused;
+  byId("pause").setAttribute("aria-pressed", String(paused));
 }
 
-function drawNotice(known) {
-  let text = "";
-  const silent = known?.caption ? Math.floor(seconds() - known.at) : 0;
-  if (byId("connection").dataset.state !== "live") text = "";
-  else if (!known?.caption) text = waitingFor ? `Waiting for ${waitingFor}` : "Waiting for the first caption";
-  else if (silent >= SILENT_AFTER_S) text = `No new caption for ${rounded(silent)}. ${known.status?.note ?? ""}`;
-  else text = shown?.message || known.status?.note || "";
-  if (camerasNote) text = text ? `${text} ${camerasNote}` : camerasNote;
-  byId("notice").hidden = !text;
-  setText(byId("notice"), text);
+// Write what changes with time.
+function tick() {
+  document.title = `${title()} – smart-caption`;
+  if (document.hidden || route.view !== "now") return;
+  const isMissing = route.camera !== null && cameras.size > 0;
+  view.waitingFor = isMissing ? `captions of the camera ${route.camera}` : waitingFor;
+  const standing = { now: seconds(), isConnected: connection.isLive, isPaused, note: camerasNote };
+  if (byId("view").hidden) grid.tick(standing);
+  else view.tick(standing);
+  if (!byId("cameras").hidden) drawCameras(chosen());
+  setText(byId("grid-note"), byId("view").hidden ? camerasNote : "");
 }
 
-// Rounded, so that a screen reader is not told every second.
-function rounded(silent) {
-  if (silent < 60) return `${silent - (silent % SILENT_AFTER_S)} seconds`;
-  return silent < 120 ? "a minute" : `${Math.floor(silent / 60)} minutes`;
-}
-
-function milliseconds(value) {
-  return value < 10000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(0)} s`;
-}
-
-function seconds() {
-  return performance.now() / 1000;
+// The camera and its state; of several, those that are not live.
+function title() {
+  if (route.view === "before") return "Before";
+  if (!connection.isLive) return "Not connected";
+  const name = chosen();
+  const labels = [...(name === null ? cameras : [[name, cameras.get(name)]])].map(([camera, it]) => {
+    const { state, label } = it ? stateOf(it, seconds(), true) : { state: "waiting", label: "Waiting" };
+    return { state, text: camera ? `${camera}: ${label}` : label };
+  });
+  const others = labels.filter(({ state }) => state !== "live");
+  if (name === null && !others.length) return `${labels.length} cameras: Live`;
+  return (name === null ? others : labels).map(({ text }) => text).join(", ");
 }

@@ -192,8 +192,6 @@ class MomentView {
   dialog = element("dialog", { class: "moment-view", "aria-labelledby": "moment-title" });
   #title = element("h2", { id: "moment-title" });
   #body = element("div");
-  #image = element("img", { alt: "", hidden: "" });
-  #missing = element("p", { class: "missing", text: "The log has no picture of this caption." });
   #reason = element("p", { class: "reason" });
   #facts = element("dl");
   #earlier = element("button", { type: "button", text: "Earlier" });
@@ -212,19 +210,15 @@ class MomentView {
     const close = element("button", { type: "button", text: "Close" });
     const top = element("div", { class: "top" });
     top.append(this.#title, close);
-    const boxes = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    boxes.classList.add("boxes");
-    boxes.setAttribute("aria-hidden", "true");
     const frame = element("div", { class: "picture" });
-    frame.append(this.#image, boxes);
     const words = element("div", { class: "words", role: "toolbar", "aria-label": "Words of the caption", dir: "auto" });
     const objects = element("ul", { class: "objects", "aria-label": "Objects" });
     const detail = element("p", { class: "detail" });
-    this.#picture = new Picture(this.#image, boxes, (index) => this.#links.pointAtObject(index));
+    this.#picture = new Picture(frame, (index) => this.#links.pointAtObject(index));
     this.#links = new Links(words, objects, detail, this.#picture);
     const actions = element("p", { class: "actions" });
     actions.append(this.#earlier, this.#later, this.#download);
-    this.#body.append(frame, this.#missing, words, detail, this.#reason, objects, this.#facts);
+    this.#body.append(frame, words, detail, this.#reason, objects, this.#facts);
     this.dialog.append(top, this.#body, actions);
     close.addEventListener("click", () => this.dialog.close());
     this.dialog.addEventListener("close", () => this.#id && this.#onChoice(""));
@@ -241,32 +235,29 @@ class MomentView {
       return;
     }
     const caption = await read(`log/${encodeURIComponent(id)}.json`);
-    const url = caption.problem ? null : await Picture.load(caption);
+    const image = caption.problem ? null : await Picture.load(caption);
     if (id !== this.#id) return;
     if (!this.dialog.open) this.dialog.showModal();
     this.#body.hidden = Boolean(caption.problem);
-    this.#download.hidden = !url;
+    this.#download.hidden = !image;
     if (caption.problem) setText(this.#title, sentence(caption.problem));
-    else this.#draw(caption, url);
+    else this.#draw(caption, image);
     const place = this.#place();
     this.#earlier.disabled = place < 0 || place + 1 >= this.#captions().length;
     this.#later.disabled = place <= 0;
   }
 
-  #draw(caption, url) {
+  #draw(caption, image) {
     setText(this.#title, `${dayName(caption.time_ms)}, ${timeOf(caption.time_ms)}, ${caption.camera}`);
     const colours = coloursOf(caption);
-    this.#picture.show(caption, url, colours);
-    this.#image.parentElement.hidden = url === null;
-    this.#missing.hidden = url !== null;
+    this.#picture.clear();
+    this.#picture.show(caption, image, colours);
     this.#links.show(caption, colours);
     this.#download.href = `log/${caption.number}/drawn.jpg`;
     const found = this.#captions()[this.#place()];
     setText(this.#reason, found?.reason ? `matched ${found.reason}` : "");
-    for (const nodes of [this.dialog.querySelectorAll("g.object"), this.dialog.querySelectorAll(".objects button")]) {
-      nodes.forEach((node, index) => {
-        node.classList.toggle("found", Boolean(found?.classes.includes(caption.objects[index].name)));
-      });
+    for (const node of this.dialog.querySelectorAll("g.object, .objects button")) {
+      node.classList.toggle("found", Boolean(found?.classes.includes(node.dataset.name)));
     }
     const { coverage } = caption;
     const facts = [

@@ -1,82 +1,181 @@
-// The frame and, over it, the boxes of its objects and the region that the model looked at.
+// A frame and, over it, the boxes of its objects, their labels, and where the model looked.
 
-import { matchChildren, setText, svgElement } from "./elements.js";
+import { element, matchChildren, setText, svgElement } from "./elements.js";
+import { leaderOf, placeLabels } from "./labels.js";
 
-const LABEL_SHARE = 0.035; // of the frame's height
+let pictures = 0;
 
 export class Picture {
-  #image;
-  #svg;
-  #objects = svgElement("g");
-  #looked = svgElement("rect", { class: "looked", visibility: "hidden" });
+  #area = element("div", { class: "area" });
+  #image = element("img", { class: "frame", alt: "", hidden: "" });
+  #svg = svgElement("svg", { class: "boxes", viewBox: "0 0 4 3", "aria-hidden": "true" });
+  #boxes = svgElement("g");
+  #leaders = svgElement("g");
+  #shade; // all of the picture but where the model looked
+  #spot;
+  #labels = element("div", { class: "labels", "aria-hidden": "true" });
+  #message = element("p", { class: "message" });
+  #caption = null;
+  #colours = [];
+  #active = new Set();
+  #size = [4, 3];
+  #named = new Set();
 
-  // onPoint: called with the index of the object that the pointer is on, or null.
-  constructor(image, svg, onPoint) {
-    this.#image = image;
-    this.#svg = svg;
-    svg.append(this.#objects, this.#looked);
-    svg.addEventListener("pointerover", (event) => {
+  // root: gets the picture; onPoint: called with the index of the object that the pointer is on, or null; without it,
+  // the picture has no labels and no unnamed objects.
+  constructor(root, onPoint = null) {
+    this.#shade = this.#makeShade();
+    this.#svg.append(this.#shade, this.#boxes, this.#leaders);
+    this.#area.append(this.#image, this.#svg, this.#labels, this.#message);
+    root.append(this.#area);
+    if (!onPoint) {
+      this.#labels.remove();
+      return;
+    }
+    let [x, y] = [0, 0];
+    this.#svg.addEventListener("pointermove", (event) => {
+      if (event.screenX === x && event.screenY === y) return; // what is under the pointer moved, and not the pointer
+      [x, y] = [event.screenX, event.screenY];
       const group = event.target.closest("g.object");
       onPoint(group ? Number(group.dataset.index) : null);
     });
-    svg.addEventListener("pointerleave", () => onPoint(null));
+    this.#svg.addEventListener("pointerleave", () => onPoint(null));
+    new ResizeObserver(() => this.#layOut()).observe(this.#area);
   }
 
-  // Load the picture of a caption before it is shown, so that boxes and picture change together.
+  // Load the frame of a caption before it is shown, so that boxes and frame change together; null if it has none.
   static async load(caption) {
     if (caption.picture === null) return null;
-    const image = new Image();
-    image.src = caption.picture;
+    const image = element("img", { class: "frame", src: caption.picture });
     try {
       await image.decode();
-      return image.src;
+      return image;
     } catch {
-      return null; // the server keeps only the newest frames
+      return null; // the server keeps only some frames
     }
   }
 
-  show(caption, url, colours) {
-    const [width, height] = caption.size;
-    if (width && height) this.#svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.#image.hidden = url === null;
-    if (url !== null) this.#image.src = url;
-    this.#image.alt = `Frame of ${caption.camera || "the camera"}`;
-    const size = Math.max(LABEL_SHARE * height, 1);
-    matchChildren(this.#objects, caption.objects, makeObject, (group, object, index) => {
-      const [under, rect, label] = group.children;
-      const box = object.box ?? [0, 0, 0, 0]; // its corners are no numbers
-      const [x1, y1, , y2] = box;
+  // image: the loaded frame of the caption; without it the frame before stays, and no box is drawn on it.
+  show(caption, image, colours) {
+    this.#caption = caption;
+    this.#colours = colours;
+    this.#named = new Set(caption.nouns.flatMap((noun) => noun.objects));
+    if (image) {
+      image.alt = `Frame of ${caption.camera || "the camera"}`;
+      this.#image.replaceWith(image);
+      this.#image = image;
+      this.#size = caption.size[0] && caption.size[1] ? caption.size : [image.naturalWidth, image.naturalHeight];
+      this.#svg.setAttribute("viewBox", `0 0 ${this.#size[0]} ${this.#size[1]}`);
+      this.#area.style.setProperty("--ratio", this.#size[0] / this.#size[1]);
+    }
+    this.#area.classList.toggle("without-frame", !image);
+    setText(this.#message, image ? "" : "No picture of this caption is kept");
+    const order = caption.objects.map((_, index) => index).filter((index) => image && caption.objects[index].box);
+    order.sort((one, other) => areaOf(caption.objects[other].box) - areaOf(caption.objects[one].box)); // small ones on top
+    matchChildren(this.#boxes, order, makeBox, (group, index) => {
+      const object = caption.objects[index];
+      group.dataset.index = index;
       group.dataset.colour = colours[index];
-      for (const outline of [under, rect]) place(outline, box);
-      setText(label, object.box ? object.name : "");
-      place(label, [x1 + size / 4, y1 > size * 1.2 ? y1 - size / 4 : Math.min(y1 + size, y2)]);
-      label.setAttribute("font-size", size);
-      label.setAttribute("stroke-width", size / 6);
+      group.dataset.name = object.name;
+      group.classList.toggle("named", this.#named.has(index));
+      for (const outline of group.children) place(outline, object.box);
+    });
+    this.mark(new Set(), null);
+  }
+
+  // Forget the frame, as another camera's must not stay.
+  clear() {
+    this.#image.hidden = true;
+    this.#boxes.replaceChildren();
+    this.#caption = null;
+    this.#layOut();
+  }
+
+  // Mark objects by their indices, and the region [x1, y1, x2, y2] where the model looked, or null.
+  mark(active, region) {
+    this.#active = active;
+    this.#svg.classList.toggle("has-active", active.size > 0);
+    for (const group of this.#boxes.children) {
+      group.classList.toggle("active", active.has(Number(group.dataset.index)));
+    }
+    const isSeen = region !== null && !this.#area.classList.contains("without-frame");
+    this.#shade.setAttribute("visibility", isSeen ? "visible" : "hidden");
+    if (isSeen) {
+      const [x1, y1, x2, y2] = region;
+      const around = { cx: (x1 + x2) / 2, cy: (y1 + y2) / 2, rx: 0.9 * (x2 - x1), ry: 0.9 * (y2 - y1) };
+      for (const [name, value] of Object.entries(around)) this.#spot.setAttribute(name, value);
+    }
+    this.#layOut();
+  }
+
+  #layOut() {
+    if (!this.#labels.isConnected) return;
+    const { clientWidth, clientHeight } = this.#area;
+    const [scaleX, scaleY] = [clientWidth / this.#size[0], clientHeight / this.#size[1]];
+    const shown = [...this.#boxes.children]
+      .map((group) => Number(group.dataset.index))
+      .filter((index) => this.#active.has(index) || this.#named.has(index))
+      .sort((one, other) => this.#rank(one) - this.#rank(other) || one - other);
+    matchChildren(this.#labels, shown, () => element("span"), (label, index) => {
+      label.dataset.colour = this.#colours[index];
+      setText(label, this.#caption.objects[index].name);
+    });
+    const labels = shown.map((index, position) => {
+      const [x1, y1, x2, y2] = this.#caption.objects[index].box;
+      const { offsetWidth, offsetHeight } = this.#labels.children[position];
+      const box = [x1 * scaleX, y1 * scaleY, x2 * scaleX, y2 * scaleY];
+      return { box, width: offsetWidth, height: offsetHeight, colour: this.#colours[index] };
+    });
+    const places = placeLabels(labels, clientWidth, clientHeight);
+    places.forEach((found, position) => {
+      const { style } = this.#labels.children[position];
+      style.visibility = found ? "visible" : "hidden";
+      if (found) [style.left, style.top] = [`${found[0]}px`, `${found[1]}px`];
+    });
+    const lines = labels.flatMap((label, position) => {
+      const line = places[position] && leaderOf(label, places[position]);
+      return line ? [{ line, colour: label.colour }] : [];
+    });
+    matchChildren(this.#leaders, lines, () => svgElement("line"), (node, { line: [x1, y1, x2, y2], colour }) => {
+      node.dataset.colour = colour;
+      const ends = { x1: x1 / scaleX, y1: y1 / scaleY, x2: x2 / scaleX, y2: y2 / scaleY };
+      for (const [name, value] of Object.entries(ends)) node.setAttribute(name, value);
     });
   }
 
-  // Mark objects by their indices, and the region [x1, y1, x2, y2] or null.
-  mark(active, region) {
-    this.#svg.classList.toggle("has-active", active.size > 0);
-    for (const group of this.#objects.children) {
-      group.classList.toggle("active", active.has(Number(group.dataset.index)));
-    }
-    this.#looked.setAttribute("visibility", region ? "visible" : "hidden");
-    if (region) place(this.#looked, region);
+  #rank(index) {
+    return this.#active.has(index) ? 0 : 1;
+  }
+
+  // A shade with a soft hole, which looks like no box.
+  #makeShade() {
+    const id = `looked-${++pictures}`;
+    const gradient = svgElement("radialGradient", { id: `${id}-edge` });
+    gradient.append(
+      svgElement("stop", { offset: "55%", "stop-color": "#000" }),
+      svgElement("stop", { offset: "100%", "stop-color": "#fff" }),
+    );
+    this.#spot = svgElement("ellipse", { fill: `url(#${id}-edge)` });
+    const all = { width: "100%", height: "100%" };
+    const mask = svgElement("mask", { id, maskUnits: "userSpaceOnUse", x: 0, y: 0, ...all });
+    mask.append(svgElement("rect", { ...all, fill: "#fff" }), this.#spot);
+    const shade = svgElement("g", { class: "looked", visibility: "hidden" });
+    shade.append(gradient, mask, svgElement("rect", { ...all, mask: `url(#${id})` }));
+    return shade;
   }
 }
 
-function makeObject(index) {
+function makeBox() {
   const group = svgElement("g", { class: "object" });
-  group.dataset.index = index;
-  group.append(svgElement("rect", { class: "under" }), svgElement("rect"), svgElement("text"));
+  group.append(svgElement("rect", { class: "under" }), svgElement("rect"));
   return group;
 }
 
 function place(node, [x1, y1, x2, y2]) {
   node.setAttribute("x", x1);
   node.setAttribute("y", y1);
-  if (x2 === undefined) return;
   node.setAttribute("width", Math.max(x2 - x1, 0));
   node.setAttribute("height", Math.max(y2 - y1, 0));
 }
+
+const areaOf = ([x1, y1, x2, y2]) => (x2 - x1) * (y2 - y1);

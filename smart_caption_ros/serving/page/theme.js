@@ -1,14 +1,14 @@
 // Light or dark: the system's choice until the button says otherwise.
 
-import { setText, stored } from "./elements.js";
+import { stored } from "./elements.js";
 
 export function startTheme(button) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const show = () => {
     const theme = stored("theme") ?? (system.matches ? "dark" : "light");
     document.documentElement.dataset.theme = theme;
-    setText(button, theme === "dark" ? "Light" : "Dark");
-    button.title = theme === "dark" ? "Show the page in light colours" : "Show the page in dark colours";
+    button.title = theme === "dark" ? "Light colours" : "Dark colours";
+    button.setAttribute("aria-label", button.title);
   };
   button.addEventListener("click", () => {
     stored("theme", document.documentElement.dataset.theme === "dark" ? "light" : "dark");
