@@ -1,0 +1,224 @@
+"""Published captioners beside the default bundle: time of a caption, memory, sizes, cost of the import.
+
+    python -m benchmarks.published_models [--only NAME ...] [--json FILE]
+
+No released weights are needed: models of the published architectures and sizes, with random weights, are saved as
+transformers saves them and imported by ``python -m export.import_checkpoint``, in float32 and in int8. All bundles
+search with the same beams for the same number of words, which the bias of the end token and the shortest caption
+enforce; the default bundle captions as it does on a robot. All take turns on every frame. A model takes 8 GB of memory
+and some minutes.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.environment import describe_environment, report
+from benchmarks.latency import sample_frames
+from benchmarks.timing import measure
+from smart_caption_ros.captioning import BundleError, Captioner, EngineError
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
+from smart_caption_ros.measuring.benchmark import measure_start
+from training.command_line import JsonOption, run_command
+
+ENGINE = "onnxruntime-cpu"
+BEAMS, WORDS = 5, 20
+PRECISIONS = ("float32", "int8")
+_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
+_END = 102
+"""Id of BERT's [SEP]."""
+
+
+class ImportFailedError(Exception):
+    """A command ended with an error; the message is its last line."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published model."""
+
+    format: str
+    """Of ``export.import_checkpoint``."""
+    build: Callable[[], Any]
+    """Makes the model of transformers, with random weights."""
+    processor: str
+    """Class of its image processor."""
+    frame: int
+    """Width and height of its frames."""
+
+
+def _git(**vision: Any) -> Any:
+    from transformers import GitConfig, GitForCausalLM
+
+    return GitForCausalLM(GitConfig(vision_config=vision))
+
+
+def _blip(**vision: Any) -> Any:
+    from transformers import BlipConfig, BlipForConditionalGeneration
+
+    return BlipForConditionalGeneration(BlipConfig(text_config={"num_attention_heads": 12}, vision_config=vision))
+
+
+def _vit_gpt2() -> Any:
+    from transformers import GPT2Config, VisionEncoderDecoderConfig, VisionEncoderDecoderModel, ViTConfig
+
+    decoder = GPT2Config(pad_token_id=50256)
+    config = VisionEncoderDecoderConfig.from_encoder_decoder_configs(ViTConfig(), decoder)
+    config.decoder_start_token_id = config.eos_token_id = config.pad_token_id = decoder.eos_token_id
+    return VisionEncoderDecoderModel(config=config)
+
+
+MODELS: Mapping[str, Published] = {
+    "git-base": Published("git", _git, "CLIPImageProcessor", 224),
+    "git-large": Published("git", lambda: _git(**_LARGE, patch_size=14), "CLIPImageProcessor", 224),
+    "blip-base": Published("blip", _blip, "BlipImageProcessor", 384),
+    "blip-large": Published("blip", lambda: _blip(**_LARGE), "BlipImageProcessor", 384),
+    "vit-gpt2": Published("vision-encoder-decoder", _vit_gpt2, "ViTImageProcessor", 224),
+}
+DEFAULT = ("git-base", "blip-base", "vit-gpt2")
+
+
+def published_models(
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help=f"Of {', '.join(MODELS)} (default: {', '.join(DEFAULT)}).")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of times that each frame is captioned.")] = 2,
+    json_file: JsonOption = None,
+) -> None:
+    """Measure published captioners with random weights beside the default bundle: time, memory, sizes."""
+    names = only or list(DEFAULT)
+    if unknown := [name for name in names if name not in MODELS]:
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(MODELS)}", param_hint="--only")
+    models = {}
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            models[name] = measured(name, Path(folder), threads, rounds)
+    result = {
+        **describe_environment(seed=0),
+        "threads": threads,
+        "beam_size": BEAMS,
+        "words": WORDS,
+        "frames": "photographs of scikit-image at 640x480",
+        "models": models,
+    }
+    report(result, json_file)
+
+
+def measured(name: str, folder: Path, threads: int, rounds: int) -> dict[str, Any]:
+    """Save, import and measure a model; ``folder`` holds the files meanwhile."""
+    model = MODELS[name]
+    print(f"{name}: saving random weights", file=sys.stderr, flush=True)
+    write_model(model, folder / name)
+    bundles: dict[str, Path] = {}
+    imports: dict[str, Any] = {}
+    for precision in PRECISIONS:
+        print(f"{name}: importing, {precision}", file=sys.stderr, flush=True)
+        bundles[precision] = folder / precision
+        imports[precision] = import_model(model, folder / name, bundles[precision], precision)
+    captioners = {"default": Captioner.from_bundle(engine=ENGINE, threads=threads)}
+    captioners |= {
+        precision: Captioner.from_bundle(bundle, engine=ENGINE, threads=threads)
+        for precision, bundle in bundles.items()
+    }
+    frames = sample_frames(640, 480)
+    print(f"{name}: measuring", file=sys.stderr, flush=True)
+    steps = {label: captioner.caption(frames[0]).timing.steps for label, captioner in captioners.items()}
+    times = measure({label: captioner.caption for label, captioner in captioners.items()}, frames, rounds)
+    default = times["default"]["cpu_ms_median"]
+    return {
+        "default_ms": default,
+        **{
+            precision: {
+                "cpu_ms": times[precision]["cpu_ms_median"],
+                "times_default": round(times[precision]["cpu_ms_median"] / default, 2),
+                "steps": steps[precision],
+                "peak_rss_mb": measure_start(bundle, ENGINE, threads).get("peak_rss_mb"),
+                **sizes(bundle),
+                "import": imports[precision],
+            }
+            for precision, bundle in bundles.items()
+        },
+    }
+
+
+def sizes(bundle: Path) -> dict[str, float]:
+    """Return the sizes of a bundle's vision graph and of all its files, in 10^6 bytes."""
+    files = Bundle.load(bundle).manifest["files"]
+    return {
+        "vision_mb": round(files[VISION_GRAPH]["bytes"] / 1e6, 1),
+        "bundle_mb": round(sum(file["bytes"] for file in files.values()) / 1e6, 1),
+    }
+
+
+def write_model(model: Published, folder: Path) -> None:
+    """Save a model with random weights, its words and its image processor, as transformers saves them."""
+    import torch
+
+    torch.manual_seed(0)
+    made = model.build()
+    text = made.config.get_text_config(decoder=True)
+    with torch.no_grad():
+        for parameter_name, parameter in made.named_parameters():
+            if parameter_name.endswith(("output.bias", "predictions.bias", "decoder.bias")):
+                parameter[_END] = -30.0  # no caption ends early
+    made.save_pretrained(folder)
+    if model.format == "vision-encoder-decoder":
+        pieces = {f"Ġw{index}": index for index in range(text.vocab_size - 1)} | {"<|endoftext|>": text.vocab_size - 1}
+        (folder / "vocab.json").write_text(json.dumps(pieces))
+        (folder / "merges.txt").write_text("#version: 0.2\n")
+    else:
+        words = [f"w{index}" for index in range(text.vocab_size)]
+        words[0], words[100:104] = "[PAD]", ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        words[30522:] = ["[DEC]", "[ENC]"][: text.vocab_size - 30522]
+        (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+        (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    size = {"height": model.frame, "width": model.frame}
+    processor = {
+        "image_processor_type": model.processor, "size": size, "resample": 3, "rescale_factor": 1 / 255,
+        "do_rescale": True, "do_resize": True, "do_normalize": True,
+        "image_mean": [0.48, 0.46, 0.41], "image_std": [0.27, 0.26, 0.28],
+    }  # fmt: skip
+    if model.processor == "CLIPImageProcessor":
+        processor |= {"size": {"shortest_edge": model.frame}, "do_center_crop": True, "crop_size": size}
+    (folder / "preprocessor_config.json").write_text(json.dumps(processor))
+    (folder / "generation_config.json").write_text(json.dumps({"min_new_tokens": WORDS - 1, "length_penalty": 0.0}))
+
+
+def import_model(model: Published, folder: Path, bundle: Path, precision: str) -> dict[str, float]:
+    """Run the command of the import; return its duration and its greatest memory.
+
+    Raises:
+        ImportFailedError: it failed.
+    """
+    command = [sys.executable, "-m", "export.import_checkpoint", model.format, str(folder), "-o", str(bundle)]
+    command += ["--beam-size", str(BEAMS), "--max-words", str(WORDS), "--prompt", "", "--precision", precision]
+    started = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen([*command, "--check-images", "2"], stdout=errors, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        if status:
+            errors.seek(0)
+            raise ImportFailedError(f"{' '.join(command)}: {errors.read().strip().splitlines()[-1]}")
+    return {
+        "seconds": round(time.perf_counter() - started, 1),
+        "peak_rss_mb": round(usage.ru_maxrss * 1024 / 1e6, 1),
+    }
+
+
+def main() -> int:
+    errors = (BundleError, EngineError, ImportFailedError)
+    return run_command(published_models, "python -m benchmarks.published_models", errors)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
