@@ -67,8 +67,8 @@ class BytePairs:
         tokenizers = _tokenizers()
         pieces = self.vocabulary.words
         ids = {piece: index for index, piece in enumerate(pieces)}
-        for index in filter(self.vocabulary.is_attached, range(len(pieces))):
-            ids.setdefault(self.vocabulary.text(index), index)  # captions have 's without the prefix
+        for index in filter(self.vocabulary.is_attached, range(len(pieces))):  # captions have 's without the prefix
+            ids.setdefault(pieces[index].removeprefix(self.vocabulary.attachment), index)
         options = {"vocab": ids, "unk_token": UNKNOWN, "continuing_subword_prefix": self.vocabulary.continuation}
         if self.merges is None:
             model = tokenizers.models.WordPiece(**options)
