@@ -7,10 +7,15 @@ from export.options import ExportOptions
 from export.source import load_source
 from export.verify import check_of
 from smart_caption_ros.captioning import Bundle
+from training.engine.trained_captioner import TrainedCaptioner
 
 
-def export_bundle(options: ExportOptions) -> Bundle:
+def export_bundle(options: ExportOptions, trained: TrainedCaptioner | None = None) -> Bundle:
     """Export a trained captioner as a bundle.
+
+    Args:
+        options: what is exported, and how.
+        trained: in place of the one in the checkpoint of the options.
 
     Raises:
         ExportError: an option does not fit, the bundle cannot be written, or it disagrees with torch.
@@ -19,7 +24,7 @@ def export_bundle(options: ExportOptions) -> Bundle:
         EngineError: ONNX Runtime cannot load a graph.
         ValueError: the captioner breaks its contract.
     """
-    source = load_source(options)
+    source = load_source(options, trained)
     made = make_graphs(source, options)
     return write_bundle(
         options.bundle,

@@ -74,8 +74,8 @@ class Source:
         return export_vision(self.trained.backbone, detects=self.detects)
 
 
-def load_source(options: ExportOptions) -> Source:
-    """Read the checkpoint and check the options.
+def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None) -> Source:
+    """Read the checkpoint, unless ``trained`` is what it holds, and check the options.
 
     Raises:
         ExportError: an option is out of range or does not fit the captioner.
@@ -88,7 +88,7 @@ def load_source(options: ExportOptions) -> Source:
     if options.precision != "int8" and (options.int8_weights is not None or options.int8_layers == "all"):
         raise ExportError("--int8-weights and --int8-layers are for bundles in 8 bits: add --precision int8")
     check_destination(options.bundle, replace=options.replace)
-    trained = TrainedCaptioner.load(options.checkpoint)
+    trained = trained or TrainedCaptioner.load(options.checkpoint)
     trained_in_8_bits = trained.eight_bits
     trained.change_search(
         beam_size=options.beam_size,

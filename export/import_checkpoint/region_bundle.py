@@ -1,4 +1,4 @@
-"""Write a bundle of a captioner of stored region features: no vision graph of ours computes what it was trained on."""
+"""Bundles of captioners of stored region features: without a vision graph, or with that of another bundle."""
 
 import time
 from dataclasses import asdict
@@ -9,13 +9,21 @@ import onnx
 
 from export.bundle import check_destination, described_files, exporting_commit
 from export.captioner_graph import loop_form
-from export.import_checkpoint.published import PublishedModel
+from export.import_checkpoint.published import ImportCheckpointError, PublishedModel
 from export.storage import share_weights
 from export.trace import trace_captioner
 from smart_caption_ros import __version__
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VOCABULARY, WEIGHTS, write_manifest
+from smart_caption_ros.captioning.bundle import (
+    CAPTIONER_GRAPH,
+    VISION_GRAPH,
+    VOCABULARY,
+    WEIGHTS,
+    Bundle,
+    write_manifest,
+)
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.files import folder_replaced_atomically
+from training.data.feature_extraction import VISION_GRAPH_TOKENS
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import Captioner
 
@@ -113,3 +121,27 @@ def _record(model: PublishedModel, name: str, features: str, beam_size: int, max
             "evaluation": {"beam_size": beam_size},
         },
     }
+
+
+def trained_on_tokens_of(
+    bundle: Bundle, model: PublishedModel, captioner: Captioner, *, name: str, beam_size: int, max_words: int
+) -> TrainedCaptioner:
+    """Make a captioner that exports with the vision graph of a bundle.
+
+    Raises:
+        ImportCheckpointError: the graph makes tokens of another width than the captioner takes.
+    """
+    width = captioner.config.token_width
+    if bundle.token_width != width:
+        raise ImportCheckpointError(
+            f"--vision: {bundle.path} makes tokens {bundle.token_width} wide, but the checkpoint takes features "
+            f"{width} wide; give the bundle of the backbone that it was trained on"
+        )
+    record = _record(model, name, "", beam_size, max_words)
+    record["experiment"]["features"] = {}
+    sha256 = bundle.manifest["files"][VISION_GRAPH]["sha256"]
+    source = {"made_by": VISION_GRAPH_TOKENS, "bundle": bundle.name, "vision_sha256": sha256}
+    record["features"] = {"kind": "store", "source": source}
+    return TrainedCaptioner(
+        model.family, captioner, None, model.vocabulary, record, Search(beam_size, max_words, model.forbidden)
+    )

@@ -141,6 +141,15 @@ def special_ids(config: Mapping[str, Any]) -> SpecialIds:
     return SpecialIds(found["pad_token_id"], found["bos_token_id"], found["eos_token_id"])
 
 
+def vocabulary_size(config: Mapping[str, Any]) -> int:
+    """Return the number of words of the decoder's tables.
+
+    Raises:
+        ImportCheckpointError: the architecture is unknown.
+    """
+    return int(_text_config(_with_defaults(config)).vocab_size)
+
+
 def _first(ids: int | list[int] | None) -> int | None:
     return ids[0] if isinstance(ids, list) else ids
 

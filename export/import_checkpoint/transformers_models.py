@@ -1,0 +1,199 @@
+"""GIT, BLIP and vision-encoder-decoder models in the folders of transformers, as trained captioners of ours.
+
+The words become a table of pieces (:mod:`export.import_checkpoint.tokenizer_files`), the decoder a captioner
+(:mod:`export.import_checkpoint.text_decoders`), the vision model a backbone (:mod:`training.vision`), and the settings
+of ``generate`` those of our search.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from training.vision.transformers_backbone import load_transformers
+
+from export.import_checkpoint.model_folder import (
+    GENERATION,
+    find_model_folder,
+    read_config,
+    read_settings,
+    read_weights,
+)
+from export.import_checkpoint.published import ImportCheckpointError
+from export.import_checkpoint.text_decoders import (
+    ARCHITECTURES,
+    published_captioner,
+    special_ids,
+    vocabulary_size,
+)
+from export.import_checkpoint.tokenizer_files import PublishedWords, published_words, read_tokenizer
+from smart_caption_ros.captioning.search import Search
+from training.engine.trained_captioner import TrainedCaptioner
+from training.errors import BackboneError
+from training.models.captioner import Captioner
+from training.paths import data_folder
+
+
+@dataclass(frozen=True)
+class PublishedSearch:
+    """The search that an architecture was published with, in the terms of transformers' ``generate``."""
+
+    num_beams: int
+    max_length: int
+    """With the begin token and the prompt."""
+    min_length: int = 0
+    length_penalty: float = 1.0
+    prompt: str = ""
+
+
+PUBLISHED: Mapping[str, PublishedSearch] = {
+    "git": PublishedSearch(4, 20, length_penalty=0.6),  # GIT, Sec. 3
+    "blip": PublishedSearch(3, 20, 5, prompt="a picture of"),  # configs/caption_coco.yaml of BLIP's code
+    "vision-encoder-decoder": PublishedSearch(4, 16),  # the model card of vit-gpt2-image-captioning
+}
+"""By the name of the format, where generation_config.json does not say otherwise."""
+_UNKNOWN_SETTINGS = {"repetition_penalty": 1.0, "no_repeat_ngram_size": 0, "num_beam_groups": 1, "do_sample": False}
+"""Settings of ``generate`` that our search lacks, with the values that do nothing."""
+
+
+@dataclass(frozen=True)
+class SearchChoices:
+    """What the user says about the search; None: as published."""
+
+    beam_size: int | None = None
+    max_words: int | None = None
+    """Longest caption in pieces, without the prompt, end token included."""
+    prompt: str | None = None
+
+
+def read_transformers_model(
+    format_name: str, source: str, name: str | None, choices: SearchChoices
+) -> TrainedCaptioner:
+    """Read a model of a format in :data:`PUBLISHED`.
+
+    Args:
+        format_name: git, blip or vision-encoder-decoder.
+        source: folder, or id in the local cache of the Hugging Face hub.
+        name: of the model; None: the last part of ``source``.
+        choices: of the user.
+
+    Raises:
+        ImportCheckpointError: files are missing or malformed, or the model is of another kind.
+        DataError: a file is not JSON.
+    """
+    folder = find_model_folder(source)
+    config = read_config(folder)
+    _check_architecture(folder, config, format_name)
+    state = read_weights(folder)
+    _check_values(folder, state)
+    generation = read_settings(folder, GENERATION)
+    frame = special_ids(config)
+    words = published_words(read_tokenizer(folder), vocabulary_size(config), *frame)
+    published = PUBLISHED[format_name]
+    prompt = _prompt(folder, words, published.prompt if choices.prompt is None else choices.prompt)
+    made = published_captioner(config, state, words.order, prompt)
+    try:
+        backbone = load_transformers(str(folder.resolve()), data_folder() / "backbones")
+    except BackboneError as error:
+        raise ImportCheckpointError(str(error)) from None
+    search = _search(published, generation, max(len(prompt), 1), made.captioner, made.forbidden)
+    trained = TrainedCaptioner(
+        made.family, made.captioner, backbone, words.vocabulary, _record(name or Path(source).name, made), search
+    )
+    trained.change_search(beam_size=choices.beam_size, max_words=choices.max_words)
+    return trained
+
+
+def _check_architecture(folder: Path, config: Mapping[str, Any], format_name: str) -> None:
+    named = (config.get("architectures") or ["none"])[0]
+    known = {architecture.model_type: name for name, architecture in ARCHITECTURES.items()}
+    if named not in ARCHITECTURES:
+        raise ImportCheckpointError(
+            f"{folder}: config.json says the architecture {named}, which is no captioner that is known here; known are "
+            f"{', '.join(ARCHITECTURES)}. Another one needs a family of its own, see docs/families.md"
+        )
+    if named != known[format_name]:
+        right = ARCHITECTURES[named].model_type
+        raise ImportCheckpointError(f"{folder} holds a {named}; import it as {right}, not as {format_name}")
+
+
+def _check_values(folder: Path, state: Mapping[str, Tensor]) -> None:
+    for name, tensor in state.items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise ImportCheckpointError(
+                f"{folder}: {name} has values that are infinite or no numbers; copy the weights again, or take those "
+                "in float32: a model that was saved in float16 may have overflowed"
+            )
+
+
+def _prompt(folder: Path, words: PublishedWords, text: str) -> list[int]:
+    """Return our ids of a prompt, the begin token first; empty without one.
+
+    Raises:
+        ImportCheckpointError: the tokeniser has no pieces for it.
+    """
+    if not text.strip():
+        return []
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    pieces = tokenizer.encode(text.strip(), add_special_tokens=False)
+    if not pieces or tokenizer.unk_token_id in pieces:
+        raise ImportCheckpointError(
+            f"{folder}: its tokeniser has no pieces for the prompt {text.strip()!r}; give another with --prompt, or "
+            "none with --prompt ''"
+        )
+    return [words.vocabulary.begin_id, *words.encode(pieces)]
+
+
+def _search(
+    published: PublishedSearch,
+    generation: Mapping[str, Any],
+    before: int,
+    captioner: Captioner,
+    forbidden: tuple[int, ...],
+) -> Search:
+    """Translate the settings of ``generate``, whose lengths count the ``before`` words of begin token and prompt."""
+    for key, neutral in _UNKNOWN_SETTINGS.items():
+        if generation.get(key, neutral) not in (neutral, None):
+            print(f"note: {GENERATION} has {key} {generation[key]}, which the search of a bundle lacks; it is left out")
+    found = {key: generation.get(key, value) for key, value in asdict(published).items() if key != "prompt"}
+    longest = generation.get("max_new_tokens") or found["max_length"] - before
+    if captioner.max_words is not None:
+        longest = min(longest, captioner.max_words)
+    shortest = generation.get("min_new_tokens") or found["min_length"] - before
+    try:
+        return Search(
+            beam_size=int(found["num_beams"]),
+            max_words=int(longest),
+            forbidden=forbidden,
+            min_words=max(1, int(shortest) + 1),
+            length_penalty=float(found["length_penalty"]),
+            finished="apart",
+        )
+    except (TypeError, ValueError) as error:
+        raise ImportCheckpointError(f"{GENERATION}: {error}") from None
+
+
+def _record(name: str, made: Any) -> dict[str, Any]:
+    """Describe the captioner as the result of an experiment, which evaluation, training and export read."""
+    model = asdict(made.captioner.config)
+    for key in ("vocabulary_size", "token_width"):
+        del model[key]
+    terms = {
+        "name": f"the photographs and captions of {name}, see its model card",
+        "terms": "the licence of its weights",
+    }
+    return {
+        "name": name,
+        "backbone_trained_on": [terms],
+        "experiment": {
+            "name": name,
+            "family": made.family,
+            "model": model,
+            "data": {"dataset": "coco"},
+            "phases": [{"name": "published", "epochs": 1, "learning_rate": 0.0}],
+        },
+    }
