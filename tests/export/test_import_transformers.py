@@ -1,0 +1,175 @@
+"""Models in transformers' folders: what is read of them, and what is refused in one sentence."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from export.import_checkpoint import __main__ as command
+from export.import_checkpoint.model_folder import read_weights
+from export.import_checkpoint.transformers_models import SearchChoices, read_transformers_model
+from tests.published_folders import FORMATS, write_published
+
+AS_PUBLISHED = SearchChoices()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_model_is_read_with_the_words_and_the_search_that_it_was_published_with(name: str, tmp_path: Path) -> None:
+    write_published(tmp_path, name)
+    trained = read_transformers_model(FORMATS[name], str(tmp_path), "mine", AS_PUBLISHED)
+    beams, longest, shortest, penalty = {"git": (4, 19, 1, 0.6), "blip": (3, 16, 2, 1.0)}.get(name, (4, 15, 1, 1.0))
+    search = trained.search
+    assert (search.beam_size, search.max_words, search.min_words) == (beams, longest, shortest)
+    assert (search.length_penalty, search.finished) == (penalty, "apart")
+    assert {"dog", "book", "table"} <= set(trained.vocabulary.words)
+    assert trained.backbone is not None
+    assert trained.record["name"] == "mine"
+    assert len(getattr(trained.captioner.config, "prompt", [])) == (4 if name == "blip" else 0)
+
+
+def test_settings_of_the_folder_come_before_the_published_ones_and_the_users_before_both(tmp_path: Path) -> None:
+    write_published(tmp_path, "blip")
+    settings = {"num_beams": 2, "max_length": 12, "min_length": 3, "length_penalty": 0.0}
+    (tmp_path / "generation_config.json").write_text(json.dumps(settings))
+    search = read_transformers_model("blip", str(tmp_path), None, SearchChoices(prompt="")).search
+    assert (search.beam_size, search.max_words, search.min_words, search.length_penalty) == (2, 11, 3, 0.0)
+    search = read_transformers_model("blip", str(tmp_path), None, SearchChoices(4, 9, "a dog")).search
+    assert (search.beam_size, search.max_words) == (4, 9)
+
+
+@pytest.mark.parametrize("saving", [{"max_shard_size": "10KB"}, {}], ids=["shards", "one file"])
+@pytest.mark.parametrize("pickled", [False, True], ids=["safetensors", "bin"])
+def test_weights_are_read_from_every_form_of_file(saving: dict[str, str], pickled: bool, tmp_path: Path) -> None:
+    write_published(tmp_path / "expected", "git")
+    write_published(tmp_path, "git", **saving)
+    if pickled:
+        for path in tmp_path.glob("*.safetensors"):
+            name = path.name.replace("model", "pytorch_model").replace(".safetensors", ".bin")
+            torch.save(load_file(path), tmp_path / name)
+            path.unlink()
+        for path in tmp_path.glob("*.index.json"):
+            text = path.read_text().replace("model-", "pytorch_model-").replace(".safetensors", ".bin")
+            (tmp_path / "pytorch_model.bin.index.json").write_text(text)
+            path.unlink()
+    expected, found = load_file(tmp_path / "expected" / "model.safetensors"), read_weights(tmp_path)
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in found.items())
+
+
+def without_config(folder: Path) -> None:
+    (folder / "config.json").unlink()
+
+
+def text_model(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({"architectures": ["BertForMaskedLM"], "model_type": "bert"}))
+
+
+def other_tokenizer(folder: Path) -> None:
+    words = (folder / "vocab.txt").read_text().split("\n")
+    (folder / "vocab.txt").write_text("\n".join(words[:30]))
+
+
+def without_tokenizer(folder: Path) -> None:
+    (folder / "vocab.txt").unlink()
+
+
+def missing_shard(folder: Path) -> None:
+    write_published(folder, "git", max_shard_size="10KB")
+    (folder / "model.safetensors").unlink(missing_ok=True)
+    next(folder.glob("model-00002-*")).unlink()
+
+
+def overflown(folder: Path) -> None:
+    state = load_file(folder / "model.safetensors")
+    state["output.bias"][3] = torch.inf
+    save_file(state, folder / "model.safetensors")
+
+
+def without_a_parameter(folder: Path) -> None:
+    state = load_file(folder / "model.safetensors")
+    del state["git.encoder.layer.1.output.LayerNorm.bias"]
+    save_file(state, folder / "model.safetensors")
+
+
+def truncated(folder: Path) -> None:
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
+
+
+def without_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+
+
+def without_processor(folder: Path) -> None:
+    (folder / "preprocessor_config.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (without_config, "has no config.json"),
+        (text_model, "BertForMaskedLM, which is no captioner that is known here; known are GitForCausalLM"),
+        (other_tokenizer, "has 30 pieces up to id 29, but the model's table has 40 words"),
+        (without_tokenizer, "has no tokenizer.json, vocab.txt or vocab.json"),
+        (missing_shard, "is missing, one of the"),
+        (overflown, "output.bias has values that are infinite or no numbers"),
+        (without_a_parameter, "lack git.encoder.layer.1.output.LayerNorm.bias"),
+        (truncated, "is no safetensors file"),
+        (without_weights, "has no weights: model.safetensors or pytorch_model.bin"),
+        (without_processor, "preprocessor_config.json"),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+def test_what_cannot_be_imported_is_refused_in_a_sentence(
+    spoil: Callable[[Path], None],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    write_published(tmp_path / "model", "git")
+    spoil(tmp_path / "model")
+    capfd.readouterr()
+    refused_with(message, ["git", str(tmp_path / "model")], tmp_path, monkeypatch, capfd)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["git", "microsoft/git-base-coco"], "hf download microsoft/git-base-coco --local-dir FOLDER"),
+        (["git", "no folder at all"], "is no folder, and no model of the local cache"),
+        (["blip", "{model}"], "holds a GitForCausalLM; import it as git, not as blip"),
+        (["git", "{model}", "--prompt", "xyzzy"], "has no pieces for the prompt 'xyzzy'"),
+        (["git", "{model}", "--max-words", "60"], "--max-words must lie between 2 and"),
+    ],
+)
+def test_a_choice_that_does_not_fit_is_refused_in_a_sentence(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    write_published(tmp_path / "model", "git")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    capfd.readouterr()
+    model = str(tmp_path / "model")
+    refused_with(message, [argument.format(model=model) for argument in arguments], tmp_path, monkeypatch, capfd)
+
+
+def refused_with(
+    message: str,
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.argv", ["import_checkpoint", *arguments, "-o", str(tmp_path / "bundle")])
+    assert command.main() == 1
+    error = capfd.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "bundle").exists()
