@@ -16,9 +16,13 @@ from enum import Enum
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from smart_caption_ros import __version__
 from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+
+if TYPE_CHECKING:
+    from smart_caption_ros.captioning import Bundle
 
 _ROS_TIMEOUT_S = 30
 _FAST_DDS = "rmw_fastrtps_cpp"
@@ -65,6 +69,7 @@ def run_checks(on_check: Callable[[str], None] = lambda name: None) -> list[Chec
         ("libraries", _check_libraries),
         ("engines", _check_engines),
         ("default bundle", _check_default_bundle),
+        ("other bundles", _check_other_bundles),
         ("ROS 2", _check_ros),
         ("Fast DDS profile", _check_fast_dds_profile),
     ):
@@ -178,6 +183,51 @@ def _check_default_bundle() -> list[Check]:
         found = f"a grey 640x480 frame in {elapsed_ms:.0f} ms with {captioner.engine_choice}"
         checks.append(Check("captioning", Status.OK, found))
     return checks
+
+
+_BYTES_PER_PARAMETER = {"float32": 4, "float16": 2, "int8": 1}
+"""By the precision of computing."""
+
+
+def _check_other_bundles(folder: Path | None = None) -> list[Check]:
+    """Check the bundles beside the default one, and those in the working directory (or ``folder``) and up to two
+    folders below it.
+    """
+    try:
+        from smart_caption_ros.captioning import Bundle, BundleError, default_bundle_path
+        from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, MANIFEST
+    except ImportError:
+        return []  # said of the default bundle
+    here = folder or Path.cwd()
+    manifests = [*default_bundle_path().parent.glob(f"*/{MANIFEST}")]
+    for below in ("", "*/", "*/*/"):
+        manifests += sorted(here.glob(f"{below}{MANIFEST}"))
+    folders = dict.fromkeys(path.parent.resolve() for path in manifests)
+    folders.pop(default_bundle_path().resolve(), None)
+    checks = []
+    for path in folders:
+        if not (path / CAPTIONER_GRAPH).is_file():
+            continue  # a manifest of something else
+        name = f"bundle {path.name}"
+        try:
+            bundle = Bundle.load(path)
+        except BundleError as error:
+            checks.append(Check(name, Status.WARNING, str(error), f"leave {path} alone, or copy or export it again"))
+        else:
+            checks.append(Check(name, Status.OK, f"{path}: {_needs(bundle)}"))
+    return checks
+
+
+def _needs(bundle: Bundle) -> str:
+    """Say what a bundle needs: room on the disk, memory and an engine."""
+    precision = bundle.manifest.get("precision", {}).get("computed", "float32")
+    disk = sum(file["bytes"] for file in bundle.manifest["files"].values()) / 1e6
+    parameters = bundle.manifest.get("architecture", {}).get("parameters", 0)
+    memory = max(disk, parameters * _BYTES_PER_PARAMETER.get(precision, 4) / 1e6)
+    engine = "a GPU" if precision == "float16" else "any CPU"
+    if bundle.static_graph is not None:
+        engine += ", or TensorRT"
+    return f"{bundle.name}, {disk:.0f} MB; needs {memory:.0f} MB of memory for its weights, and {engine} ({precision})"
 
 
 # --- ROS 2 ---------------------------------------------------------------------------------------------

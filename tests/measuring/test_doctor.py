@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,21 @@ def test_one_working_engine_is_enough(monkeypatch: pytest.MonkeyPatch, other: bo
     reports = [EngineReport("fast", False, "no GPU", "buy one"), EngineReport("slow", other, "x", "")]
     monkeypatch.setattr("smart_caption_ros.engines.available_engines", lambda: reports)
     assert by_name(doctor._check_engines())["engine fast"] == Check("engine fast", status, "no GPU", "buy one")
+
+
+def test_bundles_are_found_with_what_they_need(tmp_path: Path) -> None:
+    tiny = Path(__file__).resolve().parents[1] / "bundles" / "tiny"
+    shutil.copytree(tiny, tmp_path / "bundles" / "good")
+    shutil.copytree(tiny, tmp_path / "bad")
+    (tmp_path / "bad" / "vocabulary.txt").write_text("changed")
+    (tmp_path / "features").mkdir()
+    (tmp_path / "features" / "manifest.json").write_text("{}")
+    checks = by_name(doctor._check_other_bundles(tmp_path))
+    assert checks.keys() == {"bundle good", "bundle bad"}
+    assert checks["bundle good"].status is Status.OK
+    assert "MB of memory for its weights, and any CPU, or TensorRT (float32)" in checks["bundle good"].found
+    assert checks["bundle bad"].status is Status.WARNING
+    assert "vocabulary.txt" in checks["bundle bad"].found
 
 
 def test_a_broken_bundle_is_reported_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
